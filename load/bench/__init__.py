@@ -1,0 +1,1 @@
+"""What `load/compare` and `load/scale` are made of; nothing but Python's standard library."""

@@ -1,0 +1,80 @@
+"""What the commands ask of shunt's API."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+from .workshop import Failed
+
+PASSWORD = "correct horse battery staple"
+
+
+class Api:
+    """A client of one instance; the account is shared by all that have its token."""
+
+    def __init__(self, port: int, token: str = "") -> None:
+        self.port = port
+        self.token = token
+
+    @contextmanager
+    def open(self, method: str, path: str, body: Any = None) -> Iterator[http.client.HTTPResponse]:
+        """One request on a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        text = None
+        if body is not None:
+            text = json.dumps(body)
+            headers["Content-Type"] = "application/json"
+        try:
+            connection.request(method, path, text, headers)
+            yield connection.getresponse()
+        finally:
+            connection.close()
+
+    def ask(self, method: str, path: str, body: Any = None, status: int = 200) -> Any:
+        """One request whose answer must have the status; returns its JSON."""
+        with self.open(method, path, body) as answer:
+            content = answer.read()
+            if answer.status != status:
+                raise Failed(f"{method} {path} answered {answer.status}: {content[:500]!r}")
+        return json.loads(content) if content else None
+
+    def status(self, method: str, path: str) -> tuple[int, str]:
+        """Status and Location of an answer."""
+        with self.open(method, path) as answer:
+            answer.read()
+            return answer.status, answer.headers.get("Location", "")
+
+    def is_ready(self) -> bool:
+        """Whether it should get traffic."""
+        try:
+            return self.status("GET", "/ready")[0] == 200
+        except OSError:
+            return False
+
+    def register(self, email: str) -> int:
+        """Makes an account, keeps its token, returns its id."""
+        answer = self.ask("POST", "/auth/register", {"email": email, "password": PASSWORD})
+        self.token = answer["access_token"]
+        return int(self.ask("GET", "/auth/me")["id"])
+
+    def shorten(self, target: str) -> str:
+        """Makes a link; returns its code."""
+        answer = self.ask("POST", f"/urls/shorten?target_url={quote(target, safe='')}")
+        return str(answer["short_code"])
+
+    def clicks(self) -> dict[str, int]:
+        """Clicks of every link of the account."""
+        return {link["short_code"]: link["clicks"] for link in self.ask("GET", "/urls/my")}
+
+    def stats(self, code: str) -> int:
+        """Clicks as the public statistics tell them."""
+        answer = self.ask("GET", f"/urls/{code}/stats")
+        if answer["clicks"] != answer["total"]:
+            raise Failed(f"stats of {code}: clicks {answer['clicks']}, total {answer['total']}")
+        return int(answer["clicks"])

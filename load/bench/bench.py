@@ -1,0 +1,80 @@
+"""One load on one contender: driven, accounted, and its clicks checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .contenders import Running
+from .counting import Count
+from .drive import Generators, Load
+from .results import Results, Sample
+from .workshop import Failed, say
+
+
+@dataclass
+class Bench:
+    """What all loads of a run have in common."""
+
+    generators: Generators
+    results: Results
+    seconds: float
+    connections: list[int]
+    known: list[str]
+    every: Path
+    """Paths of all codes, each once."""
+    draws: dict[str, Path]
+    folder: Path
+    extras: set[str] = field(default_factory=set)
+    greatest: dict[tuple[str, int], float] = field(default_factory=dict)
+    """Redirects per second by contender and connections, of the newest round."""
+
+    def count(self, running: Running) -> Count | None:
+        """The check of the clicks, for those who count."""
+        return Count(running.api) if running.api else None
+
+    def verify(self, count: Count | None, *loads: Load) -> None:
+        """Fails unless the clicks are as many as the answers."""
+        if count:
+            count.check(*loads)
+            self.results.checks += 1
+
+    def warm(self, running: Running, count: Count | None) -> None:
+        """Asks every code once; all must be known. An exact number: so is the check."""
+        load = self.generators.paced(running.port, self.every, 64, requests=len(self.known))
+        if load.statuses != {"302": len(self.known)} or load.errors:
+            raise Failed(f"warming up brought {load.statuses} and {load.errors} errors"
+                         f" instead of {len(self.known)} redirects")
+        self.verify(count, load)
+
+    def full(self, name: str, case: str, paths: Path, connections: int, running: Running,
+             count: Count | None, number: int = 0) -> Sample:
+        """As much as goes, from wrk."""
+        skip = number * 77_773
+        before = running.cpu()
+        load = self.generators.full(running.port, paths, connections, self.seconds, skip)
+        sample = self.note(name, case, connections, load, before, running.cpu())
+        self.verify(count, load)
+        if case == "uniform":
+            self.greatest[name, connections] = sample.rate
+        return sample
+
+    def half(self, name: str, connections: int) -> float:
+        """Half of the greatest load of the newest round, in redirects per second."""
+        return self.greatest[name, connections] / 2
+
+    def note(self, name: str, case: str, connections: int, load: Load, before: dict[str, float],
+             after: dict[str, float]) -> Sample:
+        """Keeps the outcome of a load."""
+        def per_answer(who: str) -> float | None:
+            return (after[who] - before[who]) / load.answered * 1e6 if who in after else None
+
+        if not load.answered:
+            raise Failed(f"{name} answered nothing ({case}, {connections} connections)")
+        sample = Sample(name, case, connections, load.rate, load.p50, load.p99, load.errors,
+                        load.answered, per_answer("server") or 0.0, per_answer("redis"),
+                        per_answer("postgres"))
+        self.results.samples.append(sample)
+        say(f"  {case}, {connections} connections: {sample.cpu:.2f} us CPU, {sample.rate:.0f}/s,"
+            f" p50 {sample.p50:.0f} us, p99 {sample.p99:.0f} us, {sample.errors} errors")
+        return sample

@@ -1,0 +1,215 @@
+"""The further cases of `load/compare`, and its verdicts."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from .api import PASSWORD
+from .backends import Watch
+from .bench import Bench
+from .contenders import Contender, Embedded, Production, Running, Shunt, Textbook
+from .counting import Count
+from .drive import Load
+from .links import codes, write_paths
+from .results import Results
+from .workshop import Failed, say
+
+UNKNOWN = 1_000
+SCANNER_RATE = 1_000
+LOGINS = 200
+PACED = 64
+"""Connections of the cases that are held against the half load."""
+WIDE = 256
+
+
+def fresh(bench: Bench, contender: Contender) -> None:
+    """Every code once, from a process that holds none of them but finds each in Redis."""
+    if not isinstance(contender, Production | Textbook):
+        return
+    with contender.running() as running:
+        count = bench.count(running)
+        if not bench.results.figures.get(f"fresh: {contender.name}: redirects/s") and count:
+            # In the first round Redis does not hold the links yet: a process that ends here asks them.
+            bench.warm(running, count)
+    with contender.running() as running:
+        count = bench.count(running)
+        asked = looked_up(running)
+        load = bench.generators.paced(running.port, bench.every, WIDE, requests=len(bench.known))
+        asked = looked_up(running) - asked
+        bench.verify(count, load)
+    bench.results.figure(f"fresh: {contender.name}: redirects/s", load.rate)
+    say(f"  fresh: {load.rate:.0f}/s, {asked} look-ups in the database, {load.errors} errors")
+    if running.postgres:
+        bench.results.figure("fresh: look-ups in the database", asked)
+
+
+def looked_up(running: Running) -> int:
+    """How often links were asked of Postgres by their code."""
+    return running.postgres.lookups() if running.postgres else 0
+
+
+def extras(bench: Bench, contender: Contender, running: Running, count: Count | None) -> None:
+    """The cases of shunt alone."""
+    if not isinstance(contender, Shunt) or count is None:
+        return
+    calm = {}
+    if bench.extras & {"half", "scanner", "logins"}:
+        for connections in sorted(bench.connections, reverse=True):
+            calm[connections] = half(bench, contender.name, connections, running, count)
+    if isinstance(contender, Production):
+        if "unknown" in bench.extras:
+            unknown(bench, contender.name, running, count)
+        if calm and "scanner" in bench.extras:
+            scanner(bench, contender.name, running, count, calm)
+        if calm and "logins" in bench.extras:
+            logins(bench, contender.name, running, count, calm)
+    if "killed" in bench.extras:
+        killed(bench, contender, running, count)
+
+
+def half(bench: Bench, name: str, connections: int, running: Running, count: Count) -> Load:
+    """Half of the greatest load, at a constant rate."""
+    before = running.cpu()
+    load = bench.generators.paced(running.port, bench.draws["uniform"], connections,
+                                  seconds=bench.seconds, rate=bench.half(name, connections))
+    bench.note(name, "half", connections, load, before, running.cpu())
+    bench.verify(count, load)
+    return load
+
+
+def unknown(bench: Bench, name: str, running: Running, count: Count) -> None:
+    """A few unknown codes asked again and again."""
+    paths = write_paths(bench.folder / "unknown.paths", codes(UNKNOWN, series=1))
+    connections = max(bench.connections)
+    asked = looked_up(running)
+    sample = bench.full(name, "unknown", paths, connections, running, None)
+    asked = looked_up(running) - asked
+    warm = [each for each in bench.results.samples
+            if (each.contender, each.case, each.connections) == (name, "uniform", connections)][-1]
+    bench.results.figure("unknown again and again: CPU against a warm hit", sample.cpu / warm.cpu)
+    bench.results.figure("unknown again and again: look-ups in the database per code", asked / UNKNOWN)
+    # None of them may count: nothing was redirected.
+    bench.verify(count)
+
+
+def scanner(bench: Bench, name: str, running: Running, count: Count, calm: dict[int, Load]) -> None:
+    """Warm redirects at half load while somebody asks codes that never existed, each once."""
+    connections = PACED if PACED in calm else max(calm)
+    turn = len(bench.results.figures.get("scanner: p99 against without", ()))
+    amount = round(SCANNER_RATE * (bench.seconds + 1) * 1.2)
+    paths = write_paths(bench.folder / "scanner.paths", codes(amount, series=10 + turn))
+    assert running.postgres
+    with Watch(running.postgres) as watch:
+        scan = bench.generators.start_pace(running.port, paths, 16, seconds=bench.seconds + 1,
+                                           rate=SCANNER_RATE)
+        time.sleep(0.5)
+        load = bench.generators.paced(running.port, bench.draws["uniform"], connections,
+                                      seconds=bench.seconds, rate=bench.half(name, connections))
+        scanned = scan.result()
+    bench.verify(count, load)
+    bench.results.figure("scanner: p99 of warm redirects, us", load.p99)
+    bench.results.figure("scanner: p99 against without", load.p99 / calm[connections].p99)
+    bench.results.figure("scanner: answers/s", scanned.rate)
+    bench.results.figure("scanner: look-ups under way in the database, at most", watch.most)
+    say(f"  scanner: p99 {load.p99:.0f} us against {calm[connections].p99:.0f} us; it got"
+        f" {scanned.statuses}; {watch.most} look-ups under way at most")
+
+
+def logins(bench: Bench, name: str, running: Running, count: Count, calm: dict[int, Load]) -> None:
+    """Warm redirects at half load while many people log in at once."""
+    connections = PACED if PACED in calm else max(calm)
+    body = json.dumps({"email": "load@example.com", "password": PASSWORD})
+    paths = bench.folder / "login.paths"
+    paths.write_text("/auth/login\n")
+    redirects = bench.generators.start_pace(running.port, bench.draws["uniform"], connections,
+                                            seconds=bench.seconds, rate=bench.half(name, connections))
+    time.sleep(0.5)
+    burst = bench.generators.paced(running.port, paths, LOGINS, requests=LOGINS, method="POST",
+                                   headers=("Content-Type: application/json",), body=body, drain=60.0)
+    load = redirects.result()
+    bench.verify(count, load)
+    bench.results.figure("logins: p99 of redirects, us", load.p99)
+    bench.results.figure("logins: p99 against without", load.p99 / calm[connections].p99)
+    bench.results.figure("logins: seconds until all were answered", burst.seconds)
+    bench.results.figure("logins: succeeded", burst.statuses.get("200", 0))
+    say(f"  logins: p99 {load.p99:.0f} us against {calm[connections].p99:.0f} us; they got"
+        f" {burst.statuses} in {burst.seconds:.1f} s")
+
+
+def killed(bench: Bench, contender: Shunt, running: Running, count: Count) -> None:
+    """Ends the process with SIGKILL under load: each answered redirect must still be counted."""
+    seconds = min(2.0, bench.seconds)
+    loading = bench.generators.start_pace(running.port, bench.draws["uniform"], PACED,
+                                          seconds=seconds + 5)
+    time.sleep(seconds)
+    contender.workshop.stop(running.server, hard=True)
+    load = loading.result()
+    # What was on its way may have been counted without being answered.
+    lost_at_most = Load(load.answered, load.seconds, load.p50, load.p99, 0, load.refused, unseen=PACED)
+    with contender.running() as revived:
+        assert revived.api
+        count.api = revived.api
+        bench.verify(count, lost_at_most)
+    say(f"  killed -9 after {load.answered} redirects: all of them are counted")
+
+
+def compare_round(bench: Bench) -> None:
+    """Ratios between contenders within one round."""
+    results = bench.results
+
+    def newest(contender: str, case: str, connections: int, what: str) -> float | None:
+        values = [getattr(sample, what) for sample in results.samples if
+                  (sample.contender, sample.case, sample.connections) == (contender, case, connections)]
+        return float(values[-1]) if values else None
+
+    def ratio(name: str, above: float | None, below: float | None) -> None:
+        if above is not None and below:
+            results.figure(name, above / below)
+
+    for connections in bench.connections:
+        for contender in (Production.name, Embedded.name):
+            ratio(f"{contender}, {connections} connections: CPU against nginx",
+                  newest(contender, "uniform", connections, "cpu"),
+                  newest("nginx", "uniform", connections, "cpu"))
+        ratio(f"shunt, {connections} connections: redirects/s against textbook",
+              newest("shunt", "uniform", connections, "rate"),
+              newest("textbook", "uniform", connections, "rate"))
+    figures = {name: values[-1] for name, values in results.figures.items()}
+    ratio("fresh: redirects/s against textbook", figures.get("fresh: shunt: redirects/s"),
+          figures.get("fresh: textbook: redirects/s"))
+    halves = [newest(contender, "half", connections, "p99") for contender in
+              (Production.name, Embedded.name) for connections in bench.connections]
+    if found := [p99 for p99 in halves if p99 is not None]:
+        results.figure("half load: greatest p99, ms", max(found) / 1000)
+
+
+def judge(results: Results) -> None:
+    """Each bar of the project's aims, against what was measured."""
+    if not results.checks and any("shunt" in sample.contender for sample in results.samples):
+        raise Failed("the clicks were never compared with the answers")
+    judge = results.judge
+    judge("warm redirect, 256 connections: CPU against nginx's map",
+          "shunt, 256 connections: CPU against nginx", 1.25, 1.0, "x")
+    judge("warm redirect, 64 connections: CPU against nginx's map",
+          "shunt, 64 connections: CPU against nginx", 1.4, 1.1, "x")
+    for connections in (64, 256):
+        judge(f"redirects/s against the textbook design, {connections} connections",
+              f"shunt, {connections} connections: redirects/s against textbook", 8, 10, "x", least=True)
+    for connections in (64, 256):
+        judge(f"embedded, {connections} connections: CPU against nginx's map",
+              f"shunt embedded, {connections} connections: CPU against nginx", 2.2, 1.5, "x")
+    judge("unknown codes again and again: CPU against a warm hit",
+          "unknown again and again: CPU against a warm hit", 1.1, None, "x")
+    judge("unknown codes again and again: look-ups in the database per code",
+          "unknown again and again: look-ups in the database per code", 2, None, "", digits=3)
+    judge("a scanner beside half load: p99 against without", "scanner: p99 against without", 2, None, "x")
+    judge("a scanner: look-ups under way in the database (setting: 8)",
+          "scanner: look-ups under way in the database, at most", 8, None, "", digits=0)
+    judge("in Redis, not in the process: redirects/s against textbook",
+          "fresh: redirects/s against textbook", 3, None, "x", least=True)
+    judge("half load, all modes and connections: p99", "half load: greatest p99, ms", 2, 1, "ms")
+    judge("200 logins at once beside half load: p99 against without", "logins: p99 against without",
+          2, None, "x")
+    if results.checks:
+        results.notes.append(f"Clicks were compared with answers {results.checks} times; they agreed.")

@@ -1,0 +1,236 @@
+"""The servers that are measured: how each gets its links and how it is started."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from .api import Api
+from .backends import Postgres, Redis, start_postgres, start_redis
+from .links import target
+from .tables import fill_postgres, fill_sqlite
+from .workshop import Command, Failed, Process, Workshop, accepts, free_port, run, wait_for
+
+SECRET = "a secret for measuring, and for nothing else"
+
+
+@dataclass
+class Running:
+    """A started contender and what works for it."""
+
+    server: Process
+    port: int
+    redis: Redis | None = None
+    postgres: Postgres | None = None
+    api: Api | None = None
+
+    def cpu(self) -> dict[str, float]:
+        """CPU seconds used so far, by whom."""
+        self.server.check()
+        used = {"server": self.server.usage().cpu}
+        if self.redis:
+            used["redis"] = self.redis.process.usage().cpu
+        if self.postgres:
+            used["postgres"] = self.postgres.process.usage().cpu
+        return used
+
+
+@dataclass
+class Contender(ABC):
+    """One of those that are compared."""
+
+    workshop: Workshop
+    tools: dict[str, Path]
+    programs: Path
+    known: Sequence[str]
+    name: ClassVar[str]
+
+    def prepare(self) -> None:  # noqa: B027
+        """Gets its links; once, before the first start. Nothing for some."""
+
+    @abstractmethod
+    @contextmanager
+    def running(self) -> Iterator[Running]:
+        """Starts it and ends it."""
+
+    def serve(self, command: Command, port: int, environment: Mapping[str, str]) -> Process:
+        """Starts a server on the server's core and waits until it listens."""
+        process = self.workshop.start(self.name.replace(" ", "-"), command, environment=environment,
+                                      core=self.workshop.server_core)
+
+        def listens() -> bool:
+            process.check()
+            return accepts(port)
+
+        wait_for(f"{self.name} listens", listens)
+        return process
+
+
+class Constant(Contender):
+    """A bare axum route with a constant answer."""
+
+    name: ClassVar[str] = "constant"
+
+    @contextmanager
+    def running(self) -> Iterator[Running]:
+        port = free_port()
+        settings = {"BIND": f"127.0.0.1:{port}", "TARGET": target(0)}
+        server = self.serve([self.programs / "constant"], port, settings)
+        yield Running(server, port)
+        self.workshop.stop(server)
+
+
+class Nginx(Contender):
+    """The same codes in a static `map`; nothing is counted."""
+
+    name: ClassVar[str] = "nginx"
+
+    def prepare(self) -> None:
+        folder = self.workshop.folder / "nginx"
+        folder.mkdir()
+        self.folder = folder
+        with (folder / "codes.map").open("w") as out:
+            out.writelines(f"/{code} {target(number)};\n" for number, code in enumerate(self.known))
+
+    @contextmanager
+    def running(self) -> Iterator[Running]:
+        port = free_port()
+        (self.folder / "nginx.conf").write_text(f"""
+daemon off;
+worker_processes 1;
+pid {self.folder}/nginx.pid;
+error_log {self.folder}/error.log;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    keepalive_requests 1000000000;
+    keepalive_timeout 3600s;
+    client_body_temp_path {self.folder}/body;
+    proxy_temp_path {self.folder}/proxy;
+    fastcgi_temp_path {self.folder}/fastcgi;
+    uwsgi_temp_path {self.folder}/uwsgi;
+    scgi_temp_path {self.folder}/scgi;
+    map_hash_max_size 262144;
+    map_hash_bucket_size 128;
+    map $uri $target {{ default ""; include {self.folder}/codes.map; }}
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        location / {{
+            if ($target = "") {{ return 404; }}
+            return 302 $target;
+        }}
+    }}
+}}
+""")
+        command: list[str | Path] = [self.tools["nginx"], "-p", self.folder, "-c", self.folder / "nginx.conf",
+                   "-e", self.folder / "error.log"]
+        server = self.serve(command, port, {})
+        yield Running(server, port)
+        self.workshop.stop(server)
+
+
+class Textbook(Contender):
+    """Pooled `GET` and `INCR` per request."""
+
+    name: ClassVar[str] = "textbook"
+
+    def prepare(self) -> None:
+        self.redis = start_redis(self.workshop, self.tools, "redis-of-textbook")
+        self.redis.ask("--pipe", text="".join(
+            f"SET url:{code} {target(number)}\r\n" for number, code in enumerate(self.known)))
+
+    @contextmanager
+    def running(self) -> Iterator[Running]:
+        port = free_port()
+        settings = {"BIND": f"127.0.0.1:{port}", "REDIS_URL": self.redis.url}
+        server = self.serve([self.programs / "textbook"], port, settings)
+        yield Running(server, port, redis=self.redis)
+        self.workshop.stop(server)
+
+
+@dataclass
+class Shunt(Contender):
+    """What both modes of shunt have in common."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    redis: Redis | None = None
+    postgres: Postgres | None = None
+    token: str = ""
+
+    @abstractmethod
+    def backends(self) -> dict[str, str]:
+        """Starts what this mode needs and returns the settings that name it."""
+
+    @abstractmethod
+    def fill(self, owner: int) -> None:
+        """Writes the links to the database."""
+
+    def prepare(self) -> None:
+        self.settings = self.backends() | {"JWT_SECRET": SECRET, "RUST_LOG": "warn"} | self.settings
+        run([self.programs / "shunt", "migrate"], environment=self.settings)
+        with self.running() as running:
+            assert running.api
+            owner = self.enrol(running.api)
+        self.fill(owner)
+
+    def enrol(self, api: Api) -> int:
+        """Makes the account whose links are counted; returns its id."""
+        owner = api.register("load@example.com")
+        self.token = api.token
+        return owner
+
+    @contextmanager
+    def running(self, **settings: str) -> Iterator[Running]:
+        port = free_port()
+        own = {"BIND": f"127.0.0.1:{port}", "BASE_URL": "https://sho.rt"}
+        server = self.serve([self.programs / "shunt"], port, self.settings | own | settings)
+        api = Api(port, self.token)
+        wait_for(f"{self.name} is ready", api.is_ready)
+        yield Running(server, port, self.redis, self.postgres, api)
+        if server in self.workshop.processes:
+            self.workshop.stop(server)
+            if server.popen.returncode != 0:
+                raise Failed(f"{self.name} ended with code {server.popen.returncode}, not 0")
+
+
+class Production(Shunt):
+    """Postgres and Redis; every click acknowledged by Redis."""
+
+    name: ClassVar[str] = "shunt"
+
+    def backends(self) -> dict[str, str]:
+        self.redis = self.redis or start_redis(self.workshop, self.tools)
+        self.postgres = self.postgres or start_postgres(self.workshop, self.tools)
+        return {"DATABASE_URL": self.postgres.url, "REDIS_URL": self.redis.url,
+                "REDIS_PREFIX": self.postgres.database}
+
+    def fill(self, owner: int) -> None:
+        assert self.postgres
+        fill_postgres(self.postgres, self.known, owner)
+
+
+class Embedded(Shunt):
+    """SQLite, nothing else; every click acknowledged by its commit."""
+
+    name: ClassVar[str] = "shunt embedded"
+
+    def backends(self) -> dict[str, str]:
+        (self.workshop.folder / "sqlite").mkdir()
+        self.file = self.workshop.folder / "sqlite" / "shunt.db"
+        return {"DATABASE_URL": f"sqlite://{self.file}"}
+
+    def fill(self, owner: int) -> None:
+        fill_sqlite(self.file, self.known, owner)
+
+
+CONTENDERS: dict[str, type[Contender]] = {
+    "shunt": Production,
+    "shunt-embedded": Embedded,
+    "nginx": Nginx,
+    "constant": Constant,
+    "textbook": Textbook,
+}

@@ -1,0 +1,107 @@
+"""The load generators: wrk for the greatest load, pace for a constant rate and exact numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .workshop import Failed, end_with_parent, run
+
+SCRIPT = Path(__file__).with_name("load.lua")
+
+
+@dataclass(frozen=True)
+class Load:
+    """What came of a load; latencies in microseconds."""
+
+    answered: int
+    seconds: float
+    p50: float
+    p99: float
+    errors: int
+    refused: int
+    unseen: int = 0
+    """How many answers the server may have given that the generator did not count."""
+    statuses: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> float:
+        """Answers per second."""
+        return self.answered / self.seconds
+
+
+@dataclass(frozen=True)
+class Generators:
+    """Where the load generators are."""
+
+    wrk: Path
+    pace: Path
+
+    def full(self, port: int, paths: Path, connections: int, seconds: float, skip: int = 0) -> Load:
+        """As much as goes: every connection asks again as soon as it is answered. At the end wrk
+        closes connections whose last request is on its way: up to one answer each goes uncounted."""
+        output = run([self.wrk, "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--latency",
+                      "--timeout", "10s", "-s", SCRIPT, f"http://127.0.0.1:{port}", "--", paths, str(skip)],
+                     seconds=seconds + 120)
+        found = [line for line in output.splitlines() if line.startswith("JSON ")]
+        if not found:
+            raise Failed(f"wrk said: {output}")
+        outcome = json.loads(found[0].removeprefix("JSON "))
+        return Load(outcome["answered"], outcome["seconds"], outcome["p50"], outcome["p99"],
+                    outcome["broken"], outcome["refused"], unseen=connections)
+
+    def start_pace(
+        self,
+        port: int,
+        paths: Path,
+        connections: int,
+        *,
+        seconds: float = 5.0,
+        rate: float | None = None,
+        requests: int | None = None,
+        skip: int = 0,
+        method: str = "GET",
+        headers: tuple[str, ...] = (),
+        body: str = "",
+        drain: float = 10.0,
+    ) -> Pace:
+        """Starts pace: `rate` requests a second, timed from the moment each fell due, or as fast as
+        answered; for some seconds or until `requests` are answered."""
+        command: list[str | Path | int | float] = [
+            self.pace, "--address", f"127.0.0.1:{port}", "--paths", paths, "--connections", connections,
+            "--seconds", seconds, "--skip", skip, "--method", method, "--body", body, "--drain", drain]
+        command += ["--rate", rate] if rate is not None else []
+        command += ["--requests", requests] if requests is not None else []
+        for header in headers:
+            command += ["--header", header]
+        limit = (3600.0 if requests is not None else seconds) + drain + 60
+        return Pace([str(part) for part in command], limit)
+
+    def paced(self, port: int, paths: Path, connections: int, **options: object) -> Load:
+        """Runs pace to its end; options as those of `start_pace`."""
+        return self.start_pace(port, paths, connections, **options).result()  # type: ignore[arg-type]
+
+
+class Pace:
+    """A running pace."""
+
+    def __init__(self, command: list[str], limit: float) -> None:
+        self.limit = limit
+        self.popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True, env={"PATH": os.defpath}, preexec_fn=end_with_parent)
+
+    def result(self) -> Load:
+        """Waits for its end."""
+        try:
+            output, errors = self.popen.communicate(timeout=self.limit)
+        finally:
+            self.popen.kill()
+        if self.popen.returncode != 0:
+            raise Failed(f"pace: {errors.strip()}")
+        outcome = json.loads(output)
+        refused = sum(n for status, n in outcome["statuses"].items() if status >= "400")
+        return Load(outcome["answered"], outcome["seconds"], outcome["p50"], outcome["p99"],
+                    outcome["failed"] + outcome["unanswered"], refused, statuses=outcome["statuses"])

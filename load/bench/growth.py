@@ -1,0 +1,158 @@
+"""What a large database changes: lists, single operations, and creating links against pgbench."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from .api import Api
+from .contenders import Running
+from .drive import Generators
+from .links import write_paths
+from .results import Results, Sample
+from .stock import ASKED, Stock
+from .workshop import Failed, run, say
+
+CONNECTIONS = 64
+PIECE = 256 * 1024
+POOL = 10
+"""Connections to Postgres, of shunt and of pgbench."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A request that is measured; `rate` is well below what any machine of today does."""
+
+    rate: float
+    method: str = "GET"
+    signed: bool = False
+
+
+OPERATIONS = {
+    "redirect": Operation(10_000),
+    "create": Operation(400, "POST", signed=True),
+    "stats": Operation(1_500),
+    "page of the list": Operation(400, signed=True),
+}
+
+
+def long_list(stock: Stock, results: Results) -> None:
+    """The whole list of an owner of many links: what the server grows by, and the first byte."""
+    with stock.running() as running:
+        api = Api(running.port, stock.long_token)
+        for _ in range(20):
+            api.ask("GET", "/urls/my?limit=10")
+        for _ in range(3):
+            start = running.server.usage().resident
+            most = start
+            begin = time.monotonic()
+            first = None
+            links = 0
+            looked = begin
+            with api.open("GET", "/urls/my") as answer:
+                while piece := answer.read1(PIECE):
+                    now = time.monotonic()
+                    first = first or now - begin
+                    links += piece.count(b'"short_code"')
+                    if now - looked > 0.01:
+                        looked = now
+                        most = max(most, running.server.usage().resident)
+            seconds = time.monotonic() - begin
+            # A name may be cut in two by the end of a piece; that many may be missing.
+            if not stock.long * 0.99 <= links <= stock.long * 1.01:
+                raise Failed(f"the list holds {links} links, not {stock.long}")
+            results.figure("list: growth of the server, MiB", (most - start) / 2**20)
+            results.figure("list: first byte, ms", (first or 0.0) * 1000)
+            results.figure("list: seconds", seconds)
+            say(f"list: {links:,} links in {seconds:.1f} s; the server grew by {(most - start) / 2**20:.1f}"
+                f" MiB; first byte after {(first or 0.0) * 1000:.1f} ms")
+
+
+def sizes(stocks: list[Stock], generators: Generators, results: Results, options: argparse.Namespace) -> None:
+    """Each operation on each database, in alternating rounds."""
+    for number in range(options.rounds):
+        say(f"sizes: round {number + 1} of {options.rounds}")
+        newest: dict[str, list[Sample]] = {}
+        for stock in stocks if number % 2 == 0 else reversed(stocks):
+            with stock.running() as running:
+                for what, sample in operations(stock, generators, running, options.seconds):
+                    results.samples.append(sample)
+                    newest.setdefault(what, []).append(sample)
+        for what, samples in newest.items():
+            small, large = sorted(samples, key=lambda sample: sample.contender, reverse=True)
+            total = [sample.cpu + (sample.redis or 0) + (sample.postgres or 0) for sample in (small, large)]
+            results.figure(f"{what}: CPU, large against small", total[1] / total[0])
+            results.figure(f"{what}: p99, large against small", large.p99 / small.p99)
+
+
+def operations(stock: Stock, generators: Generators, running: Running,
+               seconds: float) -> list[tuple[str, Sample]]:
+    """Measures every operation on a warm instance."""
+    assert stock.postgres
+    folder = stock.workshop.folder
+    asked = list(stock.asked())
+    files = {
+        "redirect": write_paths(folder / "redirect.paths", asked),
+        "create": write_paths(folder / "create.paths", [
+            f"urls/shorten?target_url=https%3A%2F%2Fwww.example.com%2Fmade%2F{n}" for n in range(1000)]),
+        "stats": write_paths(folder / "stats.paths", [f"urls/{code}/stats" for code in asked]),
+        "page of the list": write_paths(folder / "page.paths", ["urls/my?limit=50"]),
+    }
+    generators.paced(running.port, files["redirect"], CONNECTIONS, requests=ASKED)
+    measured = []
+    for what, operation in OPERATIONS.items():
+        drive = partial(
+            generators.paced, running.port, files[what], CONNECTIONS, rate=operation.rate,
+            method=operation.method,
+            headers=(f"Authorization: Bearer {stock.token}",) if operation.signed else ())
+        drive(seconds=1.0)
+        before = running.cpu()
+        load = drive(seconds=seconds)
+        after = running.cpu()
+        if load.refused or load.errors:
+            raise Failed(f"{what}: {load.statuses}, {load.errors} errors")
+        used = {who: (after[who] - before[who]) / load.answered * 1e6 for who in after}
+        sample = Sample(f"{stock.postgres.database} database", what, CONNECTIONS, load.rate, load.p50,
+                        load.p99, load.errors, load.answered, used["server"], used["redis"],
+                        used["postgres"])
+        say(f"  {sample.contender}: {what}: {sum(used.values()):.0f} us CPU in all, p99 {load.p99:.0f} us")
+        measured.append((what, sample))
+    return measured
+
+
+def creating(stock: Stock, generators: Generators, results: Results, options: argparse.Namespace,
+             pgbench: Path) -> None:
+    """Creating links through shunt, against pgbench inserting the same rows over as many connections."""
+    assert stock.postgres
+    script = stock.workshop.folder / "insert.sql"
+    owner = stock.postgres.sql("select id from users where email = 'load@example.com'")
+    script.write_text(
+        "\\set number random(1, 1000000000000000)\n"
+        "insert into links (short_code, target_url, owner_id, created_at) values ('p' || :number,"
+        f" 'https://www.example.com/made/' || :number, {owner}, now()) returning id;\n")
+    paths = write_paths(stock.workshop.folder / "create.paths", [
+        f"urls/shorten?target_url=https%3A%2F%2Fwww.example.com%2Fmade%2F{n:015d}" for n in range(1000)])
+    seconds = max(1, round(options.seconds))
+    for number in range(options.rounds):
+        with stock.running(DATABASE_MAX_CONNECTIONS=str(POOL)) as running:
+            drive = partial(generators.paced, running.port, paths, CONNECTIONS, method="POST",
+                            headers=(f"Authorization: Bearer {stock.token}",))
+            drive(seconds=1.0)
+            load = drive(seconds=seconds)
+        if load.refused or load.errors:
+            raise Failed(f"create: {load.statuses}, {load.errors} errors")
+        # On the server's core, as shunt is.
+        output = run(["taskset", "-c", stock.workshop.server_core, pgbench, "-n", "-M", "prepared", "-c",
+                      POOL, "-j", "1", "-T", seconds, "-f", script, stock.postgres.url])
+        found = re.search(r"tps = ([\d.]+)", output)
+        if not found:
+            raise Failed(f"pgbench said: {output}")
+        inserts = float(found.group(1))
+        results.figure("create: links/s, shunt", load.rate)
+        results.figure("create: rows/s, pgbench", inserts)
+        results.figure("create: rate against pgbench", load.rate / inserts)
+        say(f"create: round {number + 1}: {load.rate:.0f}/s, pgbench {inserts:.0f}/s")

@@ -1,0 +1,138 @@
+"""Clicks pending for many links: the memory of their links, and writing them back under load."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import time
+from statistics import median
+
+from .contenders import Running
+from .drive import Generators, Load
+from .links import codes, write_paths
+from .results import Results
+from .stock import Stock
+from .workshop import Failed, say, wait_for
+
+CONNECTIONS = 64
+HOLD = {"CACHE_TTL_SECONDS": "86400"}
+MARGIN = 45.0
+"""Seconds for what is measured between the last pending click and the flush."""
+
+
+def ask_each(stock: Stock, generators: Generators, running: Running, count: int) -> Load:
+    """Asks the first `count` codes, each once."""
+    paths = stock.workshop.folder / "many.paths"
+    if not paths.exists():
+        write_paths(paths, codes(count))
+    load = generators.paced(running.port, paths, 256, requests=count)
+    if load.statuses != {"302": count} or load.errors:
+        raise Failed(f"{count} redirects were asked; answers: {load.statuses}, {load.errors} errors")
+    return load
+
+
+def memory(stock: Stock, generators: Generators, results: Results, count: int) -> None:
+    """What the process grows by for each link it holds, and with a bound of a tenth of them."""
+    grown = {}
+    for bound in (2 * count, count // 10):
+        say(f"memory: {count:,} codes, each once, where {bound:,} may be held")
+        before = stock.clicks()
+        with stock.running(CACHE_MAX_LINKS=str(bound), **HOLD) as running:
+            warm_connections(stock, generators, running)
+            start = running.server.usage().resident
+            load = ask_each(stock, generators, running, count)
+            time.sleep(5)
+            grown[bound] = running.server.usage().resident - start
+        agree(stock, results, before, count + warmed())
+        say(f"  {load.rate:.0f}/s; the process grew by {grown[bound] / 2**20:.1f} MiB")
+    results.figure("memory: bytes per link held", grown[2 * count] / count)
+    results.figure("memory: growth with a bound of a tenth", grown[count // 10] / grown[2 * count])
+
+
+def warmed() -> int:
+    """Requests of `warm_connections`."""
+    return 20_000
+
+
+def warm_connections(stock: Stock, generators: Generators, running: Running) -> None:
+    """Has the process allocate what it needs for connections and batches, whatever it holds."""
+    few = write_paths(stock.workshop.folder / "few.paths", codes(1))
+    generators.paced(running.port, few, 256, requests=warmed())
+
+
+def agree(stock: Stock, results: Results, before: int, redirects: int) -> None:
+    """Fails unless the database, after an orderly end, counts each redirect once."""
+    counted = stock.clicks() - before
+    if counted != redirects:
+        raise Failed(f"{redirects} redirects were answered, the database counts {counted}")
+    results.checks += 1
+
+
+class Flush:
+    """Watches the flush of one data set in Redis: when it began and when it was done."""
+
+    def __init__(self, stock: Stock) -> None:
+        assert stock.redis and stock.postgres
+        self.redis = stock.redis
+        self.key = "{" + stock.postgres.database + "}:flushing"
+        self.began: float | None = None
+        self.ended: float | None = None
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+
+    def watch(self) -> None:
+        """Asks ten times a second."""
+        while self.ended is None and not self.over.wait(0.1):
+            under_way = self.redis.ask("SCARD", self.key) != "0"
+            if under_way and self.began is None:
+                self.began = time.monotonic()
+            elif self.began is not None and not under_way:
+                self.ended = time.monotonic()
+
+
+def written_back(stock: Stock, generators: Generators, results: Results, options: argparse.Namespace) -> None:
+    """Clicks on many links, held back; then written back while redirects run at half load."""
+    count = options.pending
+    say(f"pending: {count:,} links get a click each")
+    before = stock.clicks()
+    loads: list[Load] = []
+    # From Redis it takes far less than this; what is left of the interval is waited for.
+    interval = count / 10_000 + MARGIN + 5 * options.seconds
+    settings = HOLD | {"CACHE_MAX_LINKS": str(2 * count), "FLUSH_INTERVAL_MS": str(round(interval * 1000))}
+    with stock.running(**settings) as running:
+        started = time.monotonic()
+        loads.append(ask_each(stock, generators, running, count))
+        warm = write_paths(stock.workshop.folder / "warm.paths", codes(100_000))
+        loads.append(generators.paced(running.port, warm, CONNECTIONS, seconds=options.seconds))
+        rate = loads[-1].rate / 2
+        say(f"  half load is {rate:.0f}/s")
+
+        def window() -> float:
+            loads.append(generators.paced(running.port, warm, CONNECTIONS, seconds=options.seconds / 2,
+                                          rate=rate))
+            return loads[-1].p99
+
+        calm = median([window() for _ in range(3)])
+        left = started + interval - time.monotonic() - options.seconds
+        if left < 0:
+            raise Failed("making clicks pending took too long: the flush began too early")
+        say(f"  p99 without {calm:.0f} us; waiting {left:.0f} s for the flush")
+        flush = Flush(stock)
+        time.sleep(left)
+        during = []
+        while flush.ended is None and time.monotonic() < started + interval + 120:
+            p99 = window()
+            if flush.began is not None:
+                during.append(p99)
+        flush.over.set()
+        wait_for("the watch ends", lambda: not flush.thread.is_alive())
+        if flush.began is None or flush.ended is None or not during:
+            raise Failed("no flush was seen within two minutes")
+    agree(stock, results, before, sum(load.answered for load in loads))
+    results.figure("pending: seconds until written back", flush.ended - flush.began)
+    results.figure("pending: p99 without, us", calm)
+    results.figure("pending: p99 while written back, us (worst window)", max(during))
+    results.figure("pending: p99 against without", max(during) / calm)
+    say(f"  written back in {flush.ended - flush.began:.1f} s; p99 {max(during):.0f} us against"
+        f" {calm:.0f} us")

@@ -1,0 +1,110 @@
+"""`load/scale`: shunt with many links, many pending clicks and long lists, in one run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from . import growth, pending
+from .backends import start_postgres, start_redis
+from .drive import Generators
+from .results import Results
+from .stock import Stock, stocked
+from .tools import LOAD, build, machine, require
+from .workshop import Failed, Workshop, say
+
+PARTS = ("pending", "list", "size", "create")
+SMALL = 10_000
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """What the user wants."""
+    parser = argparse.ArgumentParser(prog="load/scale", description=(
+        "Fills a Postgres of its own with many links and measures what that changes: clicks pending"
+        " for 1,000,000 links, memory per link, long lists, 10,000,000 links against 10,000, and"
+        " creating links against pgbench. What each number means is in load/README.md."))
+    parser.add_argument("--links", type=int, default=10_000_000, help="in the large database (10000000)")
+    parser.add_argument("--pending", type=int, default=1_000_000,
+                        help="links with pending clicks, links held, links of a long list (1000000)")
+    parser.add_argument("--rounds", type=int, default=3, help="alternating rounds (3)")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each load (4)")
+    parser.add_argument("--only", default=",".join(PARTS), metavar="PARTS",
+                        help=f"of {', '.join(PARTS)}, with commas between")
+    parser.add_argument("--server-core", type=int, default=0, help="core of the server (0)")
+    parser.add_argument("--load-core", type=int, default=1, help="core of all else (1)")
+    parser.add_argument("--name", default="scale", help="of the files in load/results (scale)")
+    options = parser.parse_args(arguments)
+    options.only = options.only.split(",")
+    if unknown := set(options.only) - set(PARTS):
+        parser.error(f"{min(unknown)!r} is none of {', '.join(PARTS)}")
+    if options.links < max(SMALL, options.pending):
+        parser.error(f"--links must be at least {SMALL} and at least as many as --pending")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs it; 0, or 1 when a check failed or the run could not go on."""
+    options = parse(arguments)
+    try:
+        with Workshop(options.server_core, options.load_core) as workshop:
+            results = scale(workshop, options)
+    except Failed as failure:
+        print(f"load/scale: {failure}", file=sys.stderr)
+        return 1
+    results.save(LOAD / "results", options.name)
+    print(results.text())
+    return 0
+
+
+def scale(workshop: Workshop, options: argparse.Namespace) -> Results:
+    """All parts."""
+    tools = require(["wrk", "redis-server", "redis-cli", "postgres", "initdb", "psql", "pgbench"])
+    results = Results("shunt: many links, many clicks", machine(tools), notes=[
+        f"{options.links:,} links in the large database, {SMALL:,} in the small one;"
+        f" {options.pending:,} links with pending clicks.",
+        f"The server runs on core {options.server_core}; load generator, Redis and Postgres share core"
+        f" {options.load_core}.",
+        "Latencies: pace, at a constant rate, from the moment each request fell due.",
+    ])
+    programs = build()
+    workshop.settle()
+    generators = Generators(tools["wrk"], programs / "pace")
+    redis = start_redis(workshop, tools)
+    postgres = start_postgres(workshop, tools)
+
+    def stock(name: str, links: int, long: int) -> Stock:
+        say(f"{links:,} links in the {name} database")
+        database = postgres.create(name)
+        return stocked(workshop, tools, programs, redis, database, links, long)
+
+    large = stock("large", options.links, options.pending)
+    if "pending" in options.only:
+        pending.memory(large, generators, results, options.pending)
+        pending.written_back(large, generators, results, options)
+    if "list" in options.only:
+        growth.long_list(large, results)
+    if "size" in options.only:
+        small = stock("small", SMALL, 0)
+        growth.sizes([small, large], generators, results, options)
+    if "create" in options.only:
+        growth.creating(large, generators, results, options, tools["pgbench"])
+    judge(results)
+    return results
+
+
+def judge(results: Results) -> None:
+    """Each bar of the project's aims, against what was measured."""
+    judge = results.judge
+    judge("pending clicks of many links: written back", "pending: seconds until written back", 20, None, "s")
+    judge("the same: p99 of redirects against without", "pending: p99 against without", 2, None, "x")
+    for what in growth.OPERATIONS:
+        judge(f"{what}: CPU with many links against few", f"{what}: CPU, large against small", 1.2, None, "x")
+        judge(f"{what}: p99 with many links against few", f"{what}: p99, large against small", 1.2, None, "x")
+    judge("memory per link held in the process", "memory: bytes per link held", 600, 300, "bytes", digits=0)
+    judge("the same, where 1 of 10 may be held: growth against the bound's share",
+          "memory: growth with a bound of a tenth", 0.5, None, "x")
+    judge("the whole list of an owner of many links: growth", "list: growth of the server, MiB",
+          16, None, "MiB", digits=1)
+    judge("the same: first byte", "list: first byte, ms", 100, None, "ms", digits=1)
+    judge("create, 64 connections: against pgbench's insert", "create: rate against pgbench", 0.7, None,
+          "x", least=True)

@@ -1,0 +1,91 @@
+//! Accounts: register, log in, who am I; passwords and tokens.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::domain::{EmailAddress, Password};
+use crate::http::ApiError;
+use crate::limits::Limiter;
+use crate::store::Users;
+
+mod current_user;
+pub mod login;
+pub mod me;
+mod password;
+pub mod register;
+mod secret;
+mod token;
+
+pub use current_user::{CurrentUser, TokenOwner};
+pub use password::{HashingError, PasswordHasher};
+pub use secret::{SecretError, TokenSecret};
+pub use token::Tokens;
+
+/// What the handlers of accounts work with; cheap to clone.
+#[derive(Clone)]
+pub struct Accounts {
+    users: Arc<dyn Users>,
+    hasher: PasswordHasher,
+    tokens: Tokens,
+    limiter: Limiter,
+}
+
+impl Accounts {
+    /// Accounts kept in `users`.
+    #[must_use]
+    pub fn new(
+        users: Arc<dyn Users>,
+        hasher: PasswordHasher,
+        tokens: Tokens,
+        limiter: Limiter,
+    ) -> Self {
+        Self {
+            users,
+            hasher,
+            tokens,
+            limiter,
+        }
+    }
+}
+
+/// Body of a registration and of a login.
+#[derive(Deserialize, ToSchema)]
+pub struct AccountBody {
+    /// E-mail address.
+    #[schema(example = "ada@example.org", format = "email", max_length = 254)]
+    email: String,
+    /// Password, 8 to 128 characters.
+    #[schema(example = "correct horse battery", min_length = 8, max_length = 128)]
+    password: String,
+}
+
+impl AccountBody {
+    fn parse(self) -> Result<(EmailAddress, Password), ApiError> {
+        let email = EmailAddress::parse(self.email)
+            .map_err(|error| ApiError::invalid(error.to_string()))?;
+        let password =
+            Password::parse(self.password).map_err(|error| ApiError::invalid(error.to_string()))?;
+        Ok((email, password))
+    }
+}
+
+/// Answer to a registration and to a login.
+#[derive(Serialize, ToSchema)]
+pub struct TokenAnswer {
+    /// JWT (RFC 7519), to be sent as `Authorization: Bearer …`.
+    access_token: String,
+    /// Always `bearer`.
+    #[schema(example = "bearer")]
+    token_type: &'static str,
+}
+
+impl TokenAnswer {
+    fn new(access_token: String) -> Self {
+        Self {
+            access_token,
+            token_type: "bearer",
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The secret that signs tokens: given, or made at first start and kept beside the database.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::shared::random_id;
+
+/// Fewest bytes of a secret (RFC 7518, 3.2: as long as the hash of HS256).
+const LEAST_BYTES: usize = 32;
+
+/// At least 32 bytes; has no `Debug`.
+pub struct TokenSecret(Vec<u8>);
+
+/// Why a secret cannot be used; never says what it is.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// Under 32 bytes.
+    #[error("JWT_SECRET: the secret is shorter than 32 bytes")]
+    TooShort,
+    /// The file beside the database cannot be read or made.
+    #[error("JWT_SECRET: {0}: {1}")]
+    File(String, io::Error),
+}
+
+impl TokenSecret {
+    /// A given secret.
+    ///
+    /// # Errors
+    /// When it is too short.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, SecretError> {
+        if bytes.len() < LEAST_BYTES {
+            return Err(SecretError::TooShort);
+        }
+        Ok(Self(bytes))
+    }
+
+    /// The secret in a file, made where there is none: readable by its owner only, whole from the moment
+    /// it has its name, and the same one for two processes that start at once.
+    ///
+    /// # Errors
+    /// When the file cannot be read or made, or holds too little.
+    pub fn load_or_create(path: &Path) -> Result<Self, SecretError> {
+        let failed = |error| SecretError::File(path.display().to_string(), error);
+        match fs::read(path) {
+            Ok(bytes) => return Self::from_bytes(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let draft = path.with_extension(format!("{:016x}.new", random_id()));
+        let made = write_draft(&draft).and_then(|()| match fs::hard_link(&draft, path) {
+            // Another process was first: its secret is the one.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        });
+        let removed = fs::remove_file(&draft);
+        made.and(removed).map_err(failed)?;
+        Self::from_bytes(fs::read(path).map_err(failed)?)
+    }
+
+    pub(super) fn expose(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+fn write_draft(path: &Path) -> io::Result<()> {
+    let mut secret = [0_u8; LEAST_BYTES];
+    getrandom::fill(&mut secret).map_err(io::Error::other)?;
+    let hexadecimal: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(hexadecimal.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_made_once_and_readable_by_its_owner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shunt.jwt-secret");
+        let first = TokenSecret::load_or_create(&path).unwrap();
+        let second = TokenSecret::load_or_create(&path).unwrap();
+        assert!(first.expose().len() >= LEAST_BYTES && first.expose() == second.expose());
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "no draft is left over"
+        );
+    }
+
+    #[test]
+    fn processes_that_start_at_once_use_one_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shunt.jwt-secret");
+        let secrets: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| TokenSecret::load_or_create(&path).unwrap()))
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        assert!(
+            secrets
+                .iter()
+                .all(|secret| secret.expose() == secrets[0].expose())
+        );
+    }
+
+    #[test]
+    fn a_file_with_too_little_in_it_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shunt.jwt-secret");
+        fs::write(&path, "short").unwrap();
+        assert!(matches!(
+            TokenSecret::load_or_create(&path),
+            Err(SecretError::TooShort)
+        ));
+    }
+}

@@ -1,0 +1,142 @@
+//! Tokens: JWT, HS256 and nothing else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
+use serde::{Deserialize, Serialize};
+
+use super::TokenSecret;
+use crate::domain::{Timestamp, UserId};
+use crate::http::ApiError;
+
+/// Longest token that is looked at; ours have about 150 bytes.
+const MOST_BYTES: usize = 1_024;
+
+/// How far `iat` may lie ahead: clocks of instances differ.
+const CLOCK_SKEW_SECONDS: u64 = 300;
+
+/// Issues and checks tokens; cheap to clone.
+#[derive(Clone)]
+pub struct Tokens {
+    keys: Arc<Keys>,
+    ttl: Duration,
+}
+
+struct Keys {
+    encoding: EncodingKey,
+    decoding: DecodingKey,
+    validation: Validation,
+}
+
+/// RFC 7519: subject, issued at, expires; times in seconds since 1970.
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    sub: String,
+    iat: u64,
+    exp: u64,
+}
+
+impl Tokens {
+    /// Tokens signed with `secret`, valid for `ttl`.
+    #[must_use]
+    pub fn new(secret: &TokenSecret, ttl: Duration) -> Self {
+        let mut validation = Validation::new(Algorithm::HS256);
+        validation.leeway = 0;
+        validation.set_required_spec_claims(&["exp", "sub"]);
+        let keys = Keys {
+            encoding: EncodingKey::from_secret(secret.expose()),
+            decoding: DecodingKey::from_secret(secret.expose()),
+            validation,
+        };
+        Self {
+            keys: Arc::new(keys),
+            ttl,
+        }
+    }
+
+    /// A fresh token of `user`.
+    pub(super) fn issue(&self, user: UserId) -> Result<String, ApiError> {
+        let iat = now();
+        let claims = Claims {
+            sub: user.0.to_string(),
+            iat,
+            exp: iat + self.ttl.as_secs(),
+        };
+        encode(&Header::new(Algorithm::HS256), &claims, &self.keys.encoding)
+            .map_err(|error| ApiError::internal(&error.to_string()))
+    }
+
+    /// Whose token it is; `None` for whatever is wrong with it.
+    pub(super) fn owner(&self, token: &str) -> Option<UserId> {
+        if token.len() > MOST_BYTES {
+            return None;
+        }
+        let claims = decode::<Claims>(token, &self.keys.decoding, &self.keys.validation)
+            .ok()?
+            .claims;
+        if claims.iat > now() + CLOCK_SKEW_SECONDS || claims.exp <= now() {
+            return None;
+        }
+        claims.sub.parse().ok().filter(|id| *id > 0).map(UserId)
+    }
+}
+
+fn now() -> u64 {
+    Timestamp::now().0.unsigned_abs() / 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tokens(secret: &str) -> Tokens {
+        let secret = TokenSecret::from_bytes(secret.repeat(32).into_bytes()).unwrap();
+        Tokens::new(&secret, Duration::from_secs(60))
+    }
+
+    fn minted(algorithm: Algorithm, iat: u64, exp: u64) -> String {
+        let claims = Claims {
+            sub: "7".into(),
+            iat,
+            exp,
+        };
+        encode(&Header::new(algorithm), &claims, &tokens("a").keys.encoding).unwrap()
+    }
+
+    #[test]
+    fn a_token_names_whom_it_was_issued_to() {
+        let tokens = tokens("a");
+        assert_eq!(
+            tokens.owner(&tokens.issue(UserId(7)).unwrap()),
+            Some(UserId(7))
+        );
+    }
+
+    #[test]
+    fn a_token_of_another_secret_algorithm_or_time_is_refused() {
+        let now = now();
+        let good = minted(Algorithm::HS256, now, now + 60);
+        assert_eq!(tokens("a").owner(&good), Some(UserId(7)));
+        assert_eq!(tokens("b").owner(&good), None, "another secret");
+        for token in [
+            minted(Algorithm::HS512, now, now + 60),
+            minted(Algorithm::HS256, now - 120, now - 60),
+            minted(Algorithm::HS256, now - 60, now),
+            minted(Algorithm::HS256, now + 3_600, now + 7_200),
+            good.rsplit_once('.').unwrap().0.to_owned() + ".",
+            good[..good.len() - 2].to_owned(),
+        ] {
+            assert_eq!(tokens("a").owner(&token), None, "{token}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_other_string_is_a_token(raw in "\\PC*") {
+            prop_assert_eq!(tokens("a").owner(&raw), None);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What this process remembers: links, and codes known to be unknown, each in a bounded space.
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use moka::future::Cache;
+
+use super::{CacheLimits, CachedLink};
+use crate::domain::ShortCode;
+
+#[derive(Clone)]
+pub(super) struct ProcessCache {
+    links: Cache<ShortCode, Arc<CachedLink>, RandomState>,
+    unknown: Cache<ShortCode, (), RandomState>,
+}
+
+/// A lookup's end other than a link; moka does not remember those.
+#[derive(Clone)]
+enum NoLink<E> {
+    Unknown,
+    Failed(E),
+}
+
+impl ProcessCache {
+    pub(super) fn new(limits: CacheLimits) -> Self {
+        Self {
+            links: Cache::builder()
+                .max_capacity(limits.links)
+                .time_to_live(limits.link_ttl)
+                .build_with_hasher(RandomState::default()),
+            unknown: Cache::builder()
+                .max_capacity(limits.unknown)
+                .time_to_live(limits.unknown_ttl)
+                .build_with_hasher(RandomState::default()),
+        }
+    }
+
+    pub(super) async fn link(&self, code: &ShortCode) -> Option<Arc<CachedLink>> {
+        self.links.get(code).await
+    }
+
+    pub(super) async fn is_unknown(&self, code: &ShortCode) -> bool {
+        self.unknown.get(code).await.is_some()
+    }
+
+    /// Remembers what `fetch` finds; callers for one code share one fetch.
+    pub(super) async fn fetch<E>(
+        &self,
+        code: &ShortCode,
+        fetch: impl Future<Output = Result<Option<CachedLink>, E>>,
+    ) -> Result<Option<Arc<CachedLink>>, E>
+    where
+        E: Clone + Send + Sync + 'static,
+    {
+        let link = async {
+            match fetch.await {
+                Ok(Some(link)) => Ok(Arc::new(link)),
+                Ok(None) => Err(NoLink::Unknown),
+                Err(error) => Err(NoLink::Failed(error)),
+            }
+        };
+        match self.links.try_get_with_by_ref(code, link).await {
+            Ok(link) => Ok(Some(link)),
+            Err(no_link) => match &*no_link {
+                NoLink::Unknown => {
+                    self.unknown.insert(code.clone(), ()).await;
+                    Ok(None)
+                }
+                NoLink::Failed(error) => Err(error.clone()),
+            },
+        }
+    }
+
+    pub(super) async fn forget(&self, code: &ShortCode) {
+        self.links.invalidate(code).await;
+        self.unknown.invalidate(code).await;
+    }
+
+    pub(super) fn forget_all(&self) {
+        self.links.invalidate_all();
+        self.unknown.invalidate_all();
+    }
+
+    pub(super) fn links_held(&self) -> u64 {
+        self.links.entry_count()
+    }
+}

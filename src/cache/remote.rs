@@ -1,0 +1,158 @@
+//! What Redis remembers of links, for all instances.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use super::{CachedLink, Lane, Observed, RedisFailure, SharedRedis};
+use crate::domain::{LinkId, Location, ShortCode, Timestamp};
+use crate::shared::{Call, Script};
+
+/// How long Redis holds a link that nobody asks for.
+const LINK_EXPIRY: Duration = Duration::from_secs(3600);
+
+/// Most changes that are caught up with one by one; past that everything is forgotten.
+const MOST_CHANGES: i64 = 1_000;
+
+static FORGET: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(concat!(
+        include_str!("../state.lua"),
+        include_str!("forget.lua")
+    ))
+});
+static STATE: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(concat!(
+        include_str!("../state.lua"),
+        "return state(KEYS[1])"
+    ))
+});
+static REMEMBER: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("remember.lua")));
+
+#[derive(Clone)]
+pub(super) struct Remote {
+    redis: SharedRedis,
+    lane: Arc<Lane>,
+}
+
+impl Remote {
+    pub(super) fn new(redis: SharedRedis) -> Self {
+        let lane = Arc::new(redis.lane());
+        Self { redis, lane }
+    }
+
+    pub(super) fn with_own_lane(&self) -> Self {
+        Self::new(self.redis.clone())
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.redis.is_up()
+    }
+
+    /// `None` also where Redis fails: the database knows.
+    pub(super) async fn get(&self, code: &ShortCode) -> Option<CachedLink> {
+        let mut get = redis::cmd("GET");
+        get.arg(self.redis.keys().link(code));
+        let stored: Option<String> = self.lane.query(&Call::plain(get)).await.ok()?;
+        decode(&stored?)
+    }
+
+    /// Number of the newest change, empty where there was none yet.
+    pub(super) async fn newest_change(&self) -> Option<String> {
+        let mut get = redis::cmd("HGET");
+        get.arg(self.redis.keys().state()).arg("change");
+        let change: Option<String> = self.lane.query(&Call::plain(get)).await.ok()?;
+        Some(change.unwrap_or_default())
+    }
+
+    /// Failing is fine: the next instance reads the database.
+    pub(super) async fn remember(&self, code: &ShortCode, link: &CachedLink, newest_change: &str) {
+        let keys = self.redis.keys();
+        let mut call = REMEMBER.call(&[&keys.state(), &keys.link(code)]);
+        call.arg(newest_change)
+            .arg(encode(link))
+            .arg(LINK_EXPIRY.as_secs());
+        let _: Result<bool, RedisFailure> = self.lane.query(&call).await;
+    }
+
+    pub(super) async fn forget(&self, code: &ShortCode) -> Result<Observed, RedisFailure> {
+        let keys = self.redis.keys();
+        let mut call = FORGET.call(&[&keys.state(), &keys.link(code), &keys.changes()]);
+        call.arg(self.redis.epoch())
+            .arg(Timestamp::now().0)
+            .arg(code.as_str());
+        let (epoch, change) = self.lane.query(&call).await?;
+        Ok(Observed { epoch, change })
+    }
+
+    pub(super) async fn state(&self) -> Result<Observed, RedisFailure> {
+        let mut call = STATE.call(&[&self.redis.keys().state()]);
+        call.arg(self.redis.epoch()).arg(Timestamp::now().0);
+        let (epoch, change) = self.lane.query(&call).await?;
+        Ok(Observed { epoch, change })
+    }
+
+    /// The codes that changed after `known` up to `newest`; `None` when Redis does not know them all.
+    pub(super) async fn changes(&self, known: i64, newest: i64) -> Option<Vec<ShortCode>> {
+        let expected = newest
+            .checked_sub(known)
+            .filter(|count| (1..=MOST_CHANGES).contains(count))?;
+        let mut range = redis::cmd("XRANGE");
+        range
+            .arg(self.redis.keys().changes())
+            .arg(format!("({known}"))
+            .arg(newest);
+        let entries: Vec<(String, Vec<(String, String)>)> =
+            self.lane.query(&Call::plain(range)).await.ok()?;
+        let codes: Vec<_> = entries
+            .iter()
+            .flat_map(|(_, fields)| fields)
+            .filter_map(|(_, code)| ShortCode::parse(code))
+            .collect();
+        (i64::try_from(codes.len()) == Ok(expected)).then_some(codes)
+    }
+}
+
+/// `id active location`, in text, so that a person can read it with `redis-cli`.
+fn encode(link: &CachedLink) -> String {
+    let active = u8::from(link.is_active);
+    format!("{} {active} {}", link.id.0, link.location.as_str())
+}
+
+/// `None` for anything that [`encode`] does not write.
+fn decode(stored: &str) -> Option<CachedLink> {
+    let mut fields = stored.splitn(3, ' ');
+    let id = fields.next()?.parse().ok().filter(|id| *id > 0)?;
+    let is_active = match fields.next()? {
+        "1" => true,
+        "0" => false,
+        _ => return None,
+    };
+    let location = Location::parse(fields.next()?)?;
+    Some(CachedLink {
+        id: LinkId(id),
+        location,
+        is_active,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_link_comes_back_from_redis_as_it_went(id in 1_i64.., is_active: bool, path in "[!-~]{0,50}") {
+            let location = Location::parse(&format!("https://example.com/{path}")).unwrap();
+            let link = CachedLink { id: LinkId(id), location, is_active };
+            prop_assert_eq!(decode(&encode(&link)), Some(link));
+        }
+
+        #[test]
+        fn anything_else_in_redis_is_a_miss(stored in any::<String>()) {
+            if let Some(link) = decode(&stored) {
+                prop_assert_eq!(decode(&encode(&link)), Some(link));
+            }
+        }
+    }
+}

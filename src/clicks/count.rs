@@ -1,0 +1,204 @@
+//! Reading a count: exact, and never falling while clicks are written back.
+//!
+//! A click is in one of four places: pending in Redis, in a flush, in the journal, in the link. It only
+//! moves rightwards. Redis is read first and the database second, in one snapshot, so a click may be seen
+//! twice (it moved in between) but never missed; the snapshot's ledger says which were seen twice:
+//!
+//! * a flush that Redis showed and the ledger has is left out, up to the ledger's mark;
+//! * a flush newer than those that Redis showed took from what was seen as pending: read again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use crate::cache::LinkCache;
+use crate::clicks::redis_sink::SettleFailure;
+use crate::clicks::{MemoryOnly, RedisSink, settle_held};
+use crate::domain::LinkId;
+use crate::shared::{RedisFailure, Script, SharedRedis};
+use crate::store::{Clicks, CountSnapshot, FlushesSeen, StoreError};
+
+/// How often a reading that a flush overtook is made again.
+const TRIES: usize = 20;
+
+/// How long Redis may take to answer a reader.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+static COUNT: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("count.lua")));
+
+/// Why a count could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CountError {
+    /// Where part of the clicks is cannot be reached: an exact count is not to be had now.
+    #[error("click counts are unavailable: {0}")]
+    Unavailable(String),
+    /// The database answered something that the code does not expect.
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+/// Reads exact counts; cheap to clone.
+#[derive(Clone)]
+pub struct Counts {
+    clicks: Arc<dyn Clicks>,
+    memory_only: Arc<MemoryOnly>,
+    remote: Option<Arc<RemoteCounts>>,
+}
+
+struct RemoteCounts {
+    redis: SharedRedis,
+    sink: RedisSink,
+    cache: LinkCache,
+}
+
+/// What Redis held of some links' clicks at one moment.
+struct RedisSnapshot {
+    epoch: String,
+    newest_flush: i64,
+    flushing: Vec<i64>,
+    /// Per link asked for: pending, then per flush; `None` is none.
+    counts: Vec<Vec<Option<u64>>>,
+}
+
+impl Counts {
+    /// Reads from the database, and from Redis where there is one.
+    #[must_use]
+    pub fn new(
+        clicks: Arc<dyn Clicks>,
+        memory_only: Arc<MemoryOnly>,
+        redis: Option<(SharedRedis, LinkCache)>,
+    ) -> Self {
+        let remote = redis.map(|(redis, cache)| {
+            let sink = RedisSink::new(&redis);
+            Arc::new(RemoteCounts { redis, sink, cache })
+        });
+        Self {
+            clicks,
+            memory_only,
+            remote,
+        }
+    }
+
+    /// Exact clicks of each of `links` that still exists: every redirect answered before this was called.
+    ///
+    /// # Errors
+    /// [`CountError::Unavailable`] rather than a number that lacks some.
+    pub async fn of(&self, links: &[LinkId]) -> Result<HashMap<LinkId, u64>, CountError> {
+        for _ in 0..TRIES {
+            // Before anything is read: what is delivered from memory later is seen then.
+            if self.memory_only.clicks() > 0 {
+                return Err(CountError::Unavailable(
+                    "some clicks are only in memory".into(),
+                ));
+            }
+            let counts = match &self.remote {
+                None => Some(
+                    self.clicks
+                        .counts(links, None)
+                        .await?
+                        .clicks
+                        .into_iter()
+                        .collect(),
+                ),
+                Some(remote) => self.with_redis(remote, links).await?,
+            };
+            if let Some(counts) = counts {
+                return Ok(counts);
+            }
+        }
+        Err(CountError::Unavailable(
+            "clicks are written back faster than they can be read".into(),
+        ))
+    }
+
+    /// `None` when a flush overtook the reading.
+    async fn with_redis(
+        &self,
+        remote: &RemoteCounts,
+        links: &[LinkId],
+    ) -> Result<Option<HashMap<LinkId, u64>>, CountError> {
+        let redis = read_redis(&remote.redis, links).await?;
+        let seen = FlushesSeen {
+            epoch: &redis.epoch,
+            under_way: &redis.flushing,
+            newest: redis.newest_flush,
+        };
+        let database = self.clicks.counts(links, Some(seen)).await?;
+        if database.held {
+            settle_held(&remote.sink, &*self.clicks, &remote.cache).await?;
+            return Ok(None);
+        }
+        Ok(added_up(links, &redis, &database))
+    }
+}
+
+async fn read_redis(redis: &SharedRedis, links: &[LinkId]) -> Result<RedisSnapshot, CountError> {
+    let keys = redis.keys();
+    let mut call = COUNT.call(&[&keys.state(), &keys.pending(), &keys.flushing()]);
+    call.arg(keys.flush_prefix());
+    for link in links {
+        call.arg(link.0);
+    }
+    let (epoch, newest_flush, flushing, counts) = redis.query(&call, PATIENCE).await?;
+    Ok(RedisSnapshot {
+        epoch,
+        newest_flush,
+        flushing,
+        counts,
+    })
+}
+
+/// `None` when the database has a flush that Redis did not show yet.
+fn added_up(
+    links: &[LinkId],
+    redis: &RedisSnapshot,
+    database: &CountSnapshot,
+) -> Option<HashMap<LinkId, u64>> {
+    if database
+        .flushes
+        .iter()
+        .any(|(number, _)| *number > redis.newest_flush)
+    {
+        return None;
+    }
+    let mut counts: HashMap<_, _> = database.clicks.iter().copied().collect();
+    let (pending, flushes) = redis.counts.split_first()?;
+    let marks: HashMap<_, _> = database.flushes.iter().copied().collect();
+    for (index, link) in links.iter().enumerate() {
+        let Some(count) = counts.get_mut(link) else {
+            continue;
+        };
+        let at = |counts: &[Option<u64>]| counts.get(index).copied().flatten().unwrap_or_default();
+        *count += at(pending);
+        for (number, flush) in redis.flushing.iter().zip(flushes) {
+            if marks.get(number).is_none_or(|mark| link > mark) {
+                *count += at(flush);
+            }
+        }
+    }
+    Some(counts)
+}
+
+impl From<StoreError> for CountError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(why) => Self::Unavailable(why),
+            unexpected @ StoreError::Unexpected(_) => Self::Store(unexpected),
+        }
+    }
+}
+
+impl From<RedisFailure> for CountError {
+    fn from(failure: RedisFailure) -> Self {
+        Self::Unavailable(failure.to_string())
+    }
+}
+
+impl From<SettleFailure> for CountError {
+    fn from(failure: SettleFailure) -> Self {
+        match failure {
+            SettleFailure::Redis(failure) => failure.into(),
+            SettleFailure::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Writes clicks back: from Redis and from the journal into the links.
+//!
+//! Any instance may run it, any number of them at once, and each may stop at any point: what one began,
+//! the next one finishes, and the ledger (rule 4 in [`crate::clicks`]) makes repeated work harmless. The
+//! lease in Redis only spares double work.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use redis::FromRedisValue;
+
+use crate::domain::{LinkId, Timestamp};
+use crate::shared::{Call, RedisFailure, Script, SharedRedis, random_id};
+use crate::store::{Clicks, FlushId, StoreError, WHOLE};
+
+/// How long others leave a flush to whoever began it.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// How long one command of a flush may take: far more than a healthy Redis needs.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Links per transaction: bounds how long rows stay locked and the redirects' core is kept busy.
+const LINKS_PER_PART: usize = 2_000;
+
+/// Fields that Redis is asked for at once.
+const FIELDS_PER_SCAN: usize = 1_000;
+
+/// Journal batches per transaction.
+const BATCHES_PER_FOLD: u32 = 64;
+
+/// How long the ledger remembers a flush that is done: far longer than any copy of it can turn up again.
+const LEDGER_MEMORY: Duration = Duration::from_secs(24 * 3600);
+
+/// Ledger rows removed at once.
+const PRUNED_AT_ONCE: u32 = 1_000;
+
+/// How long Redis remembers a recorder that sends nothing.
+const RECORDER_MEMORY: Duration = Duration::from_secs(7 * 24 * 3600);
+
+static TAKE: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(concat!(
+        include_str!("../state.lua"),
+        include_str!("take.lua")
+    ))
+});
+static FINISH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("finish.lua")));
+
+/// Writes clicks back to the links.
+pub struct Flusher {
+    redis: Option<SharedRedis>,
+    clicks: Arc<dyn Clicks>,
+    /// Who holds the lease.
+    name: String,
+}
+
+/// What one flush wrote back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flushed {
+    /// Rows of links that were added to.
+    pub links: u64,
+    /// Clicks in them.
+    pub clicks: u64,
+}
+
+/// Why a flush stopped; the next one goes on where it stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum FlushFailure {
+    /// Redis is away.
+    #[error(transparent)]
+    Redis(#[from] RedisFailure),
+    /// The database is away.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Flusher {
+    /// A flusher of its own name.
+    #[must_use]
+    pub fn new(redis: Option<SharedRedis>, clicks: Arc<dyn Clicks>) -> Self {
+        Self {
+            redis,
+            clicks,
+            name: format!("{:016x}", random_id()),
+        }
+    }
+
+    /// Writes back what is in the journal and, unless another instance is at it, what is in Redis.
+    ///
+    /// # Errors
+    /// When Redis or the database is away.
+    pub async fn flush(&self) -> Result<Flushed, FlushFailure> {
+        let mut flushed = self.fold_journal().await?;
+        if let Some(redis) = self.redis.as_ref().filter(|redis| redis.is_up()) {
+            let from_redis = self.flush_redis(redis).await?;
+            flushed.links += from_redis.links;
+            flushed.clicks += from_redis.clicks;
+        }
+        Ok(flushed)
+    }
+
+    async fn fold_journal(&self) -> Result<Flushed, StoreError> {
+        let mut flushed = Flushed::default();
+        loop {
+            let folded = self.clicks.fold(BATCHES_PER_FOLD).await?;
+            flushed.clicks += folded.clicks;
+            flushed.links += folded.batches;
+            if folded.batches < u64::from(BATCHES_PER_FOLD) {
+                return Ok(flushed);
+            }
+        }
+    }
+
+    async fn flush_redis(&self, redis: &SharedRedis) -> Result<Flushed, FlushFailure> {
+        let mut flushed = Flushed::default();
+        let Some((epoch, numbers)) = self.take(redis).await? else {
+            return Ok(flushed);
+        };
+        for number in numbers {
+            let flush = FlushId {
+                epoch: epoch.clone(),
+                number,
+            };
+            let increments = increments(redis, number).await?;
+            flushed.links += increments.len() as u64;
+            flushed.clicks += increments.iter().map(|(_, clicks)| clicks).sum::<u64>();
+            self.apply(redis, &flush, &increments).await?;
+            finish(redis, &flush).await?;
+        }
+        Ok(flushed)
+    }
+
+    /// Takes the lease, and what is pending. `None` while another instance has it.
+    async fn take(&self, redis: &SharedRedis) -> Result<Option<(String, Vec<i64>)>, RedisFailure> {
+        let keys = redis.keys();
+        let mut call = TAKE.call(&[
+            &keys.state(),
+            &keys.pending(),
+            &keys.flushing(),
+            &keys.flusher(),
+        ]);
+        call.arg(redis.epoch())
+            .arg(Timestamp::now().0)
+            .arg(&self.name)
+            .arg(LEASE.as_millis() as u64)
+            .arg(keys.flush_prefix());
+        redis.query(&call, PATIENCE).await
+    }
+
+    async fn apply(
+        &self,
+        redis: &SharedRedis,
+        flush: &FlushId,
+        increments: &[(LinkId, u64)],
+    ) -> Result<(), FlushFailure> {
+        let mut mark = self.clicks.flush_mark(flush).await?;
+        let mut parts = increments.chunks(LINKS_PER_PART).peekable();
+        while let Some(part) = parts.next() {
+            let up_to = match (parts.peek(), part.last()) {
+                (Some(_), Some((last, _))) => *last,
+                _ => WHOLE,
+            };
+            // What another flusher, or this one before a crash, wrote already.
+            if mark.is_some_and(|mark| mark >= up_to) {
+                continue;
+            }
+            mark = Some(
+                self.clicks
+                    .apply_flush(flush, part, up_to, Timestamp::now())
+                    .await?,
+            );
+            self.extend_lease(redis).await?;
+        }
+        Ok(())
+    }
+
+    async fn extend_lease(&self, redis: &SharedRedis) -> Result<(), RedisFailure> {
+        let mut extend = redis::cmd("PEXPIRE");
+        extend
+            .arg(redis.keys().flusher())
+            .arg(LEASE.as_millis() as u64);
+        redis.query(&Call::plain(extend), PATIENCE).await
+    }
+
+    /// Forgets flushes that were written back long ago and recorders that are long gone.
+    ///
+    /// # Errors
+    /// When Redis or the database is away.
+    pub async fn prune(&self) -> Result<(), FlushFailure> {
+        let before = Timestamp::now().before(LEDGER_MEMORY);
+        while self.clicks.prune(before, PRUNED_AT_ONCE).await? == u64::from(PRUNED_AT_ONCE) {}
+        if let Some(redis) = self.redis.as_ref().filter(|redis| redis.is_up()) {
+            prune_recorders(redis).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The increments of a flush, by rising link id. Nobody writes to them any more, so that reading them
+/// piece by piece is reading them whole; a field may come twice and is taken once.
+async fn increments(redis: &SharedRedis, number: i64) -> Result<Vec<(LinkId, u64)>, RedisFailure> {
+    let key = format!("{}{number}", redis.keys().flush_prefix());
+    let mut increments: Vec<_> = scan_hash::<i64, u64>(redis, &key)
+        .await?
+        .into_iter()
+        .map(|(link, clicks)| (LinkId(link), clicks))
+        .collect();
+    increments.sort_unstable();
+    increments.dedup();
+    Ok(increments)
+}
+
+async fn finish(redis: &SharedRedis, flush: &FlushId) -> Result<(), RedisFailure> {
+    let keys = redis.keys();
+    let batch = format!("{}{}", keys.flush_prefix(), flush.number);
+    let mut call = FINISH.call(&[&keys.state(), &keys.flushing(), &batch]);
+    call.arg(&flush.epoch).arg(flush.number);
+    redis.query(&call, PATIENCE).await
+}
+
+async fn prune_recorders(redis: &SharedRedis) -> Result<(), RedisFailure> {
+    let key = redis.keys().recorders();
+    let before = Timestamp::now().before(RECORDER_MEMORY).0;
+    for (recorder, last) in scan_hash::<String, String>(redis, &key).await? {
+        let last_seen = last
+            .split_once(' ')
+            .and_then(|(_, seen)| seen.parse::<i64>().ok());
+        if last_seen.is_none_or(|seen| seen < before) {
+            let mut remove = redis::cmd("HDEL");
+            remove.arg(&key).arg(recorder);
+            redis.query::<()>(&Call::plain(remove), PATIENCE).await?;
+        }
+    }
+    Ok(())
+}
+
+/// All fields of a hash, without keeping Redis busy for long.
+async fn scan_hash<F, V>(redis: &SharedRedis, key: &str) -> Result<Vec<(F, V)>, RedisFailure>
+where
+    F: FromRedisValue,
+    V: FromRedisValue,
+{
+    let mut fields = Vec::new();
+    let mut cursor = 0_u64;
+    loop {
+        let mut scan = redis::cmd("HSCAN");
+        scan.arg(key).arg(cursor).arg("COUNT").arg(FIELDS_PER_SCAN);
+        let (next, found): (u64, Vec<(F, V)>) = redis.query(&Call::plain(scan), PATIENCE).await?;
+        fields.extend(found);
+        if next == 0 {
+            return Ok(fields);
+        }
+        cursor = next;
+    }
+}

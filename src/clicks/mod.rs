@@ -1,0 +1,34 @@
+//! The click pipeline: every answered click is counted exactly once, whatever crashes.
+//!
+//! ```text
+//! visitor ── Recorder ── Delivery ──► Redis: pending ──► flush N ──► links.clicks     (Flusher)
+//!            gathers     one batch      └─ in doubt ─► journal (held)
+//!            a batch     at a time  ──► database: journal ──────────► links.clicks     (fold)
+//! ```
+//!
+//! What holds, and why:
+//!
+//! 1. **A 302 means counted.** A visitor is released when the batch with its click was acknowledged by a
+//!    sink, or (both sinks gone) when it is held in memory, which a metric tells.
+//! 2. **A batch is applied once.** It carries its recorder's id (random, fresh at each start) and a
+//!    rising number; both sinks refuse a number that is not above the last one they applied for that
+//!    recorder. So a batch whose answer was lost can be sent again, to the same sink.
+//! 3. **A batch in doubt never changes sinks.** When Redis did not answer, the batch is kept as *held* in
+//!    the database, where it is not counted, and sent to Redis again. Until then its recorder sends
+//!    nothing newer to Redis, for that would make the old number look applied.
+//! 4. **A flush is applied once.** It is taken from `pending` by a rename with a fresh number. The database
+//!    notes in its ledger, in the transaction that adds the counts, up to which link the flush is in.
+//! 5. **A count is exact.** It is read from Redis first and then from one snapshot of the database; the
+//!    ledger in that snapshot says what of the Redis part is in the database already (see [`count`]).
+//! 6. Clicks are kept by link id: those of a deleted link can never land on another link.
+
+pub mod count;
+mod delivery;
+mod flusher;
+mod recorder;
+mod redis_sink;
+
+pub use delivery::{Delivery, MemoryOnly, Sinks};
+pub use flusher::{FlushFailure, Flushed, Flusher};
+pub use recorder::{Recorded, Recorder};
+pub use redis_sink::{RedisSink, settle_held};

@@ -1,0 +1,145 @@
+//! Short codes: what may be one, and how a new one is drawn.
+
+use std::borrow::Borrow;
+use std::fmt;
+
+use compact_str::CompactString;
+
+/// The letters of generated codes: no `0 O 1 I l o`, which people mistake for one another.
+const ALPHABET: &[u8; 56] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz";
+
+/// Length of a generated code: 56^7 is about 1.7 * 10^12 codes.
+const GENERATED_LENGTH: usize = 7;
+
+/// Longest string that is looked up as a code.
+const MAX_LENGTH: usize = 64;
+
+/// First path segments of the service itself, and the fixed second ones below `/urls`.
+const RESERVED: [&str; 9] = [
+    "auth", "docs", "health", "metrics", "my", "r", "ready", "shorten", "urls",
+];
+
+/// A string that may be a short code: 1 to 64 of `A-Z a-z 0-9 - _`, and no path of the service itself.
+///
+/// Up to 24 bytes are held in place: parsing a code of usual length allocates nothing.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ShortCode(CompactString);
+
+impl ShortCode {
+    /// `None` for what can never be a code; nothing needs to be looked up for it.
+    #[must_use]
+    pub fn parse(raw: &str) -> Option<Self> {
+        let shaped = (1..=MAX_LENGTH).contains(&raw.len())
+            && raw
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+        (shaped && !RESERVED.contains(&raw)).then(|| Self(CompactString::new(raw)))
+    }
+
+    /// Draws a code of 7 letters from the system's secure random source.
+    ///
+    /// # Errors
+    /// When the system's random source fails.
+    pub fn generate() -> Result<Self, getrandom::Error> {
+        loop {
+            let mut letters = [0_u8; GENERATED_LENGTH];
+            for letter in &mut letters {
+                *letter = random_letter()?;
+            }
+            // `metrics` could be drawn: what is reserved is drawn again.
+            if let Some(code) = std::str::from_utf8(&letters).ok().and_then(Self::parse) {
+                return Ok(code);
+            }
+        }
+    }
+
+    /// The code as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// One letter, each as likely as any other: bytes past the last whole multiple of 56 are drawn again.
+fn random_letter() -> Result<u8, getrandom::Error> {
+    const LETTERS: usize = ALPHABET.len();
+    const FAIR: usize = 256 - 256 % LETTERS;
+    loop {
+        let mut byte = [0_u8; 1];
+        getrandom::fill(&mut byte)?;
+        let drawn = usize::from(byte[0]);
+        if drawn < FAIR {
+            return Ok(ALPHABET[drawn % LETTERS]);
+        }
+    }
+}
+
+impl Borrow<str> for ShortCode {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ShortCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ShortCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ShortCode({})", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_alphabet_has_the_56_letters_of_the_contract() {
+        let mut letters = ALPHABET.to_vec();
+        letters.sort_unstable();
+        letters.dedup();
+        assert_eq!(letters.len(), 56);
+        assert!(!ALPHABET.iter().any(|letter| b"01OIlo".contains(letter)));
+    }
+
+    #[test]
+    fn paths_of_the_service_are_no_codes() {
+        for path in RESERVED {
+            assert_eq!(ShortCode::parse(path), None, "{path}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shaped_like_a_code_is_kept_as_given(raw in "[A-Za-z0-9_-]{1,64}") {
+            prop_assume!(!RESERVED.contains(&raw.as_str()));
+            let code = ShortCode::parse(&raw).unwrap();
+            prop_assert_eq!(code.as_str(), raw);
+        }
+
+        #[test]
+        fn anything_else_is_no_code(raw in any::<String>()) {
+            let shaped = !raw.is_empty() && raw.len() <= 64
+                && raw.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+            prop_assert_eq!(
+                ShortCode::parse(&raw).is_some(),
+                shaped && !RESERVED.contains(&raw.as_str())
+            );
+        }
+    }
+
+    #[test]
+    fn a_generated_code_is_seven_letters_of_the_alphabet_and_parses() {
+        for _ in 0..1_000 {
+            let code = ShortCode::generate().unwrap();
+            assert_eq!(code.as_str().len(), 7);
+            assert!(code.as_str().bytes().all(|byte| ALPHABET.contains(&byte)));
+            assert_eq!(ShortCode::parse(code.as_str()), Some(code));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! E-mail addresses: kept as given, compared without regard to case.
+
+use std::fmt;
+use std::str::FromStr;
+
+use email_address::Options;
+
+/// Longest address that mail can be sent to (RFC 5321, 4.5.3.1.3, less the angle brackets).
+const MAX_LENGTH: usize = 254;
+
+/// A syntactically valid e-mail address, with a host of at least two labels.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EmailAddress(String);
+
+/// Why a string is no e-mail address; its text is fit for the person who typed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("email: this is not a valid e-mail address")]
+pub struct InvalidEmail;
+
+impl EmailAddress {
+    /// Checks an address.
+    ///
+    /// # Errors
+    /// [`InvalidEmail`] for anything but `local@domain.tld` of at most 254 bytes.
+    pub fn parse(raw: String) -> Result<Self, InvalidEmail> {
+        let options = Options::default()
+            .with_required_tld()
+            .without_domain_literal()
+            .without_display_text();
+        let fits = raw.len() <= MAX_LENGTH && !raw.chars().any(|c| c.is_control() || c == ' ');
+        if fits && email_address::EmailAddress::parse_with_options(&raw, options).is_ok() {
+            Ok(Self(raw))
+        } else {
+            Err(InvalidEmail)
+        }
+    }
+
+    /// Takes back an address that was checked when it was stored.
+    #[must_use]
+    pub fn from_stored(raw: String) -> Self {
+        Self(raw)
+    }
+
+    /// The address as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The form under which an address is unique: lower case.
+    #[must_use]
+    pub fn lookup_key(&self) -> String {
+        self.0.to_lowercase()
+    }
+}
+
+impl FromStr for EmailAddress {
+    type Err = InvalidEmail;
+
+    fn from_str(raw: &str) -> Result<Self, Self::Err> {
+        Self::parse(raw.to_owned())
+    }
+}
+
+/// Whole addresses never reach a log.
+impl fmt::Debug for EmailAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EmailAddress(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_address_is_kept_as_given_and_looked_up_in_lower_case() {
+        let email: EmailAddress = "Ada.Lovelace@Example.ORG".parse().unwrap();
+        assert_eq!(email.as_str(), "Ada.Lovelace@Example.ORG");
+        assert_eq!(email.lookup_key(), "ada.lovelace@example.org");
+    }
+
+    #[test]
+    fn what_mail_cannot_be_sent_to_is_refused() {
+        let long = format!("{}@example.org", "a".repeat(250));
+        for raw in [
+            "",
+            "a",
+            "@example.org",
+            "a@",
+            "a@b",
+            "a b@example.org",
+            "a@example.org ",
+            "a@exa mple.org",
+            "Ada <a@example.org>",
+            "a@@example.org",
+            "a@example..org",
+            "a@example.org\n",
+            &long,
+        ] {
+            assert!(raw.parse::<EmailAddress>().is_err(), "{raw:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(raw in any::<String>()) {
+            let _ = raw.parse::<EmailAddress>();
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A short link and what the redirect needs to know of it.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{ShortCode, TargetUrl, UserId};
+
+/// Identifier of a link: the database's own, always positive and never used again.
+///
+/// Clicks are kept by this number, not by code: late clicks of a deleted link can never land on a
+/// later link of the same code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
+#[serde(transparent)]
+pub struct LinkId(pub i64);
+
+/// Microseconds since 1970-01-01T00:00:00Z, the precision that both databases keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// The wall clock now.
+    #[must_use]
+    pub fn now() -> Self {
+        let since_epoch = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        Self(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
+    }
+
+    /// The moment `duration` earlier.
+    #[must_use]
+    pub fn before(self, duration: std::time::Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(micros))
+    }
+}
+
+/// A link as the database keeps it, without its clicks: those are also elsewhere (see `clicks::count`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Identifier.
+    pub id: LinkId,
+    /// The code people share.
+    pub code: ShortCode,
+    /// Where the code leads, exactly as it was given.
+    pub target: TargetUrl,
+    /// Who made it.
+    pub owner: UserId,
+    /// An inactive link is not followed.
+    pub is_active: bool,
+    /// When it was made; with `id` the order of lists.
+    pub created_at: Timestamp,
+}
+
+/// The part of a link that a redirect needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkTarget {
+    /// Identifier, under which clicks are counted.
+    pub id: LinkId,
+    /// Where it leads.
+    pub target: TargetUrl,
+    /// An inactive link is not followed.
+    pub is_active: bool,
+}

@@ -1,0 +1,20 @@
+//! The values the service speaks of, parsed once at the edge into types that cannot be wrong.
+//!
+//! Nothing here does input or output: every type is a checked value, its parser and the sentence a
+//! person is shown when the parser refuses.
+
+mod code;
+mod email;
+mod limits;
+mod link;
+mod password;
+mod target;
+mod user;
+
+pub use code::ShortCode;
+pub use email::{EmailAddress, InvalidEmail};
+pub use limits::PerMinute;
+pub use link::{Link, LinkId, LinkTarget, Timestamp};
+pub use password::{InvalidPassword, Password};
+pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};
+pub use user::{User, UserId};

@@ -1,0 +1,45 @@
+//! Passwords as people type them. They live for one request and are never shown.
+
+/// Fewest and most characters of a password (contract).
+const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
+
+/// A password of 8 to 128 characters. Deliberately without `Debug`, `Display`, `Clone` and `Serialize`.
+pub struct Password(String);
+
+/// Why a string is not accepted as a password; its text is fit for the person who typed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("password: must be 8 to 128 characters long")]
+pub struct InvalidPassword;
+
+impl Password {
+    /// Checks the length, in characters.
+    ///
+    /// # Errors
+    /// [`InvalidPassword`] when it is shorter or longer than the contract allows.
+    pub fn parse(raw: String) -> Result<Self, InvalidPassword> {
+        if LENGTH.contains(&raw.chars().count()) {
+            Ok(Self(raw))
+        } else {
+            Err(InvalidPassword)
+        }
+    }
+
+    /// The bytes to be hashed; for `accounts::password` alone.
+    #[must_use]
+    pub fn expose(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn length_is_counted_in_characters() {
+        assert!(Password::parse("ü".repeat(8)).is_ok());
+        assert!(Password::parse("ü".repeat(128)).is_ok());
+        assert!(Password::parse("ü".repeat(7)).is_err());
+        assert!(Password::parse("ü".repeat(129)).is_err());
+    }
+}

@@ -1,0 +1,205 @@
+//! Extractors: bad input becomes one readable sentence that names the field.
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use futures_util::StreamExt;
+use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+
+use super::ApiError;
+use crate::domain::ShortCode;
+
+/// Largest body that is read (contract: account routes).
+const MOST_BODY_BYTES: usize = 16 * 1024;
+
+/// A JSON body of at most 16 KiB. What parses is taken, whatever `Content-Type` says.
+pub struct JsonBody<T>(pub T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let body = read(request.into_body()).await?;
+        let mut json = serde_json::Deserializer::from_slice(&body);
+        match serde_path_to_error::deserialize(&mut json) {
+            Ok(value) => match json.end() {
+                Ok(()) => Ok(Self(value)),
+                Err(_) => Err(ApiError::invalid("body: must be one JSON object")),
+            },
+            Err(error) => Err(ApiError::invalid(sentence(&error))),
+        }
+    }
+}
+
+async fn read(body: Body) -> Result<Vec<u8>, ApiError> {
+    let mut read = Vec::new();
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| ApiError::invalid("body: could not be read to its end"))?;
+        if read.len() + piece.len() > MOST_BODY_BYTES {
+            return Err(ApiError::too_large(MOST_BODY_BYTES));
+        }
+        read.extend_from_slice(&piece);
+    }
+    Ok(read)
+}
+
+/// `email: missing field`, `password: invalid type: integer, expected a string`, `body: …`.
+fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    let path = error.path().to_string();
+    let fault = error.inner().to_string();
+    // Where in the text it is tells a program's author nothing that the field does not.
+    let fault = fault.split(" at line ").next().unwrap_or_default();
+    if !error.inner().is_data() {
+        return "body: must be a JSON object".into();
+    }
+    match (fault.strip_prefix("missing field `"), path.as_str()) {
+        (Some(field), _) => format!("{}: field is required", field.trim_end_matches('`')),
+        (None, ".") => format!("body: {fault}"),
+        (None, field) => format!("{field}: {fault}"),
+    }
+}
+
+/// Query parameters.
+pub struct QueryOf<T>(pub T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let query = parts.uri.query().unwrap_or_default();
+        // A parameter is text in whatever encoding; what is no UTF-8 must not be stored as something else.
+        if percent_decode_str(query).decode_utf8().is_err() {
+            return Err(ApiError::invalid("query: must be UTF-8, percent-encoded"));
+        }
+        let deserializer =
+            serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+        serde_path_to_error::deserialize(deserializer)
+            .map(Self)
+            .map_err(|error| {
+                ApiError::invalid(query_sentence(
+                    &error.path().to_string(),
+                    &error.into_inner().to_string(),
+                ))
+            })
+    }
+}
+
+fn query_sentence(path: &str, fault: &str) -> String {
+    for (prefix, sentence) in [
+        ("missing field `", "field is required"),
+        ("duplicate field `", "must be given once"),
+    ] {
+        if let Some(field) = fault.strip_prefix(prefix) {
+            return format!("{}: {sentence}", field.trim_end_matches('`'));
+        }
+    }
+    if path == "." {
+        format!("query: {fault}")
+    } else {
+        format!("{path}: {fault}")
+    }
+}
+
+/// What stands in a code's place; `None` when it can be no code.
+pub struct PathCode(pub Option<ShortCode>);
+
+impl<S: Sync> FromRequestParts<S> for PathCode {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        // Read from the raw path: a code that is no UTF-8 is unknown, not an error.
+        let _ = state;
+        let path = parts.uri.path();
+        let place = path
+            .strip_prefix("/urls/r/")
+            .or_else(|| path.strip_prefix("/urls/"))
+            .or_else(|| path.strip_prefix('/'));
+        let raw = place
+            .and_then(|rest| rest.split('/').next())
+            .unwrap_or_default();
+        let decoded = percent_decode_str(raw).decode_utf8();
+        Ok(Self(decoded.ok().and_then(|code| ShortCode::parse(&code))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+    use axum::response::IntoResponse;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct Account {
+        #[expect(dead_code, reason = "only parsing is of interest")]
+        email: String,
+        #[expect(dead_code, reason = "only parsing is of interest")]
+        password: String,
+    }
+
+    async fn refusal(body: impl Into<Body>) -> (StatusCode, String) {
+        let request = Request::new(body.into());
+        let Err(error) = JsonBody::<Account>::from_request(request, &()).await else {
+            return (StatusCode::OK, String::new());
+        };
+        let response = error.into_response();
+        let status = response.status();
+        let body = axum::body::to_bytes(response.into_body(), 10_000)
+            .await
+            .unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        (status, body["detail"].as_str().unwrap().to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_bad_body_is_answered_with_a_sentence_that_names_the_field() {
+        for (body, detail) in [
+            ("", "body: must be a JSON object"),
+            ("{", "body: must be a JSON object"),
+            ("[[[[", "body: must be a JSON object"),
+            (r#"{"email":"a@b.c"}"#, "password: field is required"),
+            (r#"{"password":"x"}"#, "email: field is required"),
+            (
+                r#"{"email":1,"password":"x"}"#,
+                "email: invalid type: integer `1`, expected a string",
+            ),
+            (
+                r#"{"email":null,"password":"x"}"#,
+                "email: invalid type: null, expected a string",
+            ),
+            (
+                r#"{"email":"a","password":"b"} x"#,
+                "body: must be one JSON object",
+            ),
+        ] {
+            assert_eq!(
+                refusal(body).await,
+                (StatusCode::UNPROCESSABLE_ENTITY, detail.to_owned()),
+                "{body}"
+            );
+        }
+        assert_eq!(
+            refusal(vec![0xff; 10]).await.0,
+            StatusCode::UNPROCESSABLE_ENTITY
+        );
+        assert_eq!(
+            refusal("[".repeat(10_000)).await.0,
+            StatusCode::UNPROCESSABLE_ENTITY
+        );
+    }
+
+    #[tokio::test]
+    async fn a_body_over_16_kib_is_too_large() {
+        assert_eq!(
+            refusal(" ".repeat(16 * 1024 + 1)).await.0,
+            StatusCode::PAYLOAD_TOO_LARGE
+        );
+        assert_eq!(
+            refusal(" ".repeat(16 * 1024)).await.0,
+            StatusCode::UNPROCESSABLE_ENTITY
+        );
+    }
+}

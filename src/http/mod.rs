@@ -1,0 +1,13 @@
+//! Where typed errors become answers, and extractors whose rejections are answers, too.
+//!
+//! Nobody else knows status codes of failures. Every error body is `{"detail": "…"}`.
+
+mod api_error;
+mod client;
+mod extract;
+mod fallback;
+
+pub use api_error::{ApiError, ErrorBody};
+pub use client::{ClientAddress, Peer};
+pub use extract::{JsonBody, PathCode, QueryOf};
+pub use fallback::{method_not_allowed, not_found, panicked};

@@ -1,0 +1,77 @@
+//! Every Redis key: its name, type, expiry, who writes it and who removes it.
+//!
+//! | key | type | expiry | written by | removed by |
+//! | --- | --- | --- | --- | --- |
+//! | `{prefix}:state` | hash `epoch`, `change`, `flush` | none | whichever script runs first; `forget.lua`, `take.lua` | nobody |
+//! | `{prefix}:recorders` | hash recorder → `number seconds` | none | `record.lua` | the flusher, after a week |
+//! | `{prefix}:pending` | hash link id → clicks | none | `record.lua` | renamed by `take.lua` |
+//! | `{prefix}:flush:N` | hash link id → clicks | none | `take.lua` | `finish.lua` |
+//! | `{prefix}:flushing` | set of the `N` above | none | `take.lua` | `finish.lua` |
+//! | `{prefix}:flusher` | string, who flushes | seconds | `take.lua` | expiry |
+//! | `{prefix}:changes` | stream of changed codes | none, trimmed | `forget.lua` | trimming |
+//! | `{prefix}:probe` | string | a second | whoever looks for a Redis that was away | expiry |
+//! | `{prefix}:limit:ACTION:CALLER:MINUTE` | counter | two minutes | `limits` | expiry |
+//! | `{prefix}:link:CODE` | string, a cached link | an hour | `remember.lua` | `forget.lua`, expiry, eviction |
+//!
+//! Only cached links have an expiry worth evicting: Redis runs with a `volatile-*` policy, so that
+//! counters are never evicted. The braces are part of the names: on a cluster they keep all keys of
+//! one data set on one shard, as the scripts need.
+
+use crate::domain::ShortCode;
+
+/// The names of all keys below one prefix.
+#[derive(Clone, Debug)]
+pub struct Keyspace {
+    tag: String,
+}
+
+macro_rules! keys {
+    ($($(#[$doc:meta])* $name:ident => $suffix:literal),+ $(,)?) => {
+        $($(#[$doc])* #[must_use] pub fn $name(&self) -> String { format!(concat!("{}:", $suffix), self.tag) })+
+    };
+}
+
+impl Keyspace {
+    /// Keys of the data set called `prefix`.
+    #[must_use]
+    pub fn new(prefix: &str) -> Self {
+        Self {
+            tag: format!("{{{prefix}}}"),
+        }
+    }
+
+    keys! {
+        /// Epoch of the data set, newest change, newest flush.
+        state => "state",
+        /// The last batch applied per recorder.
+        recorders => "recorders",
+        /// Clicks that no flush has taken yet.
+        pending => "pending",
+        /// Numbers of the flushes under way.
+        flushing => "flushing",
+        /// Who flushes at the moment.
+        flusher => "flusher",
+        /// Written to learn whether Redis takes writes.
+        probe => "probe",
+        /// The newest changes of links.
+        changes => "changes",
+    }
+
+    /// The increments of one flush; scripts append its number.
+    #[must_use]
+    pub fn flush_prefix(&self) -> String {
+        format!("{}:flush:", self.tag)
+    }
+
+    /// How often somebody did something in a minute.
+    #[must_use]
+    pub fn limit(&self, action: &str, caller: u64, window: u64) -> String {
+        format!("{}:limit:{action}:{caller:016x}:{window}", self.tag)
+    }
+
+    /// What is cached for a code.
+    #[must_use]
+    pub fn link(&self, code: &ShortCode) -> String {
+        format!("{}:link:{code}", self.tag)
+    }
+}

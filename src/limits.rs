@@ -1,0 +1,164 @@
+//! How often somebody may do something: counted per minute, in Redis for all instances, in the process
+//! where there is none or it is away.
+//!
+//! A fixed minute's window: simple, one command, and exact enough for limits that no person meets. At
+//! worst twice the limit passes around the turn of a minute.
+
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use foldhash::fast::FixedState;
+use moka::sync::Cache;
+
+use crate::domain::PerMinute;
+use crate::shared::{Script, SharedRedis};
+use crate::telemetry::metrics::LIMIT_HITS;
+
+/// The window.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Callers that one process keeps count of at once.
+const MOST_CALLERS: u64 = 100_000;
+
+static COUNT: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "local count = redis.call('INCR', KEYS[1])
+         if count == 1 then redis.call('EXPIRE', KEYS[1], 120) end
+         return count",
+    )
+});
+
+/// What is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Log-in attempts, per address and per account.
+    Login,
+    /// Registrations, per address.
+    Register,
+    /// Links made, per user.
+    Create,
+}
+
+impl Action {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Login => "login",
+            Self::Register => "register",
+            Self::Create => "create",
+        }
+    }
+}
+
+/// Too often; what to wait until the next window begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Too many requests")]
+pub struct TooMany {
+    /// At least a second.
+    pub retry_after: Duration,
+}
+
+/// Keeps count; cheap to clone.
+#[derive(Clone)]
+pub struct Limiter {
+    per_minute: PerMinute,
+    redis: Option<SharedRedis>,
+    local: Cache<(Action, u64, u64), Arc<AtomicU32>>,
+}
+
+impl Limiter {
+    /// Counts in `redis` where there is one.
+    #[must_use]
+    pub fn new(per_minute: PerMinute, redis: Option<SharedRedis>) -> Self {
+        let local = Cache::builder()
+            .max_capacity(MOST_CALLERS)
+            .time_to_live(2 * MINUTE)
+            .build();
+        Self {
+            per_minute,
+            redis,
+            local,
+        }
+    }
+
+    /// Counts one more `action` of `caller`.
+    ///
+    /// # Errors
+    /// [`TooMany`] when it is over the limit of this minute.
+    pub async fn count(&self, action: Action, caller: &str) -> Result<(), TooMany> {
+        let limit = match action {
+            Action::Login => self.per_minute.login,
+            Action::Register => self.per_minute.register,
+            Action::Create => self.per_minute.create,
+        };
+        if limit == 0 {
+            return Ok(());
+        }
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let window = now.as_secs() / MINUTE.as_secs();
+        // Callers are addresses and e-mails: what is kept of them is a hash, the same on all instances.
+        let caller = FixedState::default().hash_one(caller);
+        let count = match self.count_in_redis(action, caller, window).await {
+            Some(count) => count,
+            None => self.count_here(action, caller, window),
+        };
+        if count <= limit {
+            return Ok(());
+        }
+        metrics::counter!(LIMIT_HITS, "limit" => action.name()).increment(1);
+        let retry_after = MINUTE - Duration::from_secs(now.as_secs() % MINUTE.as_secs());
+        Err(TooMany { retry_after })
+    }
+
+    async fn count_in_redis(&self, action: Action, caller: u64, window: u64) -> Option<u32> {
+        let redis = self.redis.as_ref().filter(|redis| redis.is_up())?;
+        let key = redis.keys().limit(action.name(), caller, window);
+        redis
+            .query(&COUNT.call(&[&key]), redis.deadline())
+            .await
+            .ok()
+    }
+
+    fn count_here(&self, action: Action, caller: u64, window: u64) -> u32 {
+        let count = self.local.get_with((action, caller, window), Arc::default);
+        count.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limiter(login: u32) -> Limiter {
+        Limiter::new(
+            PerMinute {
+                login,
+                ..PerMinute::default()
+            },
+            None,
+        )
+    }
+
+    #[tokio::test]
+    async fn callers_are_counted_apart_and_stopped_past_their_limit() {
+        let limiter = limiter(2);
+        for _ in 0..2 {
+            assert_eq!(limiter.count(Action::Login, "198.51.100.1").await, Ok(()));
+        }
+        // The turn of a minute may come in between once: two more are over the limit for sure.
+        let over = async || limiter.count(Action::Login, "198.51.100.1").await.is_err();
+        assert!(over().await || over().await || over().await);
+        assert_eq!(limiter.count(Action::Login, "198.51.100.2").await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn zero_is_no_limit() {
+        let limiter = limiter(0);
+        for _ in 0..1_000 {
+            assert_eq!(limiter.count(Action::Login, "198.51.100.1").await, Ok(()));
+        }
+    }
+}

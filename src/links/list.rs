@@ -1,0 +1,242 @@
+//! `GET /urls/my`
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_TYPE, LINK};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::try_unfold;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{LinkAnswer, LinksApi};
+use crate::accounts::CurrentUser;
+use crate::domain::{Link, LinkId, Timestamp, UserId};
+use crate::http::{ApiError, ErrorBody, QueryOf};
+use crate::store::Position;
+
+/// Links per page of the whole list: what is in memory at once.
+const PAGE: u32 = 500;
+
+/// Most links of one page that a client asks for.
+const MOST_PER_PAGE: u32 = 1_000;
+
+/// Which part of the list; without both, all of it.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// Links on this page, 1 to 1000.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000, example = 50)]
+    limit: Option<String>,
+    /// Where the page begins: from the `Link` header of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<String>,
+}
+
+/// Lists one's links, newest first; streamed, so that a long list takes no more memory than a short one.
+#[utoipa::path(
+    get, path = "/urls/my", tag = "links", params(ListQuery), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The links", body = Vec<LinkAnswer>, headers(
+            ("Link" = String, description = "`<…>; rel=\"next\"` where a page has another one after it"),
+        )),
+        (status = 401, description = "`Not authenticated`", body = ErrorBody),
+        (status = 422, description = "`limit` or `cursor` is not acceptable", body = ErrorBody),
+        (status = 503, description = "Not now; try again after `Retry-After` seconds", body = ErrorBody),
+    ),
+)]
+pub async fn list(
+    State(api): State<LinksApi>,
+    CurrentUser(user): CurrentUser,
+    QueryOf(query): QueryOf<ListQuery>,
+) -> Result<Response, ApiError> {
+    match query.parse()? {
+        Part::Whole => api.whole_list(user.id).await,
+        Part::Page { after, limit } => api.one_page(user.id, after, limit).await,
+    }
+}
+
+enum Part {
+    Whole,
+    Page { after: Option<Position>, limit: u32 },
+}
+
+impl ListQuery {
+    fn parse(self) -> Result<Part, ApiError> {
+        if self.limit.is_none() && self.cursor.is_none() {
+            return Ok(Part::Whole);
+        }
+        let limit = match self.limit {
+            None => PAGE,
+            Some(raw) => raw
+                .parse()
+                .ok()
+                .filter(|limit| (1..=MOST_PER_PAGE).contains(limit))
+                .ok_or_else(|| ApiError::invalid("limit: must be a whole number from 1 to 1000"))?,
+        };
+        let after = self
+            .cursor
+            .map(|raw| {
+                parse_cursor(&raw)
+                    .ok_or_else(|| ApiError::invalid("cursor: is none that a page gave"))
+            })
+            .transpose()?;
+        Ok(Part::Page { after, limit })
+    }
+}
+
+/// A position as 32 hexadecimal digits.
+fn cursor(link: &Link) -> String {
+    format!("{:016x}{:016x}", link.created_at.0, link.id.0)
+}
+
+fn parse_cursor(raw: &str) -> Option<Position> {
+    let digits = raw.len() == 32 && raw.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (created_at, id) = digits.then(|| raw.split_at(16))?;
+    let parse = |digits| i64::from_str_radix(digits, 16).ok();
+    // Later than year 9999 is nothing that a database takes for a moment.
+    let created_at = parse(created_at).filter(|micros| *micros <= 253_402_300_799_000_000)?;
+    Some(Position {
+        created_at: Timestamp(created_at),
+        id: LinkId(parse(id)?),
+    })
+}
+
+impl LinksApi {
+    async fn one_page(
+        &self,
+        owner: UserId,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<Response, ApiError> {
+        // One more than asked for tells whether there is another page.
+        let mut links = self.links.links_of(owner, after, limit + 1).await?;
+        let more = links.len() > limit as usize;
+        links.truncate(limit as usize);
+        let mut body = vec![b'['];
+        self.write(&links, true, &mut body).await?;
+        body.push(b']');
+        let mut response = json(body);
+        if let Some(last) = links.last().filter(|_| more) {
+            let next = format!(
+                "<{}/urls/my?limit={limit}&cursor={}>; rel=\"next\"",
+                self.base_url,
+                cursor(last)
+            );
+            let next = HeaderValue::from_str(&next)
+                .map_err(|error| ApiError::internal(&error.to_string()))?;
+            response.headers_mut().insert(LINK, next);
+        }
+        Ok(response)
+    }
+
+    /// The first page is read before the answer begins, so that what fails early is a proper error; what
+    /// fails later cuts the connection, so that half a list never looks whole.
+    async fn whole_list(&self, owner: UserId) -> Result<Response, ApiError> {
+        let links = self.links.links_of(owner, None, PAGE).await?;
+        let mut head = vec![b'['];
+        self.write(&links, true, &mut head).await?;
+        let Some(last) = links.last().filter(|_| links.len() == PAGE as usize) else {
+            head.push(b']');
+            return Ok(json(head));
+        };
+        let after = Position {
+            created_at: last.created_at,
+            id: last.id,
+        };
+        let empty = head.len() == 1;
+        let api = self.clone();
+        let rest = try_unfold(Some((after, empty)), move |state| {
+            let api = api.clone();
+            async move { api.next_piece(owner, state).await }
+        });
+        let head = futures_util::stream::iter([Ok(Bytes::from(head))]);
+        Ok(json(Body::from_stream(futures_util::StreamExt::chain(
+            head, rest,
+        ))))
+    }
+
+    async fn next_piece(
+        &self,
+        owner: UserId,
+        state: Option<(Position, bool)>,
+    ) -> Result<Option<(Bytes, Option<(Position, bool)>)>, ApiError> {
+        let Some((after, empty)) = state else {
+            return Ok(None);
+        };
+        let links = self.links.links_of(owner, Some(after), PAGE).await?;
+        let mut piece = Vec::new();
+        self.write(&links, empty, &mut piece).await?;
+        let next = match links.last() {
+            Some(last) if links.len() == PAGE as usize => {
+                let after = Position {
+                    created_at: last.created_at,
+                    id: last.id,
+                };
+                Some((after, empty && piece.is_empty()))
+            }
+            _ => {
+                piece.push(b']');
+                None
+            }
+        };
+        Ok(Some((piece.into(), next)))
+    }
+
+    /// Writes links with their counts, a comma before each but the first. Those that were deleted
+    /// meanwhile are left out.
+    async fn write(
+        &self,
+        links: &[Link],
+        mut first: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ApiError> {
+        let ids: Vec<_> = links.iter().map(|link| link.id).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let counts = self.counts.of(&ids).await?;
+        for link in links {
+            let Some(clicks) = counts.get(&link.id) else {
+                continue;
+            };
+            if !std::mem::take(&mut first) {
+                out.push(b',');
+            }
+            serde_json::to_writer(&mut *out, &LinkAnswer::new(link, *clicks))
+                .map_err(|error| ApiError::internal(&error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+fn json(body: impl Into<Body>) -> Response {
+    (
+        [(CONTENT_TYPE, HeaderValue::from_static("application/json"))],
+        body.into(),
+    )
+        .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_cursor_leads_back_to_its_position(created_at in 0_i64..253_402_300_799_000_000, id in 1_i64..) {
+            let raw = format!("{created_at:016x}{id:016x}");
+            prop_assert_eq!(
+                parse_cursor(&raw),
+                Some(Position { created_at: Timestamp(created_at), id: LinkId(id) })
+            );
+        }
+
+        #[test]
+        fn no_other_string_panics(raw in "\\PC*") {
+            let _ = parse_cursor(&raw);
+        }
+    }
+}

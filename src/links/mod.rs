@@ -1,0 +1,68 @@
+//! Links: shorten, list, statistics, delete.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::cache::LinkCache;
+use crate::clicks::count::Counts;
+use crate::domain::{Link, OwnHost};
+use crate::limits::Limiter;
+use crate::store::Links;
+
+pub mod delete;
+pub mod list;
+mod outbox;
+pub mod shorten;
+pub mod stats;
+
+pub use outbox::publish_pending;
+
+/// What the handlers of links work with; cheap to clone.
+#[derive(Clone)]
+pub struct LinksApi {
+    /// The source of truth.
+    pub links: Arc<dyn Links>,
+    /// Exact counts.
+    pub counts: Counts,
+    /// What has to be told of changes.
+    pub cache: LinkCache,
+    /// How often a user may make links.
+    pub limiter: Limiter,
+    /// For telling targets that would lead back here.
+    pub own_host: OwnHost,
+    /// Public address, for links to further pages.
+    pub base_url: Arc<str>,
+}
+
+/// A link as its owner sees it.
+#[derive(Serialize, ToSchema)]
+pub struct LinkAnswer {
+    /// Identifier.
+    #[schema(example = 1)]
+    id: i64,
+    /// Path of the short link.
+    #[schema(example = "K7mXq2R")]
+    short_code: String,
+    /// Where it leads, exactly as it was given.
+    #[schema(example = "https://example.org/a/long/path")]
+    target_url: String,
+    /// Exact number of answered redirects.
+    #[schema(example = 0)]
+    clicks: u64,
+    /// An inactive link is not followed.
+    is_active: bool,
+}
+
+impl LinkAnswer {
+    fn new(link: &Link, clicks: u64) -> Self {
+        Self {
+            id: link.id.0,
+            short_code: link.code.as_str().to_owned(),
+            target_url: link.target.as_str().to_owned(),
+            clicks,
+            is_active: link.is_active,
+        }
+    }
+}

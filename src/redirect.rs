@@ -1,0 +1,223 @@
+//! The road of the redirect, from the path of a request to its 302.
+//!
+//! | step | cost when warm | with Redis away | with the database away |
+//! | --- | --- | --- | --- |
+//! | parse the code | a scan of its bytes, no allocation | | |
+//! | resolve | one look into the process's cache | the database instead of Redis | Redis; unknown to both: 503 |
+//! | record the click | a push under the worker's own lock, then the wait for its batch | journal | memory, see `clicks` |
+//! | look again if any link changed meanwhile | one atomic load | | |
+//! | 302 | the ready `Location` is copied | | |
+//!
+//! The hot path allocates nothing but the waiter's place in its batch, logs nothing, and touches the
+//! database only for codes that neither the process nor Redis knows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, LOCATION};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::cache::{CachedLink, LinkCache};
+use crate::clicks::{Recorded, Recorder};
+use crate::domain::{LinkId, LinkTarget, Location, ShortCode};
+use crate::http::{ApiError, ErrorBody, PathCode};
+use crate::store::{Links, StoreError};
+
+/// All that the road may touch; one per worker, cheap to clone.
+#[derive(Clone)]
+pub struct Redirect {
+    /// What the process and Redis remember.
+    pub cache: LinkCache,
+    /// Where clicks are left.
+    pub recorder: Arc<Recorder>,
+    /// The database, for what nobody remembers.
+    pub lookups: Lookups,
+}
+
+/// Look-ups in the database: only so many at once, and none waits for ever.
+#[derive(Clone)]
+pub struct Lookups {
+    /// The source of truth.
+    pub links: Arc<dyn Links>,
+    /// How many may run at once, in the whole process.
+    pub at_once: Arc<Semaphore>,
+    /// How long one may take, waiting for its turn included.
+    pub deadline: Duration,
+    /// The runtime on which database calls run.
+    pub runtime: Handle,
+}
+
+/// Where a visitor is sent. Only a counted click leads here: [`Recorded`] is made by the recorder alone.
+pub struct Found {
+    link: Arc<CachedLink>,
+    _counted: Counted,
+}
+
+/// Why the visitor may be sent on.
+enum Counted {
+    Click(Recorded),
+    /// A `HEAD` is answered like a visit and is none.
+    Preview,
+}
+
+impl Found {
+    fn new(link: Arc<CachedLink>, counted: Counted) -> Self {
+        Self {
+            link,
+            _counted: counted,
+        }
+    }
+
+    /// The value of the `Location` header.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.link.location
+    }
+}
+
+/// Why a visitor is not sent on.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NotFollowed {
+    /// No code, an unknown one, or an inactive link.
+    #[error("URL not found")]
+    NotFound,
+    /// Nobody who could be asked knows the code, and the database cannot be asked.
+    #[error("the link cannot be looked up: {0}")]
+    Unavailable(String),
+}
+
+impl Redirect {
+    /// Follows a code: counts the click and says where it leads.
+    ///
+    /// # Errors
+    /// [`NotFollowed`]; nothing is counted then.
+    pub async fn follow(&self, raw_code: &str) -> Result<Found, NotFollowed> {
+        let code = ShortCode::parse(raw_code).ok_or(NotFollowed::NotFound)?;
+        let version = self.cache.version();
+        let link = self.resolve(&code).await?;
+        let recorded = self.recorder.record(link.id).await;
+        if self.cache.version() == version {
+            return Ok(Found::new(link, Counted::Click(recorded)));
+        }
+        // Some link changed before this click was acknowledged: was it this one?
+        let now = self.resolve(&code).await?;
+        let recorded = self.recounted(recorded, link.id, now.id).await;
+        Ok(Found::new(now, Counted::Click(recorded)))
+    }
+
+    /// Answers as [`Redirect::follow`] would, without counting.
+    ///
+    /// # Errors
+    /// [`NotFollowed`].
+    pub async fn preview(&self, raw_code: &str) -> Result<Found, NotFollowed> {
+        let code = ShortCode::parse(raw_code).ok_or(NotFollowed::NotFound)?;
+        self.recorder.barrier().await;
+        Ok(Found::new(self.resolve(&code).await?, Counted::Preview))
+    }
+
+    async fn resolve(&self, code: &ShortCode) -> Result<Arc<CachedLink>, NotFollowed> {
+        let link = match self.cache.held(code).await {
+            Some(known) => known,
+            None => self.cache.look_up(code, || self.lookups.read(code)).await?,
+        };
+        link.filter(|link| link.is_active)
+            .ok_or(NotFollowed::NotFound)
+    }
+
+    /// A code that was given to another link meanwhile is a click of that one.
+    async fn recounted(&self, recorded: Recorded, counted: LinkId, now: LinkId) -> Recorded {
+        if counted == now {
+            return recorded;
+        }
+        self.recorder.record(now).await
+    }
+}
+
+impl Lookups {
+    async fn read(&self, code: &ShortCode) -> Result<Option<LinkTarget>, NotFollowed> {
+        let read = async {
+            let Ok(_turn) = self.at_once.acquire().await else {
+                return Err(NotFollowed::Unavailable("the service is stopping".into()));
+            };
+            let (links, code) = (Arc::clone(&self.links), code.clone());
+            // On the database's own runtime: this one belongs to the redirects.
+            match self
+                .runtime
+                .spawn(async move { links.link_target(&code).await })
+                .await
+            {
+                Ok(found) => found.map_err(NotFollowed::from),
+                Err(failed) => Err(NotFollowed::Unavailable(failed.to_string())),
+            }
+        };
+        timeout(self.deadline, read).await.unwrap_or_else(|_| {
+            Err(NotFollowed::Unavailable(
+                "the database did not answer in time".into(),
+            ))
+        })
+    }
+}
+
+/// Visits a link by the path that the API documents.
+#[utoipa::path(
+    get, path = "/urls/r/{short_code}", tag = "links",
+    params(("short_code" = String, Path, description = "Code of the link", example = "K7mXq2R")),
+    responses(
+        (status = 302, description = "The link's target; the click is counted", headers(
+            ("Location" = String, description = "Where the link leads"),
+            ("Cache-Control" = String, description = "`private, no-store`: a cached redirect would be a lost click"),
+        )),
+        (status = 404, description = "Unknown code or inactive link", body = ErrorBody),
+        (status = 503, description = "The link cannot be looked up now", body = ErrorBody),
+    ),
+)]
+pub async fn visit(
+    State(redirect): State<Redirect>,
+    method: Method,
+    PathCode(code): PathCode,
+) -> Result<Found, NotFollowed> {
+    let code = code.ok_or(NotFollowed::NotFound)?;
+    if method == Method::HEAD {
+        redirect.preview(code.as_str()).await
+    } else {
+        redirect.follow(code.as_str()).await
+    }
+}
+
+impl IntoResponse for Found {
+    fn into_response(self) -> Response {
+        let location = HeaderValue::from_str(self.location().as_str())
+            .expect("a Location holds nothing that a header may not carry");
+        let headers = [
+            (LOCATION, location),
+            (CACHE_CONTROL, HeaderValue::from_static("private, no-store")),
+        ];
+        (StatusCode::FOUND, headers).into_response()
+    }
+}
+
+impl IntoResponse for NotFollowed {
+    fn into_response(self) -> Response {
+        ApiError::from(self).into_response()
+    }
+}
+
+impl From<NotFollowed> for ApiError {
+    fn from(error: NotFollowed) -> Self {
+        match error {
+            NotFollowed::NotFound => Self::url_not_found(),
+            NotFollowed::Unavailable(why) => Self::unavailable(&why),
+        }
+    }
+}
+
+impl From<StoreError> for NotFollowed {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}

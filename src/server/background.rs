@@ -1,0 +1,129 @@
+//! What goes on beside the requests: writing back, pruning, finding Redis again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
+
+use super::assembly::Assembly;
+use super::lifecycle::Stop;
+use crate::clicks::{RedisSink, settle_held};
+use crate::links::publish_pending;
+use crate::shared::SharedRedis;
+
+/// Pause between two probes of a Redis that is away.
+const PROBE_PAUSE: Duration = Duration::from_millis(250);
+
+/// Pause between two sweeps of what crashed instances left over.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Pause between two prunings of ledgers.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Spawns what ends when the service is asked to stop.
+pub(super) fn spawn(
+    tasks: &mut JoinSet<()>,
+    assembly: &Arc<Assembly>,
+    flush_interval: Duration,
+    stop: &Stop,
+) {
+    tasks.spawn(until(
+        stop.clone(),
+        flush_regularly(Arc::clone(assembly), flush_interval),
+    ));
+    tasks.spawn(until(stop.clone(), prune_regularly(Arc::clone(assembly))));
+    if let Some(redis) = assembly.redis.clone() {
+        tasks.spawn(until(stop.clone(), sweep_regularly(Arc::clone(assembly))));
+        tasks.spawn(until(stop.clone(), find_again(Arc::clone(assembly), redis)));
+    }
+}
+
+async fn until(stop: Stop, work: impl Future<Output = ()>) {
+    tokio::select! {
+        () = work => {}
+        () = stop.asked() => {}
+    }
+}
+
+async fn flush_regularly(assembly: Arc<Assembly>, every: Duration) {
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        flush(&assembly).await;
+    }
+}
+
+/// A flush that fails is made up for by the next one.
+async fn flush(assembly: &Assembly) {
+    match assembly.flusher.flush().await {
+        Ok(flushed) => {
+            metrics::counter!("shunt_clicks_written_back_total").increment(flushed.clicks)
+        }
+        Err(error) => tracing::warn!(%error, "clicks could not be written back; trying again"),
+    }
+    metrics::gauge!("shunt_clicks_memory_only").set(assembly.memory_only.clicks() as f64);
+    metrics::gauge!("shunt_cache_links").set(assembly.cache.links_held() as f64);
+}
+
+async fn prune_regularly(assembly: Arc<Assembly>) {
+    let mut ticks = interval(PRUNE_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = assembly.flusher.prune().await {
+            tracing::warn!(%error, "ledgers could not be pruned; trying again");
+        }
+    }
+}
+
+/// Finishes what instances that crashed left over.
+async fn sweep_regularly(assembly: Arc<Assembly>) {
+    let Some(redis) = &assembly.redis else { return };
+    let sink = RedisSink::new(redis);
+    let mut ticks = interval(SWEEP_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if redis.is_up() {
+            sweep(&assembly, &sink).await;
+        }
+    }
+}
+
+async fn sweep(assembly: &Assembly, sink: &RedisSink) {
+    if let Err(error) = publish_pending(&*assembly.store.links, &assembly.cache).await {
+        tracing::warn!(%error, "changes of links could not be published; trying again");
+    }
+    if let Err(error) = settle_held(sink, &*assembly.store.clicks, &assembly.cache).await {
+        tracing::warn!(%error, "clicks in doubt could not be settled; trying again");
+    }
+}
+
+/// Whenever Redis is away, looks for it until it is back.
+async fn find_again(assembly: Arc<Assembly>, redis: SharedRedis) {
+    loop {
+        redis.tripped().await;
+        sleep(PROBE_PAUSE).await;
+        if !redis.accepts_writes().await {
+            continue;
+        }
+        // Whoever asks Redis from here on may be shown what changed while it was away: tell it first.
+        match publish_pending(&*assembly.store.links, &assembly.cache).await {
+            Ok(()) => redis.recovered(),
+            Err(error) => {
+                tracing::debug!(%error, "Redis is back, but changes could not be published")
+            }
+        }
+    }
+}
+
+/// Writes back what is left; whatever fails is in Redis or in the journal and written back later.
+pub(super) async fn last_flush(assembly: &Assembly, deadline: Instant) {
+    if timeout_at(deadline, flush(assembly)).await.is_err() {
+        tracing::warn!(
+            "the last flush was cut short; the rest is written back after the next start"
+        );
+    }
+}

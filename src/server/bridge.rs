@@ -1,0 +1,108 @@
+//! The entrance of a request on a worker: redirects are served on the spot, everything else crosses over
+//! to the main runtime.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use futures_util::stream::unfold;
+use hyper::body::Incoming;
+use hyper::service::Service;
+use hyper::{Method, Request};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tower::ServiceExt;
+
+use crate::domain::ShortCode;
+use crate::http::ApiError;
+use crate::redirect::Redirect;
+
+/// Pieces of an answer that may wait for a slow client.
+const PIECES_AHEAD: usize = 2;
+
+/// Serves the requests of one connection; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Entrance {
+    redirect: Redirect,
+    api: Router,
+    main: Handle,
+}
+
+impl Entrance {
+    pub(super) fn new(redirect: Redirect, api: Router, main: Handle) -> Self {
+        Self {
+            redirect,
+            api,
+            main,
+        }
+    }
+}
+
+impl Service<Request<Incoming>> for Entrance {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let entrance = self.clone();
+        Box::pin(async move {
+            let code = code_of(request.uri().path());
+            Ok(match (request.method(), code) {
+                (&Method::GET, Some(code)) => entrance.redirect.follow(code).await.into_response(),
+                (&Method::HEAD, Some(code)) => {
+                    entrance.redirect.preview(code).await.into_response()
+                }
+                _ => entrance.cross_over(request).await,
+            })
+        })
+    }
+}
+
+/// The code in `/{code}` and `/urls/r/{code}`. Whatever needs decoding or is no code goes to the router.
+pub(super) fn code_of(path: &str) -> Option<&str> {
+    let code = path
+        .strip_prefix("/urls/r/")
+        .or_else(|| path.strip_prefix('/'))?;
+    ShortCode::parse(code).is_some().then_some(code)
+}
+
+impl Entrance {
+    /// Answers on the main runtime, so that neither work nor connections of the API end up here.
+    async fn cross_over(self, request: Request<Incoming>) -> Response {
+        let main = self.main.clone();
+        let answered = self.main.spawn(async move {
+            let Ok(response) = self.api.oneshot(request.map(Body::new)).await;
+            bring_body_over(response, &main)
+        });
+        answered.await.unwrap_or_else(|failed| {
+            tracing::error!(%failed, "a request could not be answered");
+            ApiError::internal("the handler was lost").into_response()
+        })
+    }
+}
+
+/// A body that is whole already is sent as it is; one that is still being made goes on being made here.
+fn bring_body_over(response: Response, main: &Handle) -> Response {
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    response.map(|body| {
+        let (sender, receiver) = mpsc::channel::<Result<Bytes, axum::Error>>(PIECES_AHEAD);
+        main.spawn(async move {
+            let mut pieces = body.into_data_stream();
+            while let Some(piece) = pieces.next().await {
+                // The client is gone.
+                if sender.send(piece).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Body::from_stream(unfold(receiver, async |mut receiver| {
+            let piece = receiver.recv().await?;
+            Some((piece, receiver))
+        }))
+    })
+}

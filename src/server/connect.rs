@@ -1,0 +1,145 @@
+//! Waiting for dependencies at start: tried again with growing pauses for a while, saying so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::cache::LinkCache;
+use crate::config::{Config, Database};
+use crate::shared::{Call, SharedRedis};
+use crate::store::{OpenError, PostgresStore, SqliteStore, Store, StoreSettings};
+
+/// How long a dependency may be missing at start.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a database operation may take, waiting for a connection included.
+const DATABASE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// First and longest pause between two tries.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+
+/// A dependency that is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("{dependency}: {why}")]
+pub struct ConnectError {
+    dependency: &'static str,
+    why: String,
+}
+
+/// Why one try failed.
+pub(super) enum Failure {
+    /// It may be there soon.
+    NotYet(String),
+    /// It never will with these settings.
+    Wrong(String),
+}
+
+/// Connects to the database and brings its schema up to date.
+pub(super) async fn store(config: &Config) -> Result<Arc<dyn Store>, ConnectError> {
+    let settings = StoreSettings {
+        max_connections: config.database_max_connections,
+        deadline: DATABASE_DEADLINE,
+    };
+    patiently("DATABASE_URL", async || {
+        let opened: Result<Arc<dyn Store>, OpenError> = match &config.database {
+            Database::Sqlite(path) => SqliteStore::open(path, settings)
+                .await
+                .map(|store| Arc::new(store) as _),
+            Database::Postgres(url) => PostgresStore::connect(url, settings)
+                .await
+                .map(|store| Arc::new(store) as _),
+        };
+        opened.map_err(Failure::from)
+    })
+    .await
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::NotYet(why) => Self::NotYet(why),
+            OpenError::Wrong(why) => Self::Wrong(why),
+        }
+    }
+}
+
+/// Brings the schema of the database up to date, and nothing else.
+///
+/// # Errors
+/// When the database is not there or refuses.
+pub async fn migrate(config: &Config) -> Result<(), ConnectError> {
+    store(config).await.map(drop)
+}
+
+/// Waits for Redis and learns where link changes stand; says what about its settings risks clicks.
+pub(super) async fn redis(redis: &SharedRedis, cache: &LinkCache) -> Result<(), ConnectError> {
+    patiently("REDIS_URL", async || {
+        let ping = Call::plain(redis::cmd("PING"));
+        redis
+            .query::<String>(&ping, Duration::from_secs(2))
+            .await
+            .map_err(|failure| Failure::NotYet(failure.to_string()))?;
+        redis.recovered();
+        cache
+            .synchronise()
+            .await
+            .map_err(|error| Failure::NotYet(error.to_string()))
+    })
+    .await?;
+    warn_of_settings(redis).await;
+    Ok(())
+}
+
+/// Redis may forbid to be asked; then there is nothing to say.
+async fn warn_of_settings(redis: &SharedRedis) {
+    let setting = async |name: &str| {
+        let mut get = redis::cmd("CONFIG");
+        get.arg("GET").arg(name);
+        let found: Vec<(String, String)> = redis
+            .query(&Call::plain(get), Duration::from_secs(2))
+            .await
+            .ok()?;
+        found.into_iter().next().map(|(_, value)| value)
+    };
+    if setting("appendonly")
+        .await
+        .is_some_and(|value| value != "yes")
+    {
+        tracing::warn!(
+            "Redis runs without AOF (appendonly no): a crash of Redis loses pending clicks"
+        );
+    }
+    let evicts = setting("maxmemory").await.is_some_and(|value| value != "0");
+    let policy = setting("maxmemory-policy").await.unwrap_or_default();
+    if evicts && !policy.starts_with("volatile-") && policy != "noeviction" {
+        tracing::warn!(%policy, "Redis may evict pending clicks: set maxmemory-policy to volatile-lru");
+    }
+}
+
+async fn patiently<T>(
+    dependency: &'static str,
+    attempt: impl AsyncFn() -> Result<T, Failure>,
+) -> Result<T, ConnectError> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let why = match attempt().await {
+            Ok(value) => return Ok(value),
+            Err(Failure::Wrong(why)) => return Err(ConnectError { dependency, why }),
+            Err(Failure::NotYet(why)) => why,
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let why = format!("still not there after {} s: {why}", PATIENCE.as_secs());
+            return Err(ConnectError { dependency, why });
+        }
+        tracing::warn!(
+            "{dependency}: {why}; trying again for another {} s",
+            left.as_secs()
+        );
+        sleep(pause.min(left)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}

@@ -1,0 +1,329 @@
+//! The express lane: plain redirects are read off the socket and answered on the spot.
+//!
+//! A general HTTP stack spends more on a request than the redirect itself does. So a connection begins
+//! here, where only one shape of request is known: `GET` or `HEAD` of a code, HTTP/1.1, without a body,
+//! on a connection that stays open. Whatever else comes, however slightly different, is handed to hyper
+//! together with everything read so far, unchanged; the connection stays there. Nothing here decides
+//! about anything that hyper or the router would decide differently.
+
+use std::io::Cursor;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use axum::body::to_bytes;
+use axum::response::{IntoResponse, Response};
+use bytes::{Buf, Bytes, BytesMut};
+use httpdate::HttpDate;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, join};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep_until};
+
+use super::bridge::code_of;
+use super::lifecycle::Stop;
+use crate::http::ApiError;
+use crate::redirect::{NotFollowed, Redirect};
+
+/// Longest head that is read here.
+const HEAD_BYTES: usize = 4 * 1024;
+
+/// Most headers of a request that is answered here; browsers send about 15.
+const MOST_HEADERS: usize = 32;
+
+/// A connection that completes no request for this long, up to twice as long, is closed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Answers plain redirects; cheap to clone, one per worker.
+#[derive(Clone)]
+pub(super) struct Express {
+    redirect: Redirect,
+    /// Head, without its end, and body of the answer to an unknown code: as the router gives it.
+    not_found: Arc<(Vec<u8>, Bytes)>,
+    date: Arc<Mutex<DateLine>>,
+}
+
+/// How a connection left the express lane.
+pub(super) enum Left<S> {
+    /// It is closed, or has to be.
+    Closed,
+    /// hyper takes over: what was read and not answered comes first.
+    HandedOver(S),
+}
+
+/// What the head of a request asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Head<'a> {
+    /// Not all of it is there yet.
+    Partial,
+    /// A plain redirect, in so many bytes.
+    Plain {
+        code: &'a str,
+        is_head: bool,
+        length: usize,
+    },
+    /// Anything else.
+    Other,
+}
+
+impl Express {
+    pub(super) async fn new(redirect: Redirect) -> Self {
+        let not_found = rendered(ApiError::url_not_found().into_response()).await;
+        Self {
+            redirect,
+            not_found: Arc::new(not_found),
+            date: Arc::default(),
+        }
+    }
+
+    /// Answers requests for as long as they are plain.
+    pub(super) async fn serve(
+        &self,
+        mut stream: TcpStream,
+        stop: &Stop,
+    ) -> Left<impl AsyncRead + AsyncWrite + Unpin + use<>> {
+        let mut received = BytesMut::new();
+        let mut answer = Vec::new();
+        let mut served = 0_u64;
+        let mut served_before = u64::MAX;
+        let asked = stop.asked();
+        let tick = sleep_until(Instant::now() + PATIENCE);
+        tokio::pin!(asked, tick);
+        loop {
+            match parse(&received) {
+                Head::Plain {
+                    code,
+                    is_head,
+                    length,
+                } => {
+                    answer.clear();
+                    if self.answer(code, is_head, &mut answer).await.is_err() {
+                        break;
+                    }
+                    if stream.write_all(&answer).await.is_err() {
+                        return Left::Closed;
+                    }
+                    served += 1;
+                    received.advance(length);
+                }
+                Head::Other => break,
+                Head::Partial if stop.is_asked() && received.is_empty() => return Left::Closed,
+                Head::Partial => {
+                    received.reserve(HEAD_BYTES - received.len());
+                    tokio::select! {
+                        biased;
+                        read = stream.read_buf(&mut received) => match read {
+                            Ok(0) | Err(_) => return Left::Closed,
+                            Ok(_) => {}
+                        },
+                        () = &mut asked, if !stop.is_asked() => {}
+                        () = &mut tick => {
+                            if served == served_before {
+                                return Left::Closed;
+                            }
+                            served_before = served;
+                            tick.as_mut().reset(Instant::now() + PATIENCE);
+                        }
+                    }
+                }
+            }
+        }
+        let (reader, writer) = stream.into_split();
+        Left::HandedOver(join(
+            AsyncReadExt::chain(Cursor::new(received.freeze()), reader),
+            writer,
+        ))
+    }
+
+    /// Writes the answer to a plain redirect.
+    ///
+    /// # Errors
+    /// When it cannot be answered here; nothing was counted then.
+    async fn answer(
+        &self,
+        code: &str,
+        is_head: bool,
+        answer: &mut Vec<u8>,
+    ) -> Result<(), NotFollowed> {
+        let followed = if is_head {
+            self.redirect.preview(code).await
+        } else {
+            self.redirect.follow(code).await
+        };
+        match followed {
+            Ok(found) => {
+                answer.extend_from_slice(b"HTTP/1.1 302 Found\r\nlocation: ");
+                answer.extend_from_slice(found.location().as_str().as_bytes());
+                answer.extend_from_slice(
+                    b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n",
+                );
+                self.end_head(answer);
+            }
+            Err(NotFollowed::NotFound) => {
+                let (head, body) = &*self.not_found;
+                answer.extend_from_slice(head);
+                self.end_head(answer);
+                if !is_head {
+                    answer.extend_from_slice(body);
+                }
+            }
+            Err(unavailable) => return Err(unavailable),
+        }
+        Ok(())
+    }
+
+    fn end_head(&self, answer: &mut Vec<u8>) {
+        let now = SystemTime::now();
+        let mut date = self.date.lock().unwrap_or_else(PoisonError::into_inner);
+        answer.extend_from_slice(date.at(now));
+        answer.extend_from_slice(b"\r\n");
+    }
+}
+
+/// Reads a head that may not be whole yet.
+fn parse(received: &[u8]) -> Head<'_> {
+    if received.is_empty() {
+        return Head::Partial;
+    }
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let length = match request.parse(received) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) if received.len() < HEAD_BYTES => return Head::Partial,
+        Ok(httparse::Status::Partial) | Err(_) => return Head::Other,
+    };
+    let is_head = match request.method {
+        Some("GET") => false,
+        Some("HEAD") => true,
+        _ => return Head::Other,
+    };
+    match request.path.and_then(code_of) {
+        Some(code) if request.version == Some(1) && request.headers.iter().all(is_plain) => {
+            Head::Plain {
+                code,
+                is_head,
+                length,
+            }
+        }
+        _ => Head::Other,
+    }
+}
+
+/// Whether a header leaves a redirect plain: nothing about bodies, nothing about this connection.
+fn is_plain(header: &httparse::Header<'_>) -> bool {
+    const TELLING: [&str; 6] = [
+        "connection",
+        "content-length",
+        "expect",
+        "te",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    match TELLING
+        .iter()
+        .find(|name| header.name.eq_ignore_ascii_case(name))
+    {
+        Some(&"connection") => header.value.eq_ignore_ascii_case(b"keep-alive"),
+        Some(_) => false,
+        None => true,
+    }
+}
+
+/// An answer as it is sent: its head without `Date` and end, and its body.
+async fn rendered(response: Response) -> (Vec<u8>, Bytes) {
+    let (parts, body) = response.into_parts();
+    let body = to_bytes(body, usize::MAX)
+        .await
+        .expect("the body of an error is in memory");
+    let mut head = format!("HTTP/1.1 {}\r\n", parts.status).into_bytes();
+    for (name, value) in &parts.headers {
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(format!("content-length: {}\r\n", body.len()).as_bytes());
+    (head, body)
+}
+
+/// The `Date` header, made once a second.
+#[derive(Default)]
+struct DateLine {
+    second: u64,
+    line: Vec<u8>,
+}
+
+impl DateLine {
+    fn at(&mut self, now: SystemTime) -> &[u8] {
+        let second = now
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
+        if second != self.second {
+            self.second = second;
+            self.line = format!("date: {}\r\n", HttpDate::from(now)).into_bytes();
+        }
+        &self.line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plain(request: &str) -> bool {
+        matches!(parse(request.as_bytes()), Head::Plain { .. })
+    }
+
+    #[test]
+    fn a_redirect_of_a_browser_is_plain() {
+        let request = "GET /K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\nConnection: keep-alive\r\nAccept: */*\r\n\r\n";
+        let length = request.len();
+        assert_eq!(
+            parse(request.as_bytes()),
+            Head::Plain {
+                code: "K7mXq2R",
+                is_head: false,
+                length
+            }
+        );
+        assert!(plain(
+            "HEAD /urls/r/K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\n\r\n"
+        ));
+    }
+
+    #[test]
+    fn everything_else_is_left_to_hyper() {
+        for request in [
+            "POST /K7mXq2R HTTP/1.1\r\n\r\n",
+            "GET /K7mXq2R HTTP/1.0\r\n\r\n",
+            "GET /health HTTP/1.1\r\n\r\n",
+            "GET /K7mXq2R?x=1 HTTP/1.1\r\n\r\n",
+            "GET /%4b7mXq2R HTTP/1.1\r\n\r\n",
+            "GET http://sho.rt/K7mXq2R HTTP/1.1\r\n\r\n",
+            "GET /K7mXq2R HTTP/1.1\r\nConnection: close\r\n\r\n",
+            "GET /K7mXq2R HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+            "GET /K7mXq2R HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "GET /K7mXq2R HTTP/1.1\r\nUpgrade: h2c\r\n\r\n",
+            "GET /K7mXq2R HTTP/1.1\r\nExpect: 100-continue\r\n\r\n",
+            "GET /K7mXq2R HTTP/1.1\r\nno colon\r\n\r\n",
+            "\x16\x03\x01",
+        ] {
+            assert_eq!(parse(request.as_bytes()), Head::Other, "{request}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_head_that_is_not_whole_is_waited_for(end in 0_usize..40) {
+            let request = "GET /K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\n\r\n";
+            prop_assume!(end < request.len());
+            prop_assert_eq!(parse(&request.as_bytes()[..end]), Head::Partial);
+        }
+
+        #[test]
+        fn no_input_panics(received in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&received);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Signals, start and stop. The only place that spawns what lives as long as the service: a task that
+//! dies stops the service with an error.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::assembly::{Assembly, Road};
+use super::worker::Workers;
+use super::{background, connect, listener, router, worker};
+use crate::accounts::{HashingError, SecretError};
+use crate::config::Config;
+use crate::shared::InvalidRedisUrl;
+
+/// Exit code of a service that was told to stop twice.
+const KILLED: i32 = 130;
+
+/// Asks the service to stop; cheap to clone.
+#[derive(Clone, Default)]
+pub struct Stop(CancellationToken);
+
+impl Stop {
+    /// Stops on SIGTERM and SIGINT; a second one ends the process at once.
+    ///
+    /// # Errors
+    /// When signals cannot be listened for.
+    pub fn on_signals() -> io::Result<Self> {
+        let stop = Self::default();
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let soft = stop.clone();
+        tokio::spawn(async move {
+            let mut next = async || {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+            };
+            next().await;
+            tracing::info!("stopping: finishing what is open; a second signal ends at once");
+            soft.now();
+            next().await;
+            tracing::warn!("ended at once by a second signal");
+            std::process::exit(KILLED);
+        });
+        Ok(stop)
+    }
+
+    /// Asks now.
+    pub fn now(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether it was asked.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// Returns once it was asked.
+    pub async fn asked(&self) {
+        self.0.cancelled().await;
+    }
+}
+
+/// Why the service did not start, or did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {0}: {1}")]
+    Bind(SocketAddr, io::Error),
+    /// Input or output failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The listener's address makes no base address.
+    #[error("BASE_URL: {0}")]
+    BaseUrl(String),
+    /// Postgres without a secret.
+    #[error("JWT_SECRET: is not set")]
+    NoSecret,
+    /// The secret beside the database cannot be used.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The setting names no Redis.
+    #[error(transparent)]
+    Redis(#[from] InvalidRedisUrl),
+    /// A dependency is not there, or refuses.
+    #[error(transparent)]
+    Connect(#[from] connect::ConnectError),
+    /// Passwords cannot be hashed.
+    #[error(transparent)]
+    Hasher(#[from] HashingError),
+    /// A part of the service died: a defect.
+    #[error("a part of the service died: {0}")]
+    Died(String),
+    /// Not everything was done in time.
+    #[error("the stop took longer than SHUTDOWN_TIMEOUT_SECONDS allows: {0}")]
+    Late(&'static str),
+}
+
+/// A service that takes requests.
+pub(super) struct Running {
+    stop: Stop,
+    workers: Workers,
+    /// Ends the recorders: after the connections, before the last flush.
+    drained: CancellationToken,
+    tasks: JoinSet<()>,
+    assembly: Arc<Assembly>,
+}
+
+pub(super) fn start(
+    assembly: Assembly,
+    config: &Config,
+    public: TcpListener,
+    metrics_listener: Option<TcpListener>,
+    metrics: PrometheusHandle,
+    stop: Stop,
+) -> Result<Running, ServeError> {
+    let drained = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    let Road { redirect, delivery } = assembly.road();
+    let recorder = Arc::clone(&redirect.recorder);
+    let recorders_end = drained.clone();
+    tasks.spawn(async move {
+        recorder
+            .run(delivery, recorders_end.cancelled_owned())
+            .await
+    });
+
+    let state = router::ApiState::new(&assembly, redirect, stop.clone());
+    let public_metrics = metrics_listener.is_none().then(|| metrics.clone());
+    let api = router::router(state, public_metrics);
+    if let Some(listener) = metrics_listener {
+        tasks.spawn(listener::serve_metrics(listener, metrics, stop.clone()));
+    }
+    let workers = Workers::start(config.workers, &assembly, &api, &stop, &drained)?;
+    tasks.spawn(listener::accept(public, workers.inboxes(), stop.clone()));
+    let assembly = Arc::new(assembly);
+    background::spawn(&mut tasks, &assembly, config.flush_interval, &stop);
+    Ok(Running {
+        stop,
+        workers,
+        drained,
+        tasks,
+        assembly,
+    })
+}
+
+impl Running {
+    /// Serves until asked to stop, then stops within `patience`.
+    pub(super) async fn until_stopped(mut self, patience: Duration) -> Result<(), ServeError> {
+        tokio::select! {
+            () = self.stop.asked() => {}
+            died = worker::first_death(&mut self.workers) => return Err(died),
+            ended = self.tasks.join_next() => return Err(ServeError::Died(format!("{ended:?}"))),
+        }
+        let deadline = Instant::now() + patience;
+        timeout_at(deadline, self.workers.connections_closed())
+            .await
+            .map_err(|_| ServeError::Late("connections are still open"))?;
+        self.drained.cancel();
+        let ended = async {
+            self.workers.ended().await?;
+            while let Some(ended) = self.tasks.join_next().await {
+                ended.map_err(|error| ServeError::Died(error.to_string()))?;
+            }
+            Ok::<(), ServeError>(())
+        };
+        timeout_at(deadline, ended)
+            .await
+            .map_err(|_| ServeError::Late("clicks are only in memory"))??;
+        background::last_flush(&self.assembly, deadline).await;
+        tracing::info!("stopped");
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! Listening: hands connections to the workers, and serves metrics on an address of their own.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::sync::mpsc::Sender;
+
+use super::lifecycle::{ServeError, Stop};
+
+/// Pause after the system had no file handle left for a connection.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// Listens on an address.
+pub(super) fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).map_err(|error| ServeError::Bind(address, error))
+}
+
+/// Hands connections to the workers in turn, until asked to stop.
+pub(super) async fn accept(listener: TcpListener, workers: Vec<Sender<TcpStream>>, stop: Stop) {
+    let listener = match asynchronous(listener) {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::error!(%error, "the listener cannot be used");
+            return;
+        }
+    };
+    let mut turn = 0;
+    loop {
+        let accepted = tokio::select! {
+            () = stop.asked() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let stream = accepted.and_then(|(stream, _)| {
+            stream.set_nodelay(true)?;
+            stream.into_std()
+        });
+        match stream {
+            Ok(stream) => {
+                // A worker that is gone stops the service; until then others take its turn.
+                let _ = workers[turn % workers.len()].send(stream).await;
+                turn += 1;
+            }
+            // The visitor was gone before being greeted.
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                tokio::time::sleep(BREATH).await;
+            }
+        }
+    }
+}
+
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionAborted, ConnectionRefused, ConnectionReset, InvalidInput, NotConnected,
+    };
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset | NotConnected | InvalidInput
+    )
+}
+
+/// Serves /metrics alone, until asked to stop.
+pub(super) async fn serve_metrics(listener: TcpListener, metrics: PrometheusHandle, stop: Stop) {
+    let render = get(async move || metrics.render());
+    let served = match asynchronous(listener) {
+        Ok(listener) => {
+            let router = Router::new().route("/metrics", render);
+            axum::serve(listener, router)
+                .with_graceful_shutdown(async move { stop.asked().await })
+                .await
+        }
+        Err(error) => Err(error),
+    };
+    if let Err(error) = served {
+        tracing::error!(%error, "metrics are no longer served");
+    }
+}
+
+fn asynchronous(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
+    listener.set_nonblocking(true)?;
+    tokio::net::TcpListener::from_std(listener)
+}

@@ -1,0 +1,67 @@
+//! Puts the parts together, serves, and takes them apart again.
+//!
+//! Two kinds of threads: *workers*, one per core, each with a runtime of its own that reads connections
+//! and serves redirects; and the *main* runtime, on which everything else runs (API, database, flusher),
+//! so that none of it ever keeps a redirect waiting.
+
+use metrics_exporter_prometheus::PrometheusHandle;
+
+use crate::cache::{CacheLimits, LinkCache};
+use crate::config::{BaseUrl, Config};
+use crate::keyspace::Keyspace;
+use crate::shared::SharedRedis;
+
+mod assembly;
+mod background;
+mod bridge;
+mod connect;
+mod docs;
+mod express;
+mod health;
+mod lifecycle;
+mod listener;
+mod router;
+mod welcome;
+mod worker;
+
+use assembly::Assembly;
+pub use connect::migrate;
+pub use lifecycle::{ServeError, Stop};
+
+/// Serves until `stop`: takes what is there, finishes what is open, writes back what is pending.
+///
+/// # Errors
+/// [`ServeError`]: it could not start, or a part of it died, or it could not stop in time.
+pub async fn serve(
+    config: Config,
+    metrics: PrometheusHandle,
+    stop: Stop,
+) -> Result<(), ServeError> {
+    let listener = listener::bind(config.bind)?;
+    let address = listener.local_addr()?;
+    let base_url = match &config.base_url {
+        Some(base_url) => base_url.clone(),
+        None => BaseUrl::parse(&format!("http://{address}")).map_err(ServeError::BaseUrl)?,
+    };
+    let redis = config
+        .redis
+        .as_ref()
+        .map(|url| {
+            let keys = Keyspace::new(&config.redis_prefix);
+            SharedRedis::new(&url.0, keys, config.click_deadline / 2)
+        })
+        .transpose()?;
+    let store = connect::store(&config).await?;
+    let cache = LinkCache::new(CacheLimits::from(&config), redis.clone());
+    if let Some(redis) = &redis {
+        connect::redis(redis, &cache).await?;
+    }
+    let metrics_listener = match config.metrics_bind {
+        Some(address) => Some(listener::bind(address)?),
+        None => None,
+    };
+    let assembly = Assembly::new(&config, store, redis, cache, &base_url)?;
+    let running = lifecycle::start(assembly, &config, listener, metrics_listener, metrics, stop)?;
+    welcome::print(&config, &base_url, address);
+    running.until_stopped(config.shutdown_timeout).await
+}

@@ -1,0 +1,77 @@
+//! The routes, one a line.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::FromRef;
+use axum::routing::{delete, get, post};
+use metrics_exporter_prometheus::PrometheusHandle;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::assembly::Assembly;
+use super::lifecycle::Stop;
+use super::{docs, health};
+use crate::accounts::{self, Accounts};
+use crate::http;
+use crate::links::{self, LinksApi};
+use crate::redirect::{self, Redirect};
+use crate::shared::SharedRedis;
+use crate::store::Links;
+
+/// What handlers work with; each takes the part it needs.
+#[derive(Clone, FromRef)]
+pub(super) struct ApiState {
+    accounts: Accounts,
+    links: LinksApi,
+    redirect: Redirect,
+    readiness: Readiness,
+}
+
+/// What readiness depends on.
+#[derive(Clone)]
+pub(super) struct Readiness {
+    pub(super) links: Arc<dyn Links>,
+    pub(super) redis: Option<SharedRedis>,
+    pub(super) stop: Stop,
+}
+
+impl ApiState {
+    pub(super) fn new(assembly: &Assembly, redirect: Redirect, stop: Stop) -> Self {
+        Self {
+            accounts: assembly.accounts.clone(),
+            links: assembly.links.clone(),
+            redirect,
+            readiness: Readiness {
+                links: Arc::clone(&assembly.store.links),
+                redis: assembly.redis.clone(),
+                stop,
+            },
+        }
+    }
+}
+
+/// All routes; `/metrics` only where `metrics` are given.
+pub(super) fn router(state: ApiState, metrics: Option<PrometheusHandle>) -> Router {
+    let router = Router::new()
+        .route("/auth/register", post(accounts::register::register))
+        .route("/auth/login", post(accounts::login::login))
+        .route("/auth/me", get(accounts::me::me))
+        .route("/urls/shorten", post(links::shorten::shorten))
+        .route("/urls/my", get(links::list::list))
+        .route("/urls/{short_code}", delete(links::delete::delete))
+        .route("/urls/{short_code}/stats", get(links::stats::stats))
+        .route("/urls/r/{short_code}", get(redirect::visit))
+        .route("/{short_code}", get(redirect::visit))
+        .route("/health", get(health::health))
+        .route("/ready", get(health::ready))
+        .merge(docs::router());
+    let router = match metrics {
+        Some(metrics) => router.route("/metrics", get(async move || metrics.render())),
+        None => router,
+    };
+    router
+        .fallback(http::not_found)
+        .method_not_allowed_fallback(http::method_not_allowed)
+        .layer(CatchPanicLayer::custom(http::panicked))
+        .with_state(state)
+}

@@ -1,0 +1,198 @@
+//! Workers: one thread each, with a runtime, connections and a recorder of its own.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::assembly::{Assembly, Road};
+use super::bridge::Entrance;
+use super::express::{Express, Left};
+use super::lifecycle::{ServeError, Stop};
+
+/// Connections that may wait for a worker to take them.
+const INBOX: usize = 1_024;
+
+/// How long a client may take to send the head of a request; also how long it may idle.
+const HEAD_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Longest head of a request.
+const HEAD_BYTES: usize = 16 * 1024;
+
+pub(super) struct Workers {
+    workers: Vec<Worker>,
+}
+
+struct Worker {
+    inbox: Sender<TcpStream>,
+    connections: TaskTracker,
+    /// Completes when the thread has ended.
+    ended: oneshot::Receiver<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Workers {
+    /// Starts `count` workers. They end when `drained`, after their recorders are done.
+    pub(super) fn start(
+        count: usize,
+        assembly: &Assembly,
+        api: &Router,
+        stop: &Stop,
+        drained: &CancellationToken,
+    ) -> io::Result<Self> {
+        let start = |number| {
+            let (inbox, arrivals) = mpsc::channel(INBOX);
+            let (ending, ended) = oneshot::channel();
+            let connections = TaskTracker::new();
+            let work = Work {
+                road: assembly.road(),
+                api: api.clone(),
+                main: Handle::current(),
+                arrivals,
+                connections: connections.clone(),
+                stop: stop.clone(),
+                drained: drained.clone(),
+            };
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            let thread = thread::Builder::new()
+                .name(format!("worker-{number}"))
+                .spawn(move || {
+                    // Dropped however the thread ends.
+                    let _ending: oneshot::Sender<()> = ending;
+                    runtime.block_on(work.run());
+                })?;
+            Ok(Worker {
+                inbox,
+                connections,
+                ended,
+                thread,
+            })
+        };
+        let workers = (0..count).map(start).collect::<io::Result<_>>()?;
+        Ok(Self { workers })
+    }
+
+    pub(super) fn inboxes(&self) -> Vec<Sender<TcpStream>> {
+        self.workers
+            .iter()
+            .map(|worker| worker.inbox.clone())
+            .collect()
+    }
+
+    /// Returns once every connection is closed; to be called after the stop was asked for.
+    pub(super) async fn connections_closed(&self) {
+        for worker in &self.workers {
+            // The inbox closes when nobody can hand over a connection any more.
+            worker.inbox.closed().await;
+            worker.connections.close();
+            worker.connections.wait().await;
+        }
+    }
+
+    /// Returns once every thread has ended.
+    pub(super) async fn ended(self) -> Result<(), ServeError> {
+        for worker in self.workers {
+            // Either way the thread is at its end, so that joining does not block.
+            let _ = worker.ended.await;
+            worker
+                .thread
+                .join()
+                .map_err(|_| ServeError::Died("a worker panicked".into()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns when a worker ends unasked.
+pub(super) async fn first_death(workers: &mut Workers) -> ServeError {
+    poll_fn(|context| {
+        for worker in &mut workers.workers {
+            if Future::poll(std::pin::Pin::new(&mut worker.ended), context).is_ready() {
+                return Poll::Ready(ServeError::Died("a worker ended".into()));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// What a worker works with.
+struct Work {
+    road: Road,
+    api: Router,
+    main: Handle,
+    arrivals: Receiver<TcpStream>,
+    connections: TaskTracker,
+    stop: Stop,
+    drained: CancellationToken,
+}
+
+impl Work {
+    async fn run(mut self) {
+        let Road { redirect, delivery } = self.road;
+        let recorder = Arc::clone(&redirect.recorder);
+        let drained = self.drained.clone();
+        let recording =
+            tokio::spawn(async move { recorder.run(delivery, drained.cancelled_owned()).await });
+        let express = Express::new(redirect.clone()).await;
+        let entrance = Entrance::new(redirect, self.api, self.main);
+        let serve = |stream| serve(stream, express.clone(), entrance.clone(), self.stop.clone());
+        loop {
+            let arrived = tokio::select! {
+                arrived = self.arrivals.recv() => arrived,
+                () = self.stop.asked() => break,
+            };
+            let Some(stream) = arrived else { break };
+            self.connections.spawn(serve(stream));
+        }
+        self.arrivals.close();
+        while let Some(stream) = self.arrivals.recv().await {
+            self.connections.spawn(serve(stream));
+        }
+        drop(self.arrivals);
+        // A recorder that panics ends the worker, which stops the service.
+        let _ = recording.await;
+    }
+}
+
+/// Serves one connection until it is closed or, when asked to stop, until its request is answered.
+async fn serve(stream: TcpStream, express: Express, entrance: Entrance, stop: Stop) {
+    let stream = stream
+        .set_nonblocking(true)
+        .and_then(|()| tokio::net::TcpStream::from_std(stream));
+    let Ok(stream) = stream else {
+        return;
+    };
+    let Left::HandedOver(stream) = express.serve(stream, &stop).await else {
+        return;
+    };
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .max_buf_size(HEAD_BYTES)
+        .pipeline_flush(true)
+        .serve_connection(TokioIo::new(stream), entrance);
+    tokio::pin!(connection);
+    let served = tokio::select! {
+        served = &mut connection => served,
+        () = stop.asked() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}

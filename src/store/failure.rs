@@ -1,0 +1,73 @@
+//! What database errors mean.
+
+use sqlx::error::DatabaseError;
+
+use super::StoreError;
+
+/// Why a database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// It may be there soon: not started yet, starting, out of connections.
+    #[error("{0}")]
+    NotYet(String),
+    /// It never will with this address: a wrong password, an unknown database, no permission.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        let passing = match &error {
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::Protocol(_) => true,
+            sqlx::Error::Database(error) => is_passing(&**error),
+            _ => false,
+        };
+        if passing {
+            Self::Unavailable(error.to_string())
+        } else {
+            Self::Unexpected(error.to_string())
+        }
+    }
+}
+
+impl From<sqlx::Error> for OpenError {
+    fn from(error: sqlx::Error) -> Self {
+        match StoreError::from(error) {
+            StoreError::Unavailable(why) => Self::NotYet(why),
+            StoreError::Unexpected(why) => Self::Wrong(why),
+        }
+    }
+}
+
+impl From<sqlx::migrate::MigrateError> for OpenError {
+    fn from(error: sqlx::migrate::MigrateError) -> Self {
+        match error {
+            sqlx::migrate::MigrateError::Execute(error) => error.into(),
+            other => Self::Wrong(other.to_string()),
+        }
+    }
+}
+
+/// Whether the same operation may succeed later.
+fn is_passing(error: &dyn DatabaseError) -> bool {
+    let Some(code) = error.code() else {
+        return false;
+    };
+    if error
+        .try_downcast_ref::<sqlx::sqlite::SqliteError>()
+        .is_some()
+    {
+        // Low byte of SQLite's extended codes: busy, locked, read-only, I/O, full, cannot open.
+        let primary = code.parse::<u32>().unwrap_or_default() & 0xff;
+        return matches!(primary, 5 | 6 | 8 | 10 | 13 | 14);
+    }
+    // Postgres' classes: connection, resources, operator intervention (shutdown, statement timeout),
+    // system error; read-only transaction; serialization failure and deadlock.
+    matches!(code.get(..2), Some("08" | "53" | "57" | "58"))
+        || matches!(&*code, "25006" | "40001" | "40P01")
+}

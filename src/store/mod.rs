@@ -1,0 +1,313 @@
+//! The source of truth: users, links and counted clicks, behind small object-safe traits.
+//!
+//! Two implementations, [`PostgresStore`] and [`SqliteStore`], pass the same contract tests. To add an operation:
+//! write it here with its errors and its promise, then in both implementations, then in the contract
+//! tests. What must be one transaction is one method. "Not found" is `None`, never an error; the clock
+//! is a parameter. SQL lives in this module alone.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::domain::{
+    EmailAddress, Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, User, UserId,
+};
+
+mod failure;
+mod postgres;
+mod rows;
+mod sqlite;
+
+pub use failure::OpenError;
+pub use postgres::PostgresStore;
+pub use sqlite::SqliteStore;
+
+/// How a database is used.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreSettings {
+    /// Connections at once.
+    pub max_connections: u32,
+    /// How long one operation may take, waiting for a connection included.
+    pub deadline: std::time::Duration,
+}
+
+/// Everything the service keeps, as one object.
+pub trait Store: Users + Links + Clicks {
+    /// The same store seen as its parts.
+    fn parts(self: Arc<Self>) -> Parts;
+}
+
+/// The store's narrow views, for parts that need only one of them.
+#[derive(Clone)]
+pub struct Parts {
+    /// Accounts.
+    pub users: Arc<dyn Users>,
+    /// Links.
+    pub links: Arc<dyn Links>,
+    /// Counted clicks.
+    pub clicks: Arc<dyn Clicks>,
+}
+
+/// The database did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be reached, is overloaded or refuses to write (a full disk, a read-only replica):
+    /// the same request may succeed later. Whether a write took place is unknown.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(String),
+    /// It answered something that the code does not expect: a defect.
+    #[error("the database answered unexpectedly: {0}")]
+    Unexpected(String),
+}
+
+/// Why a user was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateUserError {
+    /// Another account has this address, in whatever case.
+    #[error("the e-mail address is taken")]
+    EmailTaken,
+    /// See [`StoreError`].
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a link was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateLinkError {
+    /// The code belongs to a link, or did before that was deleted.
+    #[error("the code is taken")]
+    CodeTaken,
+    /// The owner's account is gone.
+    #[error("the owner does not exist")]
+    OwnerGone,
+    /// See [`StoreError`].
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What a login is checked against.
+#[derive(Clone, Debug)]
+pub struct Credentials {
+    /// Whose they are.
+    pub user: UserId,
+    /// PHC string of the password.
+    pub password_hash: String,
+}
+
+/// Accounts.
+#[async_trait]
+pub trait Users: Send + Sync {
+    /// Makes an account; `email` is kept as given and unique without regard to case.
+    async fn create_user(
+        &self,
+        email: &EmailAddress,
+        password_hash: &str,
+        now: Timestamp,
+    ) -> Result<UserId, CreateUserError>;
+
+    /// The account with this address, without regard to case.
+    async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError>;
+
+    /// The account with this identifier.
+    async fn user(&self, id: UserId) -> Result<Option<User>, StoreError>;
+}
+
+/// A link to be made.
+#[derive(Clone, Debug)]
+pub struct NewLink<'a> {
+    /// A code that was just drawn.
+    pub code: &'a ShortCode,
+    /// Where it leads.
+    pub target: &'a TargetUrl,
+    /// Who makes it.
+    pub owner: UserId,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+impl NewLink<'_> {
+    fn made(&self, id: LinkId) -> Link {
+        Link {
+            id,
+            code: self.code.clone(),
+            target: self.target.clone(),
+            owner: self.owner,
+            is_active: true,
+            created_at: self.created_at,
+        }
+    }
+}
+
+/// A place in a list of links, newest first: what comes after it is older.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// `created_at` of the last link seen.
+    pub created_at: Timestamp,
+    /// `id` of the last link seen.
+    pub id: LinkId,
+}
+
+impl Position {
+    /// Before every link: made in the year 9999.
+    const NEWEST: Self = Self {
+        created_at: Timestamp(253_402_300_799_000_000),
+        id: LinkId(i64::MAX),
+    };
+}
+
+/// A link's change that instances may not have heard of yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Rising number of the change in this database.
+    pub number: i64,
+    /// The code whose remembered form is no longer true.
+    pub code: ShortCode,
+}
+
+/// Links, and the outbox of their changes.
+#[async_trait]
+pub trait Links: Send + Sync {
+    /// Makes an active link with no clicks. A code that a deleted link had is refused as taken.
+    async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError>;
+
+    /// What a redirect needs of the link with this code, active or not.
+    async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError>;
+
+    /// Up to `limit` links of an owner, newest first (`created_at` falling, then `id` falling),
+    /// from just after `after`.
+    async fn links_of(
+        &self,
+        owner: UserId,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<Vec<Link>, StoreError>;
+
+    /// Removes a link of this owner, keeps its code from being handed out again and notes the change
+    /// in the outbox, in one transaction. `None` when there is no such link or it is another's.
+    async fn delete_link(
+        &self,
+        owner: UserId,
+        code: &ShortCode,
+        now: Timestamp,
+    ) -> Result<Option<Change>, StoreError>;
+
+    /// Up to `limit` changes in the outbox, oldest first.
+    async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError>;
+
+    /// Removes changes from the outbox: every instance can hear of them now. Unknown numbers are fine.
+    async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError>;
+
+    /// Whether the database answers.
+    async fn ping(&self) -> Result<(), StoreError>;
+}
+
+/// Who recorded a batch: random and fresh for every recorder at each start.
+pub type RecorderId = u64;
+
+/// A batch of clicks, named so that applying it twice can be told from applying two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClickBatch {
+    /// Who recorded it.
+    pub recorder: RecorderId,
+    /// Rises with every batch of this recorder. Batches of one recorder reach a sink in this order,
+    /// one at a time; numbers may be left out.
+    pub number: u64,
+    /// Clicks per link, each link once, by rising id; never empty.
+    pub clicks: Vec<(LinkId, u64)>,
+}
+
+/// A group of increments on its way from Redis to the database.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FlushId {
+    /// The life of the Redis data set it comes from.
+    pub epoch: String,
+    /// Rises by one with every flush of that epoch.
+    pub number: i64,
+}
+
+/// How far a flush has been written back: links up to and including this one are in the database.
+pub type AppliedUpTo = LinkId;
+
+/// A flush that has been written back whole.
+pub const WHOLE: AppliedUpTo = LinkId(i64::MAX);
+
+/// Counts of links, with what is needed to tell which increments they already contain; all of it from
+/// one snapshot of the database.
+#[derive(Clone, Debug, Default)]
+pub struct CountSnapshot {
+    /// Clicks per link that exists: counted ones and those in the journal, without those held back.
+    pub clicks: Vec<(LinkId, u64)>,
+    /// Of the flushes asked for and of every later one of that epoch: how far each is written back.
+    pub flushes: Vec<(i64, AppliedUpTo)>,
+    /// Whether the journal holds batches that may also have reached Redis.
+    pub held: bool,
+}
+
+/// Which flushes a reader of counts wants to know of.
+#[derive(Clone, Debug)]
+pub struct FlushesSeen<'a> {
+    /// Epoch of the Redis data set that the reader saw.
+    pub epoch: &'a str,
+    /// Flushes that were under way then.
+    pub under_way: &'a [i64],
+    /// The newest flush that had been begun then.
+    pub newest: i64,
+}
+
+/// What one step of folding the journal did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Folded {
+    /// Batches that went from the journal into the links.
+    pub batches: u64,
+    /// Clicks in them.
+    pub clicks: u64,
+}
+
+/// Counted clicks: a journal of batches, the counts they are folded into, and the ledger of flushes.
+#[async_trait]
+pub trait Clicks: Send + Sync {
+    /// Writes a batch to the journal, once: a batch whose number is not above the newest of its
+    /// recorder is in already, and nothing changes. Durable when it returns `Ok`: it survives
+    /// `kill -9` of this process. An error leaves it in doubt; the same batch may be sent again.
+    ///
+    /// A `held` batch may also have reached Redis: it is not counted until [`Clicks::release_held`].
+    async fn append(&self, batch: &ClickBatch, held: bool) -> Result<(), StoreError>;
+
+    /// Moves up to `batches` of the oldest batches that are not held from the journal into the
+    /// links, in one transaction. Clicks of links that are gone are dropped.
+    async fn fold(&self, batches: u32) -> Result<Folded, StoreError>;
+
+    /// Up to `limit` batches that are held, oldest first per recorder.
+    async fn held(&self, limit: u32) -> Result<Vec<ClickBatch>, StoreError>;
+
+    /// Removes a held batch: it is known to be in Redis now. Unknown ones are fine.
+    async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;
+
+    /// Adds one part of a flush to the links and notes in the ledger how far the flush is, in one
+    /// transaction: the links in `part` above the ledger's mark are added, then the mark is set to
+    /// `up_to`, if that is further. Links that are gone are passed over. Returns the mark. Sending a part again, late
+    /// or from another instance changes nothing.
+    ///
+    /// `part` goes by rising id; parts of a flush are sent in that order, the last one with [`WHOLE`].
+    async fn apply_flush(
+        &self,
+        flush: &FlushId,
+        part: &[(LinkId, u64)],
+        up_to: AppliedUpTo,
+        now: Timestamp,
+    ) -> Result<AppliedUpTo, StoreError>;
+
+    /// How far a flush is written back; `None` when the ledger does not know it.
+    async fn flush_mark(&self, flush: &FlushId) -> Result<Option<AppliedUpTo>, StoreError>;
+
+    /// Removes up to `limit` ledger rows of whole flushes, and recorders' marks, that are older than `before`;
+    /// the number removed.
+    async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
+
+    /// Counts of links (see [`CountSnapshot`]); without `flushes`, of what the database holds alone.
+    async fn counts(
+        &self,
+        links: &[LinkId],
+        flushes: Option<FlushesSeen<'_>>,
+    ) -> Result<CountSnapshot, StoreError>;
+}

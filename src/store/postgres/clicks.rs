@@ -1,0 +1,238 @@
+//! Counted clicks in Postgres.
+//!
+//! Rows of links are locked by rising id before they are added to, so that folding, flushing and several
+//! instances of both never wait for each other in a circle.
+
+use async_trait::async_trait;
+use sqlx::PgConnection;
+
+use super::{PostgresStore, moment};
+use crate::domain::{LinkId, Timestamp};
+use crate::store::rows::{self, signed};
+use crate::store::{
+    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FlushId, FlushesSeen, Folded, RecorderId,
+    StoreError,
+};
+
+#[async_trait]
+impl Clicks for PostgresStore {
+    async fn append(&self, batch: &ClickBatch, held: bool) -> Result<(), StoreError> {
+        let (links, clicks) = columns(&batch.clicks);
+        // The recorder's row is locked first: a repetition waits for the original to be committed or gone.
+        sqlx::query(
+            "WITH fresh AS (
+                 INSERT INTO click_recorders (recorder, last_batch) VALUES ($1, $2)
+                 ON CONFLICT (recorder) DO UPDATE SET last_batch = excluded.last_batch, seen_at = now()
+                 WHERE click_recorders.last_batch < excluded.last_batch
+                 RETURNING recorder
+             )
+             INSERT INTO click_journal (recorder, number, held, link_ids, clicks)
+             SELECT recorder, $2, $3, $4, $5 FROM fresh",
+        )
+        .bind(batch.recorder.cast_signed())
+        .bind(batch.number.cast_signed())
+        .bind(held)
+        .bind(links)
+        .bind(clicks)
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    async fn fold(&self, batches: u32) -> Result<Folded, StoreError> {
+        let (batches, clicks): (i64, i64) = sqlx::query_as(
+            "WITH oldest AS (
+                 SELECT recorder, number FROM click_journal WHERE NOT held
+                 ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED
+             ),
+             taken AS (
+                 DELETE FROM click_journal j USING oldest o
+                 WHERE j.recorder = o.recorder AND j.number = o.number
+                 RETURNING j.link_ids, j.clicks
+             ),
+             sums AS (
+                 SELECT id, sum(n)::bigint AS n FROM taken, unnest(link_ids, clicks) AS pair (id, n) GROUP BY id
+             ),
+             locked AS (
+                 SELECT l.id, s.n FROM links l JOIN sums s ON s.id = l.id
+                 ORDER BY l.id FOR NO KEY UPDATE OF l
+             ),
+             added AS (
+                 UPDATE links SET clicks = links.clicks + locked.n FROM locked WHERE links.id = locked.id
+             )
+             SELECT (SELECT count(*) FROM taken), coalesce((SELECT sum(n) FROM sums), 0)::bigint",
+        )
+        .bind(i64::from(batches))
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(Folded {
+            batches: batches.unsigned_abs(),
+            clicks: clicks.unsigned_abs(),
+        })
+    }
+
+    async fn held(&self, limit: u32) -> Result<Vec<ClickBatch>, StoreError> {
+        let found: Vec<(i64, i64, Vec<i64>, Vec<i64>)> = sqlx::query_as(
+            "SELECT recorder, number, link_ids, clicks FROM click_journal WHERE held
+             ORDER BY recorder, number LIMIT $1",
+        )
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await?;
+        let batch =
+            |(recorder, number, links, clicks): (i64, i64, Vec<i64>, Vec<i64>)| ClickBatch {
+                recorder: recorder.cast_unsigned(),
+                number: number.cast_unsigned(),
+                clicks: links
+                    .into_iter()
+                    .map(LinkId)
+                    .zip(clicks.into_iter().map(i64::unsigned_abs))
+                    .collect(),
+            };
+        Ok(found.into_iter().map(batch).collect())
+    }
+
+    async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM click_journal WHERE recorder = $1 AND number = $2 AND held")
+            .bind(recorder.cast_signed())
+            .bind(number.cast_signed())
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+
+    async fn apply_flush(
+        &self,
+        flush: &FlushId,
+        part: &[(LinkId, u64)],
+        up_to: AppliedUpTo,
+        now: Timestamp,
+    ) -> Result<AppliedUpTo, StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        let mark = locked_mark(&mut transaction, flush, now).await?;
+        if mark >= up_to {
+            return Ok(mark);
+        }
+        let fresh = &part[part.partition_point(|(link, _)| *link <= mark)..];
+        let (links, clicks) = columns(fresh);
+        sqlx::query(
+            "WITH locked AS (
+                 SELECT l.id, p.n FROM links l JOIN unnest($1::bigint[], $2::bigint[]) AS p (id, n) ON p.id = l.id
+                 ORDER BY l.id FOR NO KEY UPDATE OF l
+             )
+             UPDATE links SET clicks = links.clicks + locked.n FROM locked WHERE links.id = locked.id",
+        )
+        .bind(links)
+        .bind(clicks)
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query("UPDATE flush_ledger SET up_to = $3 WHERE epoch = $1 AND number = $2")
+            .bind(&flush.epoch)
+            .bind(flush.number)
+            .bind(up_to.0)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(up_to)
+    }
+
+    async fn flush_mark(&self, flush: &FlushId) -> Result<Option<AppliedUpTo>, StoreError> {
+        let mark: Option<i64> =
+            sqlx::query_scalar("SELECT up_to FROM flush_ledger WHERE epoch = $1 AND number = $2")
+                .bind(&flush.epoch)
+                .bind(flush.number)
+                .fetch_optional(&self.pool)
+                .await?;
+        Ok(mark.map(LinkId))
+    }
+
+    async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let pruned = sqlx::query(concat!(
+            "WITH old_flushes AS (
+                 DELETE FROM flush_ledger WHERE ctid = ANY (ARRAY(
+                     SELECT ctid FROM flush_ledger WHERE applied_at < ",
+            moment!("$1"),
+            " AND up_to = 9223372036854775807 LIMIT $2))
+                 RETURNING 1
+             ),
+             old_recorders AS (
+                 DELETE FROM click_recorders WHERE recorder = ANY (ARRAY(
+                     SELECT recorder FROM click_recorders r WHERE seen_at < ",
+            moment!("$1"),
+            " AND NOT EXISTS (SELECT FROM click_journal j WHERE j.recorder = r.recorder) LIMIT $2))
+                 RETURNING 1
+             )
+             SELECT 1 FROM old_flushes UNION ALL SELECT 1 FROM old_recorders"
+        ))
+        .bind(before.0)
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(pruned.len() as u64)
+    }
+
+    async fn counts(
+        &self,
+        links: &[LinkId],
+        flushes: Option<FlushesSeen<'_>>,
+    ) -> Result<CountSnapshot, StoreError> {
+        let ids: Vec<i64> = links.iter().map(|link| link.0).collect();
+        let (epoch, under_way, newest) = match flushes {
+            Some(seen) => (seen.epoch, seen.under_way, seen.newest),
+            None => ("", [].as_slice(), i64::MAX),
+        };
+        // One statement, so one snapshot; the kinds are those of `rows`.
+        let found = sqlx::query_as(
+            "SELECT 0, l.id, l.clicks + coalesce(j.n, 0)
+             FROM links l LEFT JOIN (
+                 SELECT id, sum(n)::bigint AS n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n)
+                 WHERE NOT held AND id = ANY ($1) GROUP BY id
+             ) j ON j.id = l.id
+             WHERE l.id = ANY ($1)
+             UNION ALL
+             SELECT 1, number, up_to FROM flush_ledger WHERE epoch = $2 AND (number = ANY ($3) OR number > $4)
+             UNION ALL
+             SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE held)",
+        )
+        .bind(ids)
+        .bind(epoch)
+        .bind(under_way)
+        .bind(newest)
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows::count_snapshot(found))
+    }
+}
+
+/// Locks the ledger row of a flush, made where there is none, and says how far the flush is.
+async fn locked_mark(
+    transaction: &mut PgConnection,
+    flush: &FlushId,
+    now: Timestamp,
+) -> Result<AppliedUpTo, StoreError> {
+    sqlx::query(concat!(
+        "INSERT INTO flush_ledger (epoch, number, up_to, applied_at) VALUES ($1, $2, 0, ",
+        moment!("$3"),
+        ") ON CONFLICT DO NOTHING"
+    ))
+    .bind(&flush.epoch)
+    .bind(flush.number)
+    .bind(now.0)
+    .execute(&mut *transaction)
+    .await?;
+    let mark = sqlx::query_scalar(
+        "SELECT up_to FROM flush_ledger WHERE epoch = $1 AND number = $2 FOR UPDATE",
+    )
+    .bind(&flush.epoch)
+    .bind(flush.number)
+    .fetch_one(&mut *transaction)
+    .await?;
+    Ok(LinkId(mark))
+}
+
+fn columns(clicks: &[(LinkId, u64)]) -> (Vec<i64>, Vec<i64>) {
+    clicks
+        .iter()
+        .map(|(link, count)| (link.0, signed(*count)))
+        .unzip()
+}

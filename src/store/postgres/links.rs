@@ -1,0 +1,117 @@
+//! Links in Postgres.
+
+use async_trait::async_trait;
+
+use super::{PostgresStore, micros, moment};
+use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
+use crate::store::rows::{self, LinkRow};
+use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError};
+
+#[async_trait]
+impl Links for PostgresStore {
+    async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError> {
+        let created = sqlx::query_scalar(concat!(
+            "INSERT INTO links (short_code, target_url, owner_id, created_at) SELECT $1, $2, $3, ",
+            moment!("$4"),
+            " WHERE NOT EXISTS (SELECT FROM retired_codes WHERE short_code = $1) RETURNING id"
+        ))
+        .bind(link.code.as_str())
+        .bind(link.target.as_str())
+        .bind(link.owner.0)
+        .bind(link.created_at.0)
+        .fetch_optional(&self.pool)
+        .await;
+        match created {
+            Ok(Some(id)) => Ok(link.made(LinkId(id))),
+            Ok(None) => Err(CreateLinkError::CodeTaken),
+            Err(sqlx::Error::Database(error)) => match error.constraint() {
+                Some("links_short_code_unique") => Err(CreateLinkError::CodeTaken),
+                Some("links_owner_exists") => Err(CreateLinkError::OwnerGone),
+                _ => Err(StoreError::from(sqlx::Error::Database(error)).into()),
+            },
+            Err(error) => Err(StoreError::from(error).into()),
+        }
+    }
+
+    async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
+        let found: Option<(i64, String, bool)> =
+            sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = $1")
+                .bind(code.as_str())
+                .fetch_optional(&self.pool)
+                .await?;
+        Ok(found.map(|(id, target, is_active)| LinkTarget {
+            id: LinkId(id),
+            target: TargetUrl::from_stored(&target),
+            is_active,
+        }))
+    }
+
+    async fn links_of(
+        &self,
+        owner: UserId,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<Vec<Link>, StoreError> {
+        let after = after.unwrap_or(Position::NEWEST);
+        let found: Vec<LinkRow> = sqlx::query_as(concat!(
+            "SELECT id, short_code, target_url, is_active, ",
+            micros!("created_at"),
+            " FROM links WHERE owner_id = $1 AND (created_at, id) < (",
+            moment!("$2"),
+            ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
+        ))
+        .bind(owner.0)
+        .bind(after.created_at.0)
+        .bind(after.id.0)
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await?;
+        rows::links(owner, found)
+    }
+
+    async fn delete_link(
+        &self,
+        owner: UserId,
+        code: &ShortCode,
+        now: Timestamp,
+    ) -> Result<Option<Change>, StoreError> {
+        let number: Option<i64> = sqlx::query_scalar(concat!(
+            "WITH gone AS (DELETE FROM links WHERE owner_id = $1 AND short_code = $2 RETURNING short_code),
+             retired AS (INSERT INTO retired_codes (short_code, retired_at) SELECT short_code, ",
+            moment!("$3"),
+            " FROM gone ON CONFLICT DO NOTHING)
+             INSERT INTO link_changes (short_code) SELECT short_code FROM gone RETURNING number"
+        ))
+        .bind(owner.0)
+        .bind(code.as_str())
+        .bind(now.0)
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(number.map(|number| Change {
+            number,
+            code: code.clone(),
+        }))
+    }
+
+    async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError> {
+        let found =
+            sqlx::query_as("SELECT number, short_code FROM link_changes ORDER BY number LIMIT $1")
+                .bind(i64::from(limit))
+                .fetch_all(&self.pool)
+                .await?;
+        rows::changes(found)
+    }
+
+    async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM link_changes WHERE number = ANY($1)")
+            .bind(numbers)
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        sqlx::query("SELECT 1").execute(&self.pool).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! Rows that both databases answer alike, turned into values.
+
+use super::{Change, CountSnapshot, StoreError};
+use crate::domain::{Link, LinkId, ShortCode, TargetUrl, Timestamp, UserId};
+
+/// id, short_code, target_url, is_active, created_at in microseconds.
+pub(super) type LinkRow = (i64, String, String, bool, i64);
+
+pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<Vec<Link>, StoreError> {
+    rows.into_iter()
+        .map(|(id, stored_code, target, is_active, created_at)| {
+            Ok(Link {
+                id: LinkId(id),
+                code: code(&stored_code)?,
+                target: TargetUrl::from_stored(&target),
+                owner,
+                is_active,
+                created_at: Timestamp(created_at),
+            })
+        })
+        .collect()
+}
+
+pub(super) fn changes(rows: Vec<(i64, String)>) -> Result<Vec<Change>, StoreError> {
+    rows.into_iter()
+        .map(|(number, stored_code)| {
+            Ok(Change {
+                number,
+                code: code(&stored_code)?,
+            })
+        })
+        .collect()
+}
+
+fn code(stored: &str) -> Result<ShortCode, StoreError> {
+    ShortCode::parse(stored)
+        .ok_or_else(|| StoreError::Unexpected(format!("`{stored}` is no short code")))
+}
+
+/// Kinds of the rows that a reading of counts answers: a union, so that it is one snapshot.
+pub(super) const COUNT_OF_LINK: i32 = 0;
+pub(super) const MARK_OF_FLUSH: i32 = 1;
+pub(super) const SOMETHING_HELD: i32 = 2;
+
+pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> CountSnapshot {
+    let mut snapshot = CountSnapshot::default();
+    for (kind, first, second) in rows {
+        match kind {
+            COUNT_OF_LINK => snapshot.clicks.push((LinkId(first), second.unsigned_abs())),
+            MARK_OF_FLUSH => snapshot.flushes.push((first, LinkId(second))),
+            SOMETHING_HELD => snapshot.held = true,
+            _ => {}
+        }
+    }
+    snapshot
+}
+
+/// A count as databases keep it.
+pub(super) fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,250 @@
+//! Counted clicks in SQLite.
+
+use std::fmt::Write;
+
+use async_trait::async_trait;
+
+use super::{SqliteStore, begin};
+use crate::domain::{LinkId, Timestamp};
+use crate::store::rows::{self, signed};
+use crate::store::{
+    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FlushId, FlushesSeen, Folded, RecorderId,
+    StoreError,
+};
+
+#[async_trait]
+impl Clicks for SqliteStore {
+    async fn append(&self, batch: &ClickBatch, held: bool) -> Result<(), StoreError> {
+        // One statement; recorders' marks are written when a batch leaves the journal.
+        sqlx::query(
+            "INSERT INTO click_journal (recorder, number, held, clicks) SELECT ?1, ?2, ?3, ?4
+             WHERE NOT EXISTS (SELECT 1 FROM click_recorders WHERE recorder = ?1 AND last_batch >= ?2)
+               AND NOT EXISTS (SELECT 1 FROM click_journal WHERE recorder = ?1 AND number >= ?2)",
+        )
+        .bind(batch.recorder.cast_signed())
+        .bind(batch.number.cast_signed())
+        .bind(held)
+        .bind(to_json(&batch.clicks))
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    async fn fold(&self, batches: u32) -> Result<Folded, StoreError> {
+        let oldest: (i64, Option<i64>) = sqlx::query_as(
+            "SELECT count(*), max(sequence) FROM
+             (SELECT sequence FROM click_journal WHERE NOT held ORDER BY sequence LIMIT ?1)",
+        )
+        .bind(batches)
+        .fetch_one(&self.writer)
+        .await?;
+        let (batches, Some(newest)) = oldest else {
+            return Ok(Folded::default());
+        };
+        let mut transaction = begin(&self.writer).await?;
+        let clicks: i64 = sqlx::query_scalar(
+            "SELECT coalesce(sum(pair.value), 0) FROM click_journal, json_each(clicks) AS pair
+             WHERE sequence <= ?1 AND NOT held",
+        )
+        .bind(newest)
+        .fetch_one(&mut *transaction)
+        .await?;
+        sqlx::query(
+            "UPDATE links SET clicks = links.clicks + sums.n FROM (
+                 SELECT CAST(pair.key AS INTEGER) AS id, sum(pair.value) AS n
+                 FROM click_journal, json_each(clicks) AS pair WHERE sequence <= ?1 AND NOT held GROUP BY 1
+             ) AS sums WHERE links.id = sums.id",
+        )
+        .bind(newest)
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query(
+            "INSERT INTO click_recorders (recorder, last_batch, seen_at)
+             SELECT recorder, max(number), ?2 FROM click_journal WHERE sequence <= ?1 AND NOT held GROUP BY 1
+             ON CONFLICT (recorder) DO UPDATE
+             SET last_batch = max(last_batch, excluded.last_batch), seen_at = excluded.seen_at",
+        )
+        .bind(newest)
+        .bind(Timestamp::now().0)
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query("DELETE FROM click_journal WHERE sequence <= ?1 AND NOT held")
+            .bind(newest)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(Folded {
+            batches: batches.unsigned_abs(),
+            clicks: clicks.unsigned_abs(),
+        })
+    }
+
+    async fn held(&self, limit: u32) -> Result<Vec<ClickBatch>, StoreError> {
+        let found: Vec<(i64, i64, String)> = sqlx::query_as(
+            "SELECT recorder, number, clicks FROM click_journal WHERE held ORDER BY recorder, number LIMIT ?1",
+        )
+        .bind(limit)
+        .fetch_all(&self.reader)
+        .await?;
+        found
+            .into_iter()
+            .map(|(recorder, number, clicks)| {
+                Ok(ClickBatch {
+                    recorder: recorder.cast_unsigned(),
+                    number: number.cast_unsigned(),
+                    clicks: from_json(&clicks)?,
+                })
+            })
+            .collect()
+    }
+
+    async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
+        let mut transaction = begin(&self.writer).await?;
+        sqlx::query(
+            "INSERT INTO click_recorders (recorder, last_batch, seen_at) VALUES (?1, ?2, ?3)
+             ON CONFLICT (recorder) DO UPDATE
+             SET last_batch = max(last_batch, excluded.last_batch), seen_at = excluded.seen_at",
+        )
+        .bind(recorder.cast_signed())
+        .bind(number.cast_signed())
+        .bind(Timestamp::now().0)
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query("DELETE FROM click_journal WHERE recorder = ?1 AND number = ?2 AND held")
+            .bind(recorder.cast_signed())
+            .bind(number.cast_signed())
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    async fn apply_flush(
+        &self,
+        flush: &FlushId,
+        part: &[(LinkId, u64)],
+        up_to: AppliedUpTo,
+        now: Timestamp,
+    ) -> Result<AppliedUpTo, StoreError> {
+        let mut transaction = begin(&self.writer).await?;
+        let mark: Option<i64> =
+            sqlx::query_scalar("SELECT up_to FROM flush_ledger WHERE epoch = ?1 AND number = ?2")
+                .bind(&flush.epoch)
+                .bind(flush.number)
+                .fetch_optional(&mut *transaction)
+                .await?;
+        let mark = LinkId(mark.unwrap_or_default());
+        if mark >= up_to {
+            return Ok(mark);
+        }
+        let fresh = &part[part.partition_point(|(link, _)| *link <= mark)..];
+        sqlx::query(
+            "UPDATE links SET clicks = links.clicks + pair.value FROM json_each(?1) AS pair
+             WHERE links.id = CAST(pair.key AS INTEGER)",
+        )
+        .bind(to_json(fresh))
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query(
+            "INSERT INTO flush_ledger (epoch, number, up_to, applied_at) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (epoch, number) DO UPDATE SET up_to = excluded.up_to",
+        )
+        .bind(&flush.epoch)
+        .bind(flush.number)
+        .bind(up_to.0)
+        .bind(now.0)
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(up_to)
+    }
+
+    async fn flush_mark(&self, flush: &FlushId) -> Result<Option<AppliedUpTo>, StoreError> {
+        let mark: Option<i64> =
+            sqlx::query_scalar("SELECT up_to FROM flush_ledger WHERE epoch = ?1 AND number = ?2")
+                .bind(&flush.epoch)
+                .bind(flush.number)
+                .fetch_optional(&self.reader)
+                .await?;
+        Ok(mark.map(LinkId))
+    }
+
+    async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let flushes = sqlx::query(
+            "DELETE FROM flush_ledger WHERE (epoch, number) IN (
+                 SELECT epoch, number FROM flush_ledger
+                 WHERE applied_at < ?1 AND up_to = 9223372036854775807 LIMIT ?2)",
+        )
+        .bind(before.0)
+        .bind(limit)
+        .execute(&self.writer)
+        .await?;
+        let recorders = sqlx::query(
+            "DELETE FROM click_recorders WHERE recorder IN (
+                 SELECT recorder FROM click_recorders AS old WHERE seen_at < ?1 AND NOT EXISTS (
+                     SELECT 1 FROM click_journal WHERE click_journal.recorder = old.recorder) LIMIT ?2)",
+        )
+        .bind(before.0)
+        .bind(limit)
+        .execute(&self.writer)
+        .await?;
+        Ok(flushes.rows_affected() + recorders.rows_affected())
+    }
+
+    async fn counts(
+        &self,
+        links: &[LinkId],
+        flushes: Option<FlushesSeen<'_>>,
+    ) -> Result<CountSnapshot, StoreError> {
+        let ids: Vec<i64> = links.iter().map(|link| link.0).collect();
+        let (epoch, under_way, newest) = match flushes {
+            Some(seen) => (seen.epoch, seen.under_way, seen.newest),
+            None => ("", [].as_slice(), i64::MAX),
+        };
+        // One statement, so one snapshot; the kinds are those of `rows`.
+        let found = sqlx::query_as(
+            "WITH asked AS (SELECT value AS id FROM json_each(?1)),
+             journal AS (
+                 SELECT CAST(pair.key AS INTEGER) AS id, sum(pair.value) AS n
+                 FROM click_journal, json_each(clicks) AS pair
+                 WHERE NOT held AND CAST(pair.key AS INTEGER) IN (SELECT id FROM asked) GROUP BY 1
+             )
+             SELECT 0, links.id, links.clicks + coalesce(journal.n, 0)
+             FROM asked JOIN links USING (id) LEFT JOIN journal USING (id)
+             UNION ALL
+             SELECT 1, number, up_to FROM flush_ledger
+             WHERE epoch = ?2 AND (number IN (SELECT value FROM json_each(?3)) OR number > ?4)
+             UNION ALL
+             SELECT 2, 0, 0 WHERE EXISTS (SELECT 1 FROM click_journal WHERE held)",
+        )
+        .bind(serde_json::json!(ids).to_string())
+        .bind(epoch)
+        .bind(serde_json::json!(under_way).to_string())
+        .bind(newest)
+        .fetch_all(&self.reader)
+        .await?;
+        Ok(rows::count_snapshot(found))
+    }
+}
+
+/// `{"id":clicks,…}`
+fn to_json(clicks: &[(LinkId, u64)]) -> String {
+    let mut json = String::with_capacity(2 + clicks.len() * 12);
+    json.push('{');
+    for (index, (link, count)) in clicks.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        // Writing to a string does not fail.
+        let _ = write!(json, "{comma}\"{}\":{}", link.0, signed(*count));
+    }
+    json.push('}');
+    json
+}
+
+fn from_json(json: &str) -> Result<Vec<(LinkId, u64)>, StoreError> {
+    let counts: std::collections::BTreeMap<i64, u64> =
+        serde_json::from_str(json).map_err(|error| StoreError::Unexpected(error.to_string()))?;
+    Ok(counts
+        .into_iter()
+        .map(|(link, count)| (LinkId(link), count))
+        .collect())
+}

@@ -1,0 +1,124 @@
+//! Links in SQLite.
+
+use async_trait::async_trait;
+use sqlx::error::ErrorKind;
+
+use super::{SqliteStore, begin};
+use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
+use crate::store::rows::{self, LinkRow};
+use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError};
+
+#[async_trait]
+impl Links for SqliteStore {
+    async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError> {
+        let created: Result<Option<i64>, _> = sqlx::query_scalar(
+            "INSERT INTO links (short_code, target_url, owner_id, created_at) SELECT ?1, ?2, ?3, ?4
+             WHERE NOT EXISTS (SELECT 1 FROM retired_codes WHERE short_code = ?1)
+             ON CONFLICT (short_code) DO NOTHING RETURNING id",
+        )
+        .bind(link.code.as_str())
+        .bind(link.target.as_str())
+        .bind(link.owner.0)
+        .bind(link.created_at.0)
+        .fetch_optional(&self.writer)
+        .await;
+        match created {
+            Ok(Some(id)) => Ok(link.made(LinkId(id))),
+            Ok(None) => Err(CreateLinkError::CodeTaken),
+            // SQLite names no foreign key; the table has one.
+            Err(sqlx::Error::Database(error)) if error.kind() == ErrorKind::ForeignKeyViolation => {
+                Err(CreateLinkError::OwnerGone)
+            }
+            Err(error) => Err(StoreError::from(error).into()),
+        }
+    }
+
+    async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
+        let found: Option<(i64, String, bool)> =
+            sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = ?1")
+                .bind(code.as_str())
+                .fetch_optional(&self.reader)
+                .await?;
+        Ok(found.map(|(id, target, is_active)| LinkTarget {
+            id: LinkId(id),
+            target: TargetUrl::from_stored(&target),
+            is_active,
+        }))
+    }
+
+    async fn links_of(
+        &self,
+        owner: UserId,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<Vec<Link>, StoreError> {
+        let after = after.unwrap_or(Position::NEWEST);
+        let found: Vec<LinkRow> = sqlx::query_as(
+            "SELECT id, short_code, target_url, is_active, created_at FROM links
+             WHERE owner_id = ?1 AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4",
+        )
+        .bind(owner.0)
+        .bind(after.created_at.0)
+        .bind(after.id.0)
+        .bind(i64::from(limit))
+        .fetch_all(&self.reader)
+        .await?;
+        rows::links(owner, found)
+    }
+
+    async fn delete_link(
+        &self,
+        owner: UserId,
+        code: &ShortCode,
+        now: Timestamp,
+    ) -> Result<Option<Change>, StoreError> {
+        let mut transaction = begin(&self.writer).await?;
+        let deleted = sqlx::query("DELETE FROM links WHERE owner_id = ?1 AND short_code = ?2")
+            .bind(owner.0)
+            .bind(code.as_str())
+            .execute(&mut *transaction)
+            .await?;
+        if deleted.rows_affected() == 0 {
+            return Ok(None);
+        }
+        sqlx::query("INSERT OR IGNORE INTO retired_codes (short_code, retired_at) VALUES (?1, ?2)")
+            .bind(code.as_str())
+            .bind(now.0)
+            .execute(&mut *transaction)
+            .await?;
+        let number = sqlx::query_scalar(
+            "INSERT INTO link_changes (short_code) VALUES (?1) RETURNING number",
+        )
+        .bind(code.as_str())
+        .fetch_one(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(Some(Change {
+            number,
+            code: code.clone(),
+        }))
+    }
+
+    async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError> {
+        let found =
+            sqlx::query_as("SELECT number, short_code FROM link_changes ORDER BY number LIMIT ?1")
+                .bind(i64::from(limit))
+                .fetch_all(&self.reader)
+                .await?;
+        rows::changes(found)
+    }
+
+    async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError> {
+        let numbers = serde_json::json!(numbers).to_string();
+        sqlx::query("DELETE FROM link_changes WHERE number IN (SELECT value FROM json_each(?1))")
+            .bind(numbers)
+            .execute(&self.writer)
+            .await?;
+        Ok(())
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        sqlx::query("SELECT 1").execute(&self.reader).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! The store in SQLite: one file, for one process.
+//!
+//! WAL with `synchronous = NORMAL`: what is committed survives a crash of the process; a power failure
+//! may take the last commits with it, and never corrupts the file.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::SqlitePool;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use super::{OpenError, Parts, Store, StoreError, StoreSettings};
+
+mod clicks;
+mod links;
+mod users;
+
+/// How long a writer waits for another process's write.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Connections that only read: readers never wait for the writer.
+const READERS: u32 = 4;
+
+/// Users, links and clicks in an SQLite file.
+pub struct SqliteStore {
+    /// One connection: SQLite has one writer, so writers queue here rather than in the file's lock.
+    writer: SqlitePool,
+    reader: SqlitePool,
+}
+
+impl SqliteStore {
+    /// Opens the file, made with its folder where there is none, and brings the schema up to date.
+    ///
+    /// # Errors
+    /// [`OpenError::Wrong`] when the file cannot be made or is no database.
+    pub async fn open(path: &Path, settings: StoreSettings) -> Result<Self, OpenError> {
+        if let Some(folder) = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| OpenError::Wrong(format!("{}: {error}", folder.display())))?;
+        }
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Normal)
+            .busy_timeout(BUSY_TIMEOUT)
+            .foreign_keys(true);
+        let pool = |connections| {
+            SqlitePoolOptions::new()
+                .max_connections(connections)
+                .acquire_timeout(settings.deadline)
+        };
+        let writer = pool(1)
+            .connect_with(options.clone())
+            .await
+            .map_err(|error| cannot_open(path, &error))?;
+        migrate(&writer).await?;
+        let reader = pool(READERS).connect_with(options.read_only(true)).await?;
+        Ok(Self { writer, reader })
+    }
+}
+
+fn cannot_open(path: &Path, error: &sqlx::Error) -> OpenError {
+    OpenError::Wrong(format!("{}: {error}", path.display()))
+}
+
+/// Two processes that start at once must not migrate at once: the first takes the file's write lock.
+async fn migrate(writer: &SqlitePool) -> Result<(), OpenError> {
+    for _ in 0..10 {
+        match sqlx::migrate!("migrations/sqlite").run(writer).await {
+            Ok(()) => return Ok(()),
+            Err(error) => match OpenError::from(error) {
+                OpenError::NotYet(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                wrong @ OpenError::Wrong(_) => return Err(wrong),
+            },
+        }
+    }
+    Err(OpenError::NotYet(
+        "another process keeps the database busy".into(),
+    ))
+}
+
+impl Store for SqliteStore {
+    fn parts(self: Arc<Self>) -> Parts {
+        Parts {
+            users: self.clone(),
+            links: self.clone(),
+            clicks: self,
+        }
+    }
+}
+
+/// Begins a transaction that holds the write lock from its first statement on: no deadlock by upgrade.
+async fn begin(
+    writer: &SqlitePool,
+) -> Result<sqlx::Transaction<'static, sqlx::Sqlite>, StoreError> {
+    Ok(writer.begin_with("BEGIN IMMEDIATE").await?)
+}

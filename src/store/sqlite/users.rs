@@ -1,0 +1,53 @@
+//! Accounts in SQLite.
+
+use async_trait::async_trait;
+
+use super::SqliteStore;
+use crate::domain::{EmailAddress, Timestamp, User, UserId};
+use crate::store::{CreateUserError, Credentials, StoreError, Users};
+
+#[async_trait]
+impl Users for SqliteStore {
+    async fn create_user(
+        &self,
+        email: &EmailAddress,
+        password_hash: &str,
+        now: Timestamp,
+    ) -> Result<UserId, CreateUserError> {
+        let created: Option<i64> = sqlx::query_scalar(
+            "INSERT INTO users (email, email_key, password_hash, created_at) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (email_key) DO NOTHING RETURNING id",
+        )
+        .bind(email.as_str())
+        .bind(email.lookup_key())
+        .bind(password_hash)
+        .bind(now.0)
+        .fetch_optional(&self.writer)
+        .await
+        .map_err(StoreError::from)?;
+        created.map(UserId).ok_or(CreateUserError::EmailTaken)
+    }
+
+    async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError> {
+        let found: Option<(i64, String)> =
+            sqlx::query_as("SELECT id, password_hash FROM users WHERE email_key = ?1")
+                .bind(email.lookup_key())
+                .fetch_optional(&self.reader)
+                .await?;
+        Ok(found.map(|(id, password_hash)| Credentials {
+            user: UserId(id),
+            password_hash,
+        }))
+    }
+
+    async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
+        let email: Option<String> = sqlx::query_scalar("SELECT email FROM users WHERE id = ?1")
+            .bind(id.0)
+            .fetch_optional(&self.reader)
+            .await?;
+        Ok(email.map(|email| User {
+            id,
+            email: EmailAddress::from_stored(email),
+        }))
+    }
+}

@@ -1,0 +1,179 @@
+//! Every metric: name, type, unit and help; and the recorder behind `/metrics`.
+//!
+//! Names follow Prometheus' conventions: base units, `_total` on counters. Routes are templates, never
+//! raw paths. The redirect's own metrics are handles made once per worker: recording costs an atomic
+//! addition.
+
+use metrics::{
+    Counter, Histogram, Unit, describe_counter, describe_gauge, describe_histogram, gauge,
+};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+/// Answered requests of everything but the redirect's road. Labels: method, route, status.
+pub const HTTP_REQUESTS: &str = "shunt_http_requests_total";
+/// How long those took. Label: route.
+pub const HTTP_DURATION: &str = "shunt_http_request_duration_seconds";
+/// Redirects by result.
+pub const REDIRECTS: &str = "shunt_redirects_total";
+/// From reading the request to its answer, the wait for the acknowledgement included.
+pub const REDIRECT_DURATION: &str = "shunt_redirect_duration_seconds";
+/// Batches by sink and outcome.
+pub const BATCHES: &str = "shunt_click_batches_total";
+/// Clicks per batch.
+pub const BATCH_CLICKS: &str = "shunt_click_batch_clicks";
+/// From sending a batch to its acknowledgement. Label: sink.
+pub const BATCH_ACK: &str = "shunt_click_batch_ack_seconds";
+/// Clicks in the memory of this process alone.
+pub const MEMORY_ONLY: &str = "shunt_clicks_memory_only";
+/// Clicks of batches that Redis did not answer.
+pub const IN_DOUBT: &str = "shunt_clicks_in_doubt";
+/// Clicks not written back yet.
+pub const PENDING: &str = "shunt_clicks_pending";
+/// How long the oldest of them has waited at most.
+pub const PENDING_OLDEST: &str = "shunt_clicks_pending_oldest_seconds";
+/// Duration of a flush.
+pub const FLUSH_DURATION: &str = "shunt_flush_duration_seconds";
+/// Links written back to.
+pub const FLUSHED_LINKS: &str = "shunt_flushed_links_total";
+/// Clicks written back.
+pub const FLUSHED_CLICKS: &str = "shunt_flushed_clicks_total";
+/// Flushes that failed and are tried again.
+pub const FLUSH_ERRORS: &str = "shunt_flush_errors_total";
+/// 1 while Redis is up.
+pub const REDIS_UP: &str = "shunt_redis_up";
+/// Times that Redis was found emptied.
+pub const REDIS_EMPTIED: &str = "shunt_redis_emptied_total";
+/// Failed Redis commands.
+pub const REDIS_ERRORS: &str = "shunt_redis_errors_total";
+/// Connections to the database by state.
+pub const DATABASE_CONNECTIONS: &str = "shunt_database_connections";
+/// Most connections to the database.
+pub const DATABASE_CONNECTIONS_MAX: &str = "shunt_database_connections_max";
+/// Failed database operations.
+pub const DATABASE_ERRORS: &str = "shunt_database_errors_total";
+/// Links held in the process.
+pub const CACHE_LINKS: &str = "shunt_cache_links";
+/// Links pushed out of the process by others.
+pub const CACHE_EVICTIONS: &str = "shunt_cache_evictions_total";
+/// Passwords being hashed and waiting for it.
+pub const HASHING: &str = "shunt_password_hashing";
+/// Requests refused by a limit.
+pub const LIMIT_HITS: &str = "shunt_limit_hits_total";
+/// Open connections.
+pub const CONNECTIONS: &str = "shunt_connections";
+
+/// Bounds of durations, in seconds: a warm redirect takes tenths of a millisecond, a login tens of them.
+const DURATION_BOUNDS: [f64; 14] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+];
+
+/// Bounds of batch sizes.
+const SIZE_BOUNDS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1_024.0];
+
+/// Begins to collect metrics; the handle renders them and wants its upkeep run now and then.
+///
+/// # Errors
+/// When this process collects them elsewhere already.
+pub fn start() -> Result<PrometheusHandle, BuildError> {
+    let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &DURATION_BOUNDS)?
+        .set_buckets_for_metric(Matcher::Full(BATCH_CLICKS.into()), &SIZE_BOUNDS)?
+        .install_recorder()?;
+    describe();
+    gauge!("shunt_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1);
+    Ok(handle)
+}
+
+fn describe() {
+    describe_counter!(
+        HTTP_REQUESTS,
+        "Answered requests, except those on the redirect's road"
+    );
+    describe_histogram!(HTTP_DURATION, Unit::Seconds, "Time to answer a request");
+    describe_counter!(REDIRECTS, "Requests on the redirect's road by result");
+    describe_histogram!(
+        REDIRECT_DURATION,
+        Unit::Seconds,
+        "Time to answer a redirect, its click acknowledged"
+    );
+    describe_counter!(BATCHES, "Click batches by sink and outcome");
+    describe_histogram!(BATCH_CLICKS, "Clicks per batch");
+    describe_histogram!(
+        BATCH_ACK,
+        Unit::Seconds,
+        "Time until a sink acknowledged a batch"
+    );
+    describe_gauge!(
+        MEMORY_ONLY,
+        "Answered clicks that no sink has acknowledged yet"
+    );
+    describe_gauge!(
+        IN_DOUBT,
+        "Clicks in batches that Redis may or may not have applied"
+    );
+    describe_gauge!(PENDING, "Clicks acknowledged and not yet written back");
+    describe_gauge!(
+        PENDING_OLDEST,
+        Unit::Seconds,
+        "Time since everything pending was last written back"
+    );
+    describe_histogram!(FLUSH_DURATION, Unit::Seconds, "Duration of a flush");
+    describe_counter!(
+        FLUSHED_LINKS,
+        "Rows of links that clicks were written back to"
+    );
+    describe_counter!(FLUSHED_CLICKS, "Clicks written back to links");
+    describe_counter!(FLUSH_ERRORS, "Flushes that failed and are tried again");
+    describe_gauge!(REDIS_UP, "1 while Redis is up, 0 while it is away");
+    describe_counter!(
+        REDIS_EMPTIED,
+        "How often Redis was found emptied: clicks pending in it were lost"
+    );
+    describe_counter!(
+        REDIS_ERRORS,
+        "Redis commands that were refused or not answered in time"
+    );
+    describe_gauge!(DATABASE_CONNECTIONS, "Connections to the database by state");
+    describe_gauge!(DATABASE_CONNECTIONS_MAX, "Most connections to the database");
+    describe_counter!(
+        DATABASE_ERRORS,
+        "Answers that failed because of the database"
+    );
+    describe_gauge!(CACHE_LINKS, "Links held in the process");
+    describe_counter!(CACHE_EVICTIONS, "Links pushed out of the process by others");
+    describe_gauge!(HASHING, "Passwords being hashed, and waiting to be");
+    describe_counter!(LIMIT_HITS, "Requests refused by a limit");
+    describe_gauge!(CONNECTIONS, "Open connections of clients");
+    describe_gauge!("shunt_build_info", "Always 1; the version is in the label");
+}
+
+/// Handles of the redirect's road.
+#[derive(Clone)]
+pub struct RedirectMetrics {
+    /// Found in the process.
+    pub process: Counter,
+    /// Found in Redis or in the database.
+    pub elsewhere: Counter,
+    /// No such code.
+    pub unknown: Counter,
+    /// The link is inactive.
+    pub inactive: Counter,
+    /// Could not be looked up.
+    pub unavailable: Counter,
+    /// From parsing the code to the acknowledgement.
+    pub duration: Histogram,
+}
+
+impl Default for RedirectMetrics {
+    fn default() -> Self {
+        let by_result = |result: &'static str| metrics::counter!(REDIRECTS, "result" => result);
+        Self {
+            process: by_result("process"),
+            elsewhere: by_result("elsewhere"),
+            unknown: by_result("unknown"),
+            inactive: by_result("inactive"),
+            unavailable: by_result("unavailable"),
+            duration: metrics::histogram!(REDIRECT_DURATION),
+        }
+    }
+}
