@@ -74,7 +74,7 @@ class Watch:
 
     def __exit__(self, *_: object) -> None:
         self.popen.terminate()
-        output, _ = self.popen.communicate(timeout=30)
+        output = self.popen.communicate(timeout=30)[0]
         self.most = max((int(line) for line in output.split() if line.isdigit()), default=0)
 
 
@@ -90,8 +90,9 @@ def start_postgres(workshop: Workshop, tools: dict[str, Path]) -> Postgres:
     port = free_port()
     settings = POSTGRES_SETTINGS | {"port": str(port), "unix_socket_directories": str(data)}
     flags = [f"--{name}={value}" for name, value in settings.items()]
-    process = workshop.start("postgres", [tools["postgres"], "-D", data, *flags], user=user,
-                             stop_signal=signal.SIGINT)
+    command: list[str | Path] = [tools["postgres"], "-D", data, *flags]
+    process = workshop.start("postgres", command, user=user, stop_signal=signal.SIGINT,
+                             core=workshop.database_core, nice=workshop.database_nice)
     wait_for("Postgres listens", lambda: accepts(port))
     server = Postgres(process, port, tools["psql"], "postgres")
     probe: list[str | Path] = [server.psql, "-X", "-q", "-d", server.url, "-c", "select 1"]

@@ -50,13 +50,14 @@ def looked_up(running: Running) -> int:
 
 
 def extras(bench: Bench, contender: Contender, running: Running, count: Count | None) -> None:
-    """The cases of shunt alone."""
-    if not isinstance(contender, Shunt) or count is None:
-        return
+    """The cases beside the full load. Half of it is measured of everybody: what of the latency is the
+    machine's shows there."""
     calm = {}
-    if bench.extras & {"half", "scanner", "logins"}:
+    if "half" in bench.extras or (count and bench.extras & {"scanner", "logins"}):
         for connections in sorted(bench.connections, reverse=True):
             calm[connections] = half(bench, contender.name, connections, running, count)
+    if not isinstance(contender, Shunt) or count is None:
+        return
     if isinstance(contender, Production):
         if "unknown" in bench.extras:
             unknown(bench, contender.name, running, count)
@@ -68,7 +69,7 @@ def extras(bench: Bench, contender: Contender, running: Running, count: Count | 
         killed(bench, contender, running, count)
 
 
-def half(bench: Bench, name: str, connections: int, running: Running, count: Count) -> Load:
+def half(bench: Bench, name: str, connections: int, running: Running, count: Count | None) -> Load:
     """Half of the greatest load, at a constant rate."""
     before = running.cpu()
     load = bench.generators.paced(running.port, bench.draws["uniform"], connections,
@@ -182,6 +183,14 @@ def compare_round(bench: Bench) -> None:
               (Production.name, Embedded.name) for connections in bench.connections]
     if found := [p99 for p99 in halves if p99 is not None]:
         results.figure("half load: greatest p99, ms", max(found) / 1000)
+
+
+def complain(results: Results, contenders: list[Contender]) -> None:
+    """Notes what shunt warned of: a run in which it did is not what it should be."""
+    for contender in contenders:
+        if isinstance(contender, Shunt) and contender.complaints:
+            results.notes.append(f"{contender.name} logged {len(contender.complaints)} warnings, such"
+                                 f" as: {contender.complaints[0]}")
 
 
 def judge(results: Results) -> None:

@@ -13,7 +13,7 @@ from .contenders import CONTENDERS, Contender
 from .drive import Generators
 from .links import codes, uniform, write_paths, zipf_like
 from .results import Results
-from .tools import LOAD, build, machine, require
+from .tools import LOAD, build, machine, require, where
 from .workshop import Failed, Workshop, say
 
 EXTRAS = ("half", "unknown", "scanner", "logins", "fresh", "killed")
@@ -45,6 +45,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
                         help="how codes are drawn (uniform,zipf)")
     parser.add_argument("--server-core", type=int, default=0, help="core of the server (0)")
     parser.add_argument("--load-core", type=int, default=1, help="core of all else (1)")
+    parser.add_argument("--database-nice", type=int, default=0, metavar="N", help=(
+        "niceness of Postgres, which has a core of its own only where there is a third (0)"))
     parser.add_argument("--name", default="compare", help="of the files in load/results (compare)")
     return parser.parse_args(arguments)
 
@@ -53,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs it; 0, or 1 when a check failed or the run could not go on."""
     options = parse(arguments)
     try:
-        with Workshop(options.server_core, options.load_core) as workshop:
+        with Workshop(options.server_core, options.load_core, options.database_nice) as workshop:
             results = compare(workshop, options)
     except Failed as failure:
         print(f"load/compare: {failure}", file=sys.stderr)
@@ -67,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
 def compare(workshop: Workshop, options: argparse.Namespace) -> Results:
     """All rounds."""
     tools = require(["wrk", "nginx", "redis-server", "redis-cli", "postgres", "initdb", "psql"])
-    results = Results("shunt: the cost of a redirect", machine(tools), notes=notes(options))
+    results = Results("shunt: the cost of a redirect", machine(tools), notes=notes(workshop, options))
     programs = build()
     workshop.settle()
     known = list(codes(options.codes))
@@ -95,6 +97,7 @@ def compare(workshop: Workshop, options: argparse.Namespace) -> Results:
             measure(bench, contender, number)
         cases.compare_round(bench)
     cases.judge(results)
+    cases.complain(results, contenders)
     return results
 
 
@@ -111,13 +114,12 @@ def measure(bench: Bench, contender: Contender, number: int) -> None:
         cases.extras(bench, contender, running, count)
 
 
-def notes(options: argparse.Namespace) -> list[str]:
+def notes(workshop: Workshop, options: argparse.Namespace) -> list[str]:
     """What a reader needs to know beside the tables."""
     return [
         f"{options.rounds} rounds of {options.seconds:g} s per load; {options.codes} codes.",
         "CPU: user and system time of the server process from /proc/PID/stat, by answers.",
-        f"The server runs on core {options.server_core}; the load generator, Redis and Postgres share"
-        f" core {options.load_core}.",
+        where(workshop),
         "uniform, zipf: wrk, one thread, as much as goes. half: pace, at half of the round's greatest"
         " uniform load, arrivals at random, timed from the moment each request fell due.",
         "After each load on shunt the clicks in its statistics were compared with the answers.",

@@ -13,7 +13,7 @@ from .api import Api
 from .backends import Postgres, Redis, start_postgres, start_redis
 from .links import target
 from .tables import fill_postgres, fill_sqlite
-from .workshop import Command, Failed, Process, Workshop, accepts, free_port, run, wait_for
+from .workshop import Command, Failed, Process, Workshop, accepts, free_port, run, say, wait_for
 
 SECRET = "a secret for measuring, and for nothing else"
 
@@ -160,6 +160,7 @@ class Shunt(Contender):
     redis: Redis | None = None
     postgres: Postgres | None = None
     token: str = ""
+    complaints: list[str] = field(default_factory=list)
 
     @abstractmethod
     def backends(self) -> dict[str, str]:
@@ -183,14 +184,21 @@ class Shunt(Contender):
         self.token = api.token
         return owner
 
+    def calm_down(self) -> None:
+        """Waits until nothing of an earlier instance is left."""
+
     @contextmanager
     def running(self, **settings: str) -> Iterator[Running]:
+        self.calm_down()
         port = free_port()
         own = {"BIND": f"127.0.0.1:{port}", "BASE_URL": "https://sho.rt"}
         server = self.serve([self.programs / "shunt"], port, self.settings | own | settings)
         api = Api(port, self.token)
         wait_for(f"{self.name} is ready", api.is_ready)
         yield Running(server, port, self.redis, self.postgres, api)
+        if complaints := server.complaints():
+            self.complaints += complaints
+            say(f"  {self.name} logged {len(complaints)} warnings, such as: {complaints[0]}")
         if server in self.workshop.processes:
             self.workshop.stop(server)
             if server.popen.returncode != 0:
@@ -207,6 +215,13 @@ class Production(Shunt):
         self.postgres = self.postgres or start_postgres(self.workshop, self.tools)
         return {"DATABASE_URL": self.postgres.url, "REDIS_URL": self.redis.url,
                 "REDIS_PREFIX": self.postgres.database}
+
+    def calm_down(self) -> None:
+        """Waits for the lease of whoever flushed last: while it holds, a new instance would not flush,
+        and its CPU per redirect would leave out what writing back costs."""
+        assert self.redis and self.postgres
+        redis, lease = self.redis, "{" + self.postgres.database + "}:flusher"
+        wait_for("nobody's lease on flushing holds", lambda: redis.ask("EXISTS", lease) == "0")
 
     def fill(self, owner: int) -> None:
         assert self.postgres

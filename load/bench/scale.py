@@ -10,7 +10,7 @@ from .backends import start_postgres, start_redis
 from .drive import Generators
 from .results import Results
 from .stock import Stock, stocked
-from .tools import LOAD, build, machine, require
+from .tools import LOAD, build, machine, require, where
 from .workshop import Failed, Workshop, say
 
 PARTS = ("pending", "list", "size", "create")
@@ -32,6 +32,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
                         help=f"of {', '.join(PARTS)}, with commas between")
     parser.add_argument("--server-core", type=int, default=0, help="core of the server (0)")
     parser.add_argument("--load-core", type=int, default=1, help="core of all else (1)")
+    parser.add_argument("--database-nice", type=int, default=0, metavar="N", help=(
+        "niceness of Postgres, which has a core of its own only where there is a third (0)"))
     parser.add_argument("--name", default="scale", help="of the files in load/results (scale)")
     options = parser.parse_args(arguments)
     options.only = options.only.split(",")
@@ -46,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs it; 0, or 1 when a check failed or the run could not go on."""
     options = parse(arguments)
     try:
-        with Workshop(options.server_core, options.load_core) as workshop:
+        with Workshop(options.server_core, options.load_core, options.database_nice) as workshop:
             results = scale(workshop, options)
     except Failed as failure:
         print(f"load/scale: {failure}", file=sys.stderr)
@@ -62,8 +64,7 @@ def scale(workshop: Workshop, options: argparse.Namespace) -> Results:
     results = Results("shunt: many links, many clicks", machine(tools), notes=[
         f"{options.links:,} links in the large database, {SMALL:,} in the small one;"
         f" {options.pending:,} links with pending clicks.",
-        f"The server runs on core {options.server_core}; load generator, Redis and Postgres share core"
-        f" {options.load_core}.",
+        where(workshop),
         "Latencies: pace, at a constant rate, from the moment each request fell due.",
     ])
     programs = build()

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from .workshop import Failed, run, say
+from .workshop import Failed, Workshop, run, say
 
 ROOT = Path(__file__).resolve().parents[2]
 LOAD = ROOT / "load"
@@ -82,6 +82,14 @@ def machine(tools: dict[str, Path]) -> dict[str, str]:
         if name in tools:
             facts[name] = version(tools[name], flag)
     return facts
+
+
+def where(workshop: Workshop) -> str:
+    """What runs on which core."""
+    shared = workshop.database_core == workshop.load_core
+    return (f"The server runs on core {workshop.server_core}, the load generator and Redis on core"
+            f" {workshop.load_core}, Postgres on {'the same' if shared else workshop.database_core}"
+            f" (niceness {workshop.database_nice}).")
 
 
 def version(program: Path, flag: str) -> str:

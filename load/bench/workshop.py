@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -78,6 +80,11 @@ class Process:
         """CPU and memory of it and its children."""
         return usage(self.popen.pid)
 
+    def complaints(self) -> list[str]:
+        """Warnings and errors in its log."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return [line for line in lines if re.search(r"\b(WARN|ERROR)\b", line)]
+
     def check(self) -> None:
         """Fails if it has ended."""
         if self.popen.poll() is not None:
@@ -94,18 +101,25 @@ class Process:
                 say(f"{self.name} does not stop: killed")
                 self.popen.kill()
                 self.popen.wait(30)
+        # Children that a killed parent left behind.
+        with suppress(ProcessLookupError):
+            os.killpg(self.popen.pid, signal.SIGKILL)
 
 
 class Workshop:
     """A temporary folder and the processes that run in it; to be used with `with`."""
 
-    def __init__(self, server_core: int, load_core: int) -> None:
+    def __init__(self, server_core: int, load_core: int, database_nice: int = 0) -> None:
         available = os.sched_getaffinity(0)
         if not {server_core, load_core} <= available or server_core == load_core:
             raise Failed(f"two cores are needed; of {sorted(available)}, "
                          f"{server_core} (server) and {load_core} (load) were asked for")
         self.server_core = server_core
         self.load_core = load_core
+        # A database has a core of its own where there is a third one.
+        spare = sorted(available - {server_core, load_core})
+        self.database_core = spare[0] if spare else load_core
+        self.database_nice = database_nice
         self.folder = Path(tempfile.mkdtemp(prefix="shunt-load-"))
         self.folder.chmod(0o755)
         self.processes: list[Process] = []
@@ -126,7 +140,7 @@ class Workshop:
         trace: TracebackType | None,
     ) -> None:
         for process in reversed(self.processes):
-            process.stop(hard=error is not None)
+            process.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(
@@ -135,17 +149,19 @@ class Workshop:
         command: Command,
         *,
         core: int | None = None,
+        nice: int = 0,
         environment: Mapping[str, str] | None = None,
         user: str | None = None,
         stop_signal: int = signal.SIGTERM,
     ) -> Process:
         """Starts a server on a core; it dies with this process. It sees no environment but PATH and
         what is given."""
-        log = self.folder / f"{name}.log"
+        log = self.folder / f"{name}.{len(list(self.folder.glob('*.log')))}.log"
         core = self.load_core if core is None else core
 
         def prepare() -> None:
             os.sched_setaffinity(0, {core})
+            os.nice(nice)
             end_with_parent(stop_signal)
 
         with log.open("ab") as output:

@@ -44,6 +44,7 @@ export function options(scenario, p99, thresholds = {}) {
   const shared = {
     'http_req_duration{kind:redirect}': [`p(99)<${number('P99_MS', p99)}`],
     'http_req_failed{kind:redirect}': ['rate==0'],
+    'http_reqs{kind:redirect}': ['count>0'],
     checks: ['rate==1'],
   };
   for (let link = 0; link < settings.links; link += 1) {

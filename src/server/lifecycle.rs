@@ -157,6 +157,8 @@ impl Running {
     /// Serves until asked to stop, then stops within `patience`.
     pub(super) async fn until_stopped(mut self, patience: Duration) -> Result<(), ServeError> {
         tokio::select! {
+            // First: told to stop, tasks end by themselves.
+            biased;
             () = self.stop.asked() => {}
             died = worker::first_death(&mut self.workers) => return Err(died),
             ended = self.tasks.join_next() => return Err(ServeError::Died(format!("{ended:?}"))),

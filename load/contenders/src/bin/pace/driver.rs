@@ -149,7 +149,7 @@ impl Driver {
         let was_idle = self.connections[number].due.is_none();
         match Connection::open(&self.address) {
             Ok(connection) => self.connections[number] = connection,
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(false),
+            Err(error) if is_gone(error.kind()) => return Ok(false),
             Err(error) => return Err(error),
         }
         self.watch(number)?;
@@ -169,4 +169,12 @@ impl Driver {
             epoll::EventFlags::IN,
         )?)
     }
+}
+
+/// Whether a failure to connect means that nobody listens any more.
+fn is_gone(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset
+    )
 }

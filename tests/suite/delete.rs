@@ -1,0 +1,35 @@
+//! Deleting links.
+
+use crate::support::both_modes;
+
+both_modes! {
+    async fn a_deleted_link_is_gone_at_once(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        app.visit(&format!("/{code}")).await;
+        let answer = app.delete(&token, &code).await;
+        assert_eq!((answer.status.as_u16(), answer.text.as_str()), (204, ""));
+        app.get(&format!("/{code}")).await.is_error(404, "URL not found");
+        app.get(&format!("/urls/r/{code}")).await.is_error(404, "URL not found");
+        app.get(&format!("/urls/{code}/stats")).await.is_error(404, "Not Found");
+        assert_eq!(app.get_as(&token, "/urls/my").await.text, "[]");
+        app.delete(&token, &code).await.is_error(404, "URL not found");
+    }
+
+    async fn anothers_link_and_none_are_not_told_apart(app) {
+        let (ada, bob) = (app.register().await, app.register().await);
+        let code = app.shorten(&ada, "https://example.org/").await;
+        app.delete(&bob, &code).await.is_error(404, "URL not found");
+        app.delete(&bob, "nopenope").await.is_error(404, "URL not found");
+        app.delete(&bob, "a.b").await.is_error(404, "URL not found");
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    }
+
+    async fn a_deleted_code_is_kept_from_being_handed_out_again(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        app.delete(&token, &code).await;
+        // The row that keeps it is there to be changed: `execute` fails otherwise.
+        app.backend.execute("UPDATE retired_codes SET short_code = short_code WHERE short_code = $1", &code).await;
+    }
+}

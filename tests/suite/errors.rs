@@ -1,0 +1,69 @@
+//! Paths and methods that are not, and requests that are none.
+
+use reqwest::Method;
+
+use crate::support::{Answer, both_modes, raw};
+
+both_modes! {
+    async fn the_service_says_that_it_lives_and_that_it_takes_traffic(app) {
+        assert_eq!(app.get("/health").await.text, r#"{"status":"ok"}"#);
+        let ready = app.get("/ready").await;
+        assert_eq!((ready.status.as_u16(), &ready.json()["database"]), (200, &serde_json::json!("up")));
+    }
+
+    async fn an_unknown_path_is_not_found(app) {
+        for path in ["/a/b", "/urls/a/b/c", "/auth/nope", "/urls/r/", "/favicon.ico", "/auth"] {
+            let answer = app.get(path).await;
+            assert_eq!(answer.status, 404, "{path}");
+            assert!(!answer.detail().is_empty());
+        }
+        app.get("/a/b").await.is_error(404, "Not Found");
+    }
+
+    async fn a_wrong_method_is_told_which_are_right(app) {
+        for (method, path, allow) in [
+            (Method::GET, "/auth/register", "POST"),
+            (Method::PUT, "/auth/login", "POST"),
+            (Method::POST, "/auth/me", "GET,HEAD"),
+            (Method::GET, "/urls/shorten", "POST"),
+            (Method::POST, "/urls/my", "GET,HEAD"),
+            (Method::POST, "/urls/abc/stats", "GET,HEAD"),
+            (Method::GET, "/urls/abc", "DELETE"),
+            (Method::POST, "/urls/r/abc", "GET,HEAD"),
+            (Method::DELETE, "/abc", "GET,HEAD"),
+            (Method::POST, "/health", "GET,HEAD"),
+        ] {
+            let answer = Answer::of(app.request(method.clone(), path)).await;
+            answer.is_error(405, "Method Not Allowed");
+            assert_eq!(answer.header("allow").replace(' ', ""), allow, "{method} {path}");
+        }
+    }
+
+    async fn the_explorer_and_its_document_are_served(app) {
+        let document = app.get("/openapi.json").await.json();
+        for path in [
+            "/auth/register", "/auth/login", "/auth/me", "/urls/shorten", "/urls/my", "/urls/{short_code}/stats",
+            "/urls/{short_code}", "/urls/r/{short_code}", "/health", "/ready",
+        ] {
+            assert!(document["paths"][path].is_object(), "{path}");
+        }
+        let docs = app.get("/docs").await;
+        assert!(docs.status == 200 || docs.status.is_redirection(), "{}", docs.status);
+        assert_eq!(app.get("/docs/").await.status, 200);
+    }
+
+    async fn what_is_no_http_gets_an_answer_or_a_closed_connection(app) {
+        for request in ["\r\n\r\n", "nonsense\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\u{16}\u{3}\u{1}"] {
+            let answer = raw::exchange(&app.server.base, request).await;
+            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{request:?}: {answer}");
+        }
+        assert_eq!(app.get("/health").await.status, 200);
+    }
+
+    async fn tricks_with_paths_lead_nowhere(app) {
+        for path in ["/../etc/passwd", "/%2e%2e/health", "/urls%2fmy", "//health", "/urls//my", "/%c0%af", "/a%00b"] {
+            let answer = raw::get(&app.server.base, path).await;
+            assert!(answer.starts_with("HTTP/1.1 404"), "{path}: {answer}");
+        }
+    }
+}

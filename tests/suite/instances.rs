@@ -1,0 +1,108 @@
+//! Several instances over one Postgres and one Redis.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::support::{App, Backend, Mode, Server};
+
+async fn status(base: &str, code: &str) -> u16 {
+    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    client.get(format!("{base}/{code}")).send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn a_deletion_is_felt_on_an_instance_that_has_the_link_warm() {
+    let app = App::start(Mode::Production).await;
+    let other = app.another(&[]).await;
+    let token = app.register().await;
+    for _ in 0..20 {
+        let code = app.shorten(&token, "https://example.org/").await;
+        for base in [&app.server.base, &other.base] {
+            assert_eq!(status(base, &code).await, 302);
+            assert_eq!(status(base, &code).await, 302);
+        }
+        assert_eq!(app.delete(&token, &code).await.status, 204);
+        assert_eq!(status(&other.base, &code).await, 404);
+        assert_eq!(status(&app.server.base, &code).await, 404);
+    }
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_deletion_is_felt_while_both_instances_are_busy_with_the_link() {
+    let app = App::start(Mode::Production).await;
+    let other = app.another(&[]).await;
+    let token = app.register().await;
+    for _ in 0..5 {
+        let code = app.shorten(&token, "https://example.org/").await;
+        let deleted = Arc::new(AtomicBool::new(false));
+        let visitors: Vec<_> = (0..8)
+            .map(|_| {
+                let (base, code, deleted) = (other.base.clone(), code.clone(), Arc::clone(&deleted));
+                tokio::spawn(async move {
+                    loop {
+                        // Asked after the deletion was answered: it must be felt.
+                        let after = deleted.load(Ordering::SeqCst);
+                        let status = status(&base, &code).await;
+                        assert!(!after || status == 404, "served after its deletion");
+                        if status == 404 {
+                            return;
+                        }
+                    }
+                })
+            })
+            .collect();
+        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+        assert_eq!(app.delete(&token, &code).await.status, 204);
+        deleted.store(true, Ordering::SeqCst);
+        for visitor in visitors {
+            visitor.await.unwrap();
+        }
+    }
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn clicks_of_all_instances_are_in_every_answer() {
+    let app = App::start(Mode::Production).await;
+    let others = [app.another(&[]).await, app.another(&[("FLUSH_INTERVAL_MS", "20")]).await];
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let mut answered = 0;
+    for _ in 0..20 {
+        for base in [&app.server.base, &others[0].base, &others[1].base] {
+            assert_eq!(status(base, &code).await, 302);
+            answered += 1;
+        }
+        assert_eq!(app.clicks(&code).await, answered);
+    }
+    drop(others);
+    assert_eq!(app.clicks(&code).await, answered, "also when instances are gone");
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn instances_that_start_at_once_migrate_an_empty_database_together() {
+    let backend = Backend::new(Mode::Production).await;
+    let settings = backend.settings();
+    let (first, second, third) =
+        tokio::join!(Server::start(&settings), Server::start(&settings), Server::start(&settings));
+    drop((first, second, third));
+    backend.remove().await;
+}
+
+#[tokio::test]
+async fn clicks_are_counted_without_redis_on_postgres_alone() {
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", "")]).await;
+    let other = app.another(&[("REDIS_URL", ""), ("FLUSH_INTERVAL_MS", "20")]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    for answered in 1..=20 {
+        assert_eq!(status(if answered % 2 == 0 { &other.base } else { &app.server.base }, &code).await, 302);
+        assert_eq!(app.clicks(&code).await, answered);
+    }
+    drop(other);
+    app.finish().await;
+}

@@ -1,0 +1,135 @@
+//! Stops, restarts and crashes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::support::{App, Mode, Server, both_modes};
+
+/// Visits links from several connections until told to stop; answered and sent requests per code.
+struct Visitors {
+    stop: Arc<AtomicBool>,
+    answered: HashMap<String, Arc<AtomicU64>>,
+    sent: HashMap<String, Arc<AtomicU64>>,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Visitors {
+    fn start(base: &str, codes: &[String], connections: usize) -> Self {
+        let counters = || codes.iter().map(|code| (code.clone(), Arc::<AtomicU64>::default())).collect();
+        let mut visitors =
+            Self { stop: Arc::default(), answered: counters(), sent: counters(), tasks: Vec::new() };
+        for number in 0..connections {
+            let code = codes[number % codes.len()].clone();
+            let (answered, sent) = (Arc::clone(&visitors.answered[&code]), Arc::clone(&visitors.sent[&code]));
+            let (stop, url) = (Arc::clone(&visitors.stop), format!("{base}/{code}"));
+            visitors.tasks.push(tokio::spawn(async move {
+                let client =
+                    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+                while !stop.load(Ordering::SeqCst) {
+                    sent.fetch_add(1, Ordering::SeqCst);
+                    match client.get(&url).send().await {
+                        Ok(answer) if answer.status() == 302 => {
+                            answered.fetch_add(1, Ordering::SeqCst);
+                        }
+                        Ok(answer) => panic!("answered {}", answer.status()),
+                        Err(_) => break,
+                    }
+                }
+            }));
+        }
+        visitors
+    }
+
+    async fn end(self) -> HashMap<String, (u64, u64)> {
+        self.stop.store(true, Ordering::SeqCst);
+        for task in self.tasks {
+            task.await.unwrap();
+        }
+        let counts = |code: &String| {
+            (self.answered[code].load(Ordering::SeqCst), self.sent[code].load(Ordering::SeqCst))
+        };
+        self.answered.keys().map(|code| (code.clone(), counts(code))).collect()
+    }
+}
+
+async fn links(app: &App, count: usize) -> Vec<String> {
+    let token = app.register().await;
+    let mut codes = Vec::new();
+    for _ in 0..count {
+        codes.push(app.shorten(&token, "https://example.org/").await);
+    }
+    codes
+}
+
+both_modes! {
+    async fn after_a_restart_everything_is_there(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for _ in 0..10 {
+            app.visit(&format!("/{code}")).await;
+        }
+        app.server.stop().await;
+        app.server = Server::start(&app.backend.settings()).await;
+        assert_eq!(app.clicks(&code).await, 10);
+        assert_eq!(app.get_as(&token, "/urls/my").await.json()[0]["clicks"], 10);
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    }
+
+    async fn after_kill_9_under_load_every_answered_redirect_is_counted(app) {
+        let codes = links(app, 4).await;
+        let mut expected: HashMap<String, (u64, u64)> = HashMap::new();
+        for _ in 0..3 {
+            let visitors = Visitors::start(&app.server.base, &codes, 16);
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            app.server.kill();
+            for (code, (answered, sent)) in visitors.end().await {
+                let so_far = expected.entry(code).or_default();
+                *so_far = (so_far.0 + answered, so_far.1 + sent);
+            }
+            app.server = Server::start(&app.backend.settings()).await;
+            for (code, (answered, sent)) in &expected {
+                let clicks = app.clicks(code).await;
+                assert!(*answered <= clicks && clicks <= *sent, "{answered} <= {clicks} <= {sent}");
+            }
+        }
+        assert!(expected.values().all(|(answered, _)| *answered > 0), "the load was real");
+    }
+
+    async fn a_stop_under_load_cuts_nothing_off_and_loses_nothing(app) {
+        let codes = links(app, 4).await;
+        let visitors = Visitors::start(&app.server.base, &codes, 16);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        app.server.stop().await;
+        let books = visitors.end().await;
+        app.server = Server::start(&app.backend.settings()).await;
+        for (code, (answered, _)) in books {
+            assert_eq!(app.clicks(&code).await, answered);
+        }
+    }
+
+    async fn an_idle_connection_does_not_hold_up_a_stop(app) {
+        let address = app.server.base.trim_start_matches("http://").to_owned();
+        let _idle = tokio::net::TcpStream::connect(address).await.unwrap();
+        assert_eq!(app.get("/health").await.status, 200);
+        app.server.stop().await;
+        app.server = Server::start(&app.backend.settings()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_the_service_at_once() {
+    let mut app = App::start_with(Mode::Embedded, &[("SHUTDOWN_TIMEOUT_SECONDS", "3600")]).await;
+    let address = app.server.base.trim_start_matches("http://").to_owned();
+    // A request that never ends holds the stop up.
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = "POST /auth/login HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n{";
+    tokio::io::AsyncWriteExt::write_all(&mut stream, head.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    app.server.signal("INT");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    app.server.signal("INT");
+    assert_eq!(app.server.ended().await.code(), Some(130));
+    app.backend.remove().await;
+}

@@ -1,0 +1,105 @@
+//! One's own links.
+
+use serde_json::Value;
+
+use crate::support::{App, both_modes};
+
+fn codes(list: &Value) -> Vec<String> {
+    list.as_array().unwrap().iter().map(|link| link["short_code"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn some_links(app: &App, token: &str, count: usize) -> Vec<String> {
+    let mut codes = Vec::new();
+    for number in 0..count {
+        codes.push(app.shorten(token, &format!("https://example.org/{number}")).await);
+    }
+    codes.reverse();
+    codes
+}
+
+both_modes! {
+    async fn a_list_has_ones_own_links_newest_first(app) {
+        let (ada, bob) = (app.register().await, app.register().await);
+        let of_ada = some_links(app, &ada, 5).await;
+        let of_bob = some_links(app, &bob, 1).await;
+        let answer = app.get_as(&ada, "/urls/my").await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("content-type"), "application/json");
+        assert_eq!(codes(&answer.json()), of_ada);
+        assert_eq!(codes(&app.get_as(&bob, "/urls/my").await.json()), of_bob);
+        assert_eq!(answer.json()[0].as_object().unwrap().len(), 5);
+    }
+
+    async fn a_list_without_links_is_empty(app) {
+        let token = app.register().await;
+        assert_eq!(app.get_as(&token, "/urls/my").await.text, "[]");
+    }
+
+    async fn a_list_has_the_exact_clicks(app) {
+        let token = app.register().await;
+        let links = some_links(app, &token, 3).await;
+        for (code, visits) in links.iter().zip([0, 1, 4]) {
+            for _ in 0..visits {
+                app.visit(&format!("/{code}")).await;
+            }
+        }
+        let list = app.get_as(&token, "/urls/my").await.json();
+        let clicks: Vec<_> = list.as_array().unwrap().iter().map(|link| link["clicks"].as_u64().unwrap()).collect();
+        assert_eq!(clicks, [0, 1, 4]);
+    }
+
+    async fn pages_lead_through_the_whole_list(app) {
+        let token = app.register().await;
+        let links = some_links(app, &token, 7).await;
+        let mut path = "/urls/my?limit=3".to_owned();
+        let mut pages = Vec::new();
+        loop {
+            let answer = app.get_as(&token, &path).await;
+            assert_eq!(answer.status, 200);
+            pages.push(codes(&answer.json()));
+            let link = answer.header("link").to_owned();
+            if link.is_empty() {
+                break;
+            }
+            let next = link.strip_prefix('<').unwrap().strip_suffix(">; rel=\"next\"").unwrap();
+            path = next.strip_prefix(&app.server.base).expect("the base address").to_owned();
+        }
+        assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3, 1]);
+        assert_eq!(pages.concat(), links);
+    }
+
+    async fn a_page_that_ends_the_list_leads_nowhere(app) {
+        let token = app.register().await;
+        some_links(app, &token, 3).await;
+        assert_eq!(app.get_as(&token, "/urls/my?limit=3").await.header("link"), "");
+    }
+
+    async fn a_bad_limit_or_cursor_is_refused_by_name(app) {
+        let token = app.register().await;
+        for (query, field) in [
+            ("limit=0", "limit"), ("limit=-1", "limit"), ("limit=1001", "limit"), ("limit=x", "limit"), ("limit=", "limit"),
+            ("cursor=x", "cursor"), ("cursor=", "cursor"), ("limit=1&limit=2", "limit"),
+            ("cursor=ffffffffffffffffffffffffffffffff", "cursor"),
+        ] {
+            let answer = app.get_as(&token, &format!("/urls/my?{query}")).await;
+            assert_eq!(answer.status, 422, "{query}");
+            assert!(answer.detail().starts_with(field), "{query}: {}", answer.detail());
+        }
+    }
+
+    async fn a_list_longer_than_a_page_comes_whole(app) {
+        let token = app.register().await;
+        let me = app.get_as(&token, "/auth/me").await.json()["id"].to_string();
+        app.backend.execute(
+            "INSERT INTO links (short_code, target_url, owner_id, created_at)
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1234)
+             SELECT 'bulk' || n.i, 'https://example.org/', users.id, users.created_at FROM n, users
+             WHERE CAST(users.id AS text) = $1",
+            &me,
+        ).await;
+        let list = app.get_as(&token, "/urls/my").await.json();
+        let ids: Vec<_> = list.as_array().unwrap().iter().map(|link| link["id"].as_i64().unwrap()).collect();
+        assert_eq!(ids.len(), 1234);
+        assert!(ids.windows(2).all(|pair| pair[0] > pair[1]), "equal moments go by falling id");
+    }
+}

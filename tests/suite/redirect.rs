@@ -1,0 +1,135 @@
+//! Following links.
+
+use reqwest::Method;
+
+use crate::support::{Answer, both_modes, raw};
+
+both_modes! {
+    async fn a_link_is_followed_by_a_302_without_a_body_that_nobody_may_cache(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/a?b=c#d").await;
+        for path in [format!("/urls/r/{code}"), format!("/{code}")] {
+            let answer = app.visit(&path).await;
+            assert_eq!(answer.status, 302);
+            assert_eq!(answer.header("location"), "https://example.org/a?b=c#d");
+            assert_eq!(answer.header("cache-control"), "private, no-store");
+            assert_eq!(answer.text, "");
+        }
+        assert_eq!(app.clicks(&code).await, 2);
+    }
+
+    async fn every_redirect_that_was_answered_is_counted_at_once(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for answered in 1..=30 {
+            app.visit(&format!("/{code}")).await;
+            assert_eq!(app.clicks(&code).await, answered);
+        }
+    }
+
+    async fn a_head_request_is_answered_alike_and_not_counted(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for path in [format!("/urls/r/{code}"), format!("/{code}")] {
+            let answer = Answer::of(app.request(Method::HEAD, &path)).await;
+            assert_eq!(answer.status, 302);
+            assert_eq!(answer.header("location"), "https://example.org/");
+            assert_eq!(answer.header("cache-control"), "private, no-store");
+        }
+        assert_eq!(app.clicks(&code).await, 0);
+        assert_eq!(Answer::of(app.request(Method::HEAD, "/nobody-has-it")).await.status, 404);
+    }
+
+    async fn an_unknown_code_is_not_found(app) {
+        for path in ["/urls/r/nopenope", "/nopenope", "/urls/r/a.b", "/urls/r/%00", "/urls/r/%ff", "/urls/r/my"] {
+            app.get(path).await.is_error(404, "URL not found");
+        }
+        let long = "a".repeat(65);
+        app.get(&format!("/urls/r/{long}")).await.is_error(404, "URL not found");
+    }
+
+    async fn an_unknown_code_stays_unknown_and_others_are_found(app) {
+        for _ in 0..3 {
+            app.get("/nopenope").await.is_error(404, "URL not found");
+        }
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    }
+
+    async fn an_inactive_link_is_not_followed_and_keeps_its_statistics(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        app.backend.execute("UPDATE links SET is_active = (1 = 0) WHERE short_code = $1", &code).await;
+        app.get(&format!("/urls/r/{code}")).await.is_error(404, "URL not found");
+        app.get(&format!("/{code}")).await.is_error(404, "URL not found");
+        assert_eq!(app.clicks(&code).await, 0);
+        assert_eq!(app.get_as(&token, "/urls/my").await.json()[0]["is_active"], false);
+    }
+
+    async fn what_a_header_may_not_carry_is_encoded_in_the_location_alone(app) {
+        let token = app.register().await;
+        for (target, location) in [
+            ("https://bücher.example/ä b?q=ü#ö", "https://xn--bcher-kva.example/%C3%A4%20b?q=%C3%BC#%C3%B6"),
+            ("HTTP://Example.ORG:80/%7euser?<>\"", "HTTP://Example.ORG:80/%7euser?<>\""),
+        ] {
+            let answer = app.try_shorten(&token, target).await.json();
+            assert_eq!(answer["target_url"], target);
+            let code = answer["short_code"].as_str().unwrap();
+            assert_eq!(app.visit(&format!("/{code}")).await.header("location"), location);
+            assert_eq!(app.get(&format!("/urls/{code}/stats")).await.json()["target_url"], target);
+        }
+    }
+
+    async fn an_encoded_code_is_the_same_code(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let encoded: String = code.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        for path in [format!("/{encoded}"), format!("/urls/r/{encoded}")] {
+            assert!(raw::get(&app.server.base, &path).await.starts_with("HTTP/1.1 302"), "{path}");
+        }
+        assert_eq!(app.clicks(&code).await, 2);
+    }
+
+    async fn whichever_way_a_request_goes_its_answer_is_the_same(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for path in [format!("/{code}"), "/nopenope".to_owned()] {
+            let base = &app.server.base;
+            let express = raw::get_plain(base, &path).await;
+            let general = raw::get(base, &path).await;
+            let lines = |answer: &str| {
+                let mut lines: Vec<_> = answer
+                    .lines()
+                    .filter(|line| !line.starts_with("date:") && !line.starts_with("connection:"))
+                    .map(str::to_owned)
+                    .collect();
+                lines.sort();
+                lines
+            };
+            assert_eq!(lines(&express), lines(&general), "{path}");
+        }
+    }
+
+    async fn requests_sent_ahead_are_answered_in_order(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let request = format!("GET /{code} HTTP/1.1\r\nHost: test\r\n\r\n");
+        let other = "GET /health HTTP/1.1\r\nHost: test\r\n\r\n";
+        let all = format!("{request}{request}{other}{request}");
+        let answer = raw::exchange(&app.server.base, all).await;
+        let statuses: Vec<_> =
+            answer.lines().filter_map(|line| line.strip_prefix("HTTP/1.1 ")).map(|line| &line[..3]).collect();
+        assert_eq!(statuses, ["302", "302", "200", "302"], "{answer}");
+        assert_eq!(app.clicks(&code).await, 3);
+    }
+
+    async fn other_requests_share_a_connection_with_redirects(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for _ in 0..3 {
+            assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+            assert_eq!(app.get("/health").await.status, 200);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Settings that are wrong, missing or left out.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::{App, Mode, Server, refused};
+
+fn settings(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+#[test]
+fn a_wrong_setting_stops_the_start_with_one_line_that_names_it() {
+    for (name, value) in [
+        ("BIND", "nowhere"), ("BASE_URL", "sho.rt"), ("DATABASE_URL", "mysql://localhost/x"), ("REDIS_URL", "localhost"),
+        ("REDIS_PREFIX", "a b"), ("JWT_SECRET", "short"), ("JWT_TTL_SECONDS", "soon"), ("METRICS_BIND", "9090"),
+        ("LOG_FORMAT", "xml"), ("RUST_LOG", "shunt=loud"), ("WORKERS", "0"), ("CACHE_MAX_LINKS", "-1"),
+        ("CACHE_TTL_SECONDS", "0"), ("LOOKUP_CONCURRENCY", "0"), ("CLICK_DEADLINE_MS", "1s"), ("FLUSH_INTERVAL_MS", "0"),
+        ("HASHING_CONCURRENCY", "x"), ("SHUTDOWN_TIMEOUT_SECONDS", "0"), ("DATABASE_MAX_CONNECTIONS", "0"),
+        ("LIMIT_LOGIN", "many"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}/shunt.db", folder.path().display());
+        let mut all = settings(&[("DATABASE_URL", &database)]);
+        all.extend(settings(&[(name, value)]));
+        let ended = refused(&all);
+        assert_eq!(ended.status.code(), Some(1), "{name}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{name}: {}", ended.stderr);
+        assert!(ended.stderr.contains(name), "{name}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn postgres_without_a_secret_refuses_to_start() {
+    let ended = refused(&settings(&[("DATABASE_URL", "postgres://localhost/shunt")]));
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(ended.stderr.contains("JWT_SECRET"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_database_that_is_missing_is_tried_again_for_30_seconds_and_then_named() {
+    let secret = "x".repeat(32);
+    let started = std::time::Instant::now();
+    let ended = refused(&settings(&[("DATABASE_URL", "postgres://u:hidden@127.0.0.1:9/shunt"), ("JWT_SECRET", &secret)]));
+    assert!(started.elapsed().as_secs() >= 25, "{}", ended.stderr);
+    assert_eq!(ended.status.code(), Some(1));
+    let last = ended.stderr.lines().last().unwrap();
+    assert!(last.contains("DATABASE_URL"), "{last}");
+    assert!(ended.stderr.lines().count() > 3, "it says so meanwhile: {}", ended.stderr);
+    assert!(!ended.stderr.contains("hidden"), "passwords stay secret");
+}
+
+#[test]
+fn a_redis_that_is_missing_is_tried_again_for_30_seconds_and_then_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = format!("sqlite://{}/shunt.db", folder.path().display());
+    let started = std::time::Instant::now();
+    let ended = refused(&settings(&[("DATABASE_URL", &database), ("REDIS_URL", "redis://:hidden@127.0.0.1:9")]));
+    assert!(started.elapsed().as_secs() >= 25, "{}", ended.stderr);
+    assert_eq!(ended.status.code(), Some(1));
+    let last = ended.stderr.lines().last().unwrap();
+    assert!(last.contains("REDIS_URL"), "{last}");
+    assert!(!ended.stderr.contains("hidden"), "passwords stay secret");
+}
+
+#[test]
+fn a_taken_address_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let database = format!("sqlite://{}/shunt.db", folder.path().display());
+    let address = taken.local_addr().unwrap().to_string();
+    let ended = refused(&settings(&[("DATABASE_URL", &database), ("BIND", &address)]));
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(ended.stderr.contains(&address), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn the_embedded_secret_is_made_once_and_readable_by_its_owner_only() {
+    let mut app = App::start(Mode::Embedded).await;
+    let token = app.register().await;
+    let path = app.backend.folder().join("shunt.jwt-secret");
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let before = app.backend.secret();
+    assert!(before.len() >= 32);
+    app.server.stop().await;
+    app.server = Server::start(&app.backend.settings()).await;
+    assert_eq!(app.backend.secret(), before);
+    assert_eq!(app.get_as(&token, "/auth/me").await.status, 200, "tokens outlive a restart");
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn tokens_live_as_long_as_the_setting_says() {
+    let app = App::start_with(Mode::Embedded, &[("JWT_TTL_SECONDS", "1")]).await;
+    let token = app.register().await;
+    crate::support::eventually("the token expires", async || app.get_as(&token, "/auth/me").await.status == 401).await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn metrics_are_public_unless_they_have_an_address_of_their_own() {
+    let app = App::start(Mode::Embedded).await;
+    assert!(app.get("/metrics").await.text.contains("shunt_build_info"));
+    app.finish().await;
+    let app = App::start_with(Mode::Embedded, &[("METRICS_BIND", "127.0.0.1:0")]).await;
+    app.get("/metrics").await.is_error(404, "Not Found");
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn past_a_limit_clients_are_told_when_to_come_back() {
+    let app = App::start_with(Mode::Production, &[("LIMIT_CREATE", "3")]).await;
+    let token = app.register().await;
+    let mut refused = None;
+    for _ in 0..8 {
+        let answer = app.try_shorten(&token, "https://example.org/").await;
+        if answer.status == 429 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    let refused = refused.expect("a limit of 3 a minute stops the eighth at the latest");
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
+    assert!(!refused.detail().is_empty());
+    let other = app.register().await;
+    assert_eq!(app.try_shorten(&other, "https://example.org/").await.status, 200, "limits are per user");
+    app.finish().await;
+}

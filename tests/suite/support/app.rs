@@ -1,0 +1,158 @@
+//! A service under test with its client, which keeps the books.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use reqwest::header::HeaderMap;
+use reqwest::{Method, RequestBuilder, StatusCode, redirect};
+use serde_json::{Value, json};
+
+use super::{Backend, Mode, Server, unique};
+
+/// One instance, its back ends, and how many redirects were answered per code.
+pub(crate) struct App {
+    pub(crate) backend: Backend,
+    pub(crate) server: Server,
+    client: reqwest::Client,
+    redirected: Arc<Mutex<HashMap<String, u64>>>,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) async fn of(request: RequestBuilder) -> Self {
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        Self { status, headers, text: response.text().await.unwrap() }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn detail(&self) -> String {
+        let body = self.json();
+        assert_eq!(body.as_object().unwrap().len(), 1, "an error has one field: {body}");
+        body["detail"].as_str().unwrap().to_owned()
+    }
+
+    /// The answer is this error.
+    pub(crate) fn is_error(&self, status: u16, detail: &str) {
+        assert_eq!((self.status.as_u16(), self.detail().as_str()), (status, detail));
+    }
+}
+
+impl App {
+    pub(crate) async fn start(mode: Mode) -> Self {
+        Self::start_with(mode, &[]).await
+    }
+
+    pub(crate) async fn start_with(mode: Mode, settings: &[(&str, &str)]) -> Self {
+        let backend = Backend::new(mode).await;
+        let mut all = backend.settings();
+        all.extend(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let server = Server::start(&all).await;
+        let client = reqwest::Client::builder().redirect(redirect::Policy::none()).build().unwrap();
+        Self { backend, server, client, redirected: Arc::default() }
+    }
+
+    /// Ends well, and every redirect that was answered is counted.
+    pub(crate) async fn finish(mut self) {
+        let redirected = self.redirected.lock().unwrap().clone();
+        for (code, answered) in redirected {
+            let stats = self.get(&format!("/urls/{code}/stats")).await;
+            if stats.status == 200 {
+                assert_eq!(stats.json()["clicks"], answered, "redirects answered for {code}");
+            }
+        }
+        self.server.stop().await;
+        self.backend.remove().await;
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.server.base))
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        Answer::of(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn get_as(&self, token: &str, path: &str) -> Answer {
+        Answer::of(self.request(Method::GET, path).bearer_auth(token)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: impl Into<reqwest::Body>) -> Answer {
+        let request = self.request(Method::POST, path).header("content-type", "application/json");
+        Answer::of(request.body(body)).await
+    }
+
+    pub(crate) async fn account(&self, path: &str, email: &str, password: &str) -> Answer {
+        self.post(path, json!({ "email": email, "password": password }).to_string()).await
+    }
+
+    /// A fresh account's token.
+    pub(crate) async fn register(&self) -> String {
+        let email = format!("{}@example.org", unique());
+        let answer = self.account("/auth/register", &email, "correct horse").await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["access_token"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn try_shorten(&self, token: &str, target: &str) -> Answer {
+        let request = self.request(Method::POST, "/urls/shorten").bearer_auth(token);
+        Answer::of(request.query(&[("target_url", target)])).await
+    }
+
+    /// The code of a fresh link.
+    pub(crate) async fn shorten(&self, token: &str, target: &str) -> String {
+        let answer = self.try_shorten(token, target).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["short_code"].as_str().unwrap().to_owned()
+    }
+
+    /// Follows a path that ends in a code; an answered redirect goes into the books.
+    pub(crate) async fn visit(&self, path: &str) -> Answer {
+        let answer = self.get(path).await;
+        if answer.status == 302 {
+            let code = path.rsplit('/').next().unwrap().to_owned();
+            *self.redirected.lock().unwrap().entry(code).or_default() += 1;
+        }
+        answer
+    }
+
+    pub(crate) async fn delete(&self, token: &str, code: &str) -> Answer {
+        Answer::of(self.request(Method::DELETE, &format!("/urls/{code}")).bearer_auth(token)).await
+    }
+
+    pub(crate) async fn clicks(&self, code: &str) -> u64 {
+        let answer = self.get(&format!("/urls/{code}/stats")).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let stats = answer.json();
+        assert_eq!(stats["clicks"], stats["total"]);
+        stats["clicks"].as_u64().unwrap()
+    }
+
+    /// Another instance over the same back ends.
+    pub(crate) async fn another(&self, settings: &[(&str, &str)]) -> Server {
+        let mut all = self.backend.settings();
+        all.extend(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        Server::start(&all).await
+    }
+}
+
+/// Runs a test against a service of its own.
+pub(crate) async fn with_app(mode: Mode, test: impl AsyncFnOnce(&mut App)) {
+    let mut app = App::start(mode).await;
+    test(&mut app).await;
+    app.finish().await;
+}

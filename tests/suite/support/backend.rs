@@ -1,0 +1,115 @@
+//! Databases and key spaces of a test's own.
+
+use sqlx::{Connection, PgConnection, SqliteConnection};
+use tempfile::TempDir;
+
+use super::unique;
+
+/// The two ways to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Embedded,
+    Production,
+}
+
+/// Where one test's instances keep what they keep.
+pub(crate) enum Backend {
+    Embedded { folder: TempDir },
+    Production { database: String, prefix: String },
+}
+
+impl Backend {
+    pub(crate) async fn new(mode: Mode) -> Self {
+        match mode {
+            Mode::Embedded => Self::Embedded { folder: tempfile::tempdir().unwrap() },
+            Mode::Production => {
+                let name = format!("shunt_test_{}", unique());
+                let mut admin = PgConnection::connect(&admin_url()).await.unwrap();
+                let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"));
+                sqlx::raw_sql(create).execute(&mut admin).await.unwrap();
+                Self::Production { prefix: name.clone(), database: name }
+            }
+        }
+    }
+
+    /// Settings under which every instance of this test runs.
+    pub(crate) fn settings(&self) -> Vec<(String, String)> {
+        let pairs = match self {
+            Self::Embedded { folder } => {
+                vec![("DATABASE_URL", format!("sqlite://{}", folder.path().join("shunt.db").display()))]
+            }
+            Self::Production { database, prefix } => vec![
+                ("DATABASE_URL", database_url(database)),
+                ("REDIS_URL", redis_url()),
+                ("REDIS_PREFIX", prefix.clone()),
+                ("JWT_SECRET", SECRET.to_owned()),
+                ("DATABASE_MAX_CONNECTIONS", "5".to_owned()),
+            ],
+        };
+        pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Where an embedded instance keeps its files.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        match self {
+            Self::Embedded { folder } => folder.path(),
+            Self::Production { .. } => panic!("only the embedded mode has files"),
+        }
+    }
+
+    /// The secret that signs tokens.
+    pub(crate) fn secret(&self) -> Vec<u8> {
+        match self {
+            Self::Embedded { folder } => std::fs::read(folder.path().join("shunt.jwt-secret")).unwrap(),
+            Self::Production { .. } => SECRET.as_bytes().to_vec(),
+        }
+    }
+
+    /// Changes the database behind the service's back: what no route of the API does.
+    pub(crate) async fn execute(&self, sql: &'static str, value: &str) {
+        let changed = match self {
+            Self::Embedded { folder } => {
+                let url = format!("sqlite://{}", folder.path().join("shunt.db").display());
+                let mut connection = SqliteConnection::connect(&url).await.unwrap();
+                sqlx::query(sql).bind(value).execute(&mut connection).await.unwrap().rows_affected()
+            }
+            Self::Production { database, .. } => {
+                let mut connection = PgConnection::connect(&database_url(database)).await.unwrap();
+                sqlx::query(sql).bind(value).execute(&mut connection).await.unwrap().rows_affected()
+            }
+        };
+        assert!(changed > 0, "nothing was changed: {sql}");
+    }
+
+    pub(crate) async fn remove(self) {
+        let Self::Production { database, prefix } = self else {
+            return;
+        };
+        let mut admin = PgConnection::connect(&admin_url()).await.unwrap();
+        let drop = sqlx::AssertSqlSafe(format!("DROP DATABASE {database} WITH (FORCE)"));
+        sqlx::raw_sql(drop).execute(&mut admin).await.unwrap();
+        let client = redis::Client::open(redis_url()).unwrap();
+        let mut redis = client.get_multiplexed_async_connection().await.unwrap();
+        let keys: Vec<String> =
+            redis::cmd("KEYS").arg(format!("{{{prefix}}}:*")).query_async(&mut redis).await.unwrap();
+        if !keys.is_empty() {
+            redis::cmd("DEL").arg(keys).exec_async(&mut redis).await.unwrap();
+        }
+    }
+}
+
+const SECRET: &str = "a secret of the tests, 32 bytes and more";
+
+fn admin_url() -> String {
+    std::env::var("TEST_DATABASE_URL").expect("TEST_DATABASE_URL is set by tests/run")
+}
+
+pub(crate) fn redis_url() -> String {
+    std::env::var("TEST_REDIS_URL").expect("TEST_REDIS_URL is set by tests/run")
+}
+
+fn database_url(database: &str) -> String {
+    let mut url = url::Url::parse(&admin_url()).unwrap();
+    url.set_path(database);
+    url.into()
+}

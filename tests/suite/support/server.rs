@@ -1,0 +1,143 @@
+//! The program as a child process.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a start or a stop may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Settings that the developer's own environment must not leak into.
+const SETTINGS: [&str; 22] = [
+    "BIND", "BASE_URL", "DATABASE_URL", "DATABASE_MAX_CONNECTIONS", "REDIS_URL", "REDIS_PREFIX", "JWT_SECRET",
+    "JWT_TTL_SECONDS", "METRICS_BIND", "LOG_FORMAT", "RUST_LOG", "WORKERS", "CACHE_MAX_LINKS", "CACHE_TTL_SECONDS",
+    "LOOKUP_CONCURRENCY", "CLICK_DEADLINE_MS", "FLUSH_INTERVAL_MS", "HASHING_CONCURRENCY", "LIMIT_LOGIN",
+    "LIMIT_REGISTER", "LIMIT_CREATE", "SHUTDOWN_TIMEOUT_SECONDS",
+];
+
+/// A running instance; killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) base: String,
+}
+
+/// How an instance ended.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) stderr: String,
+}
+
+/// The program with these settings and no others.
+pub(crate) fn command(settings: &[(String, String)]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shunt"));
+    for name in SETTINGS {
+        command.env_remove(name);
+    }
+    command.envs(settings.iter().cloned());
+    command
+}
+
+impl Server {
+    /// Starts an instance on a free port and waits until it takes traffic.
+    pub(crate) async fn start(settings: &[(String, String)]) -> Self {
+        let mut child = command(settings)
+            .env("BIND", "127.0.0.1:0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            let address = loop {
+                line.clear();
+                if stdout.read_line(&mut line).unwrap_or(0) == 0 {
+                    break None;
+                }
+                if let Some((_, address)) = line.split_once("listening on ") {
+                    break Some(address.trim().to_owned());
+                }
+            };
+            let _ = sender.send(address);
+            // Reads on: a full pipe would stop the program.
+            let _ = std::io::copy(&mut stdout, &mut std::io::sink());
+        });
+        let address = tokio::time::timeout(PATIENCE, receiver).await.ok().and_then(Result::ok).flatten();
+        let Some(base) = address else {
+            let _ = child.kill();
+            let mut stderr = String::new();
+            let _ = child.stderr.take().unwrap().read_to_string(&mut stderr);
+            panic!("the program did not start: {stderr}");
+        };
+        let mut stderr = child.stderr.take().unwrap();
+        thread::spawn(move || {
+            let _ = std::io::copy(&mut stderr, &mut std::io::stderr());
+        });
+        let server = Self { child, base };
+        super::eventually("ready", async || {
+            reqwest::get(format!("{}/ready", server.base)).await.is_ok_and(|answer| answer.status() == 200)
+        })
+        .await;
+        server
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Sends a signal by name, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the program did not end");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// SIGTERM, and a good end.
+    pub(crate) async fn stop(&mut self) {
+        self.signal("TERM");
+        let status = self.ended().await;
+        assert_eq!(status.code(), Some(0), "an asked-for stop is a good end");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the program with settings that stop it by itself.
+pub(crate) fn refused(settings: &[(String, String)]) -> Ended {
+    let mut child = command(settings).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            panic!("the program went on");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    Ended { status: child.wait().unwrap(), stderr }
+}
