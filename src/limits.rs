@@ -17,7 +17,7 @@ use crate::shared::{Script, SharedRedis};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// The window.
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// Callers that one process keeps count of at once.
 const MOST_CALLERS: u64 = 100_000;
@@ -109,7 +109,7 @@ impl Limiter {
             return Ok(());
         }
         metrics::counter!(LIMIT_HITS, "limit" => action.name()).increment(1);
-        let retry_after = MINUTE - Duration::from_secs(now.as_secs() % MINUTE.as_secs());
+        let retry_after = Duration::from_secs(MINUTE.as_secs() - now.as_secs() % MINUTE.as_secs());
         Err(TooMany { retry_after })
     }
 

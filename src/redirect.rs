@@ -12,7 +12,7 @@
 //! database only for codes that neither the process nor Redis knows.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, LOCATION};
@@ -27,6 +27,8 @@ use crate::clicks::{Recorded, Recorder};
 use crate::domain::{LinkId, LinkTarget, Location, ShortCode};
 use crate::http::{ApiError, ErrorBody, PathCode};
 use crate::store::{Links, StoreError};
+use crate::telemetry::metrics::RedirectMetrics;
+use crate::telemetry::seconds_since;
 
 /// All that the road may touch; one per worker, cheap to clone.
 #[derive(Clone)]
@@ -37,6 +39,8 @@ pub struct Redirect {
     pub recorder: Arc<Recorder>,
     /// The database, for what nobody remembers.
     pub lookups: Lookups,
+    /// Counted and timed here, once per request.
+    pub metrics: RedirectMetrics,
 }
 
 /// Look-ups in the database: only so many at once, and none waits for ever.
@@ -97,6 +101,13 @@ impl Redirect {
     /// # Errors
     /// [`NotFollowed`]; nothing is counted then.
     pub async fn follow(&self, raw_code: &str) -> Result<Found, NotFollowed> {
+        let begun = Instant::now();
+        let followed = self.counted(raw_code).await;
+        self.metrics.duration.record(seconds_since(begun));
+        followed
+    }
+
+    async fn counted(&self, raw_code: &str) -> Result<Found, NotFollowed> {
         let code = ShortCode::parse(raw_code).ok_or(NotFollowed::NotFound)?;
         let version = self.cache.version();
         let link = self.resolve(&code).await?;

@@ -17,6 +17,7 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
 
 use crate::keyspace::Keyspace;
+use crate::telemetry::metrics::{REDIS_ERRORS, REDIS_UP};
 
 /// Connections that the occasional commands (API, flusher) share.
 const POOL_SIZE: usize = 8;
@@ -115,14 +116,17 @@ impl SharedRedis {
 
     /// Notes that it is away. Says so once, and wakes whoever waits in [`SharedRedis::tripped`].
     pub fn trip(&self, failure: &RedisFailure) {
+        metrics::counter!(REDIS_ERRORS).increment(1);
         if self.inner.up.swap(false, Ordering::AcqRel) {
             tracing::warn!(%failure, "Redis is away: clicks go to the database until it is back");
+            metrics::gauge!(REDIS_UP).set(0);
             self.inner.tripped.notify_one();
         }
     }
 
     /// Notes that it is back.
     pub fn recovered(&self) {
+        metrics::gauge!(REDIS_UP).set(1);
         if !self.inner.up.swap(true, Ordering::AcqRel) {
             tracing::info!("Redis is back");
         }

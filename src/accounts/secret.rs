@@ -67,7 +67,11 @@ impl TokenSecret {
 fn write_draft(path: &Path) -> io::Result<()> {
     let mut secret = [0_u8; LEAST_BYTES];
     getrandom::fill(&mut secret).map_err(io::Error::other)?;
-    let hexadecimal: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut hexadecimal = String::new();
+    for byte in secret {
+        // Writing to a string does not fail.
+        let _ = std::fmt::Write::write_fmt(&mut hexadecimal, format_args!("{byte:02x}"));
+    }
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)

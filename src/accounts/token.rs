@@ -94,7 +94,7 @@ mod tests {
 
     fn tokens(secret: &str) -> Tokens {
         let secret = TokenSecret::from_bytes(secret.repeat(32).into_bytes()).unwrap();
-        Tokens::new(&secret, Duration::from_secs(60))
+        Tokens::new(&secret, Duration::from_mins(1))
     }
 
     fn minted(algorithm: Algorithm, iat: u64, exp: u64) -> String {

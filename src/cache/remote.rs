@@ -8,7 +8,7 @@ use crate::domain::{LinkId, Location, ShortCode, Timestamp};
 use crate::shared::{Call, Script};
 
 /// How long Redis holds a link that nobody asks for.
-const LINK_EXPIRY: Duration = Duration::from_secs(3600);
+const LINK_EXPIRY: Duration = Duration::from_hours(1);
 
 /// Most changes that are caught up with one by one; past that everything is forgotten.
 const MOST_CHANGES: i64 = 1_000;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 use tokio::runtime::Handle;
@@ -15,6 +15,8 @@ use crate::clicks::RedisSink;
 use crate::domain::LinkId;
 use crate::shared::{RedisFailure, random_id};
 use crate::store::{ClickBatch, Clicks, RecorderId};
+use crate::telemetry::metrics::{BATCH_ACK, BATCH_CLICKS, BATCHES, IN_DOUBT, MEMORY_ONLY};
+use crate::telemetry::seconds_since;
 
 /// Most links in one batch: bounds how long one script call or statement keeps a sink busy.
 const MOST_LINKS: usize = 1_000;
@@ -124,12 +126,20 @@ impl Delivery {
             clicks,
         };
         let sinks = Arc::clone(&self.sinks);
+        metrics::histogram!(BATCH_CLICKS).record(bounded(total(&batch.clicks)));
         let mut held = false;
         if let Some(redis) = sinks.redis.as_ref().filter(|redis| self.may_use(redis)) {
+            let sent = Instant::now();
             match redis.apply(&batch).await {
-                Ok(observed) => return sinks.cache.observe(&observed).await,
-                Err(RedisFailure::Refused(_)) => {}
-                Err(RedisFailure::NoAnswer(_)) => held = true,
+                Ok(observed) => {
+                    acknowledged("redis", sent);
+                    return sinks.cache.observe(&observed).await;
+                }
+                Err(RedisFailure::Refused(_)) => count_batch("redis", "refused"),
+                Err(RedisFailure::NoAnswer(_)) => {
+                    count_batch("redis", "in_doubt");
+                    held = true;
+                }
             }
         }
         if held {
@@ -137,6 +147,7 @@ impl Delivery {
             if !is_held {
                 self.only_in_memory(&batch.clicks);
             }
+            metrics::gauge!(IN_DOUBT).increment(bounded(total(&batch.clicks)));
             self.doubtful_in_redis = Some(Doubtful { batch, is_held });
         } else if !self.journal_is_free() {
             self.wait(&batch.clicks);
@@ -169,15 +180,15 @@ impl Delivery {
     }
 
     fn only_in_memory(&self, clicks: &[(LinkId, u64)]) {
-        self.memory_only
-            .0
-            .fetch_add(total(clicks), Ordering::AcqRel);
+        let clicks = total(clicks);
+        self.memory_only.0.fetch_add(clicks, Ordering::AcqRel);
+        metrics::gauge!(MEMORY_ONLY).increment(bounded(clicks));
     }
 
     fn no_longer_only_in_memory(&self, clicks: &[(LinkId, u64)]) {
-        self.memory_only
-            .0
-            .fetch_sub(total(clicks), Ordering::AcqRel);
+        let clicks = total(clicks);
+        self.memory_only.0.fetch_sub(clicks, Ordering::AcqRel);
+        metrics::gauge!(MEMORY_ONLY).decrement(bounded(clicks));
     }
 
     /// Whether anything is in doubt or held in memory.
@@ -188,14 +199,13 @@ impl Delivery {
     /// Does one step towards delivering what is in doubt or held in memory. May be dropped at any
     /// time: the step goes on at the next call.
     pub(super) async fn repaired(&mut self) {
-        let repair = match self.repair.take() {
-            Some(repair) => self.repair.insert(repair),
-            None => {
-                let step = self.next_step();
-                self.repair.insert(step)
-            }
+        if self.repair.is_none() {
+            self.repair = Some(self.next_step());
+        }
+        let repaired = match &mut self.repair {
+            Some(repair) => repair.await,
+            None => return,
         };
-        let repaired = repair.await;
         self.repair = None;
         match repaired {
             Some(Repaired::Redis) => {
@@ -230,6 +240,7 @@ impl Delivery {
             && !self.waiting.is_empty()
         {
             let batch = self.batch_of_waiting();
+            metrics::gauge!(IN_DOUBT).increment(bounded(total(&batch.clicks)));
             self.doubtful_in_redis = Some(Doubtful {
                 batch,
                 is_held: false,
@@ -292,14 +303,29 @@ async fn append(sinks: &Sinks, batch: &ClickBatch, held: bool) -> bool {
     let written = sinks
         .database_runtime
         .spawn(async move { clicks.append(&batch, held).await });
+    let sent = Instant::now();
     match timeout(sinks.deadline, written).await {
-        Ok(Ok(Ok(()))) => true,
+        Ok(Ok(Ok(()))) => {
+            acknowledged("journal", sent);
+            return true;
+        }
         Ok(Ok(Err(error))) => {
             tracing::debug!(%error, "a batch could not be written to the journal");
-            false
         }
-        Ok(Err(_)) | Err(_) => false,
+        Ok(Err(error)) => tracing::error!(%error, "writing to the journal failed"),
+        Err(_) => tracing::debug!("the journal did not answer in time"),
     }
+    count_batch("journal", "failed");
+    false
+}
+
+fn acknowledged(sink: &'static str, sent: Instant) {
+    count_batch(sink, "acknowledged");
+    metrics::histogram!(BATCH_ACK, "sink" => sink).record(seconds_since(sent));
+}
+
+fn count_batch(sink: &'static str, outcome: &'static str) {
+    metrics::counter!(BATCHES, "sink" => sink, "outcome" => outcome).increment(1);
 }
 
 async fn append_again(
@@ -339,6 +365,11 @@ fn summed(mut clicks: Vec<LinkId>) -> Vec<(LinkId, u64)> {
         .chunk_by(PartialEq::eq)
         .map(|same| (same[0], same.len() as u64))
         .collect()
+}
+
+/// A count as metrics keep it: exact up to 2^32.
+fn bounded(count: u64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 fn total(clicks: &[(LinkId, u64)]) -> u64 {

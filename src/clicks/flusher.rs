@@ -29,13 +29,13 @@ const FIELDS_PER_SCAN: usize = 1_000;
 const BATCHES_PER_FOLD: u32 = 64;
 
 /// How long the ledger remembers a flush that is done: far longer than any copy of it can turn up again.
-const LEDGER_MEMORY: Duration = Duration::from_secs(24 * 3600);
+const LEDGER_MEMORY: Duration = Duration::from_hours(24);
 
 /// Ledger rows removed at once.
 const PRUNED_AT_ONCE: u32 = 1_000;
 
 /// How long Redis remembers a recorder that sends nothing.
-const RECORDER_MEMORY: Duration = Duration::from_secs(7 * 24 * 3600);
+const RECORDER_MEMORY: Duration = Duration::from_hours(7 * 24);
 
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(concat!(
@@ -141,7 +141,7 @@ impl Flusher {
         call.arg(redis.epoch())
             .arg(Timestamp::now().0)
             .arg(&self.name)
-            .arg(LEASE.as_millis() as u64)
+            .arg(LEASE.as_secs() * 1_000)
             .arg(keys.flush_prefix());
         redis.query(&call, PATIENCE).await
     }
@@ -177,7 +177,7 @@ impl Flusher {
         let mut extend = redis::cmd("PEXPIRE");
         extend
             .arg(redis.keys().flusher())
-            .arg(LEASE.as_millis() as u64);
+            .arg(LEASE.as_secs() * 1_000);
         redis.query(&Call::plain(extend), PATIENCE).await
     }
 

@@ -170,6 +170,10 @@ impl OwnHost {
 
 /// One spelling per host: names in lower case (done by the parser) without the root's dot, IPv4
 /// inside IPv6 as IPv4.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is how `Url` hands it out"
+)]
 fn plain(host: Host<&str>) -> Host<String> {
     match host {
         Host::Domain(name) => {

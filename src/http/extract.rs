@@ -13,6 +13,8 @@ use crate::domain::ShortCode;
 /// Largest body that is read (contract: account routes).
 const MOST_BODY_BYTES: usize = 16 * 1024;
 
+const NO_OBJECT: &str = "body: must be a JSON object";
+
 /// A JSON body of at most 16 KiB. What parses is taken, whatever `Content-Type` says.
 pub struct JsonBody<T>(pub T);
 
@@ -21,6 +23,10 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let body = read(request.into_body()).await?;
+        // serde would also take the fields as an array, in order.
+        if !body.trim_ascii_start().starts_with(b"{") {
+            return Err(ApiError::invalid(NO_OBJECT));
+        }
         let mut json = serde_json::Deserializer::from_slice(&body);
         match serde_path_to_error::deserialize(&mut json) {
             Ok(value) => match json.end() {
@@ -52,7 +58,7 @@ fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     // Where in the text it is tells a program's author nothing that the field does not.
     let fault = fault.split(" at line ").next().unwrap_or_default();
     if !error.inner().is_data() {
-        return "body: must be a JSON object".into();
+        return NO_OBJECT.into();
     }
     match (fault.strip_prefix("missing field `"), path.as_str()) {
         (Some(field), _) => format!("{}: field is required", field.trim_end_matches('`')),
@@ -161,6 +167,7 @@ mod tests {
             ("{", "body: must be a JSON object"),
             ("[[[[", "body: must be a JSON object"),
             (r#"{"email":"a@b.c"}"#, "password: field is required"),
+            (r#"["a@b.c","x"]"#, "body: must be a JSON object"),
             (r#"{"password":"x"}"#, "email: field is required"),
             (
                 r#"{"email":1,"password":"x"}"#,

@@ -17,6 +17,10 @@ pub async fn method_not_allowed() -> ApiError {
 }
 
 /// A handler panicked: a defect that ends one request, not the service.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature that tower-http asks for"
+)]
 pub fn panicked(panic: Box<dyn Any + Send>) -> Response {
     let message = panic
         .downcast_ref::<String>()

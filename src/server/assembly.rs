@@ -17,6 +17,7 @@ use crate::links::LinksApi;
 use crate::redirect::{Lookups, Redirect};
 use crate::shared::SharedRedis;
 use crate::store::{Parts, Store};
+use crate::telemetry::metrics::RedirectMetrics;
 
 /// Unknown codes held in the process at most.
 const UNKNOWN_CODES: u64 = 100_000;
@@ -130,6 +131,7 @@ impl Assembly {
                 cache,
                 recorder: Arc::<Recorder>::default(),
                 lookups: self.lookups.clone(),
+                metrics: RedirectMetrics::default(),
             },
             delivery: Delivery::new(sinks, Arc::clone(&self.memory_only)),
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
@@ -11,6 +12,9 @@ use super::lifecycle::Stop;
 use crate::clicks::{RedisSink, settle_held};
 use crate::links::publish_pending;
 use crate::shared::SharedRedis;
+use crate::telemetry::metrics::{
+    CACHE_LINKS, FLUSH_DURATION, FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS,
+};
 
 /// Pause between two probes of a Redis that is away.
 const PROBE_PAUSE: Duration = Duration::from_millis(250);
@@ -18,16 +22,24 @@ const PROBE_PAUSE: Duration = Duration::from_millis(250);
 /// Pause between two sweeps of what crashed instances left over.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Pause between two measurements.
+const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
+
 /// Pause between two prunings of ledgers.
-const PRUNE_INTERVAL: Duration = Duration::from_secs(60);
+const PRUNE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Spawns what ends when the service is asked to stop.
 pub(super) fn spawn(
     tasks: &mut JoinSet<()>,
     assembly: &Arc<Assembly>,
     flush_interval: Duration,
+    metrics: PrometheusHandle,
     stop: &Stop,
 ) {
+    tasks.spawn(until(
+        stop.clone(),
+        measure_regularly(Arc::clone(assembly), metrics),
+    ));
     tasks.spawn(until(
         stop.clone(),
         flush_regularly(Arc::clone(assembly), flush_interval),
@@ -41,8 +53,8 @@ pub(super) fn spawn(
 
 async fn until(stop: Stop, work: impl Future<Output = ()>) {
     tokio::select! {
-        () = work => {}
-        () = stop.asked() => {}
+        () = work => {},
+        () = stop.asked() => {},
     }
 }
 
@@ -57,14 +69,30 @@ async fn flush_regularly(assembly: Arc<Assembly>, every: Duration) {
 
 /// A flush that fails is made up for by the next one.
 async fn flush(assembly: &Assembly) {
+    let begun = Instant::now();
     match assembly.flusher.flush().await {
         Ok(flushed) => {
-            metrics::counter!("shunt_clicks_written_back_total").increment(flushed.clicks)
+            metrics::counter!(FLUSHED_CLICKS).increment(flushed.clicks);
+            metrics::counter!(FLUSHED_LINKS).increment(flushed.links);
+            metrics::histogram!(FLUSH_DURATION).record(begun.elapsed().as_secs_f64());
         }
-        Err(error) => tracing::warn!(%error, "clicks could not be written back; trying again"),
+        Err(error) => {
+            metrics::counter!(FLUSH_ERRORS).increment(1);
+            tracing::warn!(%error, "clicks could not be written back; trying again");
+        }
     }
-    metrics::gauge!("shunt_clicks_memory_only").set(assembly.memory_only.clicks() as f64);
-    metrics::gauge!("shunt_cache_links").set(assembly.cache.links_held() as f64);
+}
+
+/// Drains what histograms gathered, and takes the measures that nobody counts as they change.
+async fn measure_regularly(assembly: Arc<Assembly>, metrics: PrometheusHandle) {
+    let mut ticks = interval(MEASURE_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        metrics.run_upkeep();
+        let held = u32::try_from(assembly.cache.links_held()).unwrap_or(u32::MAX);
+        metrics::gauge!(CACHE_LINKS).set(held);
+    }
 }
 
 async fn prune_regularly(assembly: Arc<Assembly>) {
@@ -113,7 +141,7 @@ async fn find_again(assembly: Arc<Assembly>, redis: SharedRedis) {
         match publish_pending(&*assembly.store.links, &assembly.cache).await {
             Ok(()) => redis.recovered(),
             Err(error) => {
-                tracing::debug!(%error, "Redis is back, but changes could not be published")
+                tracing::debug!(%error, "Redis is back, but changes could not be published");
             }
         }
     }

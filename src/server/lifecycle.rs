@@ -131,19 +131,23 @@ pub(super) fn start(
     tasks.spawn(async move {
         recorder
             .run(delivery, recorders_end.cancelled_owned())
-            .await
+            .await;
     });
 
     let state = router::ApiState::new(&assembly, redirect, stop.clone());
     let public_metrics = metrics_listener.is_none().then(|| metrics.clone());
     let api = router::router(state, public_metrics);
     if let Some(listener) = metrics_listener {
-        tasks.spawn(listener::serve_metrics(listener, metrics, stop.clone()));
+        tasks.spawn(listener::serve_metrics(
+            listener,
+            metrics.clone(),
+            stop.clone(),
+        ));
     }
     let workers = Workers::start(config.workers, &assembly, &api, &stop, &drained)?;
     tasks.spawn(listener::accept(public, workers.inboxes(), stop.clone()));
     let assembly = Arc::new(assembly);
-    background::spawn(&mut tasks, &assembly, config.flush_interval, &stop);
+    background::spawn(&mut tasks, &assembly, config.flush_interval, metrics, &stop);
     Ok(Running {
         stop,
         workers,

@@ -26,7 +26,7 @@ use super::lifecycle::{ServeError, Stop};
 const INBOX: usize = 1_024;
 
 /// How long a client may take to send the head of a request; also how long it may idle.
-const HEAD_PATIENCE: Duration = Duration::from_secs(60);
+const HEAD_PATIENCE: Duration = Duration::from_mins(1);
 
 /// Longest head of a request.
 const HEAD_BYTES: usize = 16 * 1024;

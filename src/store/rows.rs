@@ -3,7 +3,7 @@
 use super::{Change, CountSnapshot, StoreError};
 use crate::domain::{Link, LinkId, ShortCode, TargetUrl, Timestamp, UserId};
 
-/// id, short_code, target_url, is_active, created_at in microseconds.
+/// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds.
 pub(super) type LinkRow = (i64, String, String, bool, i64);
 
 pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<Vec<Link>, StoreError> {

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 use crate::support::{Answer, App, both_modes, unique};
 
 fn now() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs()
 }
 
 fn minted(app: &App, algorithm: Algorithm, claims: &Value) -> String {
@@ -21,7 +24,8 @@ fn decoded(part: &str) -> Value {
     let mut bytes = Vec::new();
     let (mut bits, mut held) = (0_u32, 0);
     for letter in part.bytes() {
-        bits = bits << 6 | u32::try_from(letters.iter().position(|known| *known == letter).unwrap()).unwrap();
+        bits = bits << 6
+            | u32::try_from(letters.iter().position(|known| *known == letter).unwrap()).unwrap();
         held += 6;
         if held >= 8 {
             held -= 8;
@@ -92,7 +96,8 @@ both_modes! {
                 (json!({ "password": "correct horse" }), "email"),
                 (json!({ "email": 1, "password": "correct horse" }), "email"),
                 (json!({ "email": "a@example.org", "password": null }), "password"),
-                (json!([]), "email"),
+                (json!([]), "body"),
+                (json!(["a@example.org", "correct horse"]), "body"),
                 (json!("text"), "body"),
             ] {
                 let answer = app.post(path, body.to_string()).await;

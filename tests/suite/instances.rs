@@ -6,8 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::support::{App, Backend, Mode, Server};
 
 async fn status(base: &str, code: &str) -> u16 {
-    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-    client.get(format!("{base}/{code}")).send().await.unwrap().status().as_u16()
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .unwrap();
+    client
+        .get(format!("{base}/{code}"))
+        .send()
+        .await
+        .unwrap()
+        .status()
+        .as_u16()
 }
 
 #[tokio::test]
@@ -39,7 +48,8 @@ async fn a_deletion_is_felt_while_both_instances_are_busy_with_the_link() {
         let deleted = Arc::new(AtomicBool::new(false));
         let visitors: Vec<_> = (0..8)
             .map(|_| {
-                let (base, code, deleted) = (other.base.clone(), code.clone(), Arc::clone(&deleted));
+                let (base, code, deleted) =
+                    (other.base.clone(), code.clone(), Arc::clone(&deleted));
                 tokio::spawn(async move {
                     loop {
                         // Asked after the deletion was answered: it must be felt.
@@ -67,7 +77,10 @@ async fn a_deletion_is_felt_while_both_instances_are_busy_with_the_link() {
 #[tokio::test]
 async fn clicks_of_all_instances_are_in_every_answer() {
     let app = App::start(Mode::Production).await;
-    let others = [app.another(&[]).await, app.another(&[("FLUSH_INTERVAL_MS", "20")]).await];
+    let others = [
+        app.another(&[]).await,
+        app.another(&[("FLUSH_INTERVAL_MS", "20")]).await,
+    ];
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
     let mut answered = 0;
@@ -79,7 +92,11 @@ async fn clicks_of_all_instances_are_in_every_answer() {
         assert_eq!(app.clicks(&code).await, answered);
     }
     drop(others);
-    assert_eq!(app.clicks(&code).await, answered, "also when instances are gone");
+    assert_eq!(
+        app.clicks(&code).await,
+        answered,
+        "also when instances are gone"
+    );
     app.finish().await;
 }
 
@@ -87,8 +104,11 @@ async fn clicks_of_all_instances_are_in_every_answer() {
 async fn instances_that_start_at_once_migrate_an_empty_database_together() {
     let backend = Backend::new(Mode::Production).await;
     let settings = backend.settings();
-    let (first, second, third) =
-        tokio::join!(Server::start(&settings), Server::start(&settings), Server::start(&settings));
+    let (first, second, third) = tokio::join!(
+        Server::start(&settings),
+        Server::start(&settings),
+        Server::start(&settings)
+    );
     drop((first, second, third));
     backend.remove().await;
 }
@@ -96,11 +116,24 @@ async fn instances_that_start_at_once_migrate_an_empty_database_together() {
 #[tokio::test]
 async fn clicks_are_counted_without_redis_on_postgres_alone() {
     let app = App::start_with(Mode::Production, &[("REDIS_URL", "")]).await;
-    let other = app.another(&[("REDIS_URL", ""), ("FLUSH_INTERVAL_MS", "20")]).await;
+    let other = app
+        .another(&[("REDIS_URL", ""), ("FLUSH_INTERVAL_MS", "20")])
+        .await;
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
     for answered in 1..=20 {
-        assert_eq!(status(if answered % 2 == 0 { &other.base } else { &app.server.base }, &code).await, 302);
+        assert_eq!(
+            status(
+                if answered % 2 == 0 {
+                    &other.base
+                } else {
+                    &app.server.base
+                },
+                &code
+            )
+            .await,
+            302
+        );
         assert_eq!(app.clicks(&code).await, answered);
     }
     drop(other);

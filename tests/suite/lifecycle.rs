@@ -17,16 +17,30 @@ struct Visitors {
 
 impl Visitors {
     fn start(base: &str, codes: &[String], connections: usize) -> Self {
-        let counters = || codes.iter().map(|code| (code.clone(), Arc::<AtomicU64>::default())).collect();
-        let mut visitors =
-            Self { stop: Arc::default(), answered: counters(), sent: counters(), tasks: Vec::new() };
+        let counters = || {
+            codes
+                .iter()
+                .map(|code| (code.clone(), Arc::<AtomicU64>::default()))
+                .collect()
+        };
+        let mut visitors = Self {
+            stop: Arc::default(),
+            answered: counters(),
+            sent: counters(),
+            tasks: Vec::new(),
+        };
         for number in 0..connections {
             let code = codes[number % codes.len()].clone();
-            let (answered, sent) = (Arc::clone(&visitors.answered[&code]), Arc::clone(&visitors.sent[&code]));
+            let (answered, sent) = (
+                Arc::clone(&visitors.answered[&code]),
+                Arc::clone(&visitors.sent[&code]),
+            );
             let (stop, url) = (Arc::clone(&visitors.stop), format!("{base}/{code}"));
             visitors.tasks.push(tokio::spawn(async move {
-                let client =
-                    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+                let client = reqwest::Client::builder()
+                    .redirect(reqwest::redirect::Policy::none())
+                    .build()
+                    .unwrap();
                 while !stop.load(Ordering::SeqCst) {
                     sent.fetch_add(1, Ordering::SeqCst);
                     match client.get(&url).send().await {
@@ -48,9 +62,15 @@ impl Visitors {
             task.await.unwrap();
         }
         let counts = |code: &String| {
-            (self.answered[code].load(Ordering::SeqCst), self.sent[code].load(Ordering::SeqCst))
+            (
+                self.answered[code].load(Ordering::SeqCst),
+                self.sent[code].load(Ordering::SeqCst),
+            )
         };
-        self.answered.keys().map(|code| (code.clone(), counts(code))).collect()
+        self.answered
+            .keys()
+            .map(|code| (code.clone(), counts(code)))
+            .collect()
     }
 }
 
@@ -125,7 +145,9 @@ async fn a_second_signal_ends_the_service_at_once() {
     // A request that never ends holds the stop up.
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let head = "POST /auth/login HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n{";
-    tokio::io::AsyncWriteExt::write_all(&mut stream, head.as_bytes()).await.unwrap();
+    tokio::io::AsyncWriteExt::write_all(&mut stream, head.as_bytes())
+        .await
+        .unwrap();
     tokio::time::sleep(Duration::from_millis(300)).await;
     app.server.signal("INT");
     tokio::time::sleep(Duration::from_millis(300)).await;

@@ -5,13 +5,20 @@ use serde_json::Value;
 use crate::support::{App, both_modes};
 
 fn codes(list: &Value) -> Vec<String> {
-    list.as_array().unwrap().iter().map(|link| link["short_code"].as_str().unwrap().to_owned()).collect()
+    list.as_array()
+        .unwrap()
+        .iter()
+        .map(|link| link["short_code"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 async fn some_links(app: &App, token: &str, count: usize) -> Vec<String> {
     let mut codes = Vec::new();
     for number in 0..count {
-        codes.push(app.shorten(token, &format!("https://example.org/{number}")).await);
+        codes.push(
+            app.shorten(token, &format!("https://example.org/{number}"))
+                .await,
+        );
     }
     codes.reverse();
     codes

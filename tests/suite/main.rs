@@ -1,5 +1,7 @@
 //! The specification and the contract as tests: the real program, over real HTTP, in both modes.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod support;
 
 mod accounts;

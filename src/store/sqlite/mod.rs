@@ -3,12 +3,15 @@
 //! WAL with `synchronous = NORMAL`: what is committed survives a crash of the process; a power failure
 //! may take the last commits with it, and never corrupts the file.
 
+use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use tokio::time::{Instant, sleep};
 
 use super::{OpenError, Parts, Store, StoreError, StoreSettings};
 
@@ -18,6 +21,10 @@ mod users;
 
 /// How long a writer waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long another process's migration is waited for, and how often it is looked at.
+const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Connections that only read: readers never wait for the writer.
 const READERS: u32 = 4;
@@ -58,7 +65,7 @@ impl SqliteStore {
             .connect_with(options.clone())
             .await
             .map_err(|error| cannot_open(path, &error))?;
-        migrate(&writer).await?;
+        migrate(path, &writer).await?;
         let reader = pool(READERS).connect_with(options.read_only(true)).await?;
         Ok(Self { writer, reader })
     }
@@ -68,20 +75,31 @@ fn cannot_open(path: &Path, error: &sqlx::Error) -> OpenError {
     OpenError::Wrong(format!("{}: {error}", path.display()))
 }
 
-/// Two processes that start at once must not migrate at once: the first takes the file's write lock.
-async fn migrate(writer: &SqlitePool) -> Result<(), OpenError> {
-    for _ in 0..10 {
-        match sqlx::migrate!("migrations/sqlite").run(writer).await {
-            Ok(()) => return Ok(()),
-            Err(error) => match OpenError::from(error) {
-                OpenError::NotYet(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-                wrong @ OpenError::Wrong(_) => return Err(wrong),
-            },
+/// Processes that start at once take turns: SQLite's own locks do not span a whole migration.
+async fn migrate(path: &Path, writer: &SqlitePool) -> Result<(), OpenError> {
+    let lock_path = path.with_extension("lock");
+    let failed =
+        |error: std::io::Error| OpenError::Wrong(format!("{}: {error}", lock_path.display()));
+    let lock = File::options()
+        .create(true)
+        .append(true)
+        .open(&lock_path)
+        .map_err(failed)?;
+    let deadline = Instant::now() + MIGRATION_PATIENCE;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => sleep(LOCK_PAUSE).await,
+            Err(TryLockError::WouldBlock) => {
+                return Err(OpenError::NotYet(
+                    "another process is migrating the database".into(),
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
     }
-    Err(OpenError::NotYet(
-        "another process keeps the database busy".into(),
-    ))
+    // Unlocked when the file is closed.
+    Ok(sqlx::migrate!("migrations/sqlite").run(writer).await?)
 }
 
 impl Store for SqliteStore {

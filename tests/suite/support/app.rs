@@ -29,7 +29,11 @@ impl Answer {
     pub(crate) async fn of(request: RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
-        Self { status, headers, text: response.text().await.unwrap() }
+        Self {
+            status,
+            headers,
+            text: response.text().await.unwrap(),
+        }
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -37,18 +41,27 @@ impl Answer {
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
     }
 
     pub(crate) fn detail(&self) -> String {
         let body = self.json();
-        assert_eq!(body.as_object().unwrap().len(), 1, "an error has one field: {body}");
+        assert_eq!(
+            body.as_object().unwrap().len(),
+            1,
+            "an error has one field: {body}"
+        );
         body["detail"].as_str().unwrap().to_owned()
     }
 
     /// The answer is this error.
     pub(crate) fn is_error(&self, status: u16, detail: &str) {
-        assert_eq!((self.status.as_u16(), self.detail().as_str()), (status, detail));
+        assert_eq!(
+            (self.status.as_u16(), self.detail().as_str()),
+            (status, detail)
+        );
     }
 }
 
@@ -60,10 +73,22 @@ impl App {
     pub(crate) async fn start_with(mode: Mode, settings: &[(&str, &str)]) -> Self {
         let backend = Backend::new(mode).await;
         let mut all = backend.settings();
-        all.extend(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        all.extend(
+            settings
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        );
         let server = Server::start(&all).await;
-        let client = reqwest::Client::builder().redirect(redirect::Policy::none()).build().unwrap();
-        Self { backend, server, client, redirected: Arc::default() }
+        let client = reqwest::Client::builder()
+            .redirect(redirect::Policy::none())
+            .build()
+            .unwrap();
+        Self {
+            backend,
+            server,
+            client,
+            redirected: Arc::default(),
+        }
     }
 
     /// Ends well, and every redirect that was answered is counted.
@@ -72,7 +97,11 @@ impl App {
         for (code, answered) in redirected {
             let stats = self.get(&format!("/urls/{code}/stats")).await;
             if stats.status == 200 {
-                assert_eq!(stats.json()["clicks"], answered, "redirects answered for {code}");
+                assert_eq!(
+                    stats.json()["clicks"],
+                    answered,
+                    "redirects answered for {code}"
+                );
             }
         }
         self.server.stop().await;
@@ -80,7 +109,8 @@ impl App {
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.server.base))
+        self.client
+            .request(method, format!("{}{path}", self.server.base))
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -92,24 +122,34 @@ impl App {
     }
 
     pub(crate) async fn post(&self, path: &str, body: impl Into<reqwest::Body>) -> Answer {
-        let request = self.request(Method::POST, path).header("content-type", "application/json");
+        let request = self
+            .request(Method::POST, path)
+            .header("content-type", "application/json");
         Answer::of(request.body(body)).await
     }
 
     pub(crate) async fn account(&self, path: &str, email: &str, password: &str) -> Answer {
-        self.post(path, json!({ "email": email, "password": password }).to_string()).await
+        self.post(
+            path,
+            json!({ "email": email, "password": password }).to_string(),
+        )
+        .await
     }
 
     /// A fresh account's token.
     pub(crate) async fn register(&self) -> String {
         let email = format!("{}@example.org", unique());
-        let answer = self.account("/auth/register", &email, "correct horse").await;
+        let answer = self
+            .account("/auth/register", &email, "correct horse")
+            .await;
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.json()["access_token"].as_str().unwrap().to_owned()
     }
 
     pub(crate) async fn try_shorten(&self, token: &str, target: &str) -> Answer {
-        let request = self.request(Method::POST, "/urls/shorten").bearer_auth(token);
+        let request = self
+            .request(Method::POST, "/urls/shorten")
+            .bearer_auth(token);
         Answer::of(request.query(&[("target_url", target)])).await
     }
 
@@ -131,7 +171,11 @@ impl App {
     }
 
     pub(crate) async fn delete(&self, token: &str, code: &str) -> Answer {
-        Answer::of(self.request(Method::DELETE, &format!("/urls/{code}")).bearer_auth(token)).await
+        Answer::of(
+            self.request(Method::DELETE, &format!("/urls/{code}"))
+                .bearer_auth(token),
+        )
+        .await
     }
 
     pub(crate) async fn clicks(&self, code: &str) -> u64 {
@@ -145,7 +189,11 @@ impl App {
     /// Another instance over the same back ends.
     pub(crate) async fn another(&self, settings: &[(&str, &str)]) -> Server {
         let mut all = self.backend.settings();
-        all.extend(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        all.extend(
+            settings
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        );
         Server::start(&all).await
     }
 }

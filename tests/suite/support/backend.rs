@@ -21,13 +21,18 @@ pub(crate) enum Backend {
 impl Backend {
     pub(crate) async fn new(mode: Mode) -> Self {
         match mode {
-            Mode::Embedded => Self::Embedded { folder: tempfile::tempdir().unwrap() },
+            Mode::Embedded => Self::Embedded {
+                folder: tempfile::tempdir().unwrap(),
+            },
             Mode::Production => {
                 let name = format!("shunt_test_{}", unique());
                 let mut admin = PgConnection::connect(&admin_url()).await.unwrap();
                 let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"));
                 sqlx::raw_sql(create).execute(&mut admin).await.unwrap();
-                Self::Production { prefix: name.clone(), database: name }
+                Self::Production {
+                    prefix: name.clone(),
+                    database: name,
+                }
             }
         }
     }
@@ -36,7 +41,10 @@ impl Backend {
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
         let pairs = match self {
             Self::Embedded { folder } => {
-                vec![("DATABASE_URL", format!("sqlite://{}", folder.path().join("shunt.db").display()))]
+                vec![(
+                    "DATABASE_URL",
+                    format!("sqlite://{}", folder.path().join("shunt.db").display()),
+                )]
             }
             Self::Production { database, prefix } => vec![
                 ("DATABASE_URL", database_url(database)),
@@ -46,7 +54,10 @@ impl Backend {
                 ("DATABASE_MAX_CONNECTIONS", "5".to_owned()),
             ],
         };
-        pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        pairs
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 
     /// Where an embedded instance keeps its files.
@@ -60,7 +71,9 @@ impl Backend {
     /// The secret that signs tokens.
     pub(crate) fn secret(&self) -> Vec<u8> {
         match self {
-            Self::Embedded { folder } => std::fs::read(folder.path().join("shunt.jwt-secret")).unwrap(),
+            Self::Embedded { folder } => {
+                std::fs::read(folder.path().join("shunt.jwt-secret")).unwrap()
+            }
             Self::Production { .. } => SECRET.as_bytes().to_vec(),
         }
     }
@@ -71,11 +84,23 @@ impl Backend {
             Self::Embedded { folder } => {
                 let url = format!("sqlite://{}", folder.path().join("shunt.db").display());
                 let mut connection = SqliteConnection::connect(&url).await.unwrap();
-                sqlx::query(sql).bind(value).execute(&mut connection).await.unwrap().rows_affected()
+                sqlx::query(sql)
+                    .bind(value)
+                    .execute(&mut connection)
+                    .await
+                    .unwrap()
+                    .rows_affected()
             }
             Self::Production { database, .. } => {
-                let mut connection = PgConnection::connect(&database_url(database)).await.unwrap();
-                sqlx::query(sql).bind(value).execute(&mut connection).await.unwrap().rows_affected()
+                let mut connection = PgConnection::connect(&database_url(database))
+                    .await
+                    .unwrap();
+                sqlx::query(sql)
+                    .bind(value)
+                    .execute(&mut connection)
+                    .await
+                    .unwrap()
+                    .rows_affected()
             }
         };
         assert!(changed > 0, "nothing was changed: {sql}");
@@ -90,10 +115,17 @@ impl Backend {
         sqlx::raw_sql(drop).execute(&mut admin).await.unwrap();
         let client = redis::Client::open(redis_url()).unwrap();
         let mut redis = client.get_multiplexed_async_connection().await.unwrap();
-        let keys: Vec<String> =
-            redis::cmd("KEYS").arg(format!("{{{prefix}}}:*")).query_async(&mut redis).await.unwrap();
+        let keys: Vec<String> = redis::cmd("KEYS")
+            .arg(format!("{{{prefix}}}:*"))
+            .query_async(&mut redis)
+            .await
+            .unwrap();
         if !keys.is_empty() {
-            redis::cmd("DEL").arg(keys).exec_async(&mut redis).await.unwrap();
+            redis::cmd("DEL")
+                .arg(keys)
+                .exec_async(&mut redis)
+                .await
+                .unwrap();
         }
     }
 }

@@ -5,7 +5,7 @@ mod backend;
 pub(crate) mod raw;
 mod server;
 
-pub(crate) use app::{App, Answer, with_app};
+pub(crate) use app::{Answer, App, with_app};
 pub(crate) use backend::{Backend, Mode};
 pub(crate) use server::{Server, refused};
 

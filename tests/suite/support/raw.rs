@@ -7,11 +7,15 @@ use tokio::net::TcpStream;
 
 /// Sends bytes as they are and reads until the server closes, or is silent for a while.
 pub(crate) async fn exchange(base: &str, request: impl AsRef<[u8]>) -> String {
-    let mut stream = TcpStream::connect(base.trim_start_matches("http://")).await.unwrap();
+    let mut stream = TcpStream::connect(base.trim_start_matches("http://"))
+        .await
+        .unwrap();
     stream.write_all(request.as_ref()).await.unwrap();
     let mut answer = Vec::new();
     let mut piece = [0; 4096];
-    while let Ok(Ok(length)) = tokio::time::timeout(Duration::from_millis(500), stream.read(&mut piece)).await {
+    while let Ok(Ok(length)) =
+        tokio::time::timeout(Duration::from_millis(500), stream.read(&mut piece)).await
+    {
         if length == 0 {
             break;
         }
@@ -22,7 +26,11 @@ pub(crate) async fn exchange(base: &str, request: impl AsRef<[u8]>) -> String {
 
 /// A `GET` of a path as it is, undecoded and unnormalised.
 pub(crate) async fn get(base: &str, path: &str) -> String {
-    exchange(base, format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")).await
+    exchange(
+        base,
+        format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"),
+    )
+    .await
 }
 
 /// The same without `Connection: close`: a plain request, as a browser sends it.

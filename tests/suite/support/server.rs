@@ -6,14 +6,32 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a start or a stop may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Settings that the developer's own environment must not leak into.
 const SETTINGS: [&str; 22] = [
-    "BIND", "BASE_URL", "DATABASE_URL", "DATABASE_MAX_CONNECTIONS", "REDIS_URL", "REDIS_PREFIX", "JWT_SECRET",
-    "JWT_TTL_SECONDS", "METRICS_BIND", "LOG_FORMAT", "RUST_LOG", "WORKERS", "CACHE_MAX_LINKS", "CACHE_TTL_SECONDS",
-    "LOOKUP_CONCURRENCY", "CLICK_DEADLINE_MS", "FLUSH_INTERVAL_MS", "HASHING_CONCURRENCY", "LIMIT_LOGIN",
-    "LIMIT_REGISTER", "LIMIT_CREATE", "SHUTDOWN_TIMEOUT_SECONDS",
+    "BIND",
+    "BASE_URL",
+    "DATABASE_URL",
+    "DATABASE_MAX_CONNECTIONS",
+    "REDIS_URL",
+    "REDIS_PREFIX",
+    "JWT_SECRET",
+    "JWT_TTL_SECONDS",
+    "METRICS_BIND",
+    "LOG_FORMAT",
+    "RUST_LOG",
+    "WORKERS",
+    "CACHE_MAX_LINKS",
+    "CACHE_TTL_SECONDS",
+    "LOOKUP_CONCURRENCY",
+    "CLICK_DEADLINE_MS",
+    "FLUSH_INTERVAL_MS",
+    "HASHING_CONCURRENCY",
+    "LIMIT_LOGIN",
+    "LIMIT_REGISTER",
+    "LIMIT_CREATE",
+    "SHUTDOWN_TIMEOUT_SECONDS",
 ];
 
 /// A running instance; killed when dropped.
@@ -64,7 +82,11 @@ impl Server {
             // Reads on: a full pipe would stop the program.
             let _ = std::io::copy(&mut stdout, &mut std::io::sink());
         });
-        let address = tokio::time::timeout(PATIENCE, receiver).await.ok().and_then(Result::ok).flatten();
+        let address = tokio::time::timeout(PATIENCE, receiver)
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .flatten();
         let Some(base) = address else {
             let _ = child.kill();
             let mut stderr = String::new();
@@ -77,7 +99,9 @@ impl Server {
         });
         let server = Self { child, base };
         super::eventually("ready", async || {
-            reqwest::get(format!("{}/ready", server.base)).await.is_ok_and(|answer| answer.status() == 200)
+            reqwest::get(format!("{}/ready", server.base))
+                .await
+                .is_ok_and(|answer| answer.status() == 200)
         })
         .await;
         server
@@ -95,7 +119,10 @@ impl Server {
 
     /// Sends a signal by name, such as `TERM`.
     pub(crate) fn signal(&self, name: &str) {
-        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status();
+        let sent = Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(self.pid().to_string())
+            .status();
         assert!(sent.unwrap().success());
     }
 
@@ -128,7 +155,13 @@ impl Drop for Server {
 
 /// Runs the program with settings that stop it by itself.
 pub(crate) fn refused(settings: &[(String, String)]) -> Ended {
-    let mut child = command(settings).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut all = vec![("BIND".to_owned(), "127.0.0.1:0".to_owned())];
+    all.extend_from_slice(settings);
+    let mut child = command(&all)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let deadline = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > deadline {
@@ -138,6 +171,14 @@ pub(crate) fn refused(settings: &[(String, String)]) -> Ended {
         thread::sleep(Duration::from_millis(10));
     }
     let mut stderr = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-    Ended { status: child.wait().unwrap(), stderr }
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
+    Ended {
+        status: child.wait().unwrap(),
+        stderr,
+    }
 }

@@ -1,0 +1,90 @@
+//! Databases of a test's own, and the macro that runs each test over both kinds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shunt::domain::{LinkId, OwnHost, ShortCode, TargetUrl, Timestamp, UserId};
+use shunt::store::{NewLink, Parts, PostgresStore, SqliteStore, Store, StoreSettings};
+use sqlx::{Connection, PgConnection};
+
+const SETTINGS: StoreSettings = StoreSettings {
+    max_connections: 5,
+    deadline: Duration::from_secs(10),
+};
+
+/// Makes each test twice: `sqlite::name` and `postgres::name`.
+macro_rules! both_stores {
+    ($(async fn $name:ident($store:ident) $body:block)+) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() { crate::backend::with_sqlite(super::$name).await; })+
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() { crate::backend::with_postgres(super::$name).await; })+
+        }
+        $(async fn $name($store: shunt::store::Parts) $body)+
+    };
+}
+pub(crate) use both_stores;
+
+pub(crate) async fn with_sqlite(test: impl AsyncFnOnce(Parts)) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep/shunt.db");
+    // Two at once, as two processes would.
+    let (first, second) = tokio::join!(
+        SqliteStore::open(&path, SETTINGS),
+        SqliteStore::open(&path, SETTINGS)
+    );
+    drop(second.unwrap());
+    let store: Arc<dyn Store> = Arc::new(first.unwrap());
+    test(store.parts()).await;
+}
+
+pub(crate) async fn with_postgres(test: impl AsyncFnOnce(Parts)) {
+    let admin_url =
+        std::env::var("TEST_DATABASE_URL").expect("TEST_DATABASE_URL is set by tests/run");
+    let name = format!("shunt_store_{:016x}", getrandom::u64().unwrap());
+    let mut admin = PgConnection::connect(&admin_url).await.unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}")))
+        .execute(&mut admin)
+        .await
+        .unwrap();
+    let mut url = url::Url::parse(&admin_url).unwrap();
+    url.set_path(&name);
+    let (first, second) = tokio::join!(
+        PostgresStore::connect(url.as_str(), SETTINGS),
+        PostgresStore::connect(url.as_str(), SETTINGS)
+    );
+    drop(second.unwrap());
+    let store: Arc<dyn Store> = Arc::new(first.unwrap());
+    test(store.parts()).await;
+    let drop = sqlx::AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"));
+    sqlx::raw_sql(drop).execute(&mut admin).await.unwrap();
+}
+
+pub(crate) fn target() -> TargetUrl {
+    let own = OwnHost::of(&url::Url::parse("https://sho.rt").unwrap()).unwrap();
+    TargetUrl::parse("https://example.org/", &own).unwrap()
+}
+
+pub(crate) async fn user(store: &Parts) -> UserId {
+    let email = format!("{:016x}@example.org", getrandom::u64().unwrap());
+    store
+        .users
+        .create_user(&email.parse().unwrap(), "hash", Timestamp::now())
+        .await
+        .unwrap()
+}
+
+pub(crate) async fn link(store: &Parts, owner: UserId) -> (ShortCode, LinkId) {
+    let code = ShortCode::generate().unwrap();
+    let new = NewLink {
+        code: &code,
+        target: &target(),
+        owner,
+        created_at: Timestamp::now(),
+    };
+    let link = store.links.create_link(new).await.unwrap();
+    (code, link.id)
+}

@@ -1,0 +1,195 @@
+//! Clicks: whatever is sent again, late, at once or in whatever order, each counts once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use shunt::domain::{LinkId, Timestamp};
+use shunt::store::{ClickBatch, FlushId, FlushesSeen, Parts, WHOLE};
+
+use crate::backend::{both_stores, link, user};
+
+fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
+    let mut clicks = clicks.to_vec();
+    clicks.sort_unstable();
+    ClickBatch {
+        recorder,
+        number,
+        clicks,
+    }
+}
+
+fn flush(number: i64) -> FlushId {
+    FlushId {
+        epoch: "epoch".into(),
+        number,
+    }
+}
+
+async fn count(store: &Parts, link: LinkId) -> u64 {
+    store.clicks.counts(&[link], None).await.unwrap().clicks[0].1
+}
+
+async fn fold_all(store: &Parts) {
+    while store.clicks.fold(2).await.unwrap().batches > 0 {}
+}
+
+both_stores! {
+    async fn a_batch_counts_once_however_often_it_is_sent(store) {
+        let owner = user(&store).await;
+        let (_, one) = link(&store, owner).await;
+        let (_, two) = link(&store, owner).await;
+        let first = batch(7, 1, &[(one, 3), (two, 1)]);
+        for _ in 0..3 {
+            store.clicks.append(&first, false).await.unwrap();
+        }
+        assert_eq!((count(&store, one).await, count(&store, two).await), (3, 1));
+        fold_all(&store).await;
+        store.clicks.append(&first, false).await.unwrap();
+        fold_all(&store).await;
+        assert_eq!((count(&store, one).await, count(&store, two).await), (3, 1));
+        store.clicks.append(&batch(7, 2, &[(one, 1)]), false).await.unwrap();
+        store.clicks.append(&batch(8, 1, &[(one, 1)]), false).await.unwrap();
+        assert_eq!(count(&store, one).await, 5);
+    }
+
+    async fn folding_says_what_it_did_and_changes_no_count(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        for number in 1..=5 {
+            store.clicks.append(&batch(7, number, &[(id, 10)]), false).await.unwrap();
+        }
+        let folded = store.clicks.fold(3).await.unwrap();
+        assert_eq!((folded.batches, folded.clicks), (3, 30));
+        assert_eq!(count(&store, id).await, 50);
+        let folded = store.clicks.fold(3).await.unwrap();
+        assert_eq!((folded.batches, folded.clicks), (2, 20));
+        assert_eq!(store.clicks.fold(3).await.unwrap().batches, 0);
+        assert_eq!(count(&store, id).await, 50);
+    }
+
+    async fn a_held_batch_does_not_count_and_is_told(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let held = batch(7, 1, &[(id, 5)]);
+        store.clicks.append(&held, true).await.unwrap();
+        fold_all(&store).await;
+        let snapshot = store.clicks.counts(&[id], None).await.unwrap();
+        assert_eq!((snapshot.clicks, snapshot.held), (vec![(id, 0)], true));
+        assert_eq!(store.clicks.held(10).await.unwrap(), std::slice::from_ref(&held));
+        store.clicks.release_held(7, 1).await.unwrap();
+        store.clicks.release_held(7, 1).await.unwrap();
+        assert!(!store.clicks.counts(&[id], None).await.unwrap().held);
+        store.clicks.append(&held, true).await.unwrap();
+        assert!(store.clicks.held(10).await.unwrap().is_empty(), "a late repetition changes nothing");
+    }
+
+    async fn clicks_of_links_that_are_gone_are_passed_over(store) {
+        let owner = user(&store).await;
+        let (code, gone) = link(&store, owner).await;
+        let (_, id) = link(&store, owner).await;
+        store.links.delete_link(owner, &code, Timestamp::now()).await.unwrap();
+        store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), false).await.unwrap();
+        fold_all(&store).await;
+        store.clicks.apply_flush(&flush(1), &[(gone, 5), (id, 1)], WHOLE, Timestamp::now()).await.unwrap();
+        assert_eq!(store.clicks.counts(&[gone, id], None).await.unwrap().clicks, [(id, 2)]);
+    }
+
+    async fn a_flush_counts_once_part_by_part_however_often_it_is_sent(store) {
+        let owner = user(&store).await;
+        let mut links = Vec::new();
+        for _ in 0..4 {
+            links.push(link(&store, owner).await.1);
+        }
+        let part = |range: std::ops::Range<usize>| links[range].iter().map(|id| (*id, 2)).collect::<Vec<_>>();
+        let now = Timestamp::now();
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), None);
+        for _ in 0..2 {
+            assert_eq!(store.clicks.apply_flush(&flush(1), &part(0..2), links[1], now).await.unwrap(), links[1]);
+        }
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Some(links[1]));
+        // Somebody else, with larger parts, goes over the same ground.
+        assert_eq!(store.clicks.apply_flush(&flush(1), &part(0..4), WHOLE, now).await.unwrap(), WHOLE);
+        // And whoever was late sends a part that is in already.
+        assert_eq!(store.clicks.apply_flush(&flush(1), &part(0..2), links[1], now).await.unwrap(), WHOLE);
+        for id in &links {
+            assert_eq!(count(&store, *id).await, 2);
+        }
+    }
+
+    async fn a_reader_is_told_of_the_flushes_it_saw_and_of_newer_ones(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        for number in 1..=4 {
+            store.clicks.apply_flush(&flush(number), &[(id, 1)], WHOLE, Timestamp::now()).await.unwrap();
+        }
+        let seen = FlushesSeen { epoch: "epoch", under_way: &[2], newest: 3 };
+        let mut flushes = store.clicks.counts(&[id], Some(seen)).await.unwrap().flushes;
+        flushes.sort_unstable();
+        assert_eq!(flushes, [(2, WHOLE), (4, WHOLE)]);
+        let other = FlushesSeen { epoch: "other", under_way: &[2], newest: 3 };
+        assert!(store.clicks.counts(&[id], Some(other)).await.unwrap().flushes.is_empty());
+    }
+
+    async fn old_whole_flushes_are_pruned_and_no_others(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let (old, new) = (Timestamp(1_000_000), Timestamp::now());
+        store.clicks.apply_flush(&flush(1), &[(id, 1)], WHOLE, old).await.unwrap();
+        store.clicks.apply_flush(&flush(2), &[(id, 1)], id, old).await.unwrap();
+        store.clicks.apply_flush(&flush(3), &[(id, 1)], WHOLE, new).await.unwrap();
+        assert_eq!(store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap(), 1);
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), None);
+        assert_eq!(store.clicks.flush_mark(&flush(2)).await.unwrap(), Some(id));
+        assert_eq!(store.clicks.flush_mark(&flush(3)).await.unwrap(), Some(WHOLE));
+    }
+
+    async fn with_everything_at_once_no_click_is_lost_or_counted_twice_and_no_count_falls(store) {
+        const RECORDERS: u64 = 4;
+        const BATCHES: u64 = 40;
+        let owner = user(&store).await;
+        let mut links = Vec::new();
+        for _ in 0..10 {
+            links.push(link(&store, owner).await.1);
+        }
+        let all: Vec<_> = links.iter().map(|id| (*id, 1)).collect();
+        let done = AtomicBool::new(false);
+        let recorder = async |number: u64| {
+            for batch_number in 1..=BATCHES {
+                let batch = batch(number, batch_number, &all);
+                store.clicks.append(&batch, false).await.unwrap();
+                store.clicks.append(&batch, false).await.unwrap();
+            }
+        };
+        let folder = async || {
+            while !done.load(Ordering::SeqCst) {
+                store.clicks.fold(3).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        };
+        let flusher = async || {
+            for number in 1..=20 {
+                for part in all.chunks(3) {
+                    let up_to = part.last().unwrap().0;
+                    let up_to = if up_to == links[9] { WHOLE } else { up_to };
+                    store.clicks.apply_flush(&flush(number), part, up_to, Timestamp::now()).await.unwrap();
+                }
+            }
+        };
+        let reader = async || {
+            let mut last = 0;
+            while !done.load(Ordering::SeqCst) {
+                let now = count(&store, links[3]).await;
+                assert!(now >= last, "fell from {last} to {now}");
+                last = now;
+            }
+        };
+        let work = async {
+            tokio::join!(recorder(1), recorder(2), recorder(3), recorder(4), flusher(), flusher());
+            done.store(true, Ordering::SeqCst);
+        };
+        tokio::join!(work, folder(), folder(), reader());
+        fold_all(&store).await;
+        for id in links {
+            assert_eq!(count(&store, id).await, RECORDERS * BATCHES + 20);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Links and the outbox of their changes.
+
+use shunt::domain::{LinkId, ShortCode, Timestamp, UserId};
+use shunt::store::{CreateLinkError, NewLink, Position};
+
+use crate::backend::{both_stores, link, target, user};
+
+both_stores! {
+    async fn a_new_link_is_active_and_found_by_its_code(store) {
+        let owner = user(&store).await;
+        let (code, id) = link(&store, owner).await;
+        let found = store.links.link_target(&code).await.unwrap().unwrap();
+        assert_eq!((found.id, found.target, found.is_active), (id, target(), true));
+        assert!(store.links.link_target(&ShortCode::generate().unwrap()).await.unwrap().is_none());
+    }
+
+    async fn a_code_is_taken_once(store) {
+        let owner = user(&store).await;
+        let (code, _) = link(&store, owner).await;
+        let new = NewLink { code: &code, target: &target(), owner, created_at: Timestamp::now() };
+        assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::CodeTaken)));
+    }
+
+    async fn a_link_needs_an_owner(store) {
+        let code = ShortCode::generate().unwrap();
+        let new = NewLink { code: &code, target: &target(), owner: UserId(999), created_at: Timestamp::now() };
+        assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::OwnerGone)));
+    }
+
+    async fn a_deleted_link_is_gone_and_its_code_stays_taken(store) {
+        let owner = user(&store).await;
+        let (code, _) = link(&store, owner).await;
+        assert!(store.links.delete_link(owner, &code, Timestamp::now()).await.unwrap().is_some());
+        assert!(store.links.link_target(&code).await.unwrap().is_none());
+        assert!(store.links.delete_link(owner, &code, Timestamp::now()).await.unwrap().is_none());
+        let new = NewLink { code: &code, target: &target(), owner, created_at: Timestamp::now() };
+        assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::CodeTaken)));
+    }
+
+    async fn nobody_deletes_anothers_link(store) {
+        let (ada, bob) = (user(&store).await, user(&store).await);
+        let (code, _) = link(&store, ada).await;
+        assert!(store.links.delete_link(bob, &code, Timestamp::now()).await.unwrap().is_none());
+        assert!(store.links.link_target(&code).await.unwrap().is_some());
+        assert!(store.links.unpublished_changes(10).await.unwrap().is_empty());
+    }
+
+    async fn a_deletion_stays_in_the_outbox_until_it_is_published(store) {
+        let owner = user(&store).await;
+        let mut changes = Vec::new();
+        for _ in 0..3 {
+            let (code, _) = link(&store, owner).await;
+            changes.push(store.links.delete_link(owner, &code, Timestamp::now()).await.unwrap().unwrap());
+        }
+        assert_eq!(store.links.unpublished_changes(10).await.unwrap(), changes);
+        assert_eq!(store.links.unpublished_changes(2).await.unwrap(), changes[..2]);
+        store.links.changes_published(&[changes[0].number, changes[2].number, 12345]).await.unwrap();
+        assert_eq!(store.links.unpublished_changes(10).await.unwrap(), changes[1..2]);
+    }
+
+    async fn links_are_listed_newest_first_and_by_id_within_a_moment(store) {
+        let (ada, bob) = (user(&store).await, user(&store).await);
+        link(&store, bob).await;
+        let mut ids = Vec::new();
+        for micros in [5, 7, 7, 7, 6] {
+            let code = ShortCode::generate().unwrap();
+            let created_at = Timestamp(1_700_000_000_000_000 + micros);
+            let new = NewLink { code: &code, target: &target(), owner: ada, created_at };
+            ids.push(store.links.create_link(new).await.unwrap().id);
+        }
+        let order = [ids[3], ids[2], ids[1], ids[4], ids[0]];
+        let all = store.links.links_of(ada, None, 10).await.unwrap();
+        assert_eq!(all.iter().map(|link| link.id).collect::<Vec<_>>(), order);
+        assert_eq!(all[4].created_at, Timestamp(1_700_000_000_000_005), "microseconds are kept");
+        let mut paged: Vec<LinkId> = Vec::new();
+        let mut after = None;
+        loop {
+            let page = store.links.links_of(ada, after, 2).await.unwrap();
+            let Some(last) = page.last() else { break };
+            after = Some(Position { created_at: last.created_at, id: last.id });
+            paged.extend(page.iter().map(|link| link.id));
+        }
+        assert_eq!(paged, order);
+    }
+}

@@ -1,0 +1,32 @@
+//! The contract of the store, kept by both implementations.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod backend;
+mod clicks;
+mod links;
+
+use backend::both_stores;
+use shunt::domain::{EmailAddress, Timestamp, UserId};
+use shunt::store::CreateUserError;
+
+both_stores! {
+    async fn a_user_is_found_by_address_in_whatever_case(store) {
+        let email: EmailAddress = "Ada@Example.org".parse().unwrap();
+        let id = store.users.create_user(&email, "hash", Timestamp::now()).await.unwrap();
+        let found = store.users.credentials(&"ADA@example.ORG".parse().unwrap()).await.unwrap().unwrap();
+        assert_eq!((found.user, found.password_hash.as_str()), (id, "hash"));
+        assert_eq!(store.users.user(id).await.unwrap().unwrap().email, email);
+    }
+
+    async fn an_address_is_taken_once_in_whatever_case(store) {
+        store.users.create_user(&"ada@example.org".parse().unwrap(), "hash", Timestamp::now()).await.unwrap();
+        let again = store.users.create_user(&"ADA@example.org".parse().unwrap(), "hash", Timestamp::now()).await;
+        assert!(matches!(again, Err(CreateUserError::EmailTaken)));
+    }
+
+    async fn who_is_unknown_is_none(store) {
+        assert!(store.users.credentials(&"nobody@example.org".parse().unwrap()).await.unwrap().is_none());
+        assert!(store.users.user(UserId(999)).await.unwrap().is_none());
+    }
+}
