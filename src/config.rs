@@ -1,11 +1,12 @@
 //! Settings: flags and environment, read once at start and checked into values.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use ipnet::IpNet;
 use url::Url;
 
 use crate::domain::{OwnHost, PerMinute};
@@ -143,6 +144,22 @@ pub struct Settings {
     /// Links made per minute and user. 0: no limit.
     #[arg(long, env = "LIMIT_CREATE", default_value = "60000", value_name = "N")]
     limit_create: String,
+    /// Proxies whose X-Forwarded-For is believed: networks with commas between, as 10.0.0.0/8.
+    #[arg(
+        long,
+        env = "TRUSTED_PROXIES",
+        default_value = "",
+        value_name = "NETWORKS"
+    )]
+    trusted_proxies: String,
+    /// Open connections at most; further ones are answered 503 and closed.
+    #[arg(
+        long,
+        env = "MAX_CONNECTIONS",
+        default_value = "20000",
+        value_name = "N"
+    )]
+    max_connections: String,
     /// How long a stop may take before it is forced.
     #[arg(
         long,
@@ -202,6 +219,10 @@ pub struct Config {
     pub hashing_concurrency: usize,
     /// How often per minute somebody may do what.
     pub limits: PerMinute,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Open connections at most.
+    pub max_connections: usize,
     /// How long a stop may take.
     pub shutdown_timeout: Duration,
 }
@@ -326,6 +347,8 @@ impl Settings {
                 1..=1_024,
                 (cores / 2).max(1),
             )?,
+            trusted_proxies: networks(&self.trusted_proxies).map_err(fault("TRUSTED_PROXIES"))?,
+            max_connections: number("MAX_CONNECTIONS", &self.max_connections, 1..=10_000_000)?,
             limits: PerMinute {
                 login: number("LIMIT_LOGIN", &self.limit_login, 0..=u32::MAX)?,
                 register: number("LIMIT_REGISTER", &self.limit_register, 0..=u32::MAX)?,
@@ -348,6 +371,22 @@ fn fault(name: &'static str) -> impl FnOnce(String) -> ConfigError {
 fn address(raw: &str) -> Result<SocketAddr, String> {
     raw.parse()
         .map_err(|_| format!("`{raw}` is no address; give one such as 127.0.0.1:8000 or [::]:8000"))
+}
+
+fn networks(raw: &str) -> Result<Vec<IpNet>, String> {
+    let parse = |part: &str| {
+        let network = part
+            .parse()
+            .or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
+        network.map_err(|_| {
+            format!("`{part}` is no network; give one such as 10.0.0.0/8 or an address")
+        })
+    };
+    raw.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(parse)
+        .collect()
 }
 
 fn number<T>(

@@ -132,12 +132,32 @@ impl Redirect {
     }
 
     async fn resolve(&self, code: &ShortCode) -> Result<Arc<CachedLink>, NotFollowed> {
-        let link = match self.cache.held(code).await {
-            Some(known) => known,
-            None => self.cache.look_up(code, || self.lookups.read(code)).await?,
+        let (link, found) = match self.cache.held(code).await {
+            Some(known) => (known, &self.metrics.process),
+            None => (self.look_up(code).await?, &self.metrics.elsewhere),
         };
-        link.filter(|link| link.is_active)
-            .ok_or(NotFollowed::NotFound)
+        match link {
+            Some(link) if link.is_active => {
+                found.increment(1);
+                Ok(link)
+            }
+            Some(_) => {
+                self.metrics.inactive.increment(1);
+                Err(NotFollowed::NotFound)
+            }
+            None => {
+                self.metrics.unknown.increment(1);
+                Err(NotFollowed::NotFound)
+            }
+        }
+    }
+
+    async fn look_up(&self, code: &ShortCode) -> Result<Option<Arc<CachedLink>>, NotFollowed> {
+        let found = self.cache.look_up(code, || self.lookups.read(code)).await;
+        if found.is_err() {
+            self.metrics.unavailable.increment(1);
+        }
+        found
     }
 
     /// A code that was given to another link meanwhile is a click of that one.

@@ -50,6 +50,13 @@ CREATE TABLE click_journal (
     UNIQUE (recorder, number)
 ) STRICT;
 
+-- The folding of the journal that is under way: batches up to `cut` are in the links up to `up_to`.
+CREATE TABLE journal_fold (
+    only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
+    cut      INTEGER NOT NULL,
+    up_to    INTEGER NOT NULL
+) STRICT;
+
 -- Flushes from Redis: how far each is in the links.
 CREATE TABLE flush_ledger (
     epoch      TEXT    NOT NULL,

@@ -5,9 +5,10 @@
 //! lease in Redis only spares double work.
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::FromRedisValue;
+use tokio::time::sleep;
 
 use crate::domain::{LinkId, Timestamp};
 use crate::shared::{Call, RedisFailure, Script, SharedRedis, random_id};
@@ -25,9 +26,6 @@ const LINKS_PER_PART: usize = 2_000;
 /// Fields that Redis is asked for at once.
 const FIELDS_PER_SCAN: usize = 1_000;
 
-/// Journal batches per transaction.
-const BATCHES_PER_FOLD: u32 = 64;
-
 /// How long the ledger remembers a flush that is done: far longer than any copy of it can turn up again.
 const LEDGER_MEMORY: Duration = Duration::from_hours(24);
 
@@ -43,6 +41,7 @@ static TAKE: LazyLock<Script> = LazyLock::new(|| {
         include_str!("take.lua")
     ))
 });
+static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
 static FINISH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("finish.lua")));
 
 /// Writes clicks back to the links.
@@ -101,12 +100,15 @@ impl Flusher {
     async fn fold_journal(&self) -> Result<Flushed, StoreError> {
         let mut flushed = Flushed::default();
         loop {
-            let folded = self.clicks.fold(BATCHES_PER_FOLD).await?;
+            let begun = Instant::now();
+            let folded = self.clicks.fold().await?;
+            flushed.links += folded.links;
             flushed.clicks += folded.clicks;
-            flushed.links += folded.batches;
-            if folded.batches < u64::from(BATCHES_PER_FOLD) {
+            if folded.done {
                 return Ok(flushed);
             }
+            // SQLite has one writer: between two steps it belongs to the clicks that come in.
+            sleep(begun.elapsed()).await;
         }
     }
 
@@ -179,6 +181,19 @@ impl Flusher {
             .arg(redis.keys().flusher())
             .arg(LEASE.as_secs() * 1_000);
         redis.query(&Call::plain(extend), PATIENCE).await
+    }
+
+    /// Leaves flushing to others: for an instance that stops.
+    ///
+    /// # Errors
+    /// When Redis is away; the lease ends by itself soon.
+    pub async fn release(&self) -> Result<(), FlushFailure> {
+        if let Some(redis) = self.redis.as_ref().filter(|redis| redis.is_up()) {
+            let mut call = RELEASE.call(&[&redis.keys().flusher()]);
+            call.arg(&self.name);
+            redis.query::<bool>(&call, PATIENCE).await?;
+        }
+        Ok(())
     }
 
     /// Forgets flushes that were written back long ago and recorders that are long gone.

@@ -2,13 +2,48 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use ipnet::IpNet;
 
 /// The address of the client's end of a connection, put into the request by the worker.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
+
+/// Proxies whose `X-Forwarded-For` is believed; put into the request by the server.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedProxies(pub Arc<[IpNet]>);
+
+impl TrustedProxies {
+    fn trust(&self, address: IpAddr) -> bool {
+        self.0
+            .iter()
+            .any(|network| network.contains(&address.to_canonical()))
+    }
+
+    /// The client behind `peer`: each proxy adds, at the end, whom it was asked by, so the list is read
+    /// from its end for as long as those who speak are trusted.
+    fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let mut client = peer;
+        let lines = headers.get_all("x-forwarded-for").iter().rev();
+        let hops = lines
+            .filter_map(|line| line.to_str().ok())
+            .flat_map(|line| line.rsplit(','));
+        for hop in hops {
+            if !self.trust(client) {
+                break;
+            }
+            match hop.trim().parse() {
+                Ok(address) => client = address,
+                Err(_) => break,
+            }
+        }
+        client
+    }
+}
 
 /// The client's address, for limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +71,58 @@ impl<S: Sync> FromRequestParts<S> for ClientAddress {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let peer = parts.extensions.get::<Peer>();
-        Ok(peer.map_or_else(
-            || Self("unknown".into()),
-            |Peer(address)| Self::of(address.ip()),
-        ))
+        let Some(Peer(peer)) = parts.extensions.get() else {
+            return Ok(Self("unknown".into()));
+        };
+        let client = match parts.extensions.get::<TrustedProxies>() {
+            Some(proxies) => proxies.client(peer.ip(), &parts.headers),
+            None => peer.ip(),
+        };
+        Ok(Self::of(client))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(trusted: &[&str], peer: &str, forwarded: &[&str]) -> String {
+        let proxies = TrustedProxies(trusted.iter().map(|net| net.parse().unwrap()).collect());
+        let mut headers = HeaderMap::new();
+        for line in forwarded {
+            headers.append("x-forwarded-for", line.parse().unwrap());
+        }
+        proxies.client(peer.parse().unwrap(), &headers).to_string()
+    }
+
+    #[test]
+    fn what_strangers_say_of_themselves_is_not_believed() {
+        assert_eq!(
+            client(&[], "198.51.100.1", &["203.0.113.9"]),
+            "198.51.100.1"
+        );
+        assert_eq!(
+            client(&["10.0.0.0/8"], "198.51.100.1", &["203.0.113.9"]),
+            "198.51.100.1"
+        );
+    }
+
+    #[test]
+    fn behind_trusted_proxies_the_last_stranger_is_the_client() {
+        let trusted = ["10.0.0.0/8"];
+        assert_eq!(
+            client(&trusted, "10.0.0.1", &["203.0.113.9"]),
+            "203.0.113.9"
+        );
+        assert_eq!(
+            client(&trusted, "10.0.0.1", &["1.2.3.4, 203.0.113.9, 10.0.0.2"]),
+            "203.0.113.9"
+        );
+        assert_eq!(
+            client(&trusted, "10.0.0.1", &["1.2.3.4", "203.0.113.9"]),
+            "203.0.113.9"
+        );
+        assert_eq!(client(&trusted, "10.0.0.1", &["nonsense"]), "10.0.0.1");
+        assert_eq!(client(&trusted, "10.0.0.1", &[]), "10.0.0.1");
     }
 }

@@ -8,6 +8,6 @@ mod extract;
 mod fallback;
 
 pub use api_error::{ApiError, ErrorBody};
-pub use client::{ClientAddress, Peer};
+pub use client::{ClientAddress, Peer, TrustedProxies};
 pub use extract::{JsonBody, PathCode, QueryOf};
 pub use fallback::{method_not_allowed, not_found, panicked};

@@ -58,12 +58,13 @@ async fn until(stop: Stop, work: impl Future<Output = ()>) {
     }
 }
 
+/// Flushes at least `every` so often, and never more than a fifth of the time: under great load fewer,
+/// larger flushes write each link's clicks back at once.
 async fn flush_regularly(assembly: Arc<Assembly>, every: Duration) {
-    let mut ticks = interval(every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
+        let begun = Instant::now();
         flush(&assembly).await;
+        sleep(every.max(begun.elapsed() * 4)).await;
     }
 }
 
@@ -149,7 +150,13 @@ async fn find_again(assembly: Arc<Assembly>, redis: SharedRedis) {
 
 /// Writes back what is left; whatever fails is in Redis or in the journal and written back later.
 pub(super) async fn last_flush(assembly: &Assembly, deadline: Instant) {
-    if timeout_at(deadline, flush(assembly)).await.is_err() {
+    let last = async {
+        flush(assembly).await;
+        if let Err(error) = assembly.flusher.release().await {
+            tracing::debug!(%error, "the lease on flushing is left to expire");
+        }
+    };
+    if timeout_at(deadline, last).await.is_err() {
         tracing::warn!(
             "the last flush was cut short; the rest is written back after the next start"
         );

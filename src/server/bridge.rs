@@ -2,6 +2,7 @@
 //! to the main runtime.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::Pin;
 
 use axum::Router;
@@ -17,7 +18,7 @@ use tokio::sync::mpsc;
 use tower::ServiceExt;
 
 use crate::domain::ShortCode;
-use crate::http::ApiError;
+use crate::http::{ApiError, Peer};
 use crate::redirect::Redirect;
 
 /// Pieces of an answer that may wait for a slow client.
@@ -29,6 +30,7 @@ pub(super) struct Entrance {
     redirect: Redirect,
     api: Router,
     main: Handle,
+    peer: Option<Peer>,
 }
 
 impl Entrance {
@@ -37,7 +39,14 @@ impl Entrance {
             redirect,
             api,
             main,
+            peer: None,
         }
+    }
+
+    /// For one connection, whose other end is `peer`.
+    pub(super) fn of(mut self, peer: Option<SocketAddr>) -> Self {
+        self.peer = peer.map(Peer);
+        self
     }
 }
 
@@ -73,8 +82,12 @@ impl Entrance {
     /// Answers on the main runtime, so that neither work nor connections of the API end up here.
     async fn cross_over(self, request: Request<Incoming>) -> Response {
         let main = self.main.clone();
+        let mut request = request.map(Body::new);
+        if let Some(peer) = self.peer {
+            request.extensions_mut().insert(peer);
+        }
         let answered = self.main.spawn(async move {
-            let Ok(response) = self.api.oneshot(request.map(Body::new)).await;
+            let Ok(response) = self.api.oneshot(request).await;
             bring_body_over(response, &main)
         });
         answered.await.unwrap_or_else(|failed| {

@@ -17,6 +17,7 @@ use super::worker::Workers;
 use super::{background, connect, listener, router, worker};
 use crate::accounts::{HashingError, SecretError};
 use crate::config::Config;
+use crate::http::TrustedProxies;
 use crate::shared::InvalidRedisUrl;
 
 /// Exit code of a service that was told to stop twice.
@@ -136,7 +137,8 @@ pub(super) fn start(
 
     let state = router::ApiState::new(&assembly, redirect, stop.clone());
     let public_metrics = metrics_listener.is_none().then(|| metrics.clone());
-    let api = router::router(state, public_metrics);
+    let proxies = TrustedProxies(config.trusted_proxies.clone().into());
+    let api = router::router(state, proxies, public_metrics);
     if let Some(listener) = metrics_listener {
         tasks.spawn(listener::serve_metrics(
             listener,
@@ -145,7 +147,12 @@ pub(super) fn start(
         ));
     }
     let workers = Workers::start(config.workers, &assembly, &api, &stop, &drained)?;
-    tasks.spawn(listener::accept(public, workers.inboxes(), stop.clone()));
+    tasks.spawn(listener::accept(
+        public,
+        workers.inboxes(),
+        config.max_connections,
+        stop.clone(),
+    ));
     let assembly = Arc::new(assembly);
     background::spawn(&mut tasks, &assembly, config.flush_interval, metrics, &stop);
     Ok(Running {

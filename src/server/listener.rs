@@ -1,15 +1,18 @@
 //! Listening: hands connections to the workers, and serves metrics on an address of their own.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::mpsc::Sender;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::lifecycle::{ServeError, Stop};
+use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Pause after the system had no file handle left for a connection.
 const BREATH: Duration = Duration::from_millis(50);
@@ -19,8 +22,21 @@ pub(super) fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     TcpListener::bind(address).map_err(|error| ServeError::Bind(address, error))
 }
 
+/// A connection on its way to a worker, with the place that it takes up until it is closed.
+pub(super) struct Arrival {
+    pub(super) stream: TcpStream,
+    pub(super) place: OwnedSemaphorePermit,
+}
+
 /// Hands connections to the workers in turn, until asked to stop.
-pub(super) async fn accept(listener: TcpListener, workers: Vec<Sender<TcpStream>>, stop: Stop) {
+pub(super) async fn accept(
+    listener: TcpListener,
+    workers: Vec<Sender<Arrival>>,
+    most_connections: usize,
+    stop: Stop,
+) {
+    let places = Arc::new(Semaphore::new(most_connections));
+    let full = metrics::counter!(LIMIT_HITS, "limit" => "connections");
     let listener = match asynchronous(listener) {
         Ok(listener) => listener,
         Err(error) => {
@@ -40,8 +56,15 @@ pub(super) async fn accept(listener: TcpListener, workers: Vec<Sender<TcpStream>
         });
         match stream {
             Ok(stream) => {
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                    full.increment(1);
+                    turn_away(&stream);
+                    continue;
+                };
                 // A worker that is gone stops the service; until then others take its turn.
-                let _ = workers[turn % workers.len()].send(stream).await;
+                let _ = workers[turn % workers.len()]
+                    .send(Arrival { stream, place })
+                    .await;
                 turn += 1;
             }
             // The visitor was gone before being greeted.
@@ -52,6 +75,16 @@ pub(super) async fn accept(listener: TcpListener, workers: Vec<Sender<TcpStream>
             }
         }
     }
+}
+
+/// Answers before anything is read: whoever is one too many learns so at once. The socket does not
+/// block; a client that takes not even these bytes gets none.
+fn turn_away(mut stream: &TcpStream) {
+    const FULL: &[u8] =
+        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
+        content-type: application/json\r\ncontent-length: 43\r\n\r\n\
+        {\"detail\":\"The service is busy; try again\"}";
+    let _ = stream.write_all(FULL);
 }
 
 fn is_of_one_connection(error: &io::Error) -> bool {

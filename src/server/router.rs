@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::FromRef;
 use axum::routing::{delete, get, post};
+use axum::{Extension, Router};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -12,7 +12,7 @@ use super::assembly::Assembly;
 use super::lifecycle::Stop;
 use super::{docs, health};
 use crate::accounts::{self, Accounts};
-use crate::http;
+use crate::http::{self, TrustedProxies};
 use crate::links::{self, LinksApi};
 use crate::redirect::{self, Redirect};
 use crate::shared::SharedRedis;
@@ -51,7 +51,11 @@ impl ApiState {
 }
 
 /// All routes; `/metrics` only where `metrics` are given.
-pub(super) fn router(state: ApiState, metrics: Option<PrometheusHandle>) -> Router {
+pub(super) fn router(
+    state: ApiState,
+    proxies: TrustedProxies,
+    metrics: Option<PrometheusHandle>,
+) -> Router {
     let router = Router::new()
         .route("/auth/register", post(accounts::register::register))
         .route("/auth/login", post(accounts::login::login))
@@ -72,6 +76,7 @@ pub(super) fn router(state: ApiState, metrics: Option<PrometheusHandle>) -> Rout
     router
         .fallback(http::not_found)
         .method_not_allowed_fallback(http::method_not_allowed)
+        .layer(Extension(proxies))
         .layer(CatchPanicLayer::custom(http::panicked))
         .with_state(state)
 }

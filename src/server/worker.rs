@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
@@ -21,6 +20,8 @@ use super::assembly::{Assembly, Road};
 use super::bridge::Entrance;
 use super::express::{Express, Left};
 use super::lifecycle::{ServeError, Stop};
+use super::listener::Arrival;
+use crate::telemetry::metrics::CONNECTIONS;
 
 /// Connections that may wait for a worker to take them.
 const INBOX: usize = 1_024;
@@ -36,7 +37,7 @@ pub(super) struct Workers {
 }
 
 struct Worker {
-    inbox: Sender<TcpStream>,
+    inbox: Sender<Arrival>,
     connections: TaskTracker,
     /// Completes when the thread has ended.
     ended: oneshot::Receiver<()>,
@@ -84,7 +85,7 @@ impl Workers {
         Ok(Self { workers })
     }
 
-    pub(super) fn inboxes(&self) -> Vec<Sender<TcpStream>> {
+    pub(super) fn inboxes(&self) -> Vec<Sender<Arrival>> {
         self.workers
             .iter()
             .map(|worker| worker.inbox.clone())
@@ -133,7 +134,7 @@ struct Work {
     road: Road,
     api: Router,
     main: Handle,
-    arrivals: Receiver<TcpStream>,
+    arrivals: Receiver<Arrival>,
     connections: TaskTracker,
     stop: Stop,
     drained: CancellationToken,
@@ -167,14 +168,34 @@ impl Work {
     }
 }
 
+/// An open connection in the metrics.
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        metrics::gauge!(CONNECTIONS).increment(1);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        metrics::gauge!(CONNECTIONS).decrement(1);
+    }
+}
+
 /// Serves one connection until it is closed or, when asked to stop, until its request is answered.
-async fn serve(stream: TcpStream, express: Express, entrance: Entrance, stop: Stop) {
+async fn serve(arrival: Arrival, express: Express, entrance: Entrance, stop: Stop) {
+    // Both until the end of the connection.
+    let (_place, _counted) = (arrival.place, Counted::new());
+    let stream = arrival.stream;
     let stream = stream
         .set_nonblocking(true)
         .and_then(|()| tokio::net::TcpStream::from_std(stream));
     let Ok(stream) = stream else {
         return;
     };
+    let entrance = entrance.of(stream.peer_addr().ok());
     let Left::HandedOver(stream) = express.serve(stream, &stop).await else {
         return;
     };

@@ -257,10 +257,12 @@ pub struct FlushesSeen<'a> {
 /// What one step of folding the journal did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
-    /// Batches that went from the journal into the links.
-    pub batches: u64,
-    /// Clicks in them.
+    /// Links that were added to.
+    pub links: u64,
+    /// Clicks added.
     pub clicks: u64,
+    /// Whether the journal, as it was when the folding began, is folded.
+    pub done: bool,
 }
 
 /// Counted clicks: a journal of batches, the counts they are folded into, and the ledger of flushes.
@@ -273,9 +275,9 @@ pub trait Clicks: Send + Sync {
     /// A `held` batch may also have reached Redis: it is not counted until [`Clicks::release_held`].
     async fn append(&self, batch: &ClickBatch, held: bool) -> Result<(), StoreError>;
 
-    /// Moves up to `batches` of the oldest batches that are not held from the journal into the
-    /// links, in one transaction. Clicks of links that are gone are dropped.
-    async fn fold(&self, batches: u32) -> Result<Folded, StoreError>;
+    /// Does one short step of moving batches that are not held from the journal into the links, in one
+    /// transaction; changes no count. Clicks of links that are gone are dropped.
+    async fn fold(&self) -> Result<Folded, StoreError>;
 
     /// Up to `limit` batches that are held, oldest first per recorder.
     async fn held(&self, limit: u32) -> Result<Vec<ClickBatch>, StoreError>;

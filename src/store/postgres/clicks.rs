@@ -14,6 +14,9 @@ use crate::store::{
     StoreError,
 };
 
+/// Journal batches per step of folding: bounds how long rows of links stay locked.
+const BATCHES_PER_FOLD: i64 = 64;
+
 #[async_trait]
 impl Clicks for PostgresStore {
     async fn append(&self, batch: &ClickBatch, held: bool) -> Result<(), StoreError> {
@@ -39,8 +42,8 @@ impl Clicks for PostgresStore {
         Ok(())
     }
 
-    async fn fold(&self, batches: u32) -> Result<Folded, StoreError> {
-        let (batches, clicks): (i64, i64) = sqlx::query_as(
+    async fn fold(&self) -> Result<Folded, StoreError> {
+        let (batches, links, clicks): (i64, i64, i64) = sqlx::query_as(
             "WITH oldest AS (
                  SELECT recorder, number FROM click_journal WHERE NOT held
                  ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -60,14 +63,15 @@ impl Clicks for PostgresStore {
              added AS (
                  UPDATE links SET clicks = links.clicks + locked.n FROM locked WHERE links.id = locked.id
              )
-             SELECT (SELECT count(*) FROM taken), coalesce((SELECT sum(n) FROM sums), 0)::bigint",
+             SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM locked), coalesce((SELECT sum(n) FROM sums), 0)::bigint",
         )
-        .bind(i64::from(batches))
+        .bind(BATCHES_PER_FOLD)
         .fetch_one(&self.pool)
         .await?;
         Ok(Folded {
-            batches: batches.unsigned_abs(),
+            links: links.unsigned_abs(),
             clicks: clicks.unsigned_abs(),
+            done: batches < BATCHES_PER_FOLD,
         })
     }
 

@@ -30,53 +30,8 @@ impl Clicks for SqliteStore {
         Ok(())
     }
 
-    async fn fold(&self, batches: u32) -> Result<Folded, StoreError> {
-        let oldest: (i64, Option<i64>) = sqlx::query_as(
-            "SELECT count(*), max(sequence) FROM
-             (SELECT sequence FROM click_journal WHERE NOT held ORDER BY sequence LIMIT ?1)",
-        )
-        .bind(batches)
-        .fetch_one(&self.writer)
-        .await?;
-        let (batches, Some(newest)) = oldest else {
-            return Ok(Folded::default());
-        };
-        let mut transaction = begin(&self.writer).await?;
-        let clicks: i64 = sqlx::query_scalar(
-            "SELECT coalesce(sum(pair.value), 0) FROM click_journal, json_each(clicks) AS pair
-             WHERE sequence <= ?1 AND NOT held",
-        )
-        .bind(newest)
-        .fetch_one(&mut *transaction)
-        .await?;
-        sqlx::query(
-            "UPDATE links SET clicks = links.clicks + sums.n FROM (
-                 SELECT CAST(pair.key AS INTEGER) AS id, sum(pair.value) AS n
-                 FROM click_journal, json_each(clicks) AS pair WHERE sequence <= ?1 AND NOT held GROUP BY 1
-             ) AS sums WHERE links.id = sums.id",
-        )
-        .bind(newest)
-        .execute(&mut *transaction)
-        .await?;
-        sqlx::query(
-            "INSERT INTO click_recorders (recorder, last_batch, seen_at)
-             SELECT recorder, max(number), ?2 FROM click_journal WHERE sequence <= ?1 AND NOT held GROUP BY 1
-             ON CONFLICT (recorder) DO UPDATE
-             SET last_batch = max(last_batch, excluded.last_batch), seen_at = excluded.seen_at",
-        )
-        .bind(newest)
-        .bind(Timestamp::now().0)
-        .execute(&mut *transaction)
-        .await?;
-        sqlx::query("DELETE FROM click_journal WHERE sequence <= ?1 AND NOT held")
-            .bind(newest)
-            .execute(&mut *transaction)
-            .await?;
-        transaction.commit().await?;
-        Ok(Folded {
-            batches: batches.unsigned_abs(),
-            clicks: clicks.unsigned_abs(),
-        })
+    async fn fold(&self) -> Result<Folded, StoreError> {
+        self.fold_step().await
     }
 
     async fn held(&self, limit: u32) -> Result<Vec<ClickBatch>, StoreError> {
@@ -207,7 +162,12 @@ impl Clicks for SqliteStore {
              journal AS (
                  SELECT CAST(pair.key AS INTEGER) AS id, sum(pair.value) AS n
                  FROM click_journal, json_each(clicks) AS pair
-                 WHERE NOT held AND CAST(pair.key AS INTEGER) IN (SELECT id FROM asked) GROUP BY 1
+                 WHERE NOT held AND CAST(pair.key AS INTEGER) IN (SELECT id FROM asked)
+                   AND NOT EXISTS (
+                       SELECT 1 FROM journal_fold
+                       WHERE sequence <= cut AND CAST(pair.key AS INTEGER) <= up_to
+                   )
+                 GROUP BY 1
              )
              SELECT 0, links.id, links.clicks + coalesce(journal.n, 0)
              FROM asked JOIN links USING (id) LEFT JOIN journal USING (id)
@@ -228,7 +188,7 @@ impl Clicks for SqliteStore {
 }
 
 /// `{"id":clicks,…}`
-fn to_json(clicks: &[(LinkId, u64)]) -> String {
+pub(super) fn to_json(clicks: &[(LinkId, u64)]) -> String {
     let mut json = String::with_capacity(2 + clicks.len() * 12);
     json.push('{');
     for (index, (link, count)) in clicks.iter().enumerate() {
@@ -240,7 +200,7 @@ fn to_json(clicks: &[(LinkId, u64)]) -> String {
     json
 }
 
-fn from_json(json: &str) -> Result<Vec<(LinkId, u64)>, StoreError> {
+pub(super) fn from_json(json: &str) -> Result<Vec<(LinkId, u64)>, StoreError> {
     let counts: std::collections::BTreeMap<i64, u64> =
         serde_json::from_str(json).map_err(|error| StoreError::Unexpected(error.to_string()))?;
     Ok(counts

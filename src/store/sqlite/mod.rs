@@ -11,11 +11,15 @@ use std::time::Duration;
 use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
+use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
+
+use self::fold::Folding;
 
 use super::{OpenError, Parts, Store, StoreError, StoreSettings};
 
 mod clicks;
+mod fold;
 mod links;
 mod users;
 
@@ -34,6 +38,9 @@ pub struct SqliteStore {
     /// One connection: SQLite has one writer, so writers queue here rather than in the file's lock.
     writer: SqlitePool,
     reader: SqlitePool,
+    /// One connection that writes the log back: the writer's own commits never stop to do so.
+    checkpointer: SqlitePool,
+    folding: Mutex<Option<Folding>>,
 }
 
 impl SqliteStore {
@@ -55,7 +62,8 @@ impl SqliteStore {
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Normal)
             .busy_timeout(BUSY_TIMEOUT)
-            .foreign_keys(true);
+            .foreign_keys(true)
+            .pragma("wal_autocheckpoint", "0");
         let pool = |connections| {
             SqlitePoolOptions::new()
                 .max_connections(connections)
@@ -66,8 +74,14 @@ impl SqliteStore {
             .await
             .map_err(|error| cannot_open(path, &error))?;
         migrate(path, &writer).await?;
+        let checkpointer = pool(1).connect_with(options.clone()).await?;
         let reader = pool(READERS).connect_with(options.read_only(true)).await?;
-        Ok(Self { writer, reader })
+        Ok(Self {
+            writer,
+            reader,
+            checkpointer,
+            folding: Mutex::default(),
+        })
     }
 }
 
