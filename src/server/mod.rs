@@ -37,12 +37,6 @@ pub async fn serve(
     metrics: PrometheusHandle,
     stop: Stop,
 ) -> Result<(), ServeError> {
-    let listener = listener::bind(config.bind)?;
-    let address = listener.local_addr()?;
-    let base_url = match &config.base_url {
-        Some(base_url) => base_url.clone(),
-        None => BaseUrl::parse(&format!("http://{address}")).map_err(ServeError::BaseUrl)?,
-    };
     let redis = config
         .redis
         .as_ref()
@@ -56,6 +50,13 @@ pub async fn serve(
     if let Some(redis) = &redis {
         connect::redis(redis, &cache).await?;
     }
+    // Only now: a connection that is let in is answered.
+    let listener = listener::bind(config.bind)?;
+    let address = listener.local_addr()?;
+    let base_url = match &config.base_url {
+        Some(base_url) => base_url.clone(),
+        None => BaseUrl::parse(&format!("http://{address}")).map_err(ServeError::BaseUrl)?,
+    };
     let metrics_listener = match config.metrics_bind {
         Some(address) => Some(listener::bind(address)?),
         None => None,
