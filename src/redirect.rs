@@ -12,12 +12,14 @@
 //! database only for codes that neither the process nor Redis knows.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, LOCATION};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use metrics::Counter;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -134,7 +136,7 @@ impl Redirect {
     async fn resolve(&self, code: &ShortCode) -> Result<Arc<CachedLink>, NotFollowed> {
         let (link, found) = match self.cache.held(code).await {
             Some(known) => (known, &self.metrics.process),
-            None => (self.look_up(code).await?, &self.metrics.elsewhere),
+            None => self.look_up(code).await?,
         };
         match link {
             Some(link) if link.is_active => {
@@ -152,12 +154,24 @@ impl Redirect {
         }
     }
 
-    async fn look_up(&self, code: &ShortCode) -> Result<Option<Arc<CachedLink>>, NotFollowed> {
-        let found = self.cache.look_up(code, || self.lookups.read(code)).await;
-        if found.is_err() {
-            self.metrics.unavailable.increment(1);
+    /// What Redis or the database knows, and as what that counts.
+    async fn look_up(
+        &self,
+        code: &ShortCode,
+    ) -> Result<(Option<Arc<CachedLink>>, &Counter), NotFollowed> {
+        let asked_database = AtomicBool::new(false);
+        let read = || {
+            asked_database.store(true, Ordering::Relaxed);
+            self.lookups.read(code)
+        };
+        match self.cache.look_up(code, read).await {
+            Ok(link) if asked_database.into_inner() => Ok((link, &self.metrics.database)),
+            Ok(link) => Ok((link, &self.metrics.redis)),
+            Err(error) => {
+                self.metrics.unavailable.increment(1);
+                Err(error)
+            }
         }
-        found
     }
 
     /// A code that was given to another link meanwhile is a click of that one.

@@ -133,6 +133,9 @@ impl Counts {
 }
 
 async fn read_redis(redis: &SharedRedis, links: &[LinkId]) -> Result<RedisSnapshot, CountError> {
+    if !redis.is_up() {
+        return Err(CountError::Unavailable("Redis is away".into()));
+    }
     let keys = redis.keys();
     let mut call = COUNT.call(&[&keys.state(), &keys.pending(), &keys.flushing()]);
     call.arg(keys.flush_prefix());

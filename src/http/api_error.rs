@@ -77,6 +77,14 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
     }
 
+    /// 408: the client took too long to send its body.
+    pub fn request_timeout() -> Self {
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "The body took too long to arrive",
+        )
+    }
+
     /// 413.
     pub fn too_large(limit: usize) -> Self {
         Self::new(

@@ -1,17 +1,23 @@
 //! Extractors: bad input becomes one readable sentence that names the field.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use futures_util::StreamExt;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 use super::ApiError;
 use crate::domain::ShortCode;
 
 /// Largest body that is read (contract: account routes).
 const MOST_BODY_BYTES: usize = 16 * 1024;
+
+/// How long a client may take to send it.
+const BODY_PATIENCE: Duration = Duration::from_secs(10);
 
 const NO_OBJECT: &str = "body: must be a JSON object";
 
@@ -22,7 +28,9 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let body = read(request.into_body()).await?;
+        let body = timeout(BODY_PATIENCE, read(request.into_body()))
+            .await
+            .unwrap_or_else(|_| Err(ApiError::request_timeout()))?;
         // serde would also take the fields as an array, in order.
         if !body.trim_ascii_start().starts_with(b"{") {
             return Err(ApiError::invalid(NO_OBJECT));

@@ -6,7 +6,7 @@
 //! together with everything read so far, unchanged; the connection stays there. Nothing here decides
 //! about anything that hyper or the router would decide differently.
 
-use std::io::Cursor;
+use std::io::{self, Cursor};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +16,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use httpdate::HttpDate;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, join};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::bridge::code_of;
 use super::lifecycle::Stop;
@@ -98,7 +98,7 @@ impl Express {
                     if self.answer(code, is_head, &mut answer).await.is_err() {
                         break;
                     }
-                    if stream.write_all(&answer).await.is_err() {
+                    if write(&mut stream, &answer).await.is_err() {
                         return Left::Closed;
                     }
                     served += 1;
@@ -176,6 +176,17 @@ impl Express {
         answer.extend_from_slice(date.at(now));
         answer.extend_from_slice(b"\r\n");
     }
+}
+
+/// Writes an answer: nearly always at once, and otherwise not for ever.
+async fn write(stream: &mut TcpStream, answer: &[u8]) -> io::Result<()> {
+    let written = match stream.try_write(answer) {
+        Ok(written) if written == answer.len() => return Ok(()),
+        Ok(written) => written,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        Err(error) => return Err(error),
+    };
+    timeout(PATIENCE, stream.write_all(&answer[written..])).await?
 }
 
 /// Reads a head that may not be whole yet.

@@ -145,8 +145,9 @@ impl Work {
         let Road { redirect, delivery } = self.road;
         let recorder = Arc::clone(&redirect.recorder);
         let drained = self.drained.clone();
-        let recording =
-            tokio::spawn(async move { recorder.run(delivery, drained.cancelled_owned()).await });
+        let mut recording = tokio::spawn(async move {
+            recorder.run(delivery, drained.cancelled_owned()).await;
+        });
         let express = Express::new(redirect.clone()).await;
         let entrance = Entrance::new(redirect, self.api, self.main);
         let serve = |stream| serve(stream, express.clone(), entrance.clone(), self.stop.clone());
@@ -154,6 +155,8 @@ impl Work {
             let arrived = tokio::select! {
                 arrived = self.arrivals.recv() => arrived,
                 () = self.stop.asked() => break,
+                // It panicked: without it no visitor would ever be answered.
+                _ = &mut recording => return,
             };
             let Some(stream) = arrived else { break };
             self.connections.spawn(serve(stream));
@@ -163,7 +166,7 @@ impl Work {
             self.connections.spawn(serve(stream));
         }
         drop(self.arrivals);
-        // A recorder that panics ends the worker, which stops the service.
+        // Its panic is in the log; the worker is at its end anyway.
         let _ = recording.await;
     }
 }

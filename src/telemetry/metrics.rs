@@ -152,8 +152,10 @@ fn describe() {
 pub struct RedirectMetrics {
     /// Found in the process.
     pub process: Counter,
-    /// Found in Redis or in the database.
-    pub elsewhere: Counter,
+    /// Found in Redis, or by a look-up that another request had under way.
+    pub redis: Counter,
+    /// Found in the database.
+    pub database: Counter,
     /// No such code.
     pub unknown: Counter,
     /// The link is inactive.
@@ -169,7 +171,8 @@ impl Default for RedirectMetrics {
         let by_result = |result: &'static str| metrics::counter!(REDIRECTS, "result" => result);
         Self {
             process: by_result("process"),
-            elsewhere: by_result("elsewhere"),
+            redis: by_result("redis"),
+            database: by_result("database"),
             unknown: by_result("unknown"),
             inactive: by_result("inactive"),
             unavailable: by_result("unavailable"),
