@@ -136,13 +136,18 @@ pub struct Settings {
     #[arg(long, env = "HASHING_CONCURRENCY", value_name = "N")]
     hashing_concurrency: Option<String>,
     /// Log-in attempts per minute, per address and per account. 0: no limit.
-    #[arg(long, env = "LIMIT_LOGIN", default_value = "600", value_name = "N")]
+    #[arg(long, env = "LIMIT_LOGIN", default_value = "1200", value_name = "N")]
     limit_login: String,
     /// Registrations per minute and address. 0: no limit.
-    #[arg(long, env = "LIMIT_REGISTER", default_value = "600", value_name = "N")]
+    #[arg(long, env = "LIMIT_REGISTER", default_value = "1200", value_name = "N")]
     limit_register: String,
     /// Links made per minute and user. 0: no limit.
-    #[arg(long, env = "LIMIT_CREATE", default_value = "60000", value_name = "N")]
+    #[arg(
+        long,
+        env = "LIMIT_CREATE",
+        default_value = "1000000",
+        value_name = "N"
+    )]
     limit_create: String,
     /// Proxies whose X-Forwarded-For is believed: networks with commas between, as 10.0.0.0/8.
     #[arg(

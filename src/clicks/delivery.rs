@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::cache::LinkCache;
@@ -62,7 +63,7 @@ pub struct Delivery {
     doubtful_in_journal: Option<ClickBatch>,
     /// Clicks that were sent nowhere yet; one entry per link, so bounded by the number of links.
     waiting: HashMap<LinkId, u64, RandomState>,
-    repair: Option<Repairing>,
+    repair: Option<JoinHandle<Option<Repaired>>>,
 }
 
 struct Doubtful {
@@ -200,18 +201,22 @@ impl Delivery {
     /// time: the step goes on at the next call.
     pub(super) async fn repaired(&mut self) {
         if self.repair.is_none() {
-            self.repair = Some(self.next_step());
+            let step = self.next_step();
+            // A task of its own: its deadlines must not run out while this one is busy with batches.
+            self.repair = Some(Handle::current().spawn(step));
         }
-        let repaired = match &mut self.repair {
-            Some(repair) => repair.await,
-            None => return,
+        let Some(repair) = &mut self.repair else {
+            return;
         };
+        let repaired = repair.await.ok().flatten();
         self.repair = None;
         match repaired {
             Some(Repaired::Redis) => {
-                if let Some(settled) = self.doubtful_in_redis.take().filter(|doubt| !doubt.is_held)
-                {
-                    self.no_longer_only_in_memory(&settled.batch.clicks);
+                if let Some(settled) = self.doubtful_in_redis.take() {
+                    metrics::gauge!(IN_DOUBT).decrement(bounded(total(&settled.batch.clicks)));
+                    if !settled.is_held {
+                        self.no_longer_only_in_memory(&settled.batch.clicks);
+                    }
                 }
             }
             Some(Repaired::Held) => {

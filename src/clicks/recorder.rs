@@ -64,8 +64,9 @@ impl Recorder {
         loop {
             tokio::select! {
                 biased;
-                () = self.first.notified() => self.deliver_gathered(&mut delivery).await,
+                // Before the next batch: what was in doubt keeps batches from Redis.
                 () = delivery.repaired(), if delivery.needs_repair() => {}
+                () = self.first.notified() => self.deliver_gathered(&mut delivery).await,
                 () = &mut stopped => break,
             }
         }
@@ -83,6 +84,9 @@ impl Recorder {
                 .unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *gathering)
         };
+        if gathered.visitors == 0 {
+            return;
+        }
         delivery.deliver(gathered.clicks).await;
         gathered.gate.notify_waiters();
     }
