@@ -49,9 +49,7 @@ pub(crate) fn run() -> ExitCode {
 fn start(settings: Settings, serving: bool) -> Result<(), Box<dyn Error>> {
     let config = settings.check()?;
     telemetry::start_logging(config.log_format, EnvFilter::try_new(&config.log_filter)?);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = server::main_runtime()?;
     let outcome = runtime.block_on(async {
         if serving {
             serve(config).await

@@ -5,9 +5,11 @@
 //! same transaction; counts leave out what it covers. A crash, or another process, goes on from there.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use futures_util::TryStreamExt;
+use tokio::time::sleep;
 
 use super::clicks::{from_json, to_json};
 use super::{SqliteStore, begin};
@@ -19,6 +21,10 @@ const LINKS_PER_STEP: usize = 250;
 
 /// Journal rows removed per step, once they are folded.
 const ROWS_PER_STEP: u32 = 100;
+
+/// Batches summed up between two pauses, so that a long journal does not keep a core to itself.
+const BATCHES_PER_BREATH: u32 = 32;
+const BREATH: Duration = Duration::from_millis(1);
 
 /// Pages of the write-ahead log (4 KiB each) past which writers are made to wait for it to begin anew.
 const MOST_LOG_PAGES: i64 = 16_384;
@@ -78,9 +84,14 @@ impl SqliteStore {
         )
         .bind(cut)
         .fetch(&self.reader);
+        let mut read = 0;
         while let Some(batch) = batches.try_next().await? {
             for (link, clicks) in from_json(&batch)? {
                 *sums.entry(link).or_default() += clicks;
+            }
+            read += 1;
+            if read % BATCHES_PER_BREATH == 0 {
+                sleep(BREATH).await;
             }
         }
         let mut rest: Vec<_> = sums
