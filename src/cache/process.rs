@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use moka::future::Cache;
+use moka::notification::RemovalCause;
 
 use super::{CacheLimits, CachedLink};
 use crate::domain::ShortCode;
+use crate::telemetry::metrics::CACHE_EVICTIONS;
 
 #[derive(Clone)]
 pub(super) struct ProcessCache {
@@ -23,10 +25,16 @@ enum NoLink<E> {
 
 impl ProcessCache {
     pub(super) fn new(limits: CacheLimits) -> Self {
+        let evictions = metrics::counter!(CACHE_EVICTIONS);
         Self {
             links: Cache::builder()
                 .max_capacity(limits.links)
                 .time_to_live(limits.link_ttl)
+                .eviction_listener(move |_, _, cause| {
+                    if cause == RemovalCause::Size {
+                        evictions.increment(1);
+                    }
+                })
                 .build_with_hasher(RandomState::default()),
             unknown: Cache::builder()
                 .max_capacity(limits.unknown)

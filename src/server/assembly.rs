@@ -1,7 +1,7 @@
 //! All parts, put together from the settings; from here on nobody sees the settings.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -52,6 +52,7 @@ pub(super) struct Assembly {
     pub(super) links: LinksApi,
     lookups: Lookups,
     journal_deadline: Duration,
+    last_flush: Mutex<Instant>,
 }
 
 /// A redirect's road with a recorder of its own, and what delivers that recorder's batches.
@@ -113,7 +114,22 @@ impl Assembly {
             links,
             lookups,
             journal_deadline,
+            last_flush: Mutex::new(Instant::now()),
         })
+    }
+
+    pub(super) fn flushed_now(&self) {
+        *self
+            .last_flush
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    pub(super) fn since_last_flush(&self) -> Duration {
+        self.last_flush
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .elapsed()
     }
 
     /// A road for one runtime, with connections and a recorder of its own.

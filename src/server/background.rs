@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
@@ -13,7 +14,9 @@ use crate::clicks::{RedisSink, settle_held};
 use crate::links::publish_pending;
 use crate::shared::SharedRedis;
 use crate::telemetry::metrics::{
-    CACHE_LINKS, FLUSH_DURATION, FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS,
+    CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, FLUSH_DURATION, FLUSH_ERRORS,
+    FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, PENDING_OLDEST, RUNTIME_QUEUE, RUNTIME_TASKS,
+    RUNTIME_WORKERS,
 };
 
 /// Pause between two probes of a Redis that is away.
@@ -74,6 +77,8 @@ async fn flush(assembly: &Assembly) {
     match assembly.flusher.flush().await {
         Ok(flushed) => {
             metrics::counter!(FLUSHED_CLICKS).increment(flushed.clicks);
+            metrics::gauge!(PENDING).set(bounded(flushed.clicks));
+            assembly.flushed_now();
             metrics::counter!(FLUSHED_LINKS).increment(flushed.links);
             metrics::histogram!(FLUSH_DURATION).record(begun.elapsed().as_secs_f64());
         }
@@ -88,12 +93,32 @@ async fn flush(assembly: &Assembly) {
 async fn measure_regularly(assembly: Arc<Assembly>, metrics: PrometheusHandle) {
     let mut ticks = interval(MEASURE_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let process = metrics_process::Collector::default();
+    process.describe();
     loop {
         ticks.tick().await;
         metrics.run_upkeep();
-        let held = u32::try_from(assembly.cache.links_held()).unwrap_or(u32::MAX);
-        metrics::gauge!(CACHE_LINKS).set(held);
+        measure(&assembly);
+        process.collect();
     }
+}
+
+fn measure(assembly: &Assembly) {
+    metrics::gauge!(CACHE_LINKS).set(bounded(assembly.cache.links_held()));
+    metrics::gauge!(PENDING_OLDEST).set(assembly.since_last_flush().as_secs_f64());
+    let database = assembly.store.links.connections();
+    metrics::gauge!(DATABASE_CONNECTIONS, "state" => "in_use").set(database.in_use);
+    metrics::gauge!(DATABASE_CONNECTIONS, "state" => "idle").set(database.idle);
+    metrics::gauge!(DATABASE_CONNECTIONS_MAX).set(database.most);
+    let runtime = Handle::current().metrics();
+    metrics::gauge!(RUNTIME_WORKERS).set(bounded(runtime.num_workers() as u64));
+    metrics::gauge!(RUNTIME_TASKS).set(bounded(runtime.num_alive_tasks() as u64));
+    metrics::gauge!(RUNTIME_QUEUE).set(bounded(runtime.global_queue_depth() as u64));
+}
+
+/// A count as gauges keep it: exact up to 2^32.
+fn bounded(count: u64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 async fn prune_regularly(assembly: Arc<Assembly>) {

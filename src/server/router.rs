@@ -1,8 +1,12 @@
 //! The routes, one a line.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use axum::extract::FromRef;
+use axum::extract::{FromRef, MatchedPath, Request};
+use axum::http::Method;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
 use axum::routing::{delete, get, post};
 use axum::{Extension, Router};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -17,6 +21,8 @@ use crate::links::{self, LinksApi};
 use crate::redirect::{self, Redirect};
 use crate::shared::SharedRedis;
 use crate::store::Links;
+use crate::telemetry::metrics::{HTTP_DURATION, HTTP_REQUESTS};
+use crate::telemetry::seconds_since;
 
 /// What handlers work with; each takes the part it needs.
 #[derive(Clone, FromRef)]
@@ -76,7 +82,37 @@ pub(super) fn router(
     router
         .fallback(http::not_found)
         .method_not_allowed_fallback(http::method_not_allowed)
+        .layer(from_fn(measured))
         .layer(Extension(proxies))
         .layer(CatchPanicLayer::custom(http::panicked))
         .with_state(state)
+}
+
+/// Counts and times a request under its route's template.
+async fn measured(request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let method = method_label(request.method());
+    let begun = Instant::now();
+    let response = next.run(request).await;
+    let route = route.map_or_else(|| "none".to_owned(), |route| route.as_str().to_owned());
+    let status = response.status().as_str().to_owned();
+    let labels = [
+        ("method", method.to_owned()),
+        ("route", route.clone()),
+        ("status", status),
+    ];
+    metrics::counter!(HTTP_REQUESTS, &labels).increment(1);
+    metrics::histogram!(HTTP_DURATION, "route" => route).record(seconds_since(begun));
+    response
+}
+
+/// Clients may send any word as a method: those nobody serves share a label.
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    }
 }

@@ -164,6 +164,17 @@ pub struct Change {
     pub code: ShortCode,
 }
 
+/// Connections to the database at some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connections {
+    /// Doing something.
+    pub in_use: u32,
+    /// Open and doing nothing.
+    pub idle: u32,
+    /// Most that may be open.
+    pub most: u32,
+}
+
 /// Links, and the outbox of their changes.
 #[async_trait]
 pub trait Links: Send + Sync {
@@ -196,6 +207,9 @@ pub trait Links: Send + Sync {
 
     /// Removes changes from the outbox: every instance can hear of them now. Unknown numbers are fine.
     async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError>;
+
+    /// Connections to the database at the moment.
+    fn connections(&self) -> Connections;
 
     /// Whether the database answers.
     async fn ping(&self) -> Result<(), StoreError>;

@@ -1,6 +1,6 @@
 //! Rows that both databases answer alike, turned into values.
 
-use super::{Change, CountSnapshot, StoreError};
+use super::{Change, Connections, CountSnapshot, StoreError};
 use crate::domain::{Link, LinkId, ShortCode, TargetUrl, Timestamp, UserId};
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds.
@@ -58,4 +58,13 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> CountSnapshot {
 /// A count as databases keep it.
 pub(super) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+pub(super) fn connections<DB: sqlx::Database>(pool: &sqlx::Pool<DB>) -> Connections {
+    let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
+    Connections {
+        in_use: pool.size().saturating_sub(idle),
+        idle,
+        most: pool.options().get_max_connections(),
+    }
 }

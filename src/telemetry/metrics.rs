@@ -27,9 +27,9 @@ pub const BATCH_ACK: &str = "shunt_click_batch_ack_seconds";
 pub const MEMORY_ONLY: &str = "shunt_clicks_memory_only";
 /// Clicks of batches that Redis did not answer.
 pub const IN_DOUBT: &str = "shunt_clicks_in_doubt";
-/// Clicks not written back yet.
+/// Clicks that the newest flush found pending.
 pub const PENDING: &str = "shunt_clicks_pending";
-/// How long the oldest of them has waited at most.
+/// How long a click has been waiting to be written back at most.
 pub const PENDING_OLDEST: &str = "shunt_clicks_pending_oldest_seconds";
 /// Duration of a flush.
 pub const FLUSH_DURATION: &str = "shunt_flush_duration_seconds";
@@ -59,6 +59,12 @@ pub const CACHE_EVICTIONS: &str = "shunt_cache_evictions_total";
 pub const HASHING: &str = "shunt_password_hashing";
 /// Requests refused by a limit.
 pub const LIMIT_HITS: &str = "shunt_limit_hits_total";
+/// Threads of the main runtime.
+pub const RUNTIME_WORKERS: &str = "shunt_runtime_workers";
+/// Tasks alive on the main runtime.
+pub const RUNTIME_TASKS: &str = "shunt_runtime_alive_tasks";
+/// Tasks that wait for a thread of the main runtime.
+pub const RUNTIME_QUEUE: &str = "shunt_runtime_global_queue_depth";
 /// Open connections.
 pub const CONNECTIONS: &str = "shunt_connections";
 
@@ -111,11 +117,11 @@ fn describe() {
         IN_DOUBT,
         "Clicks in batches that Redis may or may not have applied"
     );
-    describe_gauge!(PENDING, "Clicks acknowledged and not yet written back");
+    describe_gauge!(PENDING, "Clicks that the newest flush found pending");
     describe_gauge!(
         PENDING_OLDEST,
         Unit::Seconds,
-        "Time since everything pending was last written back"
+        "Time since what was pending was written back"
     );
     describe_histogram!(FLUSH_DURATION, Unit::Seconds, "Duration of a flush");
     describe_counter!(
@@ -143,6 +149,12 @@ fn describe() {
     describe_counter!(CACHE_EVICTIONS, "Links pushed out of the process by others");
     describe_gauge!(HASHING, "Passwords being hashed, and waiting to be");
     describe_counter!(LIMIT_HITS, "Requests refused by a limit");
+    describe_gauge!(RUNTIME_WORKERS, "Threads of the main runtime");
+    describe_gauge!(RUNTIME_TASKS, "Tasks alive on the main runtime");
+    describe_gauge!(
+        RUNTIME_QUEUE,
+        "Tasks waiting for a thread of the main runtime"
+    );
     describe_gauge!(CONNECTIONS, "Open connections of clients");
     describe_gauge!("shunt_build_info", "Always 1; the version is in the label");
 }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::{PostgresStore, micros, moment};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
 use crate::store::rows::{self, LinkRow};
-use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError};
+use crate::store::{Change, Connections, CreateLinkError, Links, NewLink, Position, StoreError};
 
 #[async_trait]
 impl Links for PostgresStore {
@@ -108,6 +108,10 @@ impl Links for PostgresStore {
             .execute(&self.pool)
             .await?;
         Ok(())
+    }
+
+    fn connections(&self) -> Connections {
+        rows::connections(&self.pool)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

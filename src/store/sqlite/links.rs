@@ -6,7 +6,7 @@ use sqlx::error::ErrorKind;
 use super::{SqliteStore, begin};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
 use crate::store::rows::{self, LinkRow};
-use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError};
+use crate::store::{Change, Connections, CreateLinkError, Links, NewLink, Position, StoreError};
 
 #[async_trait]
 impl Links for SqliteStore {
@@ -115,6 +115,10 @@ impl Links for SqliteStore {
             .execute(&self.writer)
             .await?;
         Ok(())
+    }
+
+    fn connections(&self) -> Connections {
+        rows::connections(&self.reader)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
