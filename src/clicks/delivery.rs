@@ -197,6 +197,12 @@ impl Delivery {
         self.doubtful_in_redis.is_some() || !self.journal_is_free()
     }
 
+    /// Whether anything would be lost with this process. A batch in doubt that the database holds is not:
+    /// any instance settles it.
+    pub(super) fn is_at_risk(&self) -> bool {
+        !self.journal_is_free()
+    }
+
     /// Does one step towards delivering what is in doubt or held in memory. May be dropped at any
     /// time: the step goes on at the next call.
     pub(super) async fn repaired(&mut self) {

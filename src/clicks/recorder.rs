@@ -57,8 +57,8 @@ impl Recorder {
         released.await;
     }
 
-    /// Delivers batch after batch. Once `stopped` ends, it goes on until everything gathered, held in
-    /// memory or in doubt is delivered; the caller bounds how long that may take.
+    /// Delivers batch after batch. Once `stopped` ends, it goes on until nothing is in memory alone; the
+    /// caller bounds how long that may take.
     pub async fn run(&self, mut delivery: Delivery, stopped: impl Future<Output = ()>) {
         tokio::pin!(stopped);
         loop {
@@ -71,7 +71,7 @@ impl Recorder {
             }
         }
         self.deliver_gathered(&mut delivery).await;
-        while delivery.needs_repair() {
+        while delivery.is_at_risk() {
             delivery.repaired().await;
         }
     }

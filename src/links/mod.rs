@@ -17,7 +17,7 @@ mod outbox;
 pub mod shorten;
 pub mod stats;
 
-pub use outbox::publish_pending;
+pub use outbox::{OutboxError, publish_pending};
 
 /// What the handlers of links work with; cheap to clone.
 #[derive(Clone)]

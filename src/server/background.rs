@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 use super::assembly::Assembly;
 use super::lifecycle::Stop;
 use crate::clicks::{RedisSink, settle_held};
-use crate::links::publish_pending;
+use crate::links::{OutboxError, publish_pending};
 use crate::shared::SharedRedis;
 use crate::telemetry::metrics::{
     CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, FLUSH_DURATION, FLUSH_ERRORS,
@@ -165,7 +165,8 @@ async fn find_again(assembly: Arc<Assembly>, redis: SharedRedis) {
         }
         // Whoever asks Redis from here on may be shown what changed while it was away: tell it first.
         match publish_pending(&*assembly.store.links, &assembly.cache).await {
-            Ok(()) => redis.recovered(),
+            // Without the database nobody can tell what changed: clicks matter more, the sweep tells later.
+            Ok(()) | Err(OutboxError::Store(_)) => redis.recovered(),
             Err(error) => {
                 tracing::debug!(%error, "Redis is back, but changes could not be published");
             }

@@ -95,10 +95,18 @@ impl Express {
                     length,
                 } => {
                     answer.clear();
-                    if self.answer(code, is_head, &mut answer).await.is_err() {
+                    let closing = stop.is_asked();
+                    if self
+                        .answer(code, is_head, closing, &mut answer)
+                        .await
+                        .is_err()
+                    {
                         break;
                     }
                     if write(&mut stream, &answer).await.is_err() {
+                        return Left::Closed;
+                    }
+                    if closing {
                         return Left::Closed;
                     }
                     served += 1;
@@ -141,6 +149,7 @@ impl Express {
         &self,
         code: &str,
         is_head: bool,
+        closing: bool,
         answer: &mut Vec<u8>,
     ) -> Result<(), NotFollowed> {
         let followed = if is_head {
@@ -155,12 +164,12 @@ impl Express {
                 answer.extend_from_slice(
                     b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n",
                 );
-                self.end_head(answer);
+                self.end_head(closing, answer);
             }
             Err(NotFollowed::NotFound) => {
                 let (head, body) = &*self.not_found;
                 answer.extend_from_slice(head);
-                self.end_head(answer);
+                self.end_head(closing, answer);
                 if !is_head {
                     answer.extend_from_slice(body);
                 }
@@ -170,7 +179,10 @@ impl Express {
         Ok(())
     }
 
-    fn end_head(&self, answer: &mut Vec<u8>) {
+    fn end_head(&self, closing: bool, answer: &mut Vec<u8>) {
+        if closing {
+            answer.extend_from_slice(b"connection: close\r\n");
+        }
         let now = SystemTime::now();
         let mut date = self.date.lock().unwrap_or_else(PoisonError::into_inner);
         answer.extend_from_slice(date.at(now));

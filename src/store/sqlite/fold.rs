@@ -23,10 +23,10 @@ const LINKS_PER_STEP: usize = 250;
 const ROWS_PER_STEP: u32 = 100;
 
 /// Batches summed up between two pauses, so that a long journal does not keep a core to itself.
-const BATCHES_PER_BREATH: u32 = 32;
+const BATCHES_PER_BREATH: u32 = 128;
 const BREATH: Duration = Duration::from_millis(1);
 
-/// Pages of the write-ahead log (4 KiB each) past which writers are made to wait for it to begin anew.
+/// Pages of the write-ahead log (4 KiB each) past which it is made to begin anew.
 const MOST_LOG_PAGES: i64 = 16_384;
 
 /// A folding that this process has summed up.
@@ -199,6 +199,7 @@ impl SqliteStore {
             .fetch_one(&self.checkpointer)
             .await?;
         if pages > MOST_LOG_PAGES {
+            // Says "busy" rather than wait for readers; then the next one tries.
             sqlx::query("PRAGMA wal_checkpoint(RESTART)")
                 .execute(&self.checkpointer)
                 .await?;

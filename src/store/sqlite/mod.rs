@@ -74,7 +74,10 @@ impl SqliteStore {
             .await
             .map_err(|error| cannot_open(path, &error))?;
         migrate(path, &writer).await?;
-        let checkpointer = pool(1).connect_with(options.clone()).await?;
+        // It never waits: while it did, it would keep the writer waiting, too.
+        let checkpointer = pool(1)
+            .connect_with(options.clone().busy_timeout(Duration::ZERO))
+            .await?;
         let reader = pool(READERS).connect_with(options.read_only(true)).await?;
         Ok(Self {
             writer,
