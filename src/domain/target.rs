@@ -23,7 +23,7 @@ pub struct Location(Box<str>);
 /// Why a string may not be shortened; its text is fit for the person who sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTarget {
-    /// Over [`MAX_LENGTH`] bytes.
+    /// Over 2048 bytes.
     #[error("target_url: must be at most 2048 bytes long")]
     TooLong,
     /// A control character, or white space at either end.

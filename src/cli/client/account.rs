@@ -1,0 +1,63 @@
+//! `shunt register` and `shunt login`.
+
+use std::io::Write;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::token_file::TokenFile;
+use super::{Api, Failure, ServiceArgs, output, password};
+
+/// Whose account.
+#[derive(Args)]
+pub(in crate::cli) struct AccountArgs {
+    /// E-mail address of the account.
+    email: String,
+    #[command(flatten)]
+    pub(super) service: ServiceArgs,
+}
+
+/// What the service answers to both.
+#[derive(Deserialize)]
+struct TokenAnswer {
+    access_token: String,
+}
+
+/// Makes an account and logs in.
+pub(super) fn register(args: AccountArgs) -> Result<(), Failure> {
+    get_token(args, true)
+}
+
+/// Gets a token and keeps it.
+pub(super) fn log_in(args: AccountArgs) -> Result<(), Failure> {
+    get_token(args, false)
+}
+
+fn get_token(args: AccountArgs, is_new: bool) -> Result<(), Failure> {
+    // Asked first: a login that could not be kept would be for nothing.
+    let file = TokenFile::of_user()?;
+    let AccountArgs { email, service } = args;
+    let body = json!({ "email": email, "password": password::read(is_new)? });
+    let path = if is_new {
+        "/auth/register"
+    } else {
+        "/auth/login"
+    };
+    let api = Api::new(service.url)?;
+    let answer: TokenAnswer = api.post(path, &body)?;
+    let url = api.service().to_string();
+    file.keep(&url, &email, &answer.access_token)?;
+    if service.json {
+        return output::json_line(
+            &json!({ "url": url, "email": email, "token_file": file.path() }),
+        );
+    }
+    let done = if is_new {
+        "registered and logged in"
+    } else {
+        "logged in"
+    };
+    writeln!(output::stdout(), "{done} at {url} as {email}")?;
+    Ok(())
+}

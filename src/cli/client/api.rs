@@ -1,0 +1,305 @@
+//! The service's answers, as values and as failures that a person can act on.
+
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use ureq::http::{Response, StatusCode};
+use ureq::typestate::WithoutBody;
+use ureq::{Agent, Body, RequestBuilder};
+use url::Url;
+
+use super::token_file::TokenFile;
+use super::{Failure, ServiceUrl, http, output};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A link as its owner sees it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Link {
+    pub(super) id: i64,
+    pub(super) short_code: String,
+    pub(super) target_url: String,
+    pub(super) clicks: u64,
+    pub(super) is_active: bool,
+}
+
+/// A service, and how it is spoken to.
+pub(super) struct Api {
+    agent: Agent,
+    service: ServiceUrl,
+}
+
+/// An answer that is none of the good ones.
+struct Refusal {
+    status: StatusCode,
+    detail: Option<String>,
+    retry_after: Option<String>,
+    location: Option<String>,
+}
+
+impl Api {
+    /// Speaks to a service.
+    pub(super) fn new(service: ServiceUrl) -> Result<Self, Failure> {
+        let agent = if service.is_local() && !service.is_https() {
+            http::local_agent(PATIENCE)
+        } else {
+            http::agent(PATIENCE, service.is_https())?
+        };
+        Ok(Self { agent, service })
+    }
+
+    /// The service spoken to.
+    pub(super) fn service(&self) -> &ServiceUrl {
+        &self.service
+    }
+
+    /// The token kept for this service.
+    pub(super) fn token(&self) -> Result<String, Failure> {
+        let kept = TokenFile::of_user()?.token(&self.service.to_string())?;
+        kept.ok_or_else(|| Failure::Refused(self.please_log_in("not logged in")))
+    }
+
+    /// Sends a JSON body.
+    pub(super) fn post<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Failure> {
+        let url = self.service.route(path, &[])?;
+        self.value(self.agent.post(url.as_str()).send_json(body))
+    }
+
+    /// Sends nothing but a query, as whom the token says.
+    pub(super) fn post_as<T: DeserializeOwned>(
+        &self,
+        token: &str,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<T, Failure> {
+        let url = self.service.route(path, query)?;
+        let request = self.agent.post(url.as_str());
+        self.value(request.header("authorization", bearer(token)).send_empty())
+    }
+
+    /// Asks as anybody.
+    pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        let url = self.service.route(path, &[])?;
+        self.value(self.agent.get(url.as_str()).call())
+    }
+
+    /// Asks for a page as whom the token says; with it comes the cursor of the page after it.
+    pub(super) fn page<T: DeserializeOwned>(
+        &self,
+        token: &str,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<(T, Option<String>), Failure> {
+        let url = self.service.route(path, query)?;
+        let mut answer = self.good(as_holder(self.agent.get(url.as_str()), token).call())?;
+        let next = header(&answer, "link").and_then(|link| next_cursor(&link));
+        Ok((self.read(&mut answer)?, next))
+    }
+
+    /// Deletes as whom the token says.
+    pub(super) fn delete(&self, token: &str, path: &str) -> Result<(), Failure> {
+        let url = self.service.route(path, &[])?;
+        self.good(as_holder(self.agent.delete(url.as_str()), token).call())?;
+        Ok(())
+    }
+
+    fn value<T: DeserializeOwned>(
+        &self,
+        sent: Result<Response<Body>, ureq::Error>,
+    ) -> Result<T, Failure> {
+        let mut answer = self.good(sent)?;
+        self.read(&mut answer)
+    }
+
+    fn read<T: DeserializeOwned>(&self, answer: &mut Response<Body>) -> Result<T, Failure> {
+        let body = answer.body_mut().read_to_string();
+        let body = body.map_err(|error| self.unreachable(&error))?;
+        serde_json::from_str(&body).map_err(|error| {
+            Failure::Failed(format!(
+                "{} answers what no shunt answers ({error}); is the address right?",
+                self.service
+            ))
+        })
+    }
+
+    fn good(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Failure> {
+        let answer = sent.map_err(|error| self.unreachable(&error))?;
+        if answer.status().is_success() {
+            Ok(answer)
+        } else {
+            Err(self.failure(&Refusal::of(answer)))
+        }
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Failure {
+        Failure::Unavailable(format!(
+            "{} cannot be reached: {}",
+            self.service,
+            http::fault(error)
+        ))
+    }
+
+    fn failure(&self, refusal: &Refusal) -> Failure {
+        let service = &self.service;
+        let status = refusal.status.as_u16();
+        if let Some(location) = &refusal.location {
+            return Failure::Failed(format!(
+                "{service} answers with a redirect to {location}; give that address with --url"
+            ));
+        }
+        let Some(detail) = &refusal.detail else {
+            let message =
+                format!("{service} answered {status} and no reason; is the address right?");
+            return match status {
+                502..=504 => Failure::Unavailable(message),
+                _ => Failure::Failed(message),
+            };
+        };
+        match status {
+            401 if detail == "Not authenticated" => {
+                Failure::Refused(self.please_log_in("the login is no longer valid"))
+            }
+            401 => Failure::Refused(detail.clone()),
+            404 => Failure::NotFound(detail.clone()),
+            429 | 502..=504 => Failure::Unavailable(match &refusal.retry_after {
+                Some(seconds) => format!("{detail}; try again in {seconds} s"),
+                None => detail.clone(),
+            }),
+            _ => Failure::Failed(detail.clone()),
+        }
+    }
+
+    fn please_log_in(&self, why: &str) -> String {
+        format!(
+            "{why} at {0}; run `shunt login EMAIL --url {0}`",
+            self.service
+        )
+    }
+}
+
+impl Refusal {
+    fn of(mut answer: Response<Body>) -> Self {
+        #[derive(Deserialize)]
+        struct ErrorBody {
+            detail: String,
+        }
+        let body = answer.body_mut().read_to_string().unwrap_or_default();
+        let detail = serde_json::from_str::<ErrorBody>(&body).ok();
+        let redirected = answer.status().is_redirection();
+        Self {
+            status: answer.status(),
+            detail: detail.map(|body| output::harmless(&body.detail).into_owned()),
+            retry_after: header(&answer, "retry-after"),
+            location: header(&answer, "location").filter(|_| redirected),
+        }
+    }
+}
+
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+fn as_holder(request: RequestBuilder<WithoutBody>, token: &str) -> RequestBuilder<WithoutBody> {
+    request.header("authorization", bearer(token))
+}
+
+fn header(answer: &Response<Body>, name: &str) -> Option<String> {
+    let value = answer.headers().get(name)?.to_str().ok()?;
+    Some(output::harmless(value).into_owned())
+}
+
+/// The cursor in `<…?limit=…&cursor=…>; rel="next"`. Only the cursor is taken: the address in there is the
+/// service's public one, and the token goes to the address that was given.
+fn next_cursor(link: &str) -> Option<String> {
+    let (target, parameters) = link.strip_prefix('<')?.split_once('>')?;
+    if !parameters.contains("rel=\"next\"") {
+        return None;
+    }
+    let url = Url::parse(target).ok()?;
+    let cursor = url.query_pairs().find(|(name, _)| name == "cursor")?;
+    Some(cursor.1.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_is_in_the_link_header() {
+        let link = "<https://sho.rt/urls/my?limit=2&cursor=00ff>; rel=\"next\"";
+        assert_eq!(next_cursor(link).as_deref(), Some("00ff"));
+        for other in [
+            "",
+            "<x>",
+            "<https://sho.rt/?cursor=1>; rel=\"prev\"",
+            "<https://sho.rt/>; rel=\"next\"",
+        ] {
+            assert_eq!(next_cursor(other), None, "{other}");
+        }
+    }
+
+    fn failure(status: u16, detail: Option<&str>) -> Failure {
+        let api = Api::new(
+            "http://127.0.0.1:1"
+                .parse()
+                .unwrap_or_else(|error| panic!("{error}")),
+        );
+        let refusal = Refusal {
+            status: StatusCode::from_u16(status).unwrap_or_default(),
+            detail: detail.map(Into::into),
+            retry_after: Some("7".into()),
+            location: None,
+        };
+        match api {
+            Ok(api) => api.failure(&refusal),
+            Err(failure) => failure,
+        }
+    }
+
+    #[test]
+    fn answers_become_failures_of_their_kind() {
+        let text = |failure| match failure {
+            Failure::Refused(text) => format!("refused: {text}"),
+            Failure::NotFound(text) => format!("not found: {text}"),
+            Failure::Unavailable(text) => format!("unavailable: {text}"),
+            Failure::Failed(text) => format!("failed: {text}"),
+            Failure::Usage(_) | Failure::Deaf => String::new(),
+        };
+        for (status, detail, expected) in [
+            (
+                401,
+                Some("Not authenticated"),
+                "refused: the login is no longer valid",
+            ),
+            (
+                401,
+                Some("Incorrect email or password"),
+                "refused: Incorrect email or password",
+            ),
+            (404, Some("URL not found"), "not found: URL not found"),
+            (
+                404,
+                None,
+                "failed: http://127.0.0.1:1 answered 404 and no reason",
+            ),
+            (
+                422,
+                Some("target_url: is missing"),
+                "failed: target_url: is missing",
+            ),
+            (
+                429,
+                Some("Too many"),
+                "unavailable: Too many; try again in 7 s",
+            ),
+            (502, None, "unavailable: http://127.0.0.1:1 answered 502"),
+            (503, Some("Away"), "unavailable: Away; try again in 7 s"),
+        ] {
+            let told = text(failure(status, detail));
+            assert!(told.starts_with(expected), "{status}: {told}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The client commands: accounts and links from a terminal.
+
+use clap::{Args, Subcommand};
+
+use super::{EXIT_CODES, Failure, http, output};
+
+mod account;
+mod api;
+mod link;
+mod list;
+mod password;
+mod service_url;
+mod token_file;
+
+use api::Api;
+use service_url::ServiceUrl;
+
+/// Which service is meant, and for whom the answer is written.
+#[derive(Args)]
+struct ServiceArgs {
+    /// Address of the service.
+    #[arg(
+        long,
+        env = "SHUNT_URL",
+        default_value = "http://127.0.0.1:8000",
+        value_name = "URL"
+    )]
+    url: ServiceUrl,
+    /// Print JSON; errors, too, on standard error.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a client can ask for.
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Make an account and log in.
+    ///
+    /// The password is asked for, or read from standard input where that is no terminal. The token is kept in
+    /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, for each service one.
+    #[command(after_help = EXIT_CODES)]
+    Register(account::AccountArgs),
+    /// Log in: get a token and keep it.
+    ///
+    /// The password is asked for, or read from standard input where that is no terminal. The token is kept in
+    /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, for each service one.
+    #[command(after_help = EXIT_CODES)]
+    Login(account::AccountArgs),
+    /// Make a short link and print it.
+    #[command(after_help = EXIT_CODES)]
+    Shorten(link::ShortenArgs),
+    /// List your links, newest first.
+    #[command(after_help = EXIT_CODES)]
+    List(list::ListArgs),
+    /// Show where a link leads and how often it was followed; anybody's, no login needed.
+    #[command(after_help = EXIT_CODES)]
+    Stats(link::StatsArgs),
+    /// Delete links, one after the other, up to the first that cannot be deleted.
+    #[command(after_help = EXIT_CODES)]
+    Rm(link::RmArgs),
+}
+
+impl Command {
+    /// Whether errors are for machines, too.
+    pub(super) fn wants_json(&self) -> bool {
+        match self {
+            Self::Register(args) | Self::Login(args) => args.service.json,
+            Self::Shorten(args) => args.service.json,
+            Self::List(args) => args.service.json,
+            Self::Stats(args) => args.service.json,
+            Self::Rm(args) => args.service.json,
+        }
+    }
+}
+
+/// Does what was asked for.
+pub(super) fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Register(args) => account::register(args),
+        Command::Login(args) => account::log_in(args),
+        Command::Shorten(args) => link::shorten(args),
+        Command::List(args) => list::list(args),
+        Command::Stats(args) => link::stats(args),
+        Command::Rm(args) => link::remove(args),
+    }
+}

@@ -1,0 +1,73 @@
+//! Why a command did not do what was asked, and the exit code that says so.
+
+use std::io;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+/// Why a command did not do what was asked: a sentence for people, a kind for scripts.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Whoever read the output has read enough, as `head` does.
+    Deaf,
+    /// A setting is wrong, or something failed.
+    Failed(String),
+    /// What was asked makes no sense.
+    Usage(String),
+    /// Not logged in, or the credentials are wrong.
+    Refused(String),
+    /// No such link.
+    NotFound(String),
+    /// The service cannot be reached, or not now.
+    Unavailable(String),
+}
+
+impl Failure {
+    /// Something failed, as this error says.
+    pub(super) fn of(error: &dyn std::fmt::Display) -> Self {
+        Self::Failed(error.to_string())
+    }
+
+    /// Tells standard error, as one line.
+    pub(super) fn report(&self, as_json: bool) {
+        let (Self::Failed(message)
+        | Self::Usage(message)
+        | Self::Refused(message)
+        | Self::NotFound(message)
+        | Self::Unavailable(message)) = self
+        else {
+            return;
+        };
+        if as_json {
+            eprintln!("{}", json!({ "error": message, "exit_code": self.code() }));
+        } else {
+            eprintln!("shunt: {message}");
+        }
+    }
+
+    /// The code the process ends with.
+    pub(super) fn exit_code(&self) -> ExitCode {
+        self.code().into()
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Self::Deaf => 0,
+            Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Refused(_) => 3,
+            Self::NotFound(_) => 4,
+            Self::Unavailable(_) => 5,
+        }
+    }
+}
+
+/// For what is written to standard output.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Deaf,
+            _ => Self::Failed(format!("the output cannot be written: {error}")),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `shunt healthcheck`: whether the service on this machine is ready, as an exit code.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::output::{self, harmless};
+use super::{Failure, http};
+
+/// Which service to ask, and what.
+#[derive(Args)]
+pub(super) struct HealthcheckArgs {
+    /// Address the service listens on; for 0.0.0.0 and [::] this machine is asked.
+    // A text and no address, so that a wrong one fails the check (1) and is no misuse (2): container
+    // engines know no third answer.
+    #[arg(
+        long,
+        env = "BIND",
+        default_value = "127.0.0.1:8000",
+        value_name = "ADDRESS"
+    )]
+    bind: String,
+    /// Ask only whether the process lives (/health), not whether it should get traffic (/ready).
+    #[arg(long)]
+    live: bool,
+    /// How long the answer may take.
+    #[arg(
+        long,
+        default_value_t = 2,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=300)
+    )]
+    timeout: u64,
+}
+
+/// Asks; anything but a 200 is a failure.
+pub(super) fn ask(args: &HealthcheckArgs) -> Result<(), Failure> {
+    let address = reachable(&args.bind)?;
+    let path = if args.live { "health" } else { "ready" };
+    let url = format!("http://{address}/{path}");
+    let agent = http::local_agent(Duration::from_secs(args.timeout));
+    let mut answer = agent
+        .get(&url)
+        .call()
+        .map_err(|error| Failure::Failed(format!("{url}: {}", http::fault(&error))))?;
+    let body = answer.body_mut().read_to_string().unwrap_or_default();
+    if answer.status() == 200 {
+        let status = serde_json::from_str::<Value>(&body).unwrap_or_default();
+        writeln!(
+            output::stdout(),
+            "{}",
+            status["status"].as_str().unwrap_or("ok")
+        )?;
+        return Ok(());
+    }
+    Err(Failure::Failed(format!(
+        "{url} answered {}: {}",
+        answer.status().as_u16(),
+        harmless(&body)
+    )))
+}
+
+/// Where a listener on this address can be reached from the same machine.
+fn reachable(bind: &str) -> Result<SocketAddr, Failure> {
+    let mut address: SocketAddr = bind.parse().map_err(|_| {
+        Failure::Failed(format!(
+            "BIND: `{bind}` is no address; give one such as 127.0.0.1:8000 or [::]:8000"
+        ))
+    })?;
+    if address.port() == 0 {
+        return Err(Failure::Failed(
+            "BIND: port 0 is drawn at the start of the service; give the port it got".into(),
+        ));
+    }
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+    use shunt::config::Settings;
+
+    use super::*;
+
+    #[test]
+    fn a_listener_on_every_address_is_asked_on_this_machine() {
+        for (bind, asked) in [
+            ("0.0.0.0:8000", "127.0.0.1:8000"),
+            ("[::]:8000", "[::1]:8000"),
+            ("10.1.2.3:80", "10.1.2.3:80"),
+        ] {
+            assert_eq!(reachable(bind).ok(), asked.parse().ok(), "{bind}");
+        }
+        assert!(reachable("127.0.0.1:0").is_err());
+        assert!(reachable("here").is_err());
+    }
+
+    #[test]
+    fn where_nothing_is_set_the_check_asks_where_the_service_listens() {
+        let default = |command: Command| {
+            let bind = command.get_arguments().find(|arg| arg.get_id() == "bind");
+            bind.map(|arg| arg.get_default_values().to_vec())
+        };
+        assert_eq!(
+            default(HealthcheckArgs::augment_args(Command::new("check"))),
+            default(Settings::augment_args(Command::new("serve")))
+        );
+    }
+}

@@ -1,0 +1,35 @@
+//! `shunt completions` and `shunt man`: what the shell and the reader need to know, from the one description.
+
+use std::io::{self, Write};
+
+use clap::Command;
+use clap_complete::Shell;
+
+use super::Failure;
+
+/// Prints the completions for a shell.
+pub(super) fn completions(mut shunt: Command, shell: Shell) -> Result<(), Failure> {
+    // By way of memory: the generator panics where its output cannot be written.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut shunt, "shunt", &mut script);
+    io::stdout().lock().write_all(&script)?;
+    Ok(())
+}
+
+/// Prints the manual page of `shunt`, or of one of its commands.
+pub(super) fn page(mut shunt: Command, command: Option<&str>) -> Result<(), Failure> {
+    // Gives sub-commands their full names, such as `shunt-list`.
+    shunt.build();
+    let described = match command {
+        None => shunt,
+        Some(name) => shunt.find_subcommand(name).cloned().ok_or_else(|| {
+            Failure::Usage(format!("there is no command `{name}`; see `shunt help`"))
+        })?,
+    };
+    let mut page = Vec::new();
+    clap_mangen::Man::new(described)
+        .manual("shunt")
+        .render(&mut page)?;
+    io::stdout().lock().write_all(&page)?;
+    Ok(())
+}

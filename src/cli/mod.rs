@@ -1,0 +1,107 @@
+//! Sub-commands and exit codes.
+
+use std::process::ExitCode;
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
+use shunt::config::Settings;
+
+mod client;
+mod failure;
+mod healthcheck;
+mod http;
+mod manual;
+mod output;
+mod service;
+mod settings_in_force;
+
+use failure::Failure;
+
+/// Shown below the help of every command that has more to say than done and failed.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed: a setting is wrong, or the service refused
+  2  the command line cannot be read
+  3  not logged in, or e-mail or password are wrong
+  4  no such link
+  5  the service cannot be reached, or asks to come back later";
+
+/// A URL shortener whose redirect is as cheap as a static map, and whose every answered click is counted
+/// exactly once.
+///
+/// Without a command it serves.
+#[derive(Parser)]
+#[command(name = "shunt", version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve (what `shunt` alone does).
+    Serve(Settings),
+    /// Bring the schema of the database up to date, and nothing else.
+    Migrate(Settings),
+    /// Print the settings in force and where each comes from; passwords and secrets are hidden.
+    Config(settings_in_force::ConfigArgs),
+    /// Ask the service on this machine whether it is ready: for containers.
+    Healthcheck(healthcheck::HealthcheckArgs),
+    #[command(flatten)]
+    Client(client::Command),
+    /// Print the completions for a shell.
+    Completions {
+        /// For which shell.
+        shell: Shell,
+    },
+    /// Print the manual page of `shunt`, or of one of its commands.
+    Man {
+        /// For which command.
+        command: Option<String>,
+    },
+}
+
+/// Reads the command line and does what was asked; [`EXIT_CODES`] says what the code means.
+pub(crate) fn run() -> ExitCode {
+    let given = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&given).unwrap_or_else(|error| error.exit());
+    let json_errors =
+        matches!(&cli.command, Some(Command::Client(command)) if command.wants_json());
+    match obey(cli, &given) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.report(json_errors);
+            failure.exit_code()
+        }
+    }
+}
+
+fn obey(cli: Cli, given: &ArgMatches) -> Result<(), Failure> {
+    match cli.command {
+        None => service::serve(cli.settings),
+        Some(Command::Serve(settings)) => service::serve(settings),
+        Some(Command::Migrate(settings)) => service::migrate(settings),
+        Some(Command::Config(args)) => {
+            // Where a value comes from is known to the matches of the sub-command only.
+            let given = given.subcommand().map_or(given, |(_, given)| given);
+            settings_in_force::print(args, given)
+        }
+        Some(Command::Healthcheck(args)) => healthcheck::ask(&args),
+        Some(Command::Client(command)) => client::run(command),
+        Some(Command::Completions { shell }) => manual::completions(Cli::command(), shell),
+        Some(Command::Man { command }) => manual::page(Cli::command(), command.as_deref()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,42 @@
+//! `shunt serve` and `shunt migrate`.
+
+use std::error::Error;
+
+use shunt::config::{Config, Settings};
+use shunt::server::{self, Stop};
+use shunt::telemetry;
+use tracing_subscriber::EnvFilter;
+
+use super::Failure;
+
+/// Serves until it is told to stop.
+pub(super) fn serve(settings: Settings) -> Result<(), Failure> {
+    start(settings, async |config| {
+        let stop = Stop::on_signals()?;
+        let metrics = telemetry::metrics::start()?;
+        server::serve(config, metrics, stop).await?;
+        Ok(())
+    })
+}
+
+/// Brings the schema up to date.
+pub(super) fn migrate(settings: Settings) -> Result<(), Failure> {
+    start(settings, async |config| {
+        server::migrate(&config).await?;
+        Ok(())
+    })
+}
+
+fn start(
+    settings: Settings,
+    work: impl AsyncFnOnce(Config) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Failure> {
+    let config = settings.check().map_err(|error| Failure::of(&error))?;
+    let filter = EnvFilter::try_new(&config.log_filter).map_err(|error| Failure::of(&error))?;
+    telemetry::start_logging(config.log_format, filter);
+    let runtime = server::main_runtime().map_err(|error| Failure::of(&error))?;
+    let outcome = runtime.block_on(work(config));
+    // What still runs then (a client that will not be hurried) is cut off.
+    runtime.shutdown_background();
+    outcome.map_err(|error| Failure::of(&error))
+}

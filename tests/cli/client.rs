@@ -1,0 +1,209 @@
+//! Accounts and links from a terminal.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{PASSWORD, Person, Service, run};
+
+const TARGET: &str = "https://example.org/a/long/path?with=a&query#and-more";
+
+#[test]
+fn a_person_registers_shortens_lists_reads_statistics_and_deletes() {
+    let service = Service::start();
+    let ada = Person::of(&service);
+    let told = ada.says_with(&["register", "ada@example.org"], &format!("{PASSWORD}\n"));
+    let base = &service.base;
+    assert_eq!(
+        told.line(),
+        format!("registered and logged in at {base} as ada@example.org")
+    );
+
+    let short_url = ada.says(&["shorten", TARGET]).line();
+    let code = short_url.strip_prefix(&format!("{base}/")).unwrap();
+    for _ in 0..3 {
+        let answer = service.visit(&short_url);
+        assert!(answer.contains(TARGET), "{answer}");
+    }
+    assert_eq!(
+        ada.says(&["list"]).good(),
+        format!("CODE      CLICKS  TARGET\n{code}        3  {TARGET}\n")
+    );
+    // Anybody reads statistics, by code or by link.
+    for given in [code, &short_url] {
+        assert_eq!(
+            Person::of(&service).says(&["stats", given]).good(),
+            format!("code    {code}\ntarget  {TARGET}\nclicks  3\n")
+        );
+    }
+    assert_eq!(
+        ada.says(&["rm", &short_url]).line(),
+        format!("deleted {code}")
+    );
+    assert_eq!(ada.says(&["list"]).line(), "CODE      CLICKS  TARGET");
+    ada.says(&["stats", code]).fails(4, code);
+    assert!(service.visit(&short_url).starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn machines_get_json_for_answers_and_errors() {
+    let service = Service::start();
+    let ada = Person::of(&service);
+    let told = ada.says_with(&["register", "ada@example.org", "--json"], PASSWORD);
+    let told = told.json();
+    assert_eq!(told["url"], *service.base);
+    assert_eq!(told["email"], "ada@example.org");
+    assert_eq!(told["token_file"], *ada.token_file().to_str().unwrap());
+
+    let made = ada.says(&["shorten", "--json", TARGET]).json();
+    let code = made["short_code"].as_str().unwrap();
+    assert_eq!(made["short_url"], format!("{}/{code}", service.base));
+    assert_eq!(made["target_url"], TARGET);
+    assert_eq!(
+        ada.says(&["list", "--json"]).json(),
+        Value::Array(vec![made.clone()])
+    );
+    let stats = ada.says(&["stats", "--json", code]).json();
+    assert_eq!((&stats["clicks"], &stats["total"]), (&0.into(), &0.into()));
+    assert_eq!(ada.says(&["rm", "--json", code]).json()["deleted"], true);
+    assert_eq!(ada.says(&["list", "--json"]).json(), Value::Array(vec![]));
+
+    let failed = ada.says(&["rm", "--json", code]);
+    failed.fails(4, "URL not found");
+    let error: Value = serde_json::from_str(&failed.err).unwrap();
+    assert_eq!(error["exit_code"], 4);
+}
+
+#[test]
+fn a_long_list_comes_page_by_page_each_link_once_newest_first() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let mut made: Vec<String> = (0..230)
+        .map(|n| {
+            let target = format!("https://example.org/{n}");
+            ada.says(&["shorten", &target]).line()
+        })
+        .collect();
+    made.reverse();
+    let code = |url: &str| url.rsplit('/').next().unwrap().to_owned();
+    let newest_first: Vec<String> = made.iter().map(|url| code(url)).collect();
+
+    let listed = ada.says(&["list"]).good();
+    let listed: Vec<String> = listed
+        .lines()
+        .skip(1)
+        .map(|line| line.split(' ').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(listed, newest_first);
+    let distinct: HashSet<_> = listed.iter().collect();
+    assert_eq!(distinct.len(), 230);
+    let all = ada.says(&["list", "--json"]).json();
+    assert_eq!(all.as_array().unwrap().len(), 230);
+    for limit in [0, 1, 100, 101, 229] {
+        let some = ada
+            .says(&["list", "--json", "-n", &limit.to_string()])
+            .json();
+        assert_eq!(some.as_array().unwrap().len(), limit);
+    }
+}
+
+#[test]
+fn who_reads_only_the_first_lines_of_a_list_is_told_of_no_error() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    ada.says(&["shorten", TARGET]).line();
+    let mut child = ada
+        .command(&["list"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(ended.stderr).unwrap(), "");
+    assert_eq!(ended.status.code(), Some(0));
+}
+
+#[test]
+fn the_token_is_kept_for_each_service_and_for_its_owner_only() {
+    let (one, other) = (Service::start(), Service::start());
+    let ada = Person::registered(&one, "ada@example.org");
+    let elsewhere = ["--url", &other.base];
+    ada.says(&["list", elsewhere[0], elsewhere[1]])
+        .fails(3, "shunt login");
+    let register = ["register", "ada@example.com", elsewhere[0], elsewhere[1]];
+    ada.says_with(&register, PASSWORD).good();
+    ada.says(&["list", elsewhere[0], elsewhere[1]]).good();
+    ada.says(&["list"]).good();
+
+    let path = ada.token_file();
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(path.as_path()), 0o600);
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+    let kept: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(kept.as_object().unwrap().len(), 2);
+    assert!(
+        !kept.to_string().contains(PASSWORD),
+        "passwords are not kept"
+    );
+
+    let moved = tempfile::tempdir().unwrap();
+    let mut login = ada.command(&["login", "ada@example.org"]);
+    run(login.env("XDG_CONFIG_HOME", moved.path()), PASSWORD).good();
+    assert_eq!(mode(&moved.path().join("shunt/token.json")), 0o600);
+}
+
+#[test]
+fn a_login_that_is_wrong_missing_or_over_is_told_apart_from_other_errors() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    ada.says_with(&["login", "ada@example.org"], "wrong password")
+        .fails(3, "Incorrect email or password");
+    ada.says_with(&["register", "ada@example.org"], PASSWORD)
+        .fails(1, "Email already registered");
+    ada.says_with(&["register", "bob@example.org"], "short")
+        .fails(1, "password");
+    ada.says(&["login", "ada@example.org"])
+        .fails(2, "no password");
+    ada.says(&["list"]).good();
+
+    Person::of(&service)
+        .says(&["list"])
+        .fails(3, "not logged in");
+    let kept = fs::read_to_string(ada.token_file()).unwrap();
+    fs::write(ada.token_file(), kept.replace("eyJ", "eyK")).unwrap();
+    ada.says(&["list"]).fails(3, "no longer valid");
+    fs::write(ada.token_file(), "{").unwrap();
+    ada.says(&["list"])
+        .fails(1, "token.json cannot be understood");
+}
+
+#[test]
+fn errors_say_what_is_wrong_and_their_code_says_of_which_kind() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    ada.says(&["shorten", "ftp://example.org"])
+        .fails(1, "target_url");
+    ada.says(&["shorten", &service.base]).fails(1, "target_url");
+    ada.says(&["stats", "nothing"]).fails(4, "nothing: ");
+    ada.says(&["stats", "a/b"])
+        .fails(2, "neither a short code nor a short link");
+    ada.says(&["stats", "https://example.org/abc"])
+        .fails(2, "neither");
+    let bob = Person::registered(&service, "bob@example.org");
+    let adas = ada.says(&["shorten", TARGET]).line();
+    bob.says(&["rm", &adas]).fails(4, "URL not found");
+    // A typing error deletes nothing.
+    ada.says(&["rm", &adas, "a/b"]).fails(2, "a/b");
+    ada.says(&["stats", &adas]).good();
+
+    let nobody = ["stats", "abc", "--url", "http://127.0.0.1:1"];
+    ada.says(&nobody)
+        .fails(5, "http://127.0.0.1:1 cannot be reached");
+    let misuse = ada.says(&["stats", "abc", "--url", "sho.rt"]);
+    assert_eq!(misuse.code, 2, "{misuse:?}");
+    assert!(misuse.err.contains("--url"), "{misuse:?}");
+}

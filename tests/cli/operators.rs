@@ -1,0 +1,152 @@
+//! What those who run the service use.
+
+use std::net::TcpListener;
+
+use crate::support::{Service, run, shunt};
+
+#[test]
+fn a_health_check_is_0_where_the_service_is_ready_and_1_where_it_is_not() {
+    let service = Service::start();
+    let check = |line: &[&str]| {
+        let mut command = shunt();
+        command.arg("healthcheck").args(line);
+        command.env("BIND", service.address());
+        // It asks this machine, whatever the way to others.
+        command.env("http_proxy", "http://127.0.0.1:1");
+        run(&mut command, "")
+    };
+    assert_eq!(check(&[]).line(), "ready");
+    assert_eq!(check(&["--live"]).line(), "ok");
+    check(&["--bind", "127.0.0.1:1"]).fails(1, "http://127.0.0.1:1/ready");
+    check(&["--bind", "here"]).fails(1, "BIND");
+}
+
+#[test]
+fn a_health_check_does_not_wait_for_a_service_that_hangs() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let line = ["healthcheck", "--timeout", "1", "--bind", &address];
+    run(shunt().args(line), "").fails(1, "no answer in time");
+}
+
+#[test]
+fn the_settings_in_force_are_printed_without_their_secrets() {
+    let mut command = shunt();
+    command.args(["config", "--json", "--redis-prefix", "mine"]);
+    command.env(
+        "DATABASE_URL",
+        "postgres://me:s3cret-1@db:5432/shunt?sslmode=require",
+    );
+    command.env("REDIS_URL", "rediss://:s3cret-2@redis:6379");
+    command.env("JWT_SECRET", "s3cret-3".repeat(4));
+    command.env("BIND", "0.0.0.0:9000");
+    let table = {
+        command.env("WORKERS", "3");
+        run(&mut command, "")
+    };
+    assert!(!table.out.contains("s3cret"), "{table:?}");
+    let settings = table.json();
+    let is = |name: &str, value: &str, from: &str| {
+        let setting = &settings[name];
+        assert_eq!(
+            (&setting["value"], &setting["from"]),
+            (&value.into(), &from.into()),
+            "{name}"
+        );
+    };
+    is("BIND", "0.0.0.0:9000", "environment");
+    is("BASE_URL", "http://0.0.0.0:9000", "default");
+    is(
+        "DATABASE_URL",
+        "postgres://me:***@db:5432/shunt?sslmode=require",
+        "environment",
+    );
+    is("REDIS_URL", "rediss://:***@redis:6379", "environment");
+    is("REDIS_PREFIX", "mine", "flag");
+    is("JWT_SECRET", "***", "environment");
+    is("WORKERS", "3", "environment");
+    is("RUST_LOG", "info", "default");
+    assert!(settings["METRICS_BIND"]["value"].is_null());
+}
+
+#[test]
+fn people_get_the_settings_as_a_table() {
+    let table = run(shunt().arg("config").env("LIMIT_LOGIN", "7"), "").good();
+    let line = |name: &str| {
+        let line = table.lines().find(|line| line.starts_with(name));
+        line.unwrap().split_whitespace().collect::<Vec<_>>()
+    };
+    assert_eq!(line("SETTING"), ["SETTING", "FROM", "VALUE"]);
+    assert_eq!(line("LIMIT_LOGIN"), ["LIMIT_LOGIN", "environment", "7"]);
+    assert_eq!(line("REDIS_URL"), ["REDIS_URL", "default", "(not", "set)"]);
+    let column = |line: &str| line.find("environment").or(line.find("default"));
+    let columns: Vec<_> = table.lines().skip(1).map(column).collect();
+    assert!(columns.iter().all(|at| at == &columns[0]), "{table}");
+}
+
+#[test]
+fn a_wrong_setting_is_named_by_config_as_by_a_start() {
+    for command in ["config", "serve", "migrate"] {
+        run(shunt().args([command, "--workers", "0"]), "").fails(1, "WORKERS: `0`");
+        let misuse = run(shunt().args([command, "--no-such-flag"]), "");
+        assert_eq!(misuse.code, 2, "{misuse:?}");
+    }
+}
+
+#[test]
+fn migrate_makes_the_database_and_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let database = format!("sqlite://{}", path.display());
+    let told = run(shunt().args(["migrate", "--database-url", &database]), "");
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(path.exists());
+}
+
+#[test]
+fn shells_complete_every_command_and_the_manual_knows_it() {
+    let commands = [
+        "serve",
+        "migrate",
+        "config",
+        "healthcheck",
+        "register",
+        "login",
+        "shorten",
+        "list",
+        "stats",
+        "rm",
+    ];
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(shunt().args(["completions", shell]), "").good();
+        for command in commands {
+            assert!(script.contains(command), "{shell} does not know {command}");
+        }
+    }
+    let manual = run(shunt().arg("man"), "").good();
+    assert!(manual.contains(".TH shunt 1"), "{manual}");
+    assert!(manual.contains("Exit codes"), "{manual}");
+    for command in commands {
+        assert!(
+            manual.contains(&format!("shunt\\-{command}(1)")),
+            "{command}"
+        );
+        let page = run(shunt().args(["man", command]), "").good();
+        assert!(page.contains(&format!(".TH shunt-{command} 1")), "{page}");
+    }
+    run(shunt().args(["man", "nothing"]), "").fails(2, "no command `nothing`");
+}
+
+#[test]
+fn help_tells_exit_codes_and_no_secret_of_the_environment() {
+    for line in [&["--help"][..], &["list", "--help"], &["serve", "--help"]] {
+        let mut command = shunt();
+        command.args(line);
+        command.env("JWT_SECRET", "s3cret-1");
+        command.env("DATABASE_URL", "postgres://me:s3cret-2@db/shunt");
+        command.env("REDIS_URL", "redis://:s3cret-3@redis");
+        let help = run(&mut command, "").good();
+        assert!(!help.contains("s3cret"), "{help}");
+        assert_eq!(help.contains("Exit codes:"), line[0] != "serve", "{help}");
+    }
+}
