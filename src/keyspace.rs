@@ -5,7 +5,7 @@
 //! | `{prefix}:state` | hash `epoch`, `change`, `flush` | none | whichever script runs first; `forget.lua`, `take.lua` | nobody |
 //! | `{prefix}:recorders` | hash recorder → `number seconds` | none | `record.lua` | the flusher, after a week |
 //! | `{prefix}:pending` | hash link id → clicks | none | `record.lua` | renamed by `take.lua` |
-//! | `{prefix}:flush:N` | hash link id → clicks | none | `take.lua` | `finish.lua` |
+//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `take.lua` | `finish.lua` |
 //! | `{prefix}:flushing` | set of the `N` above | none | `take.lua` | `finish.lua` |
 //! | `{prefix}:flusher` | string, who flushes | seconds | `take.lua` | expiry |
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `forget.lua` | trimming |
@@ -57,7 +57,13 @@ impl Keyspace {
         changes => "changes",
     }
 
-    /// The increments of one flush; scripts append its number.
+    /// The increments of one flush. With its epoch: a late reader never takes another's for it.
+    #[must_use]
+    pub fn flush(&self, epoch: &str, number: i64) -> String {
+        format!("{}{epoch}:{number}", self.flush_prefix())
+    }
+
+    /// How those keys begin; scripts append the rest.
     #[must_use]
     pub fn flush_prefix(&self) -> String {
         format!("{}:flush:", self.tag)

@@ -113,13 +113,18 @@ impl Redirect {
         let code = ShortCode::parse(raw_code).ok_or(NotFollowed::NotFound)?;
         let version = self.cache.version();
         let link = self.resolve(&code).await?;
-        let recorded = self.recorder.record(link.id).await;
+        let link_id = link.id;
+        let recorded = self.recorder.record(link_id).await;
         if self.cache.version() == version {
             return Ok(Found::new(link, Counted::Click(recorded)));
         }
         // Some link changed before this click was acknowledged: was it this one?
-        let now = self.resolve(&code).await?;
-        let recorded = self.recounted(recorded, link.id, now.id).await;
+        let now = match self.resolve(&code).await {
+            // Counted already: what was true a moment ago beats an error that would have it counted again.
+            Err(NotFollowed::Unavailable(_)) => link,
+            other => other?,
+        };
+        let recorded = self.recounted(recorded, link_id, now.id).await;
         Ok(Found::new(now, Counted::Click(recorded)))
     }
 

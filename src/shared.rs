@@ -96,7 +96,7 @@ impl SharedRedis {
         &self.inner.keys
     }
 
-    /// The epoch that this process gives to a Redis that has none: random, 16 hexadecimal digits.
+    /// How the epochs begin that this process gives to a Redis that has none: random, 16 hexadecimal digits.
     #[must_use]
     pub fn epoch(&self) -> &str {
         &self.inner.epoch

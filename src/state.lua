@@ -1,12 +1,13 @@
--- Shared head of the scripts that change the data set. ARGV[1] is the epoch and ARGV[2] the change
--- number (microseconds since 1970) that a Redis which is new or was emptied begins with: both differ
--- from whatever an instance saw before, so that every instance notices.
+-- Shared head of the scripts that change the data set. A Redis that is new or was emptied begins a new
+-- epoch: ARGV[1] names the process, ARGV[2] the moment (microseconds since 1970), so that no epoch comes
+-- twice. Changes are numbered from that moment on, above whatever an instance saw before.
 local function state(key)
   local known = redis.call('HMGET', key, 'epoch', 'change')
   if known[1] then
     return known
   end
-  redis.call('HSET', key, 'epoch', ARGV[1], 'change', ARGV[2], 'flush', 0)
-  return { ARGV[1], ARGV[2] }
+  local epoch = ARGV[1] .. '-' .. ARGV[2]
+  redis.call('HSET', key, 'epoch', epoch, 'change', ARGV[2], 'flush', 0)
+  return { epoch, ARGV[2] }
 end
 

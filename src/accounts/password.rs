@@ -21,6 +21,9 @@ const LANES: u32 = 1;
 /// Requests that may wait for their turn, per turn: beyond that waiting would be longer than patience.
 const MOST_WAITING_PER_TURN: usize = 256;
 
+/// How much threads that hash stand back where cores are short: redirects come first. Unix niceness.
+const NICENESS: i32 = 10;
+
 /// How long a request waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -110,6 +113,8 @@ impl PasswordHasher {
         running.increment(1);
         // The turn goes with the work: a client that leaves does not make room for more at once.
         let done = tokio::task::spawn_blocking(move || {
+            // On Linux this is the calling thread alone. Where it is not allowed, all are equal.
+            let _ = rustix::process::setpriority_process(None, NICENESS);
             let result = work();
             drop(turn);
             result

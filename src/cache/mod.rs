@@ -84,8 +84,7 @@ pub enum CacheError {
     Unavailable(#[from] RedisFailure),
 }
 
-/// How often a lookup that is overtaken by changes is made again before its result is used as it is,
-/// unremembered.
+/// How often a lookup that is overtaken by changes is made again before it is made for oneself alone.
 const LOOKUP_TRIES: usize = 5;
 
 impl LinkCache {
@@ -136,17 +135,22 @@ impl LinkCache {
         E: Clone + Send + Sync + 'static,
         R: Future<Output = Result<Option<LinkTarget>, E>>,
     {
-        let mut found = None;
         for _ in 0..LOOKUP_TRIES {
             let version = self.version();
-            found = self.process.fetch(code, self.fetch(code, &read)).await?;
-            // What was taken in meanwhile may have missed what was remembered just now.
-            if self.version() == version {
-                return Ok(found);
+            let is_current = || self.version() == version;
+            let found = self
+                .process
+                .fetch(code, self.fetch(code, &read), is_current)
+                .await?;
+            match found {
+                // What was taken in meanwhile may have missed what was remembered just now.
+                Some(found) if self.version() == version => return Ok(found),
+                Some(_) => self.process.forget(code).await,
+                None => {}
             }
-            self.process.forget(code).await;
         }
-        Ok(found)
+        // Changes come faster than look-ups: one of one's own, remembered nowhere.
+        Ok(read().await?.map(CachedLink::from).map(Arc::new))
     }
 
     async fn fetch<E, R>(

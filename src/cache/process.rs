@@ -20,6 +20,8 @@ pub(super) struct ProcessCache {
 #[derive(Clone)]
 enum NoLink<E> {
     Unknown,
+    /// Some link changed while it was looked up: perhaps this one.
+    Overtaken,
     Failed(E),
 }
 
@@ -51,29 +53,33 @@ impl ProcessCache {
         self.unknown.get(code).await.is_some()
     }
 
-    /// Remembers what `fetch` finds; callers for one code share one fetch.
+    /// Remembers what `fetch` finds; callers for one code share one fetch. `None` when it was overtaken by
+    /// a change: then nobody who shared it may use it, whenever they joined.
     pub(super) async fn fetch<E>(
         &self,
         code: &ShortCode,
         fetch: impl Future<Output = Result<Option<CachedLink>, E>>,
-    ) -> Result<Option<Arc<CachedLink>>, E>
+        is_current: impl Fn() -> bool,
+    ) -> Result<Option<Option<Arc<CachedLink>>>, E>
     where
         E: Clone + Send + Sync + 'static,
     {
         let link = async {
             match fetch.await {
+                Ok(_) if !is_current() => Err(NoLink::Overtaken),
                 Ok(Some(link)) => Ok(Arc::new(link)),
                 Ok(None) => Err(NoLink::Unknown),
                 Err(error) => Err(NoLink::Failed(error)),
             }
         };
         match self.links.try_get_with_by_ref(code, link).await {
-            Ok(link) => Ok(Some(link)),
+            Ok(link) => Ok(Some(Some(link))),
             Err(no_link) => match &*no_link {
                 NoLink::Unknown => {
                     self.unknown.insert(code.clone(), ()).await;
-                    Ok(None)
+                    Ok(Some(None))
                 }
+                NoLink::Overtaken => Ok(None),
                 NoLink::Failed(error) => Err(error.clone()),
             },
         }

@@ -34,7 +34,10 @@ fn start(
     let config = settings.check().map_err(|error| Failure::of(&error))?;
     let filter = EnvFilter::try_new(&config.log_filter).map_err(|error| Failure::of(&error))?;
     telemetry::start_logging(config.log_format, filter);
-    let runtime = server::main_runtime().map_err(|error| Failure::of(&error))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::of(&error))?;
     let outcome = runtime.block_on(work(config));
     // What still runs then (a client that will not be hurried) is cut off.
     runtime.shutdown_background();

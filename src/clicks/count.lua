@@ -9,6 +9,6 @@ for i = 2, #ARGV do
 end
 local counts = { redis.call('HMGET', KEYS[2], unpack(ids)) }
 for _, number in ipairs(flushing) do
-  counts[#counts + 1] = redis.call('HMGET', ARGV[1] .. number, unpack(ids))
+  counts[#counts + 1] = redis.call('HMGET', ARGV[1] .. known[1] .. ':' .. number, unpack(ids))
 end
 return { known[1] or '', known[2] or '0', flushing, counts }

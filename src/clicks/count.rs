@@ -1,7 +1,7 @@
 //! Reading a count: exact, and never falling while clicks are written back.
 //!
 //! A click is in one of four places: pending in Redis, in a flush, in the journal, in the link. It only
-//! moves rightwards. Redis is read first and the database second, in one snapshot, so a click may be seen
+//! moves rightwards, once batches that are held in the journal are settled. Redis is read first and the database second, in one snapshot, so a click may be seen
 //! twice (it moved in between) but never missed; the snapshot's ledger says which were seen twice:
 //!
 //! * a flush that Redis showed and the ledger has is left out, up to the ledger's mark;
@@ -117,6 +117,11 @@ impl Counts {
         remote: &RemoteCounts,
         links: &[LinkId],
     ) -> Result<Option<HashMap<LinkId, u64>>, CountError> {
+        // First: a batch that is settled goes from the journal to Redis, against the reading's direction.
+        if !self.clicks.held(1).await?.is_empty() {
+            settle_held(&remote.sink, &*self.clicks, &remote.cache).await?;
+            return Ok(None);
+        }
         let redis = read_redis(&remote.redis, links).await?;
         let seen = FlushesSeen {
             epoch: &redis.epoch,

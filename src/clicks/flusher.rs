@@ -122,7 +122,7 @@ impl Flusher {
                 epoch: epoch.clone(),
                 number,
             };
-            let increments = increments(redis, number).await?;
+            let increments = increments(redis, &flush).await?;
             flushed.links += increments.len() as u64;
             flushed.clicks += increments.iter().map(|(_, clicks)| clicks).sum::<u64>();
             self.apply(redis, &flush, &increments).await?;
@@ -212,8 +212,11 @@ impl Flusher {
 
 /// The increments of a flush, by rising link id. Nobody writes to them any more, so that reading them
 /// piece by piece is reading them whole; a field may come twice and is taken once.
-async fn increments(redis: &SharedRedis, number: i64) -> Result<Vec<(LinkId, u64)>, RedisFailure> {
-    let key = format!("{}{number}", redis.keys().flush_prefix());
+async fn increments(
+    redis: &SharedRedis,
+    flush: &FlushId,
+) -> Result<Vec<(LinkId, u64)>, RedisFailure> {
+    let key = redis.keys().flush(&flush.epoch, flush.number);
     let mut increments: Vec<_> = scan_hash::<i64, u64>(redis, &key)
         .await?
         .into_iter()
@@ -226,7 +229,7 @@ async fn increments(redis: &SharedRedis, number: i64) -> Result<Vec<(LinkId, u64
 
 async fn finish(redis: &SharedRedis, flush: &FlushId) -> Result<(), RedisFailure> {
     let keys = redis.keys();
-    let batch = format!("{}{}", keys.flush_prefix(), flush.number);
+    let batch = keys.flush(&flush.epoch, flush.number);
     let mut call = FINISH.call(&[&keys.state(), &keys.flushing(), &batch]);
     call.arg(&flush.epoch).arg(flush.number);
     redis.query(&call, PATIENCE).await

@@ -10,7 +10,7 @@ redis.call('SET', KEYS[4], ARGV[3], 'PX', ARGV[4])
 local epoch = state(KEYS[1])[1]
 if redis.call('SCARD', KEYS[3]) == 0 and redis.call('EXISTS', KEYS[2]) == 1 then
   local number = redis.call('HINCRBY', KEYS[1], 'flush', 1)
-  redis.call('RENAME', KEYS[2], ARGV[5] .. number)
+  redis.call('RENAME', KEYS[2], ARGV[5] .. epoch .. ':' .. number)
   redis.call('SADD', KEYS[3], number)
 end
 return { epoch, redis.call('SMEMBERS', KEYS[3]) }

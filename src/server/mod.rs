@@ -4,10 +4,7 @@
 //! and serves redirects; and the *main* runtime, on which everything else runs (API, database, flusher),
 //! so that none of it ever keeps a redirect waiting.
 
-use std::io;
-
 use metrics_exporter_prometheus::PrometheusHandle;
-use tokio::runtime::{Builder, Runtime};
 
 use crate::cache::{CacheLimits, LinkCache};
 use crate::config::{BaseUrl, Config};
@@ -30,24 +27,6 @@ mod worker;
 use assembly::Assembly;
 pub use connect::migrate;
 pub use lifecycle::{ServeError, Stop};
-
-/// How much the threads of the main runtime, and those that hash passwords or run SQLite for it, stand
-/// back behind the workers where cores are short: redirects come first. Unix niceness.
-const NICENESS: i32 = 10;
-
-/// The main runtime.
-///
-/// # Errors
-/// When the system gives it no threads.
-pub fn main_runtime() -> io::Result<Runtime> {
-    Builder::new_multi_thread()
-        .enable_all()
-        .on_thread_start(|| {
-            // On Linux this is the calling thread alone. Where it is not allowed, all are equal.
-            let _ = rustix::process::setpriority_process(None, NICENESS);
-        })
-        .build()
-}
 
 /// Serves until `stop`: takes what is there, finishes what is open, writes back what is pending.
 ///

@@ -206,7 +206,6 @@ async fn serve(arrival: Arrival, express: Express, entrance: Entrance, stop: Sto
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_PATIENCE)
         .max_buf_size(HEAD_BYTES)
-        .pipeline_flush(true)
         .serve_connection(TokioIo::new(stream), entrance);
     tokio::pin!(connection);
     let served = tokio::select! {

@@ -139,3 +139,29 @@ async fn clicks_are_counted_without_redis_on_postgres_alone() {
     drop(other);
     app.finish().await;
 }
+
+#[tokio::test]
+async fn when_redis_is_emptied_the_service_goes_on_and_counts_on() {
+    let app = App::start_with(Mode::Production, &[("FLUSH_INTERVAL_MS", "20")]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    for round in 1..=3_u64 {
+        for _ in 0..5 {
+            assert_eq!(status(&app.server.base, &code).await, 302);
+            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+        }
+        app.backend.empty_redis().await;
+        // At most what was pending is missing, nothing is counted twice, and what comes now is counted.
+        let before = app.clicks(&code).await;
+        assert!(before <= round * 8, "{before}");
+        for _ in 0..3 {
+            assert_eq!(status(&app.server.base, &code).await, 302);
+        }
+        assert_eq!(app.clicks(&code).await, before + 3);
+        crate::support::eventually("written back", async || {
+            app.clicks(&code).await == before + 3
+        })
+        .await;
+    }
+    app.finish().await;
+}

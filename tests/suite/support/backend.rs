@@ -106,27 +106,29 @@ impl Backend {
         assert!(changed > 0, "nothing was changed: {sql}");
     }
 
+    /// What `FLUSHALL` does, to the keys of this test alone.
+    pub(crate) async fn empty_redis(&self) {
+        let Self::Production { prefix, .. } = self else {
+            return;
+        };
+        let client = redis::Client::open(redis_url()).unwrap();
+        let mut redis = client.get_multiplexed_async_connection().await.unwrap();
+        let script =
+            "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end";
+        let pattern = format!("{{{prefix}}}:*");
+        let mut eval = redis::cmd("EVAL");
+        eval.arg(script).arg(0).arg(pattern);
+        eval.exec_async(&mut redis).await.unwrap();
+    }
+
     pub(crate) async fn remove(self) {
-        let Self::Production { database, prefix } = self else {
+        self.empty_redis().await;
+        let Self::Production { database, .. } = self else {
             return;
         };
         let mut admin = PgConnection::connect(&admin_url()).await.unwrap();
         let drop = sqlx::AssertSqlSafe(format!("DROP DATABASE {database} WITH (FORCE)"));
         sqlx::raw_sql(drop).execute(&mut admin).await.unwrap();
-        let client = redis::Client::open(redis_url()).unwrap();
-        let mut redis = client.get_multiplexed_async_connection().await.unwrap();
-        let keys: Vec<String> = redis::cmd("KEYS")
-            .arg(format!("{{{prefix}}}:*"))
-            .query_async(&mut redis)
-            .await
-            .unwrap();
-        if !keys.is_empty() {
-            redis::cmd("DEL")
-                .arg(keys)
-                .exec_async(&mut redis)
-                .await
-                .unwrap();
-        }
     }
 }
 
