@@ -2,27 +2,29 @@
 //!
 //! | key | type | expiry | written by | removed by |
 //! | --- | --- | --- | --- | --- |
-//! | `{prefix}:state` | hash `epoch`, `change`, `flush` | none | whichever script runs first; `forget.lua`, `take.lua` | nobody |
+//! | `{prefix}:state` | hash `epoch`, `change`, `flush`, `life` | none | whichever script runs first; `forget.lua`, `take.lua`, `admit.lua` | nobody |
 //! | `{prefix}:recorders` | hash recorder → `number seconds` | none | `record.lua` | the flusher, after a week |
-//! | `{prefix}:pending` | hash link id → clicks | none | `record.lua` | renamed by `take.lua` |
-//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `take.lua` | `finish.lua` |
-//! | `{prefix}:flushing` | set of the `N` above | none | `take.lua` | `finish.lua` |
+//! | `{prefix}:pending` | hash link id → clicks | none | `record.lua` | renamed by `take.lua`; `admit.lua` |
+//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `take.lua` | `finish.lua`, `admit.lua` |
+//! | `{prefix}:flushing` | set of the `N` above | none | `take.lua` | `finish.lua`, `admit.lua` |
 //! | `{prefix}:flusher` | string, who flushes | seconds | `take.lua` | expiry |
-//! | `{prefix}:changes` | stream of changed codes | none, trimmed | `forget.lua` | trimming |
+//! | `{prefix}:changes` | stream of changed codes | none, trimmed | `forget.lua` | trimming, `admit.lua` |
 //! | `{prefix}:probe` | string | a second | whoever looks for a Redis that was away | expiry |
 //! | `{prefix}:limit:ACTION:CALLER:MINUTE` | counter | two minutes | `limits` | expiry |
 //! | `{prefix}:link:CODE` | string, a cached link | an hour | `remember.lua` | `forget.lua`, expiry, eviction |
 //!
 //! Only cached links have an expiry worth evicting: Redis runs with a `volatile-*` policy, so that
 //! counters are never evicted. The braces are part of the names: on a cluster they keep all keys of
-//! one data set on one shard, as the scripts need.
+//! one data set together, as the scripts need. There each shard is a data set of its own, and `prefix:K` stands
+//! for `prefix`.
 
-use crate::domain::ShortCode;
+use crate::domain::{Shard, ShortCode};
 
 /// The names of all keys below one prefix.
 #[derive(Clone, Debug)]
 pub struct Keyspace {
     tag: String,
+    shard: Option<Shard>,
 }
 
 macro_rules! keys {
@@ -37,7 +39,29 @@ impl Keyspace {
     pub fn new(prefix: &str) -> Self {
         Self {
             tag: format!("{{{prefix}}}"),
+            shard: None,
         }
+    }
+
+    /// Keys of one shard of the cluster that keeps the data sets called `prefix`: `{prefix:3}:…`.
+    #[must_use]
+    pub fn of_shard(prefix: &str, shard: Shard) -> Self {
+        Self {
+            tag: format!("{{{prefix}:{}}}", shard.index()),
+            shard: Some(shard),
+        }
+    }
+
+    /// Which shard of a cluster it is; `None` for a single Redis.
+    #[must_use]
+    pub fn shard(&self) -> Option<Shard> {
+        self.shard
+    }
+
+    /// What all keys of this data set begin with.
+    #[must_use]
+    pub fn tag(&self) -> &str {
+        &self.tag
     }
 
     keys! {

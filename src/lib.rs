@@ -38,6 +38,8 @@
 //! * **flush**: what was pending in Redis, on its way into the database under a number of its own.
 //! * **ledger**: which flushes are in the database, and up to which link.
 //! * **epoch**: the life of a Redis data set; a new one means that Redis was emptied.
+//! * **life**: of a Redis server, from its start or take-over to its end; after it Redis may be older than it was.
+//! * **shard**: one of the data sets into which a Redis Cluster is cut; a single Redis is one shard.
 //! * **change**: a link is no longer what instances remember of it.
 
 pub mod accounts;

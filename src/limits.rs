@@ -13,7 +13,7 @@ use foldhash::fast::FixedState;
 use moka::sync::Cache;
 
 use crate::domain::PerMinute;
-use crate::shared::{Script, SharedRedis};
+use crate::shared::{Script, Shards};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// The window.
@@ -67,14 +67,14 @@ pub struct TooMany {
 #[derive(Clone)]
 pub struct Limiter {
     per_minute: PerMinute,
-    redis: Option<SharedRedis>,
+    redis: Option<Shards>,
     local: Cache<(Action, u64, u64), Arc<CountHere>>,
 }
 
 impl Limiter {
     /// Counts in `redis` where there is one.
     #[must_use]
-    pub fn new(per_minute: PerMinute, redis: Option<SharedRedis>) -> Self {
+    pub fn new(per_minute: PerMinute, redis: Option<Shards>) -> Self {
         let local = Cache::builder()
             .max_capacity(MOST_CALLERS)
             .time_to_live(2 * MINUTE)
@@ -133,7 +133,10 @@ impl Limiter {
         window: u64,
         more: u32,
     ) -> Option<u32> {
-        let redis = self.redis.as_ref().filter(|redis| redis.is_up())?;
+        let redis = self.redis.as_ref()?.of_number(caller);
+        if !redis.is_up() {
+            return None;
+        }
         let key = redis.keys().limit(action.name(), caller, window);
         let mut call = COUNT.call(&[&key]);
         call.arg(more);

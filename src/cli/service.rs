@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use shunt::config::{Config, Settings};
 use shunt::server::{self, Stop};
 use shunt::telemetry;
@@ -11,6 +12,7 @@ use super::Failure;
 
 /// Serves until it is told to stop.
 pub(super) fn serve(settings: Settings) -> Result<(), Failure> {
+    raise_file_limit();
     start(settings, async |config| {
         let stop = Stop::on_signals()?;
         let metrics = telemetry::metrics::start()?;
@@ -25,6 +27,14 @@ pub(super) fn migrate(settings: Settings) -> Result<(), Failure> {
         server::migrate(&config).await?;
         Ok(())
     })
+}
+
+/// As many files, and so connections, as the system grants: shells start programs with far fewer.
+fn raise_file_limit() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let current = maximum;
+    // Where it is not allowed, fewer have to do.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
 }
 
 fn start(

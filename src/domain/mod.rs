@@ -8,6 +8,7 @@ mod email;
 mod limits;
 mod link;
 mod password;
+mod shard;
 mod target;
 mod user;
 
@@ -16,5 +17,6 @@ pub use email::{EmailAddress, InvalidEmail};
 pub use limits::PerMinute;
 pub use link::{Link, LinkId, LinkTarget, Timestamp};
 pub use password::{InvalidPassword, Password};
+pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};
 pub use user::{User, UserId};

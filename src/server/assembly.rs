@@ -5,17 +5,19 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::lifecycle::ServeError;
 use crate::accounts::{Accounts, PasswordHasher, TokenSecret, Tokens};
-use crate::cache::{CacheLimits, LinkCache};
+use crate::cache::{CacheLimits, LinkCache, MissesAsked};
 use crate::clicks::count::Counts;
-use crate::clicks::{Delivery, Flusher, MemoryOnly, Recorder, RedisSink, Sinks};
+use crate::clicks::{Deliveries, Delivery, Flusher, MemoryOnly, Recorder, RedisSink, Sinks};
 use crate::config::{BaseUrl, Config, Database};
 use crate::limits::Limiter;
 use crate::links::LinksApi;
 use crate::redirect::{Lookups, Redirect};
-use crate::shared::SharedRedis;
+use crate::shared::{Shards, SharedRedis};
 use crate::store::{Parts, Store};
 use crate::telemetry::metrics::RedirectMetrics;
 
@@ -38,13 +40,14 @@ impl From<&Config> for CacheLimits {
             link_ttl: config.cache_ttl,
             unknown: UNKNOWN_CODES,
             unknown_ttl: UNKNOWN_TTL,
+            workers: config.workers,
         }
     }
 }
 
 pub(super) struct Assembly {
     pub(super) store: Parts,
-    pub(super) redis: Option<SharedRedis>,
+    pub(super) redis: Option<Shards>,
     pub(super) cache: LinkCache,
     pub(super) memory_only: Arc<MemoryOnly>,
     pub(super) flusher: Flusher,
@@ -58,7 +61,29 @@ pub(super) struct Assembly {
 /// A redirect's road with a recorder of its own, and what delivers that recorder's batches.
 pub(super) struct Road {
     pub(super) redirect: Redirect,
-    pub(super) delivery: Delivery,
+    pub(super) work: RoadWork,
+}
+
+/// What has to run for a road.
+pub(super) struct RoadWork {
+    deliveries: Deliveries,
+    recorder: Arc<Recorder>,
+    misses: Vec<MissesAsked>,
+}
+
+impl RoadWork {
+    /// Spawns it on the runtime of the road. `drained` ends it, once every click is delivered.
+    pub(super) fn spawn(self, drained: CancellationToken) -> JoinHandle<()> {
+        for misses in self.misses {
+            // Ends with the last visitor; should it die, every look-up is one in the database.
+            tokio::spawn(misses.run());
+        }
+        tokio::spawn(async move {
+            self.recorder
+                .run(self.deliveries, drained.cancelled_owned())
+                .await;
+        })
+    }
 }
 
 impl Assembly {
@@ -66,7 +91,7 @@ impl Assembly {
     pub(super) fn new(
         config: &Config,
         store: Arc<dyn Store>,
-        redis: Option<SharedRedis>,
+        redis: Option<Shards>,
         cache: LinkCache,
         base_url: &BaseUrl,
     ) -> Result<Self, ServeError> {
@@ -75,7 +100,8 @@ impl Assembly {
         let counts = Counts::new(
             Arc::clone(&store.clicks),
             Arc::clone(&memory_only),
-            redis.clone().map(|redis| (redis, cache.clone())),
+            redis.as_ref(),
+            &cache,
         );
         let limiter = Limiter::new(config.limits, redis.clone());
         let accounts = Accounts::new(
@@ -134,22 +160,34 @@ impl Assembly {
 
     /// A road for one runtime, with connections and a recorder of its own.
     pub(super) fn road(&self) -> Road {
-        let cache = self.cache.with_own_lane();
-        let sinks = Sinks {
-            redis: self.redis.as_ref().map(RedisSink::new),
-            clicks: Arc::clone(&self.store.clicks),
-            cache: cache.clone(),
-            database_runtime: self.lookups.runtime.clone(),
-            deadline: self.journal_deadline,
+        let (cache, misses) = self.cache.of_worker();
+        let recorder = Arc::<Recorder>::default();
+        let delivery = |redis: Option<&SharedRedis>| {
+            let sinks = Sinks {
+                redis: redis.map(RedisSink::new),
+                clicks: Arc::clone(&self.store.clicks),
+                cache: cache.clone(),
+                database_runtime: self.lookups.runtime.clone(),
+                deadline: self.journal_deadline,
+            };
+            Delivery::new(sinks, Arc::clone(&self.memory_only))
+        };
+        let deliveries = match &self.redis {
+            None => vec![delivery(None)],
+            Some(shards) => shards.iter().map(|redis| delivery(Some(redis))).collect(),
         };
         Road {
             redirect: Redirect {
                 cache,
-                recorder: Arc::<Recorder>::default(),
+                recorder: Arc::clone(&recorder),
                 lookups: self.lookups.clone(),
                 metrics: RedirectMetrics::default(),
             },
-            delivery: Delivery::new(sinks, Arc::clone(&self.memory_only)),
+            work: RoadWork {
+                deliveries: Deliveries::new(deliveries),
+                recorder,
+                misses,
+            },
         }
     }
 }

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use super::assembly::Assembly;
 use super::lifecycle::Stop;
-use crate::clicks::{RedisSink, settle_held};
+use crate::clicks::{RedisSink, admit, settle_held};
 use crate::links::{OutboxError, publish_pending};
-use crate::shared::SharedRedis;
+use crate::shared::{Shards, SharedRedis};
 use crate::telemetry::metrics::{
-    CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, FLUSH_DURATION, FLUSH_ERRORS,
-    FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, PENDING_OLDEST, RUNTIME_QUEUE, RUNTIME_TASKS,
-    RUNTIME_WORKERS,
+    CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition, FLUSH_DURATION,
+    FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, PENDING_OLDEST, RUNTIME_QUEUE,
+    RUNTIME_TASKS, RUNTIME_WORKERS,
 };
 
 /// Pause between two probes of a Redis that is away.
@@ -24,6 +23,10 @@ const PROBE_PAUSE: Duration = Duration::from_millis(250);
 
 /// Pause between two sweeps of what crashed instances left over.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Pause between two looks into the outbox: so long a deletion may be unknown to others that was made by an
+/// instance cut off from Redis.
+const PUBLISH_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Pause between two measurements.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
@@ -36,7 +39,7 @@ pub(super) fn spawn(
     tasks: &mut JoinSet<()>,
     assembly: &Arc<Assembly>,
     flush_interval: Duration,
-    metrics: PrometheusHandle,
+    metrics: Exposition,
     stop: &Stop,
 ) {
     tasks.spawn(until(
@@ -48,9 +51,22 @@ pub(super) fn spawn(
         flush_regularly(Arc::clone(assembly), flush_interval),
     ));
     tasks.spawn(until(stop.clone(), prune_regularly(Arc::clone(assembly))));
-    if let Some(redis) = assembly.redis.clone() {
-        tasks.spawn(until(stop.clone(), sweep_regularly(Arc::clone(assembly))));
-        tasks.spawn(until(stop.clone(), find_again(Arc::clone(assembly), redis)));
+    let Some(shards) = &assembly.redis else {
+        return;
+    };
+    tasks.spawn(until(
+        stop.clone(),
+        sweep_regularly(Arc::clone(assembly), shards.clone()),
+    ));
+    tasks.spawn(until(
+        stop.clone(),
+        publish_regularly(Arc::clone(assembly), shards.clone()),
+    ));
+    for redis in shards.iter() {
+        tasks.spawn(until(
+            stop.clone(),
+            find_again(Arc::clone(assembly), redis.clone()),
+        ));
     }
 }
 
@@ -90,7 +106,7 @@ async fn flush(assembly: &Assembly) {
 }
 
 /// Drains what histograms gathered, and takes the measures that nobody counts as they change.
-async fn measure_regularly(assembly: Arc<Assembly>, metrics: PrometheusHandle) {
+async fn measure_regularly(assembly: Arc<Assembly>, metrics: Exposition) {
     let mut ticks = interval(MEASURE_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let process = metrics_process::Collector::default();
@@ -132,25 +148,38 @@ async fn prune_regularly(assembly: Arc<Assembly>) {
     }
 }
 
-/// Finishes what instances that crashed left over.
-async fn sweep_regularly(assembly: Arc<Assembly>) {
-    let Some(redis) = &assembly.redis else { return };
-    let sink = RedisSink::new(redis);
-    let mut ticks = interval(SWEEP_INTERVAL);
+/// Tells what instances that crashed or do not reach Redis could not tell.
+async fn publish_regularly(assembly: Arc<Assembly>, shards: Shards) {
+    let is_up = |shard| {
+        shards
+            .iter()
+            .any(|redis| redis.shard() == shard && redis.is_up())
+    };
+    let mut ticks = interval(PUBLISH_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        if redis.is_up() {
-            sweep(&assembly, &sink).await;
+        let published = publish_pending(&*assembly.store.links, &assembly.cache, is_up);
+        if let Err(error) = published.await {
+            tracing::warn!(%error, "changes of links could not be published; trying again");
         }
     }
 }
 
-async fn sweep(assembly: &Assembly, sink: &RedisSink) {
-    if let Err(error) = publish_pending(&*assembly.store.links, &assembly.cache).await {
-        tracing::warn!(%error, "changes of links could not be published; trying again");
+/// Finishes what instances that crashed left over.
+async fn sweep_regularly(assembly: Arc<Assembly>, shards: Shards) {
+    let sinks: Vec<_> = shards.iter().map(RedisSink::new).collect();
+    let mut ticks = interval(SWEEP_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        sweep(&assembly, &sinks).await;
     }
-    if let Err(error) = settle_held(sink, &*assembly.store.clicks, &assembly.cache).await {
+}
+
+async fn sweep(assembly: &Assembly, sinks: &[RedisSink]) {
+    let sinks_up = sinks.iter().filter(|sink| sink.is_up());
+    if let Err(error) = settle_held(sinks_up, &*assembly.store.clicks, &assembly.cache).await {
         tracing::warn!(%error, "clicks in doubt could not be settled; trying again");
     }
 }
@@ -160,11 +189,13 @@ async fn find_again(assembly: Arc<Assembly>, redis: SharedRedis) {
     loop {
         redis.tripped().await;
         sleep(PROBE_PAUSE).await;
-        if !redis.accepts_writes().await {
+        if let Err(error) = admit(&redis, &*assembly.store.clicks).await {
+            tracing::debug!(%error, "Redis is still away");
             continue;
         }
         // Whoever asks Redis from here on may be shown what changed while it was away: tell it first.
-        match publish_pending(&*assembly.store.links, &assembly.cache).await {
+        let is_this = |shard| shard == redis.shard();
+        match publish_pending(&*assembly.store.links, &assembly.cache, is_this).await {
             // Without the database nobody can tell what changed: clicks matter more, the sweep tells later.
             Ok(()) | Err(OutboxError::Store(_)) => redis.recovered(),
             Err(error) => {

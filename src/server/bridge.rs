@@ -104,7 +104,7 @@ fn bring_body_over(response: Response, main: &Handle) -> Response {
     }
     response.map(|body| {
         let (sender, receiver) = mpsc::channel::<Result<Bytes, axum::Error>>(PIECES_AHEAD);
-        main.spawn(async move {
+        let making = main.spawn(async move {
             let mut pieces = body.into_data_stream();
             while let Some(piece) = pieces.next().await {
                 // The client is gone.
@@ -113,9 +113,52 @@ fn bring_body_over(response: Response, main: &Handle) -> Response {
                 }
             }
         });
-        Body::from_stream(unfold(receiver, async |mut receiver| {
-            let piece = receiver.recv().await?;
-            Some((piece, receiver))
-        }))
+        Body::from_stream(unfold(
+            (receiver, Some(making)),
+            async |(mut receiver, making)| {
+                if let Some(piece) = receiver.recv().await {
+                    return Some((piece, (receiver, making)));
+                }
+                // Half an answer must not look like a whole one.
+                let failed = making?.await.err()?;
+                tracing::error!(%failed, "an answer could not be finished");
+                Some((Err(axum::Error::new(failed)), (receiver, None)))
+            },
+        ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(
+        pieces: impl futures_util::Stream<Item = Result<&'static str, axum::Error>> + Send + 'static,
+    ) -> Response {
+        Response::new(Body::from_stream(pieces))
+    }
+
+    #[tokio::test]
+    async fn an_answer_comes_over_whole() {
+        let pieces = futures_util::stream::iter([Ok("[1,"), Ok("2]")]);
+        let response = bring_body_over(response(pieces), &Handle::current());
+        let body = axum::body::to_bytes(response.into_body(), 100)
+            .await
+            .unwrap();
+        assert_eq!(&*body, b"[1,2]");
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_the_middle_of_an_answer_is_an_error_to_whoever_reads_it() {
+        let pieces = unfold(0, async |number| {
+            assert!(number < 2, "this panic is part of the test");
+            Some((Ok("piece"), number + 1))
+        });
+        let response = bring_body_over(response(pieces), &Handle::current());
+        assert!(
+            axum::body::to_bytes(response.into_body(), 100)
+                .await
+                .is_err()
+        );
+    }
 }

@@ -1,14 +1,17 @@
 //! Waiting for dependencies at start: tried again with growing pauses for a while, saying so.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 
 use crate::cache::LinkCache;
+use crate::clicks::admit;
 use crate::config::{Config, Database};
-use crate::shared::{Call, SharedRedis};
-use crate::store::{OpenError, PostgresStore, SqliteStore, Store, StoreSettings};
+use crate::shared::{Call, Shards, SharedRedis};
+use crate::store::{Clicks, OpenError, PostgresStore, SqliteStore, Store, StoreSettings};
 
 /// How long a dependency may be missing at start.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -73,23 +76,37 @@ pub async fn migrate(config: &Config) -> Result<(), ConnectError> {
     store(config).await.map(drop)
 }
 
-/// Waits for Redis and learns where link changes stand; says what about its settings risks clicks.
-pub(super) async fn redis(redis: &SharedRedis, cache: &LinkCache) -> Result<(), ConnectError> {
+/// Waits for Redis, lets it in, and learns where link changes stand; says what about its settings risks clicks.
+pub(super) async fn redis(
+    shards: &Shards,
+    clicks: &dyn Clicks,
+    cache: &LinkCache,
+) -> Result<(), ConnectError> {
+    try_join_all(shards.iter().map(|redis| shard(redis, clicks, cache))).await?;
+    // Shards of one server tell the same.
+    let mut warned = HashSet::new();
+    for redis in shards.iter().filter(|redis| warned.insert(redis.life())) {
+        warn_of_settings(redis).await;
+    }
+    Ok(())
+}
+
+async fn shard(
+    redis: &SharedRedis,
+    clicks: &dyn Clicks,
+    cache: &LinkCache,
+) -> Result<(), ConnectError> {
     patiently("REDIS_URL", async || {
-        let ping = Call::plain(redis::cmd("PING"));
-        redis
-            .query::<String>(&ping, Duration::from_secs(2))
+        admit(redis, clicks)
             .await
-            .map_err(|failure| Failure::NotYet(failure.to_string()))?;
+            .map_err(|error| Failure::NotYet(error.to_string()))?;
         redis.recovered();
         cache
-            .synchronise()
+            .synchronise(redis.shard())
             .await
             .map_err(|error| Failure::NotYet(error.to_string()))
     })
-    .await?;
-    warn_of_settings(redis).await;
-    Ok(())
+    .await
 }
 
 /// Redis may forbid to be asked; then there is nothing to say.

@@ -7,6 +7,7 @@
 //! about anything that hyper or the router would decide differently.
 
 use std::io::{self, Cursor};
+use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -22,6 +23,7 @@ use super::bridge::code_of;
 use super::lifecycle::Stop;
 use crate::http::ApiError;
 use crate::redirect::{NotFollowed, Redirect};
+use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Longest head that is read here.
 const HEAD_BYTES: usize = 4 * 1024;
@@ -29,8 +31,8 @@ const HEAD_BYTES: usize = 4 * 1024;
 /// Most headers of a request that is answered here; browsers send about 15.
 const MOST_HEADERS: usize = 32;
 
-/// A connection that completes no request for this long, up to twice as long, is closed.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a client may take to read an answer.
+const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Answers plain redirects; cheap to clone, one per worker.
 #[derive(Clone)]
@@ -39,6 +41,8 @@ pub(super) struct Express {
     /// Head, without its end, and body of the answer to an unknown code: as the router gives it.
     not_found: Arc<(Vec<u8>, Bytes)>,
     date: Arc<Mutex<DateLine>>,
+    /// A connection that completes no request for this long, up to twice as long, is closed.
+    patience: Duration,
 }
 
 /// How a connection left the express lane.
@@ -65,12 +69,13 @@ enum Head<'a> {
 }
 
 impl Express {
-    pub(super) async fn new(redirect: Redirect) -> Self {
+    pub(super) async fn new(redirect: Redirect, patience: Duration) -> Self {
         let not_found = rendered(ApiError::url_not_found().into_response()).await;
         Self {
             redirect,
             not_found: Arc::new(not_found),
             date: Arc::default(),
+            patience,
         }
     }
 
@@ -85,7 +90,7 @@ impl Express {
         let mut served = 0_u64;
         let mut served_before = u64::MAX;
         let asked = stop.asked();
-        let tick = sleep_until(Instant::now() + PATIENCE);
+        let tick = sleep_until(Instant::now() + self.patience);
         tokio::pin!(asked, tick);
         loop {
             match parse(&received) {
@@ -125,10 +130,13 @@ impl Express {
                         () = &mut asked, if !stop.is_asked() => {}
                         () = &mut tick => {
                             if served == served_before {
+                                if !received.is_empty() {
+                                    metrics::counter!(LIMIT_HITS, "limit" => "header_time").increment(1);
+                                }
                                 return Left::Closed;
                             }
                             served_before = served;
-                            tick.as_mut().reset(Instant::now() + PATIENCE);
+                            tick.as_mut().reset(Instant::now() + self.patience);
                         }
                     }
                 }
@@ -164,12 +172,12 @@ impl Express {
                 answer.extend_from_slice(
                     b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n",
                 );
-                self.end_head(closing, answer);
+                self.end_head(found.at(), closing, answer);
             }
             Err(NotFollowed::NotFound) => {
                 let (head, body) = &*self.not_found;
                 answer.extend_from_slice(head);
-                self.end_head(closing, answer);
+                self.end_head(Instant::now().into_std(), closing, answer);
                 if !is_head {
                     answer.extend_from_slice(body);
                 }
@@ -179,11 +187,10 @@ impl Express {
         Ok(())
     }
 
-    fn end_head(&self, closing: bool, answer: &mut Vec<u8>) {
+    fn end_head(&self, now: std::time::Instant, closing: bool, answer: &mut Vec<u8>) {
         if closing {
             answer.extend_from_slice(b"connection: close\r\n");
         }
-        let now = SystemTime::now();
         let mut date = self.date.lock().unwrap_or_else(PoisonError::into_inner);
         answer.extend_from_slice(date.at(now));
         answer.extend_from_slice(b"\r\n");
@@ -198,7 +205,7 @@ async fn write(stream: &mut TcpStream, answer: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
         Err(error) => return Err(error),
     };
-    timeout(PATIENCE, stream.write_all(&answer[written..])).await?
+    timeout(WRITE_PATIENCE, stream.write_all(&answer[written..])).await?
 }
 
 /// Reads a head that may not be whole yet.
@@ -206,9 +213,9 @@ fn parse(received: &[u8]) -> Head<'_> {
     if received.is_empty() {
         return Head::Partial;
     }
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
-    let mut request = httparse::Request::new(&mut headers);
-    let length = match request.parse(received) {
+    let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut []);
+    let length = match request.parse_with_uninit_headers(received, &mut headers) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) if received.len() < HEAD_BYTES => return Head::Partial,
         Ok(httparse::Status::Partial) | Err(_) => return Head::Other,
@@ -270,19 +277,20 @@ async fn rendered(response: Response) -> (Vec<u8>, Bytes) {
 /// The `Date` header, made once a second.
 #[derive(Default)]
 struct DateLine {
-    second: u64,
+    until: Option<std::time::Instant>,
     line: Vec<u8>,
 }
 
 impl DateLine {
-    fn at(&mut self, now: SystemTime) -> &[u8] {
-        let second = now
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_secs();
-        if second != self.second {
-            self.second = second;
-            self.line = format!("date: {}\r\n", HttpDate::from(now)).into_bytes();
+    fn at(&mut self, now: std::time::Instant) -> &[u8] {
+        if self.until.is_none_or(|until| now >= until) {
+            let date = SystemTime::now();
+            let since = date
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap_or_default();
+            let rest_of_second = 1_000_000_000 - u64::from(since.subsec_nanos());
+            self.until = Some(now + Duration::from_nanos(rest_of_second));
+            self.line = format!("date: {}\r\n", HttpDate::from(date)).into_bytes();
         }
         &self.line
     }

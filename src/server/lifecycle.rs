@@ -4,9 +4,9 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -16,16 +16,21 @@ use super::assembly::{Assembly, Road};
 use super::worker::Workers;
 use super::{background, connect, listener, router, worker};
 use crate::accounts::{HashingError, SecretError};
-use crate::config::Config;
+use crate::config::{BaseUrl, Config};
 use crate::http::TrustedProxies;
 use crate::shared::InvalidRedisUrl;
+use crate::telemetry::metrics::Exposition;
 
 /// Exit code of a service that was told to stop twice.
 const KILLED: i32 = 130;
 
 /// Asks the service to stop; cheap to clone.
 #[derive(Clone, Default)]
-pub struct Stop(CancellationToken);
+pub struct Stop {
+    /// Asked before every answer: an atomic, where the token takes a lock.
+    is_asked: Arc<AtomicBool>,
+    token: CancellationToken,
+}
 
 impl Stop {
     /// Stops on SIGTERM and SIGINT; a second one ends the process at once.
@@ -56,18 +61,19 @@ impl Stop {
 
     /// Asks now.
     pub fn now(&self) {
-        self.0.cancel();
+        self.is_asked.store(true, Ordering::Release);
+        self.token.cancel();
     }
 
     /// Whether it was asked.
     #[must_use]
     pub fn is_asked(&self) -> bool {
-        self.0.is_cancelled()
+        self.is_asked.load(Ordering::Acquire)
     }
 
     /// Returns once it was asked.
     pub async fn asked(&self) {
-        self.0.cancelled().await;
+        self.token.cancelled().await;
     }
 }
 
@@ -119,26 +125,27 @@ pub(super) struct Running {
 pub(super) fn start(
     assembly: Assembly,
     config: &Config,
+    base_url: &BaseUrl,
     public: TcpListener,
     metrics_listener: Option<TcpListener>,
-    metrics: PrometheusHandle,
+    metrics: Exposition,
     stop: Stop,
 ) -> Result<Running, ServeError> {
     let drained = CancellationToken::new();
     let mut tasks = JoinSet::new();
-    let Road { redirect, delivery } = assembly.road();
-    let recorder = Arc::clone(&redirect.recorder);
-    let recorders_end = drained.clone();
-    tasks.spawn(async move {
-        recorder
-            .run(delivery, recorders_end.cancelled_owned())
-            .await;
-    });
+    let Road { redirect, work } = assembly.road();
+    let recording = work.spawn(drained.clone());
+    tasks.spawn(async move { recording.await.expect("its panic is this task's, too") });
 
-    let state = router::ApiState::new(&assembly, redirect, stop.clone());
-    let public_metrics = metrics_listener.is_none().then(|| metrics.clone());
+    let state = router::ApiState::new(&assembly, redirect, metrics.clone(), stop.clone());
     let proxies = TrustedProxies(config.trusted_proxies.clone().into());
-    let api = router::router(state, proxies, public_metrics);
+    let api = router::router(
+        state,
+        proxies,
+        base_url,
+        &config.guards,
+        metrics_listener.is_none(),
+    );
     if let Some(listener) = metrics_listener {
         tasks.spawn(listener::serve_metrics(
             listener,
@@ -146,11 +153,18 @@ pub(super) fn start(
             stop.clone(),
         ));
     }
-    let workers = Workers::start(config.workers, &assembly, &api, &stop, &drained)?;
+    let workers = Workers::start(
+        config.workers,
+        &assembly,
+        &api,
+        &config.guards,
+        &stop,
+        &drained,
+    )?;
     tasks.spawn(listener::accept(
         public,
         workers.inboxes(),
-        config.max_connections,
+        config.guards.max_connections,
         stop.clone(),
     ));
     let assembly = Arc::new(assembly);

@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::lifecycle::{ServeError, Stop};
-use crate::telemetry::metrics::LIMIT_HITS;
+use crate::telemetry::metrics::{Exposition, LIMIT_HITS};
 
 /// Pause after the system had no file handle left for a connection.
 const BREATH: Duration = Duration::from_millis(50);
+
+/// How long an answer may lie unread before the system closes its connection.
+#[cfg(target_os = "linux")]
+const UNREAD_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Listens on an address.
 pub(super) fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
@@ -52,6 +55,8 @@ pub(super) async fn accept(
         };
         let stream = accepted.and_then(|(stream, _)| {
             stream.set_nodelay(true)?;
+            #[cfg(target_os = "linux")]
+            socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(UNREAD_PATIENCE))?;
             stream.into_std()
         });
         match stream {
@@ -98,7 +103,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 }
 
 /// Serves /metrics alone, until asked to stop.
-pub(super) async fn serve_metrics(listener: TcpListener, metrics: PrometheusHandle, stop: Stop) {
+pub(super) async fn serve_metrics(listener: TcpListener, metrics: Exposition, stop: Stop) {
     let render = get(async move || metrics.render());
     let served = match asynchronous(listener) {
         Ok(listener) => {

@@ -2,10 +2,8 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::sync::Arc;
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -21,16 +19,11 @@ use super::bridge::Entrance;
 use super::express::{Express, Left};
 use super::lifecycle::{ServeError, Stop};
 use super::listener::Arrival;
-use crate::telemetry::metrics::CONNECTIONS;
+use crate::config::Guards;
+use crate::telemetry::metrics::{CONNECTIONS, LIMIT_HITS};
 
 /// Connections that may wait for a worker to take them.
 const INBOX: usize = 1_024;
-
-/// How long a client may take to send the head of a request; also how long it may idle.
-const HEAD_PATIENCE: Duration = Duration::from_mins(1);
-
-/// Longest head of a request.
-const HEAD_BYTES: usize = 16 * 1024;
 
 pub(super) struct Workers {
     workers: Vec<Worker>,
@@ -50,6 +43,7 @@ impl Workers {
         count: usize,
         assembly: &Assembly,
         api: &Router,
+        guards: &Guards,
         stop: &Stop,
         drained: &CancellationToken,
     ) -> io::Result<Self> {
@@ -60,6 +54,7 @@ impl Workers {
             let work = Work {
                 road: assembly.road(),
                 api: api.clone(),
+                guards: *guards,
                 main: Handle::current(),
                 arrivals,
                 connections: connections.clone(),
@@ -133,6 +128,7 @@ pub(super) async fn first_death(workers: &mut Workers) -> ServeError {
 struct Work {
     road: Road,
     api: Router,
+    guards: Guards,
     main: Handle,
     arrivals: Receiver<Arrival>,
     connections: TaskTracker,
@@ -142,15 +138,20 @@ struct Work {
 
 impl Work {
     async fn run(mut self) {
-        let Road { redirect, delivery } = self.road;
-        let recorder = Arc::clone(&redirect.recorder);
-        let drained = self.drained.clone();
-        let mut recording = tokio::spawn(async move {
-            recorder.run(delivery, drained.cancelled_owned()).await;
-        });
-        let express = Express::new(redirect.clone()).await;
+        let Road { redirect, work } = self.road;
+        let mut recording = work.spawn(self.drained.clone());
+        let guards = self.guards;
+        let express = Express::new(redirect.clone(), guards.header_timeout).await;
         let entrance = Entrance::new(redirect, self.api, self.main);
-        let serve = |stream| serve(stream, express.clone(), entrance.clone(), self.stop.clone());
+        let serve = |stream| {
+            serve(
+                stream,
+                express.clone(),
+                entrance.clone(),
+                guards,
+                self.stop.clone(),
+            )
+        };
         loop {
             let arrived = tokio::select! {
                 arrived = self.arrivals.recv() => arrived,
@@ -188,7 +189,7 @@ impl Drop for Counted {
 }
 
 /// Serves one connection until it is closed or, when asked to stop, until its request is answered.
-async fn serve(arrival: Arrival, express: Express, entrance: Entrance, stop: Stop) {
+async fn serve(arrival: Arrival, express: Express, entrance: Entrance, guards: Guards, stop: Stop) {
     // Both until the end of the connection.
     let (_place, _counted) = (arrival.place, Counted::new());
     let stream = arrival.stream;
@@ -204,8 +205,8 @@ async fn serve(arrival: Arrival, express: Express, entrance: Entrance, stop: Sto
     };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
-        .max_buf_size(HEAD_BYTES)
+        .header_read_timeout(guards.header_timeout)
+        .max_buf_size(guards.max_header_bytes)
         .serve_connection(TokioIo::new(stream), entrance);
     tokio::pin!(connection);
     let served = tokio::select! {
@@ -216,6 +217,11 @@ async fn serve(arrival: Arrival, express: Express, entrance: Entrance, stop: Sto
         }
     };
     if let Err(error) = served {
+        if error.is_timeout() {
+            metrics::counter!(LIMIT_HITS, "limit" => "header_time").increment(1);
+        } else if error.is_parse_too_large() {
+            metrics::counter!(LIMIT_HITS, "limit" => "header_size").increment(1);
+        }
         tracing::debug!(%error, "a connection ended early");
     }
 }

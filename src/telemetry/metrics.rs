@@ -4,10 +4,12 @@
 //! raw paths. The redirect's own metrics are handles made once per worker: recording costs an atomic
 //! addition.
 
-use metrics::{
-    Counter, Histogram, Unit, describe_counter, describe_gauge, describe_histogram, gauge,
-};
+use std::sync::Arc;
+
+use metrics::{Counter, Unit, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+use super::durations::{Durations, DurationsOfAll};
 
 /// Answered requests of everything but the redirect's road. Labels: method, route, status.
 pub const HTTP_REQUESTS: &str = "shunt_http_requests_total";
@@ -43,6 +45,10 @@ pub const FLUSH_ERRORS: &str = "shunt_flush_errors_total";
 pub const REDIS_UP: &str = "shunt_redis_up";
 /// Times that Redis was found emptied.
 pub const REDIS_EMPTIED: &str = "shunt_redis_emptied_total";
+/// Times that Redis was found older than it was.
+pub const REDIS_STEPPED_BACK: &str = "shunt_redis_stepped_back_total";
+/// Clicks in doubt that were given up.
+pub const CLICKS_DROPPED: &str = "shunt_clicks_in_doubt_dropped_total";
 /// Failed Redis commands.
 pub const REDIS_ERRORS: &str = "shunt_redis_errors_total";
 /// Connections to the database by state.
@@ -57,6 +63,8 @@ pub const CACHE_LINKS: &str = "shunt_cache_links";
 pub const CACHE_EVICTIONS: &str = "shunt_cache_evictions_total";
 /// Passwords being hashed and waiting for it.
 pub const HASHING: &str = "shunt_password_hashing";
+/// Passwords hashed so far.
+pub const HASHES: &str = "shunt_password_hashes_total";
 /// Requests refused by a limit.
 pub const LIMIT_HITS: &str = "shunt_limit_hits_total";
 /// Threads of the main runtime.
@@ -76,18 +84,41 @@ const DURATION_BOUNDS: [f64; 14] = [
 /// Bounds of batch sizes.
 const SIZE_BOUNDS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1_024.0];
 
-/// Begins to collect metrics; the handle renders them and wants its upkeep run now and then.
+static REDIRECT_DURATIONS: DurationsOfAll = DurationsOfAll::new(
+    REDIRECT_DURATION,
+    "Time to answer a redirect, its click acknowledged",
+    &DURATION_BOUNDS,
+);
+
+/// Renders all metrics; cheap to clone.
+#[derive(Clone)]
+pub struct Exposition(PrometheusHandle);
+
+impl Exposition {
+    /// In the text format of Prometheus.
+    #[must_use]
+    pub fn render(&self) -> String {
+        self.0.render() + &REDIRECT_DURATIONS.render()
+    }
+
+    /// To be called now and then: bounds the memory of samples that nobody asks for.
+    pub fn run_upkeep(&self) {
+        self.0.run_upkeep();
+    }
+}
+
+/// Begins to collect metrics.
 ///
 /// # Errors
 /// When this process collects them elsewhere already.
-pub fn start() -> Result<PrometheusHandle, BuildError> {
+pub fn start() -> Result<Exposition, BuildError> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &DURATION_BOUNDS)?
         .set_buckets_for_metric(Matcher::Full(BATCH_CLICKS.into()), &SIZE_BOUNDS)?
         .install_recorder()?;
     describe();
     gauge!("shunt_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1);
-    Ok(handle)
+    Ok(Exposition(handle))
 }
 
 fn describe() {
@@ -97,11 +128,6 @@ fn describe() {
     );
     describe_histogram!(HTTP_DURATION, Unit::Seconds, "Time to answer a request");
     describe_counter!(REDIRECTS, "Requests on the redirect's road by result");
-    describe_histogram!(
-        REDIRECT_DURATION,
-        Unit::Seconds,
-        "Time to answer a redirect, its click acknowledged"
-    );
     describe_counter!(BATCHES, "Click batches by sink and outcome");
     describe_histogram!(BATCH_CLICKS, "Clicks per batch");
     describe_histogram!(
@@ -136,6 +162,14 @@ fn describe() {
         "How often Redis was found emptied: clicks pending in it were lost"
     );
     describe_counter!(
+        REDIS_STEPPED_BACK,
+        "How often Redis came back older than it was: clicks pending in it were dropped, as they may be counted already"
+    );
+    describe_counter!(
+        CLICKS_DROPPED,
+        "Clicks in doubt that were dropped, as the Redis data set they were sent to is gone"
+    );
+    describe_counter!(
         REDIS_ERRORS,
         "Redis commands that were refused or not answered in time"
     );
@@ -148,6 +182,7 @@ fn describe() {
     describe_gauge!(CACHE_LINKS, "Links held in the process");
     describe_counter!(CACHE_EVICTIONS, "Links pushed out of the process by others");
     describe_gauge!(HASHING, "Passwords being hashed, and waiting to be");
+    describe_counter!(HASHES, "Passwords hashed, to keep or to check them");
     describe_counter!(LIMIT_HITS, "Requests refused by a limit");
     describe_gauge!(RUNTIME_WORKERS, "Threads of the main runtime");
     describe_gauge!(RUNTIME_TASKS, "Tasks alive on the main runtime");
@@ -175,7 +210,7 @@ pub struct RedirectMetrics {
     /// Could not be looked up.
     pub unavailable: Counter,
     /// From parsing the code to the acknowledgement.
-    pub duration: Histogram,
+    pub duration: Arc<Durations>,
 }
 
 impl Default for RedirectMetrics {
@@ -188,7 +223,7 @@ impl Default for RedirectMetrics {
             unknown: by_result("unknown"),
             inactive: by_result("inactive"),
             unavailable: by_result("unavailable"),
-            duration: metrics::histogram!(REDIRECT_DURATION),
+            duration: REDIRECT_DURATIONS.of_worker(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use tracing_subscriber::EnvFilter;
 
+pub mod durations;
 pub mod metrics;
 
 /// For whom the log is written.

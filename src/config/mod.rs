@@ -1,8 +1,7 @@
 //! Settings: flags and environment, read once at start and checked into values.
 
-use std::fmt;
-use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -11,6 +10,17 @@ use url::Url;
 
 use crate::domain::{OwnHost, PerMinute};
 use crate::telemetry::LogFormat;
+
+mod guards;
+mod parse;
+
+use guards::GuardSettings;
+use parse::{
+    address, database, fault, jwt_secret, log_filter, log_format, networks, number,
+    optional_number, prefix, redis_urls, seconds,
+};
+
+pub use guards::Guards;
 
 /// Settings as given; flags win over the environment.
 #[derive(Args, Clone)]
@@ -43,7 +53,8 @@ pub struct Settings {
         value_name = "N"
     )]
     database_max_connections: String,
-    /// `redis://…` or `rediss://…`. Unset: no Redis, clicks go straight to the database.
+    /// `redis://…` or `rediss://…`; several with commas between for a Redis Cluster. Unset: no Redis, clicks go
+    /// straight to the database.
     #[arg(long, env = "REDIS_URL", hide_env_values = true, value_name = "URL")]
     redis_url: Option<String>,
     /// Prefix of every Redis key; instances of one service share it.
@@ -157,14 +168,8 @@ pub struct Settings {
         value_name = "NETWORKS"
     )]
     trusted_proxies: String,
-    /// Open connections at most; further ones are answered 503 and closed.
-    #[arg(
-        long,
-        env = "MAX_CONNECTIONS",
-        default_value = "20000",
-        value_name = "N"
-    )]
-    max_connections: String,
+    #[command(flatten)]
+    guards: GuardSettings,
     /// How long a stop may take before it is forced.
     #[arg(
         long,
@@ -195,7 +200,7 @@ pub struct Config {
     /// Connections to Postgres, 1 to 1000.
     pub database_max_connections: u32,
     /// The Redis that instances share.
-    pub redis: Option<RedisUrl>,
+    pub redis: Option<RedisUrls>,
     /// Prefix of every Redis key.
     pub redis_prefix: String,
     /// Secret that signs tokens; `None` only with SQLite.
@@ -226,8 +231,8 @@ pub struct Config {
     pub limits: PerMinute,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
-    /// Open connections at most.
-    pub max_connections: usize,
+    /// What clients may use up.
+    pub guards: Guards,
     /// How long a stop may take.
     pub shutdown_timeout: Duration,
 }
@@ -241,9 +246,9 @@ pub enum Database {
     Postgres(String),
 }
 
-/// Address of a Redis; may hold a password, so it has no `Debug`.
+/// Address of a Redis, or several of a Redis Cluster; may hold passwords, so it has no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
-pub struct RedisUrl(pub String);
+pub struct RedisUrls(pub Vec<String>);
 
 /// At least 32 bytes; has no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
@@ -313,15 +318,11 @@ impl Settings {
             redis: self
                 .redis_url
                 .filter(|raw| !raw.is_empty())
-                .map(redis_url)
+                .map(|raw| redis_urls(&raw))
                 .transpose()?,
             redis_prefix: prefix(self.redis_prefix)?,
             jwt_secret: jwt_secret(self.jwt_secret, &database)?,
-            jwt_ttl: Duration::from_secs(number(
-                "JWT_TTL_SECONDS",
-                &self.jwt_ttl_seconds,
-                1..=315_360_000,
-            )?),
+            jwt_ttl: seconds("JWT_TTL_SECONDS", &self.jwt_ttl_seconds, 1..=315_360_000)?,
             metrics_bind: self
                 .metrics_bind
                 .map(|raw| address(&raw).map_err(fault("METRICS_BIND")))
@@ -330,11 +331,7 @@ impl Settings {
             log_filter: log_filter(self.log_filter)?,
             workers: optional_number("WORKERS", self.workers, 1..=1_024, cores)?,
             cache_max_links: number("CACHE_MAX_LINKS", &self.cache_max_links, 1..=1_000_000_000)?,
-            cache_ttl: Duration::from_secs(number(
-                "CACHE_TTL_SECONDS",
-                &self.cache_ttl_seconds,
-                1..=86_400,
-            )?),
+            cache_ttl: seconds("CACHE_TTL_SECONDS", &self.cache_ttl_seconds, 1..=86_400)?,
             lookup_concurrency: number("LOOKUP_CONCURRENCY", &self.lookup_concurrency, 1..=1_000)?,
             click_deadline: Duration::from_millis(number(
                 "CLICK_DEADLINE_MS",
@@ -353,248 +350,21 @@ impl Settings {
                 (cores / 2).max(1),
             )?,
             trusted_proxies: networks(&self.trusted_proxies).map_err(fault("TRUSTED_PROXIES"))?,
-            max_connections: number("MAX_CONNECTIONS", &self.max_connections, 1..=10_000_000)?,
+            guards: self.guards.check()?,
             limits: PerMinute {
                 login: number("LIMIT_LOGIN", &self.limit_login, 0..=u32::MAX)?,
                 register: number("LIMIT_REGISTER", &self.limit_register, 0..=u32::MAX)?,
                 create: number("LIMIT_CREATE", &self.limit_create, 0..=u32::MAX)?,
             },
-            shutdown_timeout: Duration::from_secs(number(
+            shutdown_timeout: seconds(
                 "SHUTDOWN_TIMEOUT_SECONDS",
                 &self.shutdown_timeout_seconds,
                 1..=3_600,
-            )?),
+            )?,
             database,
         })
     }
 }
 
-fn fault(name: &'static str) -> impl FnOnce(String) -> ConfigError {
-    move |fault| ConfigError { name, fault }
-}
-
-fn address(raw: &str) -> Result<SocketAddr, String> {
-    raw.parse()
-        .map_err(|_| format!("`{raw}` is no address; give one such as 127.0.0.1:8000 or [::]:8000"))
-}
-
-fn networks(raw: &str) -> Result<Vec<IpNet>, String> {
-    let parse = |part: &str| {
-        let network = part
-            .parse()
-            .or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
-        network.map_err(|_| {
-            format!("`{part}` is no network; give one such as 10.0.0.0/8 or an address")
-        })
-    };
-    raw.split(',')
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .map(parse)
-        .collect()
-}
-
-fn number<T>(
-    name: &'static str,
-    raw: &str,
-    range: std::ops::RangeInclusive<T>,
-) -> Result<T, ConfigError>
-where
-    T: std::str::FromStr + PartialOrd + fmt::Display,
-{
-    raw.parse()
-        .ok()
-        .filter(|value| range.contains(value))
-        .ok_or_else(|| ConfigError {
-            name,
-            fault: format!(
-                "`{raw}` is out of range; give a whole number from {} to {}",
-                range.start(),
-                range.end()
-            ),
-        })
-}
-
-fn optional_number<T>(
-    name: &'static str,
-    raw: Option<String>,
-    range: std::ops::RangeInclusive<T>,
-    default: T,
-) -> Result<T, ConfigError>
-where
-    T: std::str::FromStr + PartialOrd + fmt::Display,
-{
-    raw.map_or(Ok(default), |raw| number(name, &raw, range))
-}
-
-fn database(raw: &str) -> Result<Database, String> {
-    if let Some(path) = raw
-        .strip_prefix("sqlite://")
-        .or_else(|| raw.strip_prefix("sqlite:"))
-    {
-        let names_file =
-            !path.is_empty() && !path.ends_with('/') && !path.contains('?') && path != ":memory:";
-        return names_file
-            .then(|| Database::Sqlite(Path::new(path).to_owned()))
-            .ok_or_else(|| "names no file; give one such as sqlite://data/shunt.db".into());
-    }
-    let url = Url::parse(raw).ok();
-    url.is_some_and(|url| matches!(url.scheme(), "postgres" | "postgresql"))
-        .then(|| Database::Postgres(raw.to_owned()))
-        .ok_or_else(|| "must be sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE".into())
-}
-
-fn redis_url(raw: String) -> Result<RedisUrl, ConfigError> {
-    let valid = Url::parse(&raw)
-        .is_ok_and(|url| matches!(url.scheme(), "redis" | "rediss") && url.has_host());
-    if valid {
-        Ok(RedisUrl(raw))
-    } else {
-        Err(fault("REDIS_URL")(
-            "must be redis://HOST:PORT or rediss://HOST:PORT".into(),
-        ))
-    }
-}
-
-fn prefix(raw: String) -> Result<String, ConfigError> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    if (1..=64).contains(&raw.len()) && raw.chars().all(plain) {
-        Ok(raw)
-    } else {
-        Err(fault("REDIS_PREFIX")(
-            "must be 1 to 64 of A-Z a-z 0-9 - _ . :".into(),
-        ))
-    }
-}
-
-fn jwt_secret(raw: Option<String>, database: &Database) -> Result<Option<JwtSecret>, ConfigError> {
-    let wrong = fault("JWT_SECRET");
-    match (raw.filter(|raw| !raw.is_empty()), database) {
-        (Some(secret), _) if secret.len() < 32 => Err(wrong(format!(
-            "is {} bytes long; give at least 32, such as the output of `openssl rand -hex 32`",
-            secret.len()
-        ))),
-        (Some(secret), _) => Ok(Some(JwtSecret(secret.into_bytes()))),
-        (None, Database::Sqlite(_)) => Ok(None),
-        (None, Database::Postgres(_)) => Err(wrong(
-            "is not set; with Postgres give at least 32 bytes, such as the output of `openssl rand -hex 32`".into(),
-        )),
-    }
-}
-
-fn log_format(raw: &str) -> Result<LogFormat, ConfigError> {
-    match raw {
-        "text" => Ok(LogFormat::Text),
-        "json" => Ok(LogFormat::Json),
-        _ => Err(fault("LOG_FORMAT")(format!(
-            "`{raw}` is no format; give text or json"
-        ))),
-    }
-}
-
-fn log_filter(raw: String) -> Result<String, ConfigError> {
-    match tracing_subscriber::EnvFilter::try_new(&raw) {
-        Ok(_) => Ok(raw),
-        Err(error) => Err(fault("RUST_LOG")(format!(
-            "{error}; give a level such as info, or shunt=debug"
-        ))),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use clap::Parser;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[derive(Parser)]
-    #[command(args_override_self = true)]
-    struct Line {
-        #[command(flatten)]
-        settings: Settings,
-    }
-
-    /// Only flags: the environment belongs to whoever runs the tests.
-    fn check(flags: &[&str]) -> Result<Config, ConfigError> {
-        let defaults = [
-            "shunt",
-            "--database-url=sqlite://data/shunt.db",
-            "--jwt-secret=",
-        ];
-        let line =
-            Line::try_parse_from(defaults.iter().chain(flags)).map_err(|error| error.to_string());
-        line.unwrap().settings.check()
-    }
-
-    fn fault_of(flags: &[&str]) -> String {
-        check(flags)
-            .err()
-            .map(|error| error.to_string())
-            .unwrap_or_default()
-    }
-
-    #[test]
-    fn a_wrong_setting_is_named_with_its_mend() {
-        for (flag, name) in [
-            (
-                "--bind=here",
-                "BIND: `here` is no address; give one such as 127.0.0.1:8000 or [::]:8000",
-            ),
-            ("--base-url=sho.rt", "BASE_URL: "),
-            ("--base-url=ftp://sho.rt", "BASE_URL: "),
-            (
-                "--database-max-connections=0",
-                "DATABASE_MAX_CONNECTIONS: `0` is out of range",
-            ),
-            ("--redis-url=http://localhost", "REDIS_URL: "),
-            ("--redis-prefix=a b", "REDIS_PREFIX: "),
-            ("--jwt-secret=short", "JWT_SECRET: is 5 bytes long"),
-            ("--jwt-ttl-seconds=-1", "JWT_TTL_SECONDS: "),
-            ("--metrics-bind=9090", "METRICS_BIND: "),
-            ("--log-format=xml", "LOG_FORMAT: `xml`"),
-            ("--log=shunt=loud", "RUST_LOG: "),
-            ("--click-deadline-ms=1s", "CLICK_DEADLINE_MS: "),
-        ] {
-            assert!(
-                fault_of(&[flag]).starts_with(name),
-                "{flag}: {}",
-                fault_of(&[flag])
-            );
-        }
-    }
-
-    #[test]
-    fn a_database_is_a_file_or_a_server() {
-        for raw in [
-            "",
-            "data/shunt.db",
-            "sqlite://",
-            "sqlite://data/",
-            "mysql://a/b",
-        ] {
-            assert!(database(raw).is_err(), "{raw}");
-        }
-        assert!(
-            database("sqlite:///var/lib/shunt/shunt.db")
-                == Ok(Database::Sqlite("/var/lib/shunt/shunt.db".into()))
-        );
-        assert!(database("postgres://u:p@localhost:5432/shunt").is_ok());
-    }
-
-    #[test]
-    fn postgres_needs_a_secret() {
-        let postgres = Database::Postgres(String::new());
-        assert!(jwt_secret(None, &postgres).is_err());
-        assert!(jwt_secret(Some("x".repeat(32)), &postgres).is_ok());
-    }
-
-    proptest! {
-        #[test]
-        fn no_value_of_a_setting_panics(value in "\\PC*") {
-            for flag in ["bind", "base-url", "database-url", "redis-url", "redis-prefix", "jwt-secret", "workers", "log"] {
-                let _ = check(&[&format!("--{flag}={value}")]);
-            }
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,165 @@
+//! From text to values; every fault says how it is mended.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use url::Url;
+
+use super::{ConfigError, Database, JwtSecret, RedisUrls};
+use crate::telemetry::LogFormat;
+
+pub(super) fn fault(name: &'static str) -> impl FnOnce(String) -> ConfigError {
+    move |fault| ConfigError { name, fault }
+}
+
+pub(super) fn address(raw: &str) -> Result<SocketAddr, String> {
+    raw.parse()
+        .map_err(|_| format!("`{raw}` is no address; give one such as 127.0.0.1:8000 or [::]:8000"))
+}
+
+pub(super) fn networks(raw: &str) -> Result<Vec<IpNet>, String> {
+    let parse = |part: &str| {
+        let network = part
+            .parse()
+            .or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
+        network.map_err(|_| {
+            format!("`{part}` is no network; give one such as 10.0.0.0/8 or an address")
+        })
+    };
+    raw.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(parse)
+        .collect()
+}
+
+pub(super) fn number<T>(
+    name: &'static str,
+    raw: &str,
+    range: std::ops::RangeInclusive<T>,
+) -> Result<T, ConfigError>
+where
+    T: std::str::FromStr + PartialOrd + fmt::Display,
+{
+    raw.parse()
+        .ok()
+        .filter(|value| range.contains(value))
+        .ok_or_else(|| ConfigError {
+            name,
+            fault: format!(
+                "`{raw}` is out of range; give a whole number from {} to {}",
+                range.start(),
+                range.end()
+            ),
+        })
+}
+
+/// A whole number of seconds.
+pub(super) fn seconds(
+    name: &'static str,
+    raw: &str,
+    range: std::ops::RangeInclusive<u64>,
+) -> Result<Duration, ConfigError> {
+    number(name, raw, range).map(Duration::from_secs)
+}
+
+pub(super) fn optional_number<T>(
+    name: &'static str,
+    raw: Option<String>,
+    range: std::ops::RangeInclusive<T>,
+    default: T,
+) -> Result<T, ConfigError>
+where
+    T: std::str::FromStr + PartialOrd + fmt::Display,
+{
+    raw.map_or(Ok(default), |raw| number(name, &raw, range))
+}
+
+pub(super) fn database(raw: &str) -> Result<Database, String> {
+    if let Some(path) = raw
+        .strip_prefix("sqlite://")
+        .or_else(|| raw.strip_prefix("sqlite:"))
+    {
+        let names_file =
+            !path.is_empty() && !path.ends_with('/') && !path.contains('?') && path != ":memory:";
+        return names_file
+            .then(|| Database::Sqlite(Path::new(path).to_owned()))
+            .ok_or_else(|| "names no file; give one such as sqlite://data/shunt.db".into());
+    }
+    let url = Url::parse(raw).ok();
+    url.is_some_and(|url| matches!(url.scheme(), "postgres" | "postgresql"))
+        .then(|| Database::Postgres(raw.to_owned()))
+        .ok_or_else(|| "must be sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE".into())
+}
+
+pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, ConfigError> {
+    let urls: Vec<_> = raw.split(',').map(|url| url.trim().to_owned()).collect();
+    let is_valid = |url: &String| {
+        Url::parse(url)
+            .is_ok_and(|url| matches!(url.scheme(), "redis" | "rediss") && url.has_host())
+    };
+    if urls.iter().all(is_valid) {
+        Ok(RedisUrls(urls))
+    } else {
+        Err(fault("REDIS_URL")(
+            "must be redis://HOST:PORT or rediss://HOST:PORT, or several of a cluster with commas between".into(),
+        ))
+    }
+}
+
+pub(super) fn prefix(raw: String) -> Result<String, ConfigError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    if (1..=64).contains(&raw.len()) && raw.chars().all(plain) {
+        Ok(raw)
+    } else {
+        Err(fault("REDIS_PREFIX")(
+            "must be 1 to 64 of A-Z a-z 0-9 - _ . :".into(),
+        ))
+    }
+}
+
+pub(super) fn jwt_secret(
+    raw: Option<String>,
+    database: &Database,
+) -> Result<Option<JwtSecret>, ConfigError> {
+    let wrong = fault("JWT_SECRET");
+    match (raw.filter(|raw| !raw.is_empty()), database) {
+        (Some(secret), _) if secret.len() < 32 => Err(wrong(format!(
+            "is {} bytes long; give at least 32, such as the output of `openssl rand -hex 32`",
+            secret.len()
+        ))),
+        (Some(secret), _) => Ok(Some(JwtSecret(secret.into_bytes()))),
+        (None, Database::Sqlite(_)) => Ok(None),
+        (None, Database::Postgres(_)) => Err(wrong(
+            "is not set; with Postgres give at least 32 bytes, such as the output of `openssl rand -hex 32`".into(),
+        )),
+    }
+}
+
+pub(super) fn log_format(raw: &str) -> Result<LogFormat, ConfigError> {
+    match raw {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err(fault("LOG_FORMAT")(format!(
+            "`{raw}` is no format; give text or json"
+        ))),
+    }
+}
+
+pub(super) fn log_filter(raw: String) -> Result<String, ConfigError> {
+    // tracing-subscriber 0.3.23 panics at some texts with a space before a character of several bytes.
+    if !raw.is_ascii() {
+        return Err(fault("RUST_LOG")(format!(
+            "`{raw}` has letters that no target has; give a level such as info, or shunt=debug"
+        )));
+    }
+    match tracing_subscriber::EnvFilter::try_new(&raw) {
+        Ok(_) => Ok(raw),
+        Err(error) => Err(fault("RUST_LOG")(format!(
+            "{error}; give a level such as info, or shunt=debug"
+        ))),
+    }
+}

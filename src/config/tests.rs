@@ -1,0 +1,104 @@
+use clap::Parser;
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Parser)]
+#[command(args_override_self = true)]
+struct Line {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Only flags: the environment belongs to whoever runs the tests.
+fn check(flags: &[&str]) -> Result<Config, ConfigError> {
+    let defaults = [
+        "shunt",
+        "--database-url=sqlite://data/shunt.db",
+        "--jwt-secret=",
+    ];
+    let line =
+        Line::try_parse_from(defaults.iter().chain(flags)).map_err(|error| error.to_string());
+    line.unwrap().settings.check()
+}
+
+fn fault_of(flags: &[&str]) -> String {
+    check(flags)
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default()
+}
+
+#[test]
+fn a_wrong_setting_is_named_with_its_mend() {
+    for (flag, name) in [
+        (
+            "--bind=here",
+            "BIND: `here` is no address; give one such as 127.0.0.1:8000 or [::]:8000",
+        ),
+        ("--base-url=sho.rt", "BASE_URL: "),
+        ("--base-url=ftp://sho.rt", "BASE_URL: "),
+        (
+            "--database-max-connections=0",
+            "DATABASE_MAX_CONNECTIONS: `0` is out of range",
+        ),
+        ("--redis-url=http://localhost", "REDIS_URL: "),
+        ("--redis-url=redis://a,b", "REDIS_URL: "),
+        ("--redis-prefix=a b", "REDIS_PREFIX: "),
+        ("--jwt-secret=short", "JWT_SECRET: is 5 bytes long"),
+        ("--jwt-ttl-seconds=-1", "JWT_TTL_SECONDS: "),
+        ("--metrics-bind=9090", "METRICS_BIND: "),
+        ("--log-format=xml", "LOG_FORMAT: `xml`"),
+        ("--log=shunt=loud", "RUST_LOG: "),
+        // Made version 0.3.23 of tracing-subscriber panic.
+        ("--log= \u{1ee79}=\\16", "RUST_LOG: "),
+        ("--click-deadline-ms=1s", "CLICK_DEADLINE_MS: "),
+        ("--max-connections=0", "MAX_CONNECTIONS: "),
+        ("--max-requests=many", "MAX_REQUESTS: "),
+        ("--request-timeout-seconds=0", "REQUEST_TIMEOUT_SECONDS: "),
+        ("--header-timeout-seconds=-1", "HEADER_TIMEOUT_SECONDS: "),
+        ("--max-header-bytes=100", "MAX_HEADER_BYTES: "),
+        ("--body-timeout-seconds=0", "BODY_TIMEOUT_SECONDS: "),
+        ("--max-body-bytes=1", "MAX_BODY_BYTES: "),
+    ] {
+        assert!(
+            fault_of(&[flag]).starts_with(name),
+            "{flag}: {}",
+            fault_of(&[flag])
+        );
+    }
+}
+
+#[test]
+fn a_database_is_a_file_or_a_server() {
+    for raw in [
+        "",
+        "data/shunt.db",
+        "sqlite://",
+        "sqlite://data/",
+        "mysql://a/b",
+    ] {
+        assert!(database(raw).is_err(), "{raw}");
+    }
+    assert!(
+        database("sqlite:///var/lib/shunt/shunt.db")
+            == Ok(Database::Sqlite("/var/lib/shunt/shunt.db".into()))
+    );
+    assert!(database("postgres://u:p@localhost:5432/shunt").is_ok());
+}
+
+#[test]
+fn postgres_needs_a_secret() {
+    let postgres = Database::Postgres(String::new());
+    assert!(jwt_secret(None, &postgres).is_err());
+    assert!(jwt_secret(Some("x".repeat(32)), &postgres).is_ok());
+}
+
+proptest! {
+    #[test]
+    fn no_value_of_a_setting_panics(value in "\\PC*") {
+        for flag in ["bind", "base-url", "database-url", "redis-url", "redis-prefix", "jwt-secret", "workers", "log"] {
+            let _ = check(&[&format!("--{flag}={value}")]);
+        }
+    }
+}

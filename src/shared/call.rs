@@ -1,0 +1,72 @@
+//! Commands and scripts, ready to be sent.
+
+use redis::aio::ConnectionLike;
+use redis::{Cmd, ErrorKind, FromRedisValue, ServerErrorKind, ToRedisArgs};
+
+use super::RedisFailure;
+
+/// A Lua script, sent by its hash.
+pub struct Script {
+    body: &'static str,
+    hash: String,
+}
+
+impl Script {
+    /// A script from its text.
+    #[must_use]
+    pub fn new(body: &'static str) -> Self {
+        let hash = redis::Script::new(body).get_hash().to_owned();
+        Self { body, hash }
+    }
+
+    /// A call of this script; arguments may follow with [`Call::arg`].
+    #[must_use]
+    pub fn call(&self, keys: &[&str]) -> Call {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&self.hash).arg(keys.len()).arg(keys);
+        Call {
+            command,
+            body: Some(self.body),
+        }
+    }
+}
+
+/// One command, ready to be sent.
+pub struct Call {
+    command: Cmd,
+    body: Option<&'static str>,
+}
+
+impl Call {
+    /// A call of a plain command.
+    #[must_use]
+    pub fn plain(command: Cmd) -> Self {
+        Self {
+            command,
+            body: None,
+        }
+    }
+
+    /// Adds an argument, or each of several.
+    pub fn arg(&mut self, value: impl ToRedisArgs) -> &mut Self {
+        self.command.arg(value);
+        self
+    }
+
+    pub(super) async fn send<T: FromRedisValue>(
+        &self,
+        connection: &mut impl ConnectionLike,
+    ) -> Result<T, RedisFailure> {
+        let answer = self.command.query_async(connection).await;
+        let (Some(body), Err(error)) = (self.body, &answer) else {
+            return answer.map_err(RedisFailure::from);
+        };
+        if error.kind() != ErrorKind::Server(ServerErrorKind::NoScript) {
+            return answer.map_err(RedisFailure::from);
+        }
+        let mut load = redis::cmd("SCRIPT");
+        load.arg("LOAD").arg(body);
+        load.exec_async(connection).await?;
+        Ok(self.command.query_async(connection).await?)
+    }
+}

@@ -1,0 +1,252 @@
+//! The server that keeps the data set, and how it is told from what it was before.
+//!
+//! A server has a *life*: it ends when the server is started again or another one takes its place. With
+//! its next life Redis may be older than it was. So nobody uses a connection to a life that was not looked
+//! at: [`SharedRedis::knock`] opens a [`Door`], somebody who knows the database decides, and
+//! [`SharedRedis::admit`] makes it the home that connections are made to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_redis::{Hook, HookError, Manager, Pool, PoolConfig, Runtime};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, FromRedisValue};
+use tokio::time::timeout;
+
+use super::{Call, RedisFailure, SharedRedis};
+
+/// How long connecting may take: enough for TLS over a slow line.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long a command may take before anybody relies on the server.
+const DOOR_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Connections that the occasional commands (API, flusher) share.
+const POOL_SIZE: usize = 8;
+
+/// How often one may be sent on to another server of a cluster.
+const MOST_MOVES: usize = 5;
+
+/// Digits of a life's name that are kept: enough to tell it from every other.
+const LIFE_DIGITS: usize = 16;
+
+/// The server in the life that was admitted.
+pub(super) struct Home {
+    client: Client,
+    pub(super) pool: Pool,
+    pub(super) life: Arc<str>,
+}
+
+/// A connection to the server before it is admitted.
+pub struct Door {
+    client: Client,
+    connection: MultiplexedConnection,
+    life: Arc<str>,
+}
+
+/// Why a door stays shut.
+enum Shut {
+    Failed(RedisFailure),
+    /// Another server of the cluster keeps the data set.
+    Moved(String),
+}
+
+impl From<RedisFailure> for Shut {
+    fn from(failure: RedisFailure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Home {
+    pub(super) fn new(client: Client, life: Arc<str>) -> Result<Self, RedisFailure> {
+        let mut config = PoolConfig::new(POOL_SIZE);
+        config.timeouts.wait = Some(CONNECT_PATIENCE);
+        config.timeouts.create = Some(CONNECT_PATIENCE);
+        config.timeouts.recycle = Some(DOOR_PATIENCE);
+        let info = client.get_connection_info().clone();
+        let manager = Manager::new_with_config(info, settings())?;
+        let admitted = Arc::clone(&life);
+        let same_life = Hook::async_fn(move |connection: &mut MultiplexedConnection, _| {
+            let admitted = Arc::clone(&admitted);
+            Box::pin(async move {
+                check_life(connection, &admitted)
+                    .await
+                    .map_err(|failure| HookError::message(failure.to_string()))
+            })
+        });
+        let pool = Pool::builder(manager)
+            .config(config)
+            .runtime(Runtime::Tokio1)
+            .post_create(same_life)
+            .build()
+            .map_err(|error| RedisFailure::Refused(error.to_string()))?;
+        Ok(Self { client, pool, life })
+    }
+
+    fn address(&self) -> ConnectionInfo {
+        self.client.get_connection_info().clone()
+    }
+
+    /// A connection to this life. Whatever fails, nothing was sent that changes anything.
+    pub(super) async fn connect(&self) -> Result<MultiplexedConnection, RedisFailure> {
+        let mut connection = connect(&self.client).await?;
+        check_life(&mut connection, &self.life).await?;
+        Ok(connection)
+    }
+}
+
+impl Door {
+    /// Opens the one to the server at an address, if it takes writes: not loading, not a replica, not full.
+    async fn open(server: ConnectionInfo, probe: &Cmd) -> Result<Self, Shut> {
+        let client = Client::open(server).map_err(RedisFailure::from)?;
+        let mut connection = connect(&client).await?;
+        let writes = probe.exec_async(&mut connection);
+        let written = timeout(DOOR_PATIENCE, writes)
+            .await
+            .map_err(|_| RedisFailure::late())?;
+        if let Err(error) = written {
+            return Err(match error.redirect_node() {
+                Some((address, _)) => Shut::Moved(address.to_owned()),
+                None => Shut::Failed(error.into()),
+            });
+        }
+        let life = life(&mut connection).await?;
+        Ok(Self {
+            client,
+            connection,
+            life,
+        })
+    }
+
+    /// The name of the server's life.
+    #[must_use]
+    pub fn life(&self) -> &str {
+        &self.life
+    }
+
+    /// Makes a call.
+    ///
+    /// # Errors
+    /// [`RedisFailure`].
+    pub async fn query<T: FromRedisValue>(&mut self, call: &Call) -> Result<T, RedisFailure> {
+        timeout(DOOR_PATIENCE, call.send(&mut self.connection))
+            .await
+            .unwrap_or_else(|_| Err(RedisFailure::late()))
+    }
+
+    pub(super) fn leads_to(&self, home: &Home) -> bool {
+        self.life == home.life && self.client.get_connection_info().addr() == home.address().addr()
+    }
+
+    pub(super) fn into_home(self) -> Result<Home, RedisFailure> {
+        Home::new(self.client, self.life)
+    }
+}
+
+fn settings() -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CONNECT_PATIENCE))
+        .set_response_timeout(None)
+}
+
+async fn connect(client: &Client) -> Result<MultiplexedConnection, RedisFailure> {
+    // Nothing was sent yet: whatever fails here, nothing was done.
+    timeout(
+        CONNECT_PATIENCE,
+        client.get_multiplexed_async_connection_with_config(&settings()),
+    )
+    .await
+    .map_err(|_| RedisFailure::Refused("no connection in time".into()))?
+    .map_err(|error| RedisFailure::Refused(error.to_string()))
+}
+
+async fn check_life(
+    connection: &mut MultiplexedConnection,
+    admitted: &str,
+) -> Result<(), RedisFailure> {
+    if *life(connection).await? == *admitted {
+        return Ok(());
+    }
+    Err(RedisFailure::Refused(
+        "Redis was started again, or is another server than before".into(),
+    ))
+}
+
+/// Redis names its history anew with every start and with every take-over.
+async fn life(connection: &mut MultiplexedConnection) -> Result<Arc<str>, RedisFailure> {
+    let mut info = redis::cmd("INFO");
+    info.arg("replication");
+    let info = Call::plain(info);
+    let told: String = timeout(DOOR_PATIENCE, info.send(connection))
+        .await
+        .map_err(|_| RedisFailure::late())
+        .flatten()
+        .map_err(RedisFailure::refused)?;
+    told.lines()
+        .find_map(|line| line.strip_prefix("master_replid:"))
+        .and_then(|id| id.get(..LIFE_DIGITS))
+        .map(Arc::from)
+        .ok_or_else(|| RedisFailure::Refused("INFO tells no master_replid".into()))
+}
+
+impl SharedRedis {
+    /// Looks for the server that keeps the data set: where it was last, or where the servers that are known
+    /// send whoever asks.
+    ///
+    /// # Errors
+    /// When it does not answer or takes no writes.
+    pub async fn knock(&self) -> Result<Door, RedisFailure> {
+        let mut probe = redis::cmd("SET");
+        probe.arg(self.keys().probe()).arg(1).arg("PX").arg(1_000);
+        let last = self.home().ok().map(|home| home.address());
+        let known = self.inner.servers.iter().cloned();
+        let mut why = RedisFailure::Refused("no server is known".into());
+        for server in last.into_iter().chain(known) {
+            match follow(server, &probe).await {
+                Ok(door) => return Ok(door),
+                Err(failure) => why = failure,
+            }
+        }
+        Err(why)
+    }
+}
+
+/// Opens the door at `server`, or at the one that it sends on to.
+async fn follow(mut server: ConnectionInfo, probe: &Cmd) -> Result<Door, RedisFailure> {
+    for _ in 0..MOST_MOVES {
+        match Door::open(server.clone(), probe).await {
+            Ok(door) => return Ok(door),
+            Err(Shut::Failed(failure)) => return Err(failure),
+            Err(Shut::Moved(address)) => {
+                server = moved(server, &address).ok_or_else(|| {
+                    RedisFailure::Refused(format!("the cluster sent on to `{address}`"))
+                })?;
+            }
+        }
+    }
+    Err(RedisFailure::Refused("the cluster sent on and on".into()))
+}
+
+/// The same account, encryption and so on at another `host:port`; without a host it is the same host.
+fn moved(server: ConnectionInfo, address: &str) -> Option<ConnectionInfo> {
+    let (host, port) = address.rsplit_once(':')?;
+    let (host, port) = (host.to_owned(), port.parse().ok()?);
+    let elsewhere = match server.addr().clone() {
+        ConnectionAddr::Tcp(asked, _) => {
+            ConnectionAddr::Tcp(if host.is_empty() { asked } else { host }, port)
+        }
+        ConnectionAddr::TcpTls {
+            host: asked,
+            insecure,
+            tls_params,
+            ..
+        } => ConnectionAddr::TcpTls {
+            host: if host.is_empty() { asked } else { host },
+            port,
+            insecure,
+            tls_params,
+        },
+        _ => return None,
+    };
+    Some(server.set_addr(elsewhere))
+}

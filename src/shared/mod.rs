@@ -1,0 +1,261 @@
+//! The Redis that instances share: connections with a deadline, and one opinion on whether it is up.
+//!
+//! A handle is on one data set, see [`Shards`]. Redis is *up* from when it was admitted (see [`home`]) until a command fails or misses its deadline;
+//! then it is *away* for the whole process and nobody waits for it. A probe (run by the server) brings it back.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use deadpool_redis::PoolError;
+use metrics::Gauge;
+use redis::{ConnectionInfo, ErrorKind, FromRedisValue, RedisError};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use crate::domain::Shard;
+use crate::keyspace::Keyspace;
+use crate::telemetry::metrics::{REDIS_ERRORS, REDIS_UP};
+
+mod call;
+mod home;
+mod lane;
+mod shards;
+
+pub use call::{Call, Script};
+pub use home::Door;
+use home::Home;
+pub use lane::Lane;
+pub use shards::Shards;
+
+/// Redis did not do what was asked.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RedisFailure {
+    /// It refused: nothing was done.
+    #[error("Redis refused: {0}")]
+    Refused(String),
+    /// No answer in time, or the connection broke: it may or may not have been done.
+    #[error("Redis did not answer: {0}")]
+    NoAnswer(String),
+}
+
+/// The shared Redis; cheap to clone.
+#[derive(Clone)]
+pub struct SharedRedis {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Addresses to ask; of a cluster some of its masters.
+    servers: Arc<[ConnectionInfo]>,
+    keys: Keyspace,
+    deadline: Duration,
+    process: String,
+    /// Where connections are made to; none before the first was admitted.
+    home: RwLock<Option<Arc<Home>>>,
+    /// The newest epoch that is known here; empty before the first.
+    epoch: RwLock<Arc<str>>,
+    up: AtomicBool,
+    is_up: Gauge,
+    tripped: Notify,
+}
+
+/// A number that nobody else draws.
+#[must_use]
+pub fn random_id() -> u64 {
+    getrandom::u64().expect("without the system's random source nothing here can be safe")
+}
+
+/// Why the setting names no Redis.
+#[derive(Debug, thiserror::Error)]
+#[error("REDIS_URL: {0}")]
+pub struct InvalidRedisUrl(String);
+
+impl SharedRedis {
+    /// A handle on the data set with these keys, away until it is admitted. `deadline` bounds every command.
+    fn new(servers: Arc<[ConnectionInfo]>, keys: Keyspace, deadline: Duration) -> Self {
+        let names_epochs = keys.shard().map_or_else(String::new, Shard::names_epochs);
+        let inner = Inner {
+            servers,
+            deadline,
+            process: format!("{names_epochs}{:016x}", random_id()),
+            is_up: match keys.shard() {
+                None => metrics::gauge!(REDIS_UP),
+                Some(shard) => metrics::gauge!(REDIS_UP, "shard" => shard.index().to_string()),
+            },
+            keys,
+            home: RwLock::new(None),
+            epoch: RwLock::new("".into()),
+            up: AtomicBool::new(false),
+            tripped: Notify::new(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Which data set this is.
+    #[must_use]
+    pub fn shard(&self) -> Shard {
+        self.inner.keys.shard().unwrap_or(Shard::ONLY)
+    }
+
+    /// The names of its keys.
+    #[must_use]
+    pub fn keys(&self) -> &Keyspace {
+        &self.inner.keys
+    }
+
+    /// How the epochs begin that this process gives to a data set that has none: random, 16 hexadecimal
+    /// digits, on a cluster with the shard before them.
+    #[must_use]
+    pub fn process(&self) -> &str {
+        &self.inner.process
+    }
+
+    /// The epoch that the data set was in when it was last heard of.
+    #[must_use]
+    pub fn epoch(&self) -> Arc<str> {
+        Arc::clone(&read(&self.inner.epoch))
+    }
+
+    /// Notes the epoch that Redis told.
+    pub fn learn_epoch(&self, epoch: &str) {
+        if *self.epoch() != *epoch {
+            *write(&self.inner.epoch) = epoch.into();
+        }
+    }
+
+    /// The life of the server that was admitted last (see [`home`]); empty before the first.
+    #[must_use]
+    pub fn life(&self) -> Arc<str> {
+        read(&self.inner.home)
+            .as_ref()
+            .map_or_else(|| "".into(), |home| Arc::clone(&home.life))
+    }
+
+    /// From here on connections are made to what is behind this door. What was learnt there is in `epoch`.
+    ///
+    /// # Errors
+    /// When no connections can be made.
+    pub fn admit(&self, door: Door, epoch: &str) -> Result<(), RedisFailure> {
+        // First: whoever has a connection to the new home knows its epoch.
+        self.learn_epoch(epoch);
+        // Known already: connections to it, also those being made, stay.
+        if self.home().is_ok_and(|home| door.leads_to(&home)) {
+            return Ok(());
+        }
+        let home = Arc::new(door.into_home()?);
+        *write(&self.inner.home) = Some(home);
+        Ok(())
+    }
+
+    fn home(&self) -> Result<Arc<Home>, RedisFailure> {
+        let home = read(&self.inner.home).as_ref().map(Arc::clone);
+        home.ok_or_else(|| RedisFailure::Refused("not looked at yet".into()))
+    }
+
+    /// How long an answer is waited for.
+    #[must_use]
+    pub fn deadline(&self) -> Duration {
+        self.inner.deadline
+    }
+
+    /// Whether commands are worth sending.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.inner.up.load(Ordering::Acquire)
+    }
+
+    /// Notes that it is away. Says so once, and wakes whoever waits in [`SharedRedis::tripped`].
+    pub fn trip(&self, failure: &RedisFailure) {
+        metrics::counter!(REDIS_ERRORS).increment(1);
+        if self.inner.up.swap(false, Ordering::AcqRel) {
+            let data_set = self.keys().tag();
+            tracing::warn!(%failure, data_set, "Redis is away: clicks go to the database until it is back");
+            self.inner.is_up.set(0);
+            self.inner.tripped.notify_one();
+        }
+    }
+
+    /// Notes that it is up.
+    pub fn recovered(&self) {
+        self.inner.is_up.set(1);
+        if !self.inner.up.swap(true, Ordering::AcqRel) {
+            tracing::info!(data_set = self.keys().tag(), "Redis is up");
+        }
+    }
+
+    /// Returns once Redis is away; for the one task that probes it.
+    pub async fn tripped(&self) {
+        while self.is_up() {
+            self.inner.tripped.notified().await;
+        }
+    }
+
+    /// A connection of one's own, made when first used.
+    #[must_use]
+    pub fn lane(&self) -> Lane {
+        Lane::new(self.clone())
+    }
+
+    /// Makes an occasional call on the pool, within `deadline`. A missing answer does not trip: bulk
+    /// work may be slow for reasons of its own.
+    ///
+    /// # Errors
+    /// [`RedisFailure`].
+    pub async fn query<T: FromRedisValue>(
+        &self,
+        call: &Call,
+        deadline: Duration,
+    ) -> Result<T, RedisFailure> {
+        let home = self.home()?;
+        let work = async {
+            let mut connection = match home.pool.get().await {
+                Ok(connection) => connection,
+                Err(error) => {
+                    let failure = RedisFailure::Refused(error.to_string());
+                    // A connection that cannot be made tells more than an answer that is late.
+                    if !matches!(error, PoolError::Timeout(_)) {
+                        self.trip(&failure);
+                    }
+                    return Err(failure);
+                }
+            };
+            call.send(&mut *connection).await
+        };
+        timeout(deadline, work)
+            .await
+            .unwrap_or_else(|_| Err(RedisFailure::late()))
+    }
+}
+
+impl RedisFailure {
+    fn late() -> Self {
+        Self::NoAnswer("the deadline passed".into())
+    }
+
+    /// The same where nothing was asked that changes anything.
+    fn refused(self) -> Self {
+        let (Self::Refused(why) | Self::NoAnswer(why)) = self;
+        Self::Refused(why)
+    }
+}
+
+impl From<RedisError> for RedisFailure {
+    fn from(error: RedisError) -> Self {
+        match error.kind() {
+            // An error reply: the server read the command and did nothing.
+            ErrorKind::Server(_) | ErrorKind::Extension => Self::Refused(error.to_string()),
+            _ => Self::NoAnswer(error.to_string()),
+        }
+    }
+}
+
+fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}

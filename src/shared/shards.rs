@@ -1,0 +1,64 @@
+//! The data sets that instances share: the only one of a single Redis, or those of a Redis Cluster.
+//!
+//! Each shard is a whole data set with everything of its own: keys, epoch, server, connections, and an
+//! opinion on whether it is up. So whatever happens to a master of the cluster happens to its shards alone,
+//! and the rules that hold for one Redis hold for each of them. That is why every shard finds its master by
+//! itself and has plain connections to it: with one cluster connection for all, a master that hangs would
+//! hold up the others' commands, and a master could be replaced without anybody looking at its successor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::IntoConnectionInfo;
+
+use super::{InvalidRedisUrl, SharedRedis};
+use crate::domain::Shard;
+use crate::keyspace::Keyspace;
+
+/// All shards; cheap to clone.
+#[derive(Clone)]
+pub struct Shards(Arc<[SharedRedis]>);
+
+impl Shards {
+    /// Handles on the Redis at a URL, or on the Redis Cluster that several URLs lead to; `prefix` begins all
+    /// keys, `deadline` bounds every command.
+    ///
+    /// # Errors
+    /// When a URL is none that names a Redis.
+    pub fn new(urls: &[String], prefix: &str, deadline: Duration) -> Result<Self, InvalidRedisUrl> {
+        let servers = urls
+            .iter()
+            .map(|url| url.as_str().into_connection_info())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| InvalidRedisUrl(error.to_string()))?;
+        let servers: Arc<[_]> = servers.into();
+        let shards = match urls {
+            [_] => vec![SharedRedis::new(servers, Keyspace::new(prefix), deadline)],
+            _ => Shard::all(Shard::IN_CLUSTER)
+                .map(|shard| {
+                    let keys = Keyspace::of_shard(prefix, shard);
+                    SharedRedis::new(Arc::clone(&servers), keys, deadline)
+                })
+                .collect(),
+        };
+        Ok(Self(shards.into()))
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &SharedRedis> {
+        self.0.iter()
+    }
+
+    /// Any shard, the same for the same number.
+    #[must_use]
+    pub fn of_number(&self, number: u64) -> &SharedRedis {
+        let index = number % self.0.len() as u64;
+        &self.0[usize::try_from(index).unwrap_or_default()]
+    }
+
+    /// Whether all of them are up.
+    #[must_use]
+    pub fn are_up(&self) -> bool {
+        self.iter().all(SharedRedis::is_up)
+    }
+}
