@@ -9,6 +9,11 @@ for i = 2, #ARGV do
 end
 local counts = { redis.call('HMGET', KEYS[2], unpack(ids)) }
 for _, number in ipairs(flushing) do
-  counts[#counts + 1] = redis.call('HMGET', ARGV[1] .. known[1] .. ':' .. number, unpack(ids))
+  local batch = ARGV[1] .. known[1] .. ':' .. number
+  -- On a cluster whose slots are being moved a key may be elsewhere already: no count rather than a wrong one.
+  if redis.call('EXISTS', batch) == 0 then
+    return redis.error_reply('ERR a flush under way is not here')
+  end
+  counts[#counts + 1] = redis.call('HMGET', batch, unpack(ids))
 end
 return { known[1] or '', known[2] or '0', flushing, counts }

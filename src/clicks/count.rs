@@ -11,11 +11,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
+
 use crate::cache::LinkCache;
-use crate::clicks::redis_sink::SettleFailure;
+use crate::clicks::redis_sink::{SETTLE_AT_ONCE, SettleFailure};
 use crate::clicks::{MemoryOnly, RedisSink, settle_held};
-use crate::domain::LinkId;
-use crate::shared::{RedisFailure, Script, SharedRedis};
+use crate::domain::{Click, LinkId, Shard};
+use crate::shared::{RedisFailure, Script, Shards, SharedRedis};
 use crate::store::{Clicks, CountSnapshot, FlushesSeen, StoreError};
 
 /// How often a reading that a flush overtook is made again.
@@ -42,9 +44,10 @@ pub enum CountError {
 pub struct Counts {
     clicks: Arc<dyn Clicks>,
     memory_only: Arc<MemoryOnly>,
-    remote: Option<Arc<RemoteCounts>>,
+    shards: Arc<[RemoteCounts]>,
 }
 
+/// What is particular to one shard of Redis.
 struct RemoteCounts {
     redis: SharedRedis,
     sink: RedisSink,
@@ -66,24 +69,39 @@ impl Counts {
     pub fn new(
         clicks: Arc<dyn Clicks>,
         memory_only: Arc<MemoryOnly>,
-        redis: Option<(SharedRedis, LinkCache)>,
+        redis: Option<&Shards>,
+        cache: &LinkCache,
     ) -> Self {
-        let remote = redis.map(|(redis, cache)| {
-            let sink = RedisSink::new(&redis);
-            Arc::new(RemoteCounts { redis, sink, cache })
-        });
+        let shard = |redis: &SharedRedis| RemoteCounts {
+            redis: redis.clone(),
+            sink: RedisSink::new(redis),
+            cache: cache.clone(),
+        };
+        let shards = redis.into_iter().flat_map(Shards::iter).map(shard);
         Self {
             clicks,
             memory_only,
-            remote,
+            shards: shards.collect(),
         }
     }
 
-    /// Exact clicks of each of `links` that still exists: every redirect answered before this was called.
+    /// Exact clicks of each of `links` that still exists, with the shard that its clicks are in: every
+    /// redirect answered before this was called.
     ///
     /// # Errors
     /// [`CountError::Unavailable`] rather than a number that lacks some.
-    pub async fn of(&self, links: &[LinkId]) -> Result<HashMap<LinkId, u64>, CountError> {
+    pub async fn of(&self, links: &[Click]) -> Result<HashMap<LinkId, u64>, CountError> {
+        let mut links = links.to_vec();
+        links.sort_unstable();
+        let parts = links.chunk_by(|one, other| one.shard() == other.shard());
+        let counts = try_join_all(parts.map(|part| self.of_shard(part))).await?;
+        Ok(counts.into_iter().flatten().collect())
+    }
+
+    async fn of_shard(&self, clicks: &[Click]) -> Result<HashMap<LinkId, u64>, CountError> {
+        let links: Vec<_> = clicks.iter().map(|click| click.link()).collect();
+        let links = links.as_slice();
+        let shard = clicks.first().map_or(Shard::ONLY, |click| click.shard());
         for _ in 0..TRIES {
             // Before anything is read: what is delivered from memory later is seen then.
             if self.memory_only.clicks() > 0 {
@@ -91,7 +109,7 @@ impl Counts {
                     "some clicks are only in memory".into(),
                 ));
             }
-            let counts = match &self.remote {
+            let counts = match self.shards.get(shard.index()) {
                 None => Some(
                     self.clicks
                         .counts(links, None)
@@ -118,8 +136,13 @@ impl Counts {
         links: &[LinkId],
     ) -> Result<Option<HashMap<LinkId, u64>>, CountError> {
         // First: a batch that is settled goes from the journal to Redis, against the reading's direction.
-        if !self.clicks.held(1).await?.is_empty() {
-            settle_held(&remote.sink, &*self.clicks, &remote.cache).await?;
+        let held = self.clicks.held(SETTLE_AT_ONCE).await?;
+        let shard = remote.redis.shard();
+        if held
+            .iter()
+            .any(|held| Shard::of_epoch(&held.epoch) == shard)
+        {
+            settle_held([&remote.sink].into_iter(), &*self.clicks, &remote.cache).await?;
             return Ok(None);
         }
         let redis = read_redis(&remote.redis, links).await?;
@@ -130,7 +153,7 @@ impl Counts {
         };
         let database = self.clicks.counts(links, Some(seen)).await?;
         if database.held {
-            settle_held(&remote.sink, &*self.clicks, &remote.cache).await?;
+            settle_held([&remote.sink].into_iter(), &*self.clicks, &remote.cache).await?;
             return Ok(None);
         }
         Ok(added_up(links, &redis, &database))

@@ -12,9 +12,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::cache::LinkCache;
-use crate::clicks::RedisSink;
+use crate::clicks::redis_sink::settle;
+use crate::clicks::{NotRecorded, RedisSink};
 use crate::domain::LinkId;
-use crate::shared::{RedisFailure, random_id};
+use crate::shared::random_id;
 use crate::store::{ClickBatch, Clicks, RecorderId};
 use crate::telemetry::metrics::{BATCH_ACK, BATCH_CLICKS, BATCHES, IN_DOUBT, MEMORY_ONLY};
 use crate::telemetry::seconds_since;
@@ -27,7 +28,7 @@ const REPAIR_PAUSE: Duration = Duration::from_millis(100);
 
 /// Where batches can go.
 pub struct Sinks {
-    /// Redis, in production.
+    /// A shard of Redis, in production.
     pub redis: Option<RedisSink>,
     /// The database.
     pub clicks: Arc<dyn Clicks>,
@@ -51,7 +52,7 @@ impl MemoryOnly {
     }
 }
 
-/// Delivers the batches of one recorder, one at a time, in order.
+/// Delivers the batches of one recorder to one shard, one at a time, in order.
 pub struct Delivery {
     sinks: Arc<Sinks>,
     memory_only: Arc<MemoryOnly>,
@@ -68,6 +69,8 @@ pub struct Delivery {
 
 struct Doubtful {
     batch: ClickBatch,
+    /// To which Redis data set it was sent; `None` while it was sent to none.
+    epoch: Option<Arc<str>>,
     /// Whether the database holds it, too: then a crash does not lose it.
     is_held: bool,
 }
@@ -77,6 +80,7 @@ type Repairing = Pin<Box<dyn Future<Output = Option<Repaired>> + Send>>;
 /// What a repair brought to its end.
 enum Repaired {
     Redis,
+    InDoubt { epoch: Arc<str> },
     Held,
     Journal,
 }
@@ -113,9 +117,9 @@ impl Delivery {
 
     /// Without clicks nothing needs a batch, but whoever waits wants to know of changes.
     async fn take_in_changes(&mut self) {
-        if self.sinks.redis.as_ref().is_some_and(RedisSink::is_up) {
+        if let Some(redis) = self.sinks.redis.as_ref().filter(|redis| redis.is_up()) {
             // Where Redis is away, changes are learnt when it is back.
-            let _ = self.sinks.cache.synchronise().await;
+            let _ = self.sinks.cache.synchronise(redis.shard()).await;
         }
     }
 
@@ -128,31 +132,35 @@ impl Delivery {
         };
         let sinks = Arc::clone(&self.sinks);
         metrics::histogram!(BATCH_CLICKS).record(bounded(total(&batch.clicks)));
-        let mut held = false;
+        let mut sent_to = None;
         if let Some(redis) = sinks.redis.as_ref().filter(|redis| self.may_use(redis)) {
             let sent = Instant::now();
-            match redis.apply(&batch).await {
+            match redis.record(&batch).await {
                 Ok(observed) => {
                     acknowledged("redis", sent);
                     return sinks.cache.observe(&observed).await;
                 }
-                Err(RedisFailure::Refused(_)) => count_batch("redis", "refused"),
-                Err(RedisFailure::NoAnswer(_)) => {
+                Err(NotRecorded::Refused) => count_batch("redis", "refused"),
+                Err(NotRecorded::InDoubt { epoch }) => {
                     count_batch("redis", "in_doubt");
-                    held = true;
+                    sent_to = Some(epoch);
                 }
             }
         }
-        if held {
-            let is_held = self.journal_is_free() && append(&sinks, &batch, true).await;
+        if sent_to.is_some() {
+            let is_held = self.journal_is_free() && append(&sinks, &batch, sent_to.clone()).await;
             if !is_held {
                 self.only_in_memory(&batch.clicks);
             }
             metrics::gauge!(IN_DOUBT).increment(bounded(total(&batch.clicks)));
-            self.doubtful_in_redis = Some(Doubtful { batch, is_held });
+            self.doubtful_in_redis = Some(Doubtful {
+                batch,
+                epoch: sent_to,
+                is_held,
+            });
         } else if !self.journal_is_free() {
             self.wait(&batch.clicks);
-        } else if !append(&sinks, &batch, false).await {
+        } else if !append(&sinks, &batch, None).await {
             self.only_in_memory(&batch.clicks);
             self.doubtful_in_journal = Some(batch);
         }
@@ -225,6 +233,11 @@ impl Delivery {
                     }
                 }
             }
+            Some(Repaired::InDoubt { epoch }) => {
+                if let Some(doubt) = &mut self.doubtful_in_redis {
+                    doubt.epoch = Some(epoch);
+                }
+            }
             Some(Repaired::Held) => {
                 if let Some(doubt) = &mut self.doubtful_in_redis {
                     doubt.is_held = true;
@@ -254,36 +267,49 @@ impl Delivery {
             metrics::gauge!(IN_DOUBT).increment(bounded(total(&batch.clicks)));
             self.doubtful_in_redis = Some(Doubtful {
                 batch,
+                epoch: None,
                 is_held: false,
             });
         }
         if let Some(doubt) = &self.doubtful_in_redis
             && sinks.redis.as_ref().is_some_and(RedisSink::is_up)
         {
-            let batch = doubt.batch.clone();
-            return Box::pin(async move { send_to_redis_again(&sinks, &batch).await });
+            let (batch, epoch) = (doubt.batch.clone(), doubt.epoch.clone());
+            return Box::pin(async move { send_to_redis_again(&sinks, &batch, epoch).await });
         }
         if let Some(batch) = self.doubtful_in_journal.clone() {
-            return Box::pin(async move {
-                append_again(&sinks, &batch, false, Repaired::Journal).await
-            });
+            return Box::pin(
+                async move { append_again(&sinks, &batch, None, Repaired::Journal).await },
+            );
+        }
+        // Redis went away before it was sent there: it may as well go to the journal.
+        if let Some(unsent) = self
+            .doubtful_in_redis
+            .take_if(|doubt| doubt.epoch.is_none())
+        {
+            let batch = unsent.batch;
+            metrics::gauge!(IN_DOUBT).decrement(bounded(total(&batch.clicks)));
+            self.doubtful_in_journal = Some(batch.clone());
+            return Box::pin(
+                async move { append_again(&sinks, &batch, None, Repaired::Journal).await },
+            );
         }
         if let Some(doubt) = self
             .doubtful_in_redis
             .as_ref()
             .filter(|doubt| !doubt.is_held)
         {
-            let batch = doubt.batch.clone();
+            let (batch, epoch) = (doubt.batch.clone(), doubt.epoch.clone());
             return Box::pin(
-                async move { append_again(&sinks, &batch, true, Repaired::Held).await },
+                async move { append_again(&sinks, &batch, epoch, Repaired::Held).await },
             );
         }
         if !self.waiting.is_empty() {
             let batch = self.batch_of_waiting();
             self.doubtful_in_journal = Some(batch.clone());
-            return Box::pin(async move {
-                append_again(&sinks, &batch, false, Repaired::Journal).await
-            });
+            return Box::pin(
+                async move { append_again(&sinks, &batch, None, Repaired::Journal).await },
+            );
         }
         Box::pin(async {
             sleep(REPAIR_PAUSE).await;
@@ -308,12 +334,13 @@ impl Delivery {
 }
 
 /// Writes to the journal within the deadline, on the database's own runtime; whether it is in for sure.
-async fn append(sinks: &Sinks, batch: &ClickBatch, held: bool) -> bool {
+/// Held, where it was sent to Redis.
+async fn append(sinks: &Sinks, batch: &ClickBatch, sent_to: Option<Arc<str>>) -> bool {
     let clicks = Arc::clone(&sinks.clicks);
     let batch = batch.clone();
     let written = sinks
         .database_runtime
-        .spawn(async move { clicks.append(&batch, held).await });
+        .spawn(async move { clicks.append(&batch, sent_to.as_deref()).await });
     let sent = Instant::now();
     match timeout(sinks.deadline, written).await {
         Ok(Ok(Ok(()))) => {
@@ -342,10 +369,10 @@ fn count_batch(sink: &'static str, outcome: &'static str) {
 async fn append_again(
     sinks: &Sinks,
     batch: &ClickBatch,
-    held: bool,
+    sent_to: Option<Arc<str>>,
     done: Repaired,
 ) -> Option<Repaired> {
-    if append(sinks, batch, held).await {
+    if append(sinks, batch, sent_to).await {
         return Some(done);
     }
     sleep(REPAIR_PAUSE).await;
@@ -353,13 +380,29 @@ async fn append_again(
 }
 
 /// Redis applies the batch or knows it already; either way it is no longer in doubt.
-async fn send_to_redis_again(sinks: &Sinks, batch: &ClickBatch) -> Option<Repaired> {
+async fn send_to_redis_again(
+    sinks: &Sinks,
+    batch: &ClickBatch,
+    sent_to: Option<Arc<str>>,
+) -> Option<Repaired> {
     let redis = sinks.redis.as_ref()?;
-    let Ok(observed) = redis.apply(batch).await else {
+    let Some(epoch) = sent_to else {
+        return match redis.record(batch).await {
+            Ok(observed) => {
+                sinks.cache.observe(&observed).await;
+                Some(Repaired::Redis)
+            }
+            Err(NotRecorded::InDoubt { epoch }) => Some(Repaired::InDoubt { epoch }),
+            Err(NotRecorded::Refused) => {
+                sleep(REPAIR_PAUSE).await;
+                None
+            }
+        };
+    };
+    if settle(redis, batch, &epoch, &sinks.cache).await.is_err() {
         sleep(REPAIR_PAUSE).await;
         return None;
-    };
-    sinks.cache.observe(&observed).await;
+    }
     let clicks = Arc::clone(&sinks.clicks);
     let (recorder, number) = (batch.recorder, batch.number);
     // Should this fail, whoever settles held batches next finds that Redis knows it.

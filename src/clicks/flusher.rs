@@ -11,7 +11,7 @@ use redis::FromRedisValue;
 use tokio::time::sleep;
 
 use crate::domain::{LinkId, Timestamp};
-use crate::shared::{Call, RedisFailure, Script, SharedRedis, random_id};
+use crate::shared::{Call, RedisFailure, Script, Shards, SharedRedis, random_id};
 use crate::store::{Clicks, FlushId, StoreError, WHOLE};
 
 /// How long others leave a flush to whoever began it.
@@ -20,8 +20,8 @@ const LEASE: Duration = Duration::from_secs(10);
 /// How long one command of a flush may take: far more than a healthy Redis needs.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Links per transaction: bounds how long rows stay locked and the redirects' core is kept busy.
-const LINKS_PER_PART: usize = 2_000;
+/// Above so many links a flush is large: it is written back in larger steps, with shorter rests.
+const LARGE: usize = 100_000;
 
 /// Fields that Redis is asked for at once.
 const FIELDS_PER_SCAN: usize = 1_000;
@@ -46,9 +46,9 @@ static FINISH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("fin
 
 /// Writes clicks back to the links.
 pub struct Flusher {
-    redis: Option<SharedRedis>,
+    redis: Option<Shards>,
     clicks: Arc<dyn Clicks>,
-    /// Who holds the lease.
+    /// Who holds the leases, one per shard.
     name: String,
 }
 
@@ -59,6 +59,22 @@ pub struct Flushed {
     pub links: u64,
     /// Clicks in them.
     pub clicks: u64,
+}
+
+/// How fast a flush is written back: what shares a machine with the database, Redis above all, must not wait
+/// for it noticeably.
+struct Pace {
+    /// Per transaction: bounds how long rows stay locked and a core is kept busy.
+    links: usize,
+    /// How much longer than a step the rest after it is.
+    rests: u32,
+}
+
+impl Pace {
+    fn of(links: usize) -> Self {
+        let (links, rests) = if links <= LARGE { (250, 3) } else { (1_000, 1) };
+        Self { links, rests }
+    }
 }
 
 /// Why a flush stopped; the next one goes on where it stopped.
@@ -75,7 +91,7 @@ pub enum FlushFailure {
 impl Flusher {
     /// A flusher of its own name.
     #[must_use]
-    pub fn new(redis: Option<SharedRedis>, clicks: Arc<dyn Clicks>) -> Self {
+    pub fn new(redis: Option<Shards>, clicks: Arc<dyn Clicks>) -> Self {
         Self {
             redis,
             clicks,
@@ -89,12 +105,23 @@ impl Flusher {
     /// When Redis or the database is away.
     pub async fn flush(&self) -> Result<Flushed, FlushFailure> {
         let mut flushed = self.fold_journal().await?;
-        if let Some(redis) = self.redis.as_ref().filter(|redis| redis.is_up()) {
-            let from_redis = self.flush_redis(redis).await?;
-            flushed.links += from_redis.links;
-            flushed.clicks += from_redis.clicks;
+        let mut outcome = Ok(());
+        for redis in self.shards_that_are_up() {
+            match self.flush_redis(redis).await {
+                Ok(from_redis) => {
+                    flushed.links += from_redis.links;
+                    flushed.clicks += from_redis.clicks;
+                }
+                // The other shards are flushed all the same.
+                Err(failure) => outcome = Err(failure),
+            }
         }
-        Ok(flushed)
+        outcome.map(|()| flushed)
+    }
+
+    fn shards_that_are_up(&self) -> impl Iterator<Item = &SharedRedis> {
+        let shards = self.redis.iter().flat_map(Shards::iter);
+        shards.filter(|redis| redis.is_up())
     }
 
     async fn fold_journal(&self) -> Result<Flushed, StoreError> {
@@ -140,7 +167,7 @@ impl Flusher {
             &keys.flushing(),
             &keys.flusher(),
         ]);
-        call.arg(redis.epoch())
+        call.arg(redis.process())
             .arg(Timestamp::now().0)
             .arg(&self.name)
             .arg(LEASE.as_secs() * 1_000)
@@ -153,10 +180,12 @@ impl Flusher {
         redis: &SharedRedis,
         flush: &FlushId,
         increments: &[(LinkId, u64)],
-    ) -> Result<(), FlushFailure> {
+    ) -> Result<(), StoreError> {
         let mut mark = self.clicks.flush_mark(flush).await?;
-        let mut parts = increments.chunks(LINKS_PER_PART).peekable();
+        let pace = Pace::of(increments.len());
+        let mut parts = increments.chunks(pace.links).peekable();
         while let Some(part) = parts.next() {
+            let begun = Instant::now();
             let up_to = match (parts.peek(), part.last()) {
                 (Some(_), Some((last, _))) => *last,
                 _ => WHOLE,
@@ -170,7 +199,13 @@ impl Flusher {
                     .apply_flush(flush, part, up_to, Timestamp::now())
                     .await?,
             );
-            self.extend_lease(redis).await?;
+            // Should it fail, what was taken is written back all the same: it may be nowhere else any more.
+            if redis.is_up()
+                && let Err(failure) = self.extend_lease(redis).await
+            {
+                tracing::debug!(%failure, "the lease on flushing is left to expire");
+            }
+            sleep(begun.elapsed() * pace.rests).await;
         }
         Ok(())
     }
@@ -188,7 +223,7 @@ impl Flusher {
     /// # Errors
     /// When Redis is away; the lease ends by itself soon.
     pub async fn release(&self) -> Result<(), FlushFailure> {
-        if let Some(redis) = self.redis.as_ref().filter(|redis| redis.is_up()) {
+        for redis in self.shards_that_are_up() {
             let mut call = RELEASE.call(&[&redis.keys().flusher()]);
             call.arg(&self.name);
             redis.query::<bool>(&call, PATIENCE).await?;
@@ -203,7 +238,7 @@ impl Flusher {
     pub async fn prune(&self) -> Result<(), FlushFailure> {
         let before = Timestamp::now().before(LEDGER_MEMORY);
         while self.clicks.prune(before, PRUNED_AT_ONCE).await? == u64::from(PRUNED_AT_ONCE) {}
-        if let Some(redis) = self.redis.as_ref().filter(|redis| redis.is_up()) {
+        for redis in self.shards_that_are_up() {
             prune_recorders(redis).await?;
         }
         Ok(())
@@ -261,6 +296,7 @@ where
     let mut cursor = 0_u64;
     loop {
         let mut scan = redis::cmd("HSCAN");
+        let begun = Instant::now();
         scan.arg(key).arg(cursor).arg("COUNT").arg(FIELDS_PER_SCAN);
         let (next, found): (u64, Vec<(F, V)>) = redis.query(&Call::plain(scan), PATIENCE).await?;
         fields.extend(found);
@@ -268,5 +304,7 @@ where
             return Ok(fields);
         }
         cursor = next;
+        // Clicks on their way to Redis come first.
+        sleep(begun.elapsed()).await;
     }
 }

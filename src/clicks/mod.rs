@@ -20,15 +20,27 @@
 //!    notes in its ledger, in the transaction that adds the counts, up to which link the flush is in.
 //! 5. **A count is exact.** It is read from Redis first and then from one snapshot of the database; the
 //!    ledger in that snapshot says what of the Redis part is in the database already (see [`count`]).
+//!    On a Redis Cluster all of this holds for each shard by itself: a recorder has an id and numbers of its
+//!    own in each, and a batch is split by shard.
 //! 6. Clicks are kept by link id: those of a deleted link can never land on another link.
+//! 7. **What may be counted already is dropped.** Redis can come back older than it was, or emptied. So
+//!    whoever comes to a server that was started again or took over asks the ledger first (see
+//!    `admission.rs`), and connections are made to no other. Where the ledger has flushes that Redis does not
+//!    know, what is pending there may be in them: it is dropped, and a new epoch begins. A batch is applied to
+//!    the epoch that it is for and to no other: one in doubt whose epoch is over may have been counted in
+//!    it, and is dropped, too. What the ledger shows to be uncounted is kept.
 
+mod admission;
 pub mod count;
+mod deliveries;
 mod delivery;
 mod flusher;
 mod recorder;
 mod redis_sink;
 
+pub use admission::{NotAdmitted, admit};
+pub use deliveries::Deliveries;
 pub use delivery::{Delivery, MemoryOnly, Sinks};
 pub use flusher::{FlushFailure, Flushed, Flusher};
 pub use recorder::{Recorded, Recorder};
-pub use redis_sink::{RedisSink, settle_held};
+pub use redis_sink::{Applied, NotRecorded, RedisSink, SettleFailure, settle_held};

@@ -1,65 +1,89 @@
 //! Gathers clicks into batches: while one batch is on its way, the next one gathers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::poll_fn;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use crate::clicks::Delivery;
-use crate::domain::LinkId;
+use crate::clicks::Deliveries;
+use crate::clicks::deliveries::Barriers;
+use crate::domain::{Click, Shard};
 
 /// Where redirects leave their clicks; one per worker, so that workers share no lock.
 #[derive(Default)]
 pub struct Recorder {
-    gathering: Mutex<Gathering>,
-    /// Tells the delivering task that the first click of a batch is there.
+    batches: Mutex<Batches>,
+    /// Tells the delivering task that the first visitor of a batch is there.
     first: Notify,
 }
 
-/// The batch that is being gathered: one entry per click, and the gate behind which its visitors wait.
+/// The batch that gathers and the one that is on its way, with those who wait for them.
 #[derive(Default)]
-struct Gathering {
-    clicks: Vec<LinkId>,
-    visitors: u64,
-    gate: Arc<Notify>,
+struct Batches {
+    /// One entry per click.
+    clicks: Vec<Click>,
+    barriers: Barriers,
+    gathering: Vec<Waker>,
+    under_way: Vec<Waker>,
+    /// How many batches were taken; the one that gathers has this number.
+    taken: u64,
+    /// When the newest batch that was taken was acknowledged; `None` while it is on its way.
+    acknowledged: Option<Instant>,
+}
+
+/// A visitor's place in a batch.
+#[derive(Clone, Copy)]
+struct Place {
+    batch: u64,
+    index: usize,
 }
 
 /// Proof that a click is counted; only the recorder makes one.
-#[derive(Debug)]
-pub struct Recorded(());
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded {
+    /// When it was acknowledged: one reading of the clock for all visitors of a batch.
+    pub at: Instant,
+}
 
 impl Recorder {
-    /// Counts a click of `link`; returns when it is acknowledged. There is no failure: what no sink
+    /// Counts a click; returns when it is acknowledged. There is no failure: what no sink
     /// takes in time is held in memory and delivered later.
-    pub async fn record(&self, link: LinkId) -> Recorded {
-        self.join(Some(link)).await;
-        Recorded(())
+    pub async fn record(&self, click: Click) -> Recorded {
+        let at = self.join(Ok(click)).await;
+        Recorded { at }
     }
 
-    /// Waits as a click would, without one: afterwards every change that was answered before is known.
-    pub async fn barrier(&self) {
-        self.join(None).await;
+    /// Waits as a click in this shard would, without one: afterwards every change in it that was answered
+    /// before is known.
+    pub async fn barrier(&self, shard: Shard) -> Instant {
+        self.join(Err(shard)).await
     }
 
-    async fn join(&self, link: Option<LinkId>) {
-        let released = {
-            let mut gathering = self
-                .gathering
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            gathering.clicks.extend(link);
-            gathering.visitors += 1;
-            if gathering.visitors == 1 {
+    async fn join(&self, click: Result<Click, Shard>) -> Instant {
+        let mut place = None;
+        poll_fn(|context| {
+            let mut batches = self.batches();
+            if let Some(place) = place {
+                return batches.poll(place, context);
+            }
+            place = Some(batches.enter(click, context));
+            if batches.gathering.len() == 1 {
                 self.first.notify_one();
             }
-            // Made under the lock: the gate opens for everybody who had it by then.
-            Arc::clone(&gathering.gate).notified_owned()
-        };
-        released.await;
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn batches(&self) -> MutexGuard<'_, Batches> {
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Delivers batch after batch. Once `stopped` ends, it goes on until nothing is in memory alone; the
     /// caller bounds how long that may take.
-    pub async fn run(&self, mut delivery: Delivery, stopped: impl Future<Output = ()>) {
+    pub async fn run(&self, mut delivery: Deliveries, stopped: impl Future<Output = ()>) {
         tokio::pin!(stopped);
         loop {
             tokio::select! {
@@ -76,18 +100,64 @@ impl Recorder {
         }
     }
 
-    async fn deliver_gathered(&self, delivery: &mut Delivery) {
-        let gathered = {
-            let mut gathering = self
-                .gathering
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *gathering)
-        };
-        if gathered.visitors == 0 {
+    async fn deliver_gathered(&self, delivery: &mut Deliveries) {
+        let Some((clicks, barriers)) = self.batches().take() else {
             return;
+        };
+        delivery.deliver(clicks, barriers).await;
+        let mut visitors = self.batches().acknowledge(Instant::now());
+        for visitor in visitors.drain(..) {
+            visitor.wake();
         }
-        delivery.deliver(gathered.clicks).await;
-        gathered.gate.notify_waiters();
+        // Kept for its space.
+        self.batches().under_way = visitors;
+    }
+}
+
+impl Batches {
+    fn enter(&mut self, click: Result<Click, Shard>, context: &Context<'_>) -> Place {
+        match click {
+            Ok(click) => self.clicks.push(click),
+            Err(shard) => self.barriers.add(shard),
+        }
+        self.gathering.push(context.waker().clone());
+        Place {
+            batch: self.taken,
+            index: self.gathering.len() - 1,
+        }
+    }
+
+    fn poll(&mut self, place: Place, context: &Context<'_>) -> Poll<Instant> {
+        let waiting = match self.acknowledged {
+            // A batch is on its way only after all before it were acknowledged.
+            Some(at) if place.batch < self.taken => return Poll::Ready(at),
+            _ if place.batch == self.taken => &mut self.gathering,
+            _ if place.batch + 1 == self.taken => &mut self.under_way,
+            _ => return Poll::Ready(Instant::now()),
+        };
+        if let Some(waker) = waiting.get_mut(place.index) {
+            waker.clone_from(context.waker());
+        }
+        Poll::Pending
+    }
+
+    /// Takes what was gathered; `None` where nobody waits.
+    fn take(&mut self) -> Option<(Vec<Click>, Barriers)> {
+        if self.gathering.is_empty() {
+            return None;
+        }
+        self.taken += 1;
+        self.acknowledged = None;
+        std::mem::swap(&mut self.gathering, &mut self.under_way);
+        Some((
+            std::mem::take(&mut self.clicks),
+            std::mem::take(&mut self.barriers),
+        ))
+    }
+
+    /// Returns those who waited for the batch that was on its way.
+    fn acknowledge(&mut self, now: Instant) -> Vec<Waker> {
+        self.acknowledged = Some(now);
+        std::mem::take(&mut self.under_way)
     }
 }

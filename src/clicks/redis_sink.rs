@@ -1,11 +1,15 @@
 //! The Redis sink: one script call per batch, applied once.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use crate::cache::{LinkCache, Observed};
-use crate::domain::Timestamp;
+use crate::domain::{Shard, Timestamp};
 use crate::shared::{Lane, RedisFailure, Script, SharedRedis};
 use crate::store::{ClickBatch, Clicks, StoreError};
+use crate::telemetry::metrics::CLICKS_DROPPED;
+
+/// Epochs that a batch is offered to: Redis is not emptied all the time.
+const EPOCHS: usize = 3;
 
 static RECORD: LazyLock<Script> = LazyLock::new(|| {
     Script::new(concat!(
@@ -33,30 +37,87 @@ impl RedisSink {
         }
     }
 
+    /// To which data set.
+    #[must_use]
+    pub fn shard(&self) -> Shard {
+        self.redis.shard()
+    }
+
     /// Whether batches are worth sending.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.redis.is_up()
     }
 
-    /// Applies a batch once (rule 2 in [`crate::clicks`]) within the deadline of the handle, and says
-    /// where link changes stand. An empty batch changes nothing but the recorder's number.
+    /// Applies a batch that was sent nowhere yet within the deadline of the handle, and says where link
+    /// changes stand.
+    ///
+    /// # Errors
+    /// [`NotRecorded`].
+    pub async fn record(&self, batch: &ClickBatch) -> Result<Observed, NotRecorded> {
+        for _ in 0..EPOCHS {
+            let epoch = self.redis.epoch();
+            match self.apply(batch, &epoch).await {
+                Ok(Applied::InEpoch(observed)) => return Ok(observed),
+                // Nothing was done: Redis was emptied, and this batch is for the new data set.
+                Ok(Applied::OtherEpoch(observed)) => self.redis.learn_epoch(&observed.epoch),
+                Err(RedisFailure::Refused(_)) => return Err(NotRecorded::Refused),
+                Err(RedisFailure::NoAnswer(_)) => return Err(NotRecorded::InDoubt { epoch }),
+            }
+        }
+        Err(NotRecorded::Refused)
+    }
+
+    /// Applies a batch once (rule 2 in [`crate::clicks`]) to the data set of one epoch (rule 7).
     ///
     /// # Errors
     /// [`RedisFailure::Refused`]: it was not applied. [`RedisFailure::NoAnswer`]: it is in doubt.
-    pub async fn apply(&self, batch: &ClickBatch) -> Result<Observed, RedisFailure> {
+    pub async fn apply(&self, batch: &ClickBatch, epoch: &str) -> Result<Applied, RedisFailure> {
         let [state, recorders, pending] = &self.keys;
         let mut call = RECORD.call(&[state, recorders, pending]);
-        call.arg(self.redis.epoch())
+        call.arg(self.redis.process())
             .arg(Timestamp::now().0)
             .arg(batch.recorder)
-            .arg(batch.number);
-        for (link, clicks) in &batch.clicks {
-            call.arg(link.0).arg(*clicks);
+            .arg(batch.number)
+            .arg(epoch);
+        for (link, _) in &batch.clicks {
+            call.arg(link.0);
         }
-        let (epoch, change) = self.lane.query(&call).await?;
-        Ok(Observed { epoch, change })
+        for (_, clicks) in &batch.clicks {
+            call.arg(*clicks);
+        }
+        let (found, change): (String, i64) = self.lane.query(&call).await?;
+        let applied = if found == epoch {
+            Applied::InEpoch
+        } else {
+            Applied::OtherEpoch
+        };
+        Ok(applied(Observed {
+            shard: self.shard(),
+            epoch: found,
+            change,
+        }))
     }
+}
+
+/// What became of a batch, and where link changes stand.
+pub enum Applied {
+    /// It is applied.
+    InEpoch(Observed),
+    /// The data set is in another epoch: nothing was done.
+    OtherEpoch(Observed),
+}
+
+/// Why a batch is not in Redis for sure.
+#[derive(Debug)]
+pub enum NotRecorded {
+    /// It was not applied.
+    Refused,
+    /// It may have been.
+    InDoubt {
+        /// To which data set it was sent.
+        epoch: Arc<str>,
+    },
 }
 
 /// Why held batches could not be settled.
@@ -71,22 +132,54 @@ pub enum SettleFailure {
 }
 
 /// Held batches settled in one go.
-const SETTLE_AT_ONCE: u32 = 100;
+pub(super) const SETTLE_AT_ONCE: u32 = 100;
 
-/// Sends batches that are held in the database to Redis, which applies those it does not know, and
-/// removes them. Anybody may do so at any time, as often as they like.
+/// Sends batches that are held in the database to the shards of `sinks`, which apply those they do not know,
+/// and removes them. Anybody may do so at any time, as often as they like.
 ///
 /// # Errors
-/// When Redis or the database is away; what is left is settled later.
-pub async fn settle_held(
-    sink: &RedisSink,
+/// When a shard or the database is away; what is left is settled later.
+pub async fn settle_held<'a>(
+    sinks: impl Iterator<Item = &'a RedisSink> + Clone,
     clicks: &dyn Clicks,
     cache: &LinkCache,
 ) -> Result<(), SettleFailure> {
-    for batch in clicks.held(SETTLE_AT_ONCE).await? {
-        let observed = sink.apply(&batch).await?;
-        cache.observe(&observed).await;
-        clicks.release_held(batch.recorder, batch.number).await?;
+    let mut outcome = Ok(());
+    for held in clicks.held(SETTLE_AT_ONCE).await? {
+        let batch = &held.batch;
+        let shard = Shard::of_epoch(&held.epoch);
+        let Some(sink) = sinks.clone().find(|sink| sink.shard() == shard) else {
+            continue;
+        };
+        match settle(sink, batch, &held.epoch, cache).await {
+            Ok(()) => clicks.release_held(batch.recorder, batch.number).await?,
+            // Others may be settled all the same.
+            Err(failure) => outcome = Err(failure.into()),
+        }
     }
+    outcome
+}
+
+/// Sends a batch in doubt again. Where the data set that it was sent to is gone, it may have been counted
+/// before that: then it is dropped.
+pub(super) async fn settle(
+    sink: &RedisSink,
+    batch: &ClickBatch,
+    epoch: &str,
+    cache: &LinkCache,
+) -> Result<(), RedisFailure> {
+    let observed = match sink.apply(batch, epoch).await? {
+        Applied::InEpoch(observed) => observed,
+        Applied::OtherEpoch(observed) => {
+            let clicks: u64 = batch.clicks.iter().map(|(_, clicks)| clicks).sum();
+            metrics::counter!(CLICKS_DROPPED).increment(clicks);
+            tracing::error!(
+                clicks,
+                "clicks in doubt are dropped: the Redis data set that they were sent to is gone"
+            );
+            observed
+        }
+    };
+    cache.observe(&observed).await;
     Ok(())
 }

@@ -230,6 +230,15 @@ pub struct ClickBatch {
     pub clicks: Vec<(LinkId, u64)>,
 }
 
+/// A batch that was sent to Redis and not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldBatch {
+    /// What was sent.
+    pub batch: ClickBatch,
+    /// The epoch of the Redis data set that it may be in.
+    pub epoch: String,
+}
+
 /// A group of increments on its way from Redis to the database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FlushId {
@@ -253,7 +262,8 @@ pub struct CountSnapshot {
     pub clicks: Vec<(LinkId, u64)>,
     /// Of the flushes asked for and of every later one of that epoch: how far each is written back.
     pub flushes: Vec<(i64, AppliedUpTo)>,
-    /// Whether the journal holds batches that may also have reached Redis.
+    /// Whether the journal holds batches that may also have reached Redis: the epoch that was asked about,
+    /// where one was.
     pub held: bool,
 }
 
@@ -286,17 +296,18 @@ pub trait Clicks: Send + Sync {
     /// recorder is in already, and nothing changes. Durable when it returns `Ok`: it survives
     /// `kill -9` of this process. An error leaves it in doubt; the same batch may be sent again.
     ///
-    /// A `held` batch may also have reached Redis: it is not counted until [`Clicks::release_held`].
-    async fn append(&self, batch: &ClickBatch, held: bool) -> Result<(), StoreError>;
+    /// A `held` batch may also have reached Redis, in the epoch that is given: it is not counted, and
+    /// stays until [`Clicks::release_held`].
+    async fn append(&self, batch: &ClickBatch, held: Option<&str>) -> Result<(), StoreError>;
 
     /// Does one short step of moving batches that are not held from the journal into the links, in one
     /// transaction; changes no count. Clicks of links that are gone are dropped.
     async fn fold(&self) -> Result<Folded, StoreError>;
 
     /// Up to `limit` batches that are held, oldest first per recorder.
-    async fn held(&self, limit: u32) -> Result<Vec<ClickBatch>, StoreError>;
+    async fn held(&self, limit: u32) -> Result<Vec<HeldBatch>, StoreError>;
 
-    /// Removes a held batch: it is known to be in Redis now. Unknown ones are fine.
+    /// Removes a held batch: what became of it is known. Unknown ones are fine.
     async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;
 
     /// Adds one part of a flush to the links and notes in the ledger how far the flush is, in one
@@ -316,8 +327,12 @@ pub trait Clicks: Send + Sync {
     /// How far a flush is written back; `None` when the ledger does not know it.
     async fn flush_mark(&self, flush: &FlushId) -> Result<Option<AppliedUpTo>, StoreError>;
 
+    /// Whether a flush of that epoch after this one is in the database, even in part. One that is being
+    /// written meanwhile is waited for.
+    async fn has_later_flush(&self, flush: &FlushId) -> Result<bool, StoreError>;
+
     /// Removes up to `limit` ledger rows of whole flushes, and recorders' marks, that are older than `before`;
-    /// the number removed.
+    /// the number removed. The newest flush of an epoch stays: that is how an older Redis is told.
     async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
 
     /// Counts of links (see [`CountSnapshot`]); without `flushes`, of what the database holds alone.

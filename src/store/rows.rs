@@ -6,6 +6,12 @@ use crate::domain::{Link, LinkId, ShortCode, TargetUrl, Timestamp, UserId};
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds.
 pub(super) type LinkRow = (i64, String, String, bool, i64);
 
+/// The row that a statement returned which writes. To be read with `fetch_all`: the others stop at the first row,
+/// and a statement is committed, or fails to be, only at its end.
+pub(super) fn written<T>(rows: Vec<T>) -> Option<T> {
+    rows.into_iter().next()
+}
+
 pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<Vec<Link>, StoreError> {
     rows.into_iter()
         .map(|(id, stored_code, target, is_active, created_at)| {

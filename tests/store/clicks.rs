@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use shunt::domain::{LinkId, Timestamp};
-use shunt::store::{ClickBatch, FlushId, FlushesSeen, Parts, WHOLE};
+use shunt::store::{ClickBatch, FlushId, FlushesSeen, HeldBatch, Parts, WHOLE};
 
 use crate::backend::{both_stores, link, user};
 
@@ -47,15 +47,15 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         let first = batch(7, 1, &[(one, 3), (two, 1)]);
         for _ in 0..3 {
-            store.clicks.append(&first, false).await.unwrap();
+            store.clicks.append(&first, None).await.unwrap();
         }
         assert_eq!((count(&store, one).await, count(&store, two).await), (3, 1));
         fold_all(&store).await;
-        store.clicks.append(&first, false).await.unwrap();
+        store.clicks.append(&first, None).await.unwrap();
         fold_all(&store).await;
         assert_eq!((count(&store, one).await, count(&store, two).await), (3, 1));
-        store.clicks.append(&batch(7, 2, &[(one, 1)]), false).await.unwrap();
-        store.clicks.append(&batch(8, 1, &[(one, 1)]), false).await.unwrap();
+        store.clicks.append(&batch(7, 2, &[(one, 1)]), None).await.unwrap();
+        store.clicks.append(&batch(8, 1, &[(one, 1)]), None).await.unwrap();
         assert_eq!(count(&store, one).await, 5);
     }
 
@@ -63,12 +63,12 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         for number in 1..=5 {
-            store.clicks.append(&batch(7, number, &[(id, 10)]), false).await.unwrap();
+            store.clicks.append(&batch(7, number, &[(id, 10)]), None).await.unwrap();
         }
         store.clicks.fold().await.unwrap();
         assert_eq!(count(&store, id).await, 50, "also in the middle");
         fold_all(&store).await;
-        store.clicks.append(&batch(7, 6, &[(id, 1)]), false).await.unwrap();
+        store.clicks.append(&batch(7, 6, &[(id, 1)]), None).await.unwrap();
         assert_eq!(fold_all(&store).await, 1);
         assert_eq!(fold_all(&store).await, 0);
         assert_eq!(count(&store, id).await, 51);
@@ -78,15 +78,16 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let held = batch(7, 1, &[(id, 5)]);
-        store.clicks.append(&held, true).await.unwrap();
+        store.clicks.append(&held, Some("epoch")).await.unwrap();
         fold_all(&store).await;
         let snapshot = store.clicks.counts(&[id], None).await.unwrap();
         assert_eq!((snapshot.clicks, snapshot.held), (vec![(id, 0)], true));
-        assert_eq!(store.clicks.held(10).await.unwrap(), std::slice::from_ref(&held));
+        let told = HeldBatch { batch: held.clone(), epoch: "epoch".into() };
+        assert_eq!(store.clicks.held(10).await.unwrap(), [told]);
         store.clicks.release_held(7, 1).await.unwrap();
         store.clicks.release_held(7, 1).await.unwrap();
         assert!(!store.clicks.counts(&[id], None).await.unwrap().held);
-        store.clicks.append(&held, true).await.unwrap();
+        store.clicks.append(&held, Some("epoch")).await.unwrap();
         assert!(store.clicks.held(10).await.unwrap().is_empty(), "a late repetition changes nothing");
     }
 
@@ -95,7 +96,7 @@ both_stores! {
         let (code, gone) = link(&store, owner).await;
         let (_, id) = link(&store, owner).await;
         store.links.delete_link(owner, &code, Timestamp::now()).await.unwrap();
-        store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), false).await.unwrap();
+        store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), None).await.unwrap();
         fold_all(&store).await;
         store.clicks.apply_flush(&flush(1), &[(gone, 5), (id, 1)], WHOLE, Timestamp::now()).await.unwrap();
         assert_eq!(store.clicks.counts(&[gone, id], None).await.unwrap().clicks, [(id, 2)]);
@@ -150,6 +151,31 @@ both_stores! {
         assert_eq!(store.clicks.flush_mark(&flush(3)).await.unwrap(), Some(WHOLE));
     }
 
+    async fn a_flush_that_is_in_even_in_part_tells_of_an_older_redis(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let later_than = async |number| store.clicks.has_later_flush(&flush(number)).await.unwrap();
+        assert!(!later_than(0).await);
+        assert!(!later_than(0).await, "asking leaves nothing behind");
+        store.clicks.apply_flush(&flush(1), &[(id, 1)], WHOLE, Timestamp::now()).await.unwrap();
+        assert!(later_than(0).await && !later_than(1).await);
+        store.clicks.apply_flush(&flush(2), &[(id, 1)], id, Timestamp::now()).await.unwrap();
+        assert!(later_than(1).await && !later_than(2).await);
+        let other = FlushId { epoch: "other".into(), number: 0 };
+        assert!(!store.clicks.has_later_flush(&other).await.unwrap());
+    }
+
+    async fn the_newest_flush_of_an_epoch_is_never_pruned(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let old = Timestamp(1_000_000);
+        store.clicks.apply_flush(&flush(1), &[(id, 1)], WHOLE, old).await.unwrap();
+        store.clicks.apply_flush(&flush(2), &[(id, 1)], WHOLE, old).await.unwrap();
+        store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap();
+        assert!(store.clicks.has_later_flush(&flush(1)).await.unwrap());
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), None);
+    }
+
     async fn with_everything_at_once_no_click_is_lost_or_counted_twice_and_no_count_falls(store) {
         const RECORDERS: u64 = 4;
         const BATCHES: u64 = 40;
@@ -163,8 +189,8 @@ both_stores! {
         let recorder = async |number: u64| {
             for batch_number in 1..=BATCHES {
                 let batch = batch(number, batch_number, &all);
-                store.clicks.append(&batch, false).await.unwrap();
-                store.clicks.append(&batch, false).await.unwrap();
+                store.clicks.append(&batch, None).await.unwrap();
+                store.clicks.append(&batch, None).await.unwrap();
             }
         };
         let folder = async || {

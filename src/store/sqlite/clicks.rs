@@ -8,16 +8,16 @@ use super::{SqliteStore, begin};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::rows::{self, signed};
 use crate::store::{
-    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FlushId, FlushesSeen, Folded, RecorderId,
-    StoreError,
+    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FlushId, FlushesSeen, Folded, HeldBatch,
+    RecorderId, StoreError,
 };
 
 #[async_trait]
 impl Clicks for SqliteStore {
-    async fn append(&self, batch: &ClickBatch, held: bool) -> Result<(), StoreError> {
+    async fn append(&self, batch: &ClickBatch, held: Option<&str>) -> Result<(), StoreError> {
         // One statement; recorders' marks are written when a batch leaves the journal.
         sqlx::query(
-            "INSERT INTO click_journal (recorder, number, held, clicks) SELECT ?1, ?2, ?3, ?4
+            "INSERT INTO click_journal (recorder, number, held, epoch, clicks) SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4
              WHERE NOT EXISTS (SELECT 1 FROM click_recorders WHERE recorder = ?1 AND last_batch >= ?2)
                AND NOT EXISTS (SELECT 1 FROM click_journal WHERE recorder = ?1 AND number >= ?2)",
         )
@@ -34,21 +34,22 @@ impl Clicks for SqliteStore {
         self.fold_step().await
     }
 
-    async fn held(&self, limit: u32) -> Result<Vec<ClickBatch>, StoreError> {
-        let found: Vec<(i64, i64, String)> = sqlx::query_as(
-            "SELECT recorder, number, clicks FROM click_journal WHERE held ORDER BY recorder, number LIMIT ?1",
+    async fn held(&self, limit: u32) -> Result<Vec<HeldBatch>, StoreError> {
+        let found: Vec<(i64, i64, String, String)> = sqlx::query_as(
+            "SELECT recorder, number, coalesce(epoch, ''), clicks FROM click_journal WHERE held ORDER BY recorder, number LIMIT ?1",
         )
         .bind(limit)
         .fetch_all(&self.reader)
         .await?;
         found
             .into_iter()
-            .map(|(recorder, number, clicks)| {
-                Ok(ClickBatch {
+            .map(|(recorder, number, epoch, clicks)| {
+                let batch = ClickBatch {
                     recorder: recorder.cast_unsigned(),
                     number: number.cast_unsigned(),
                     clicks: from_json(&clicks)?,
-                })
+                };
+                Ok(HeldBatch { batch, epoch })
             })
             .collect()
     }
@@ -124,11 +125,27 @@ impl Clicks for SqliteStore {
         Ok(mark.map(LinkId))
     }
 
+    async fn has_later_flush(&self, flush: &FlushId) -> Result<bool, StoreError> {
+        // The one writer's turn: nobody else is writing a flush meanwhile.
+        let mut transaction = begin(&self.writer).await?;
+        let found = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM flush_ledger WHERE epoch = ?1 AND number > ?2 AND up_to > 0)",
+        )
+        .bind(&flush.epoch)
+        .bind(flush.number)
+        .fetch_one(&mut *transaction)
+        .await?;
+        transaction.rollback().await?;
+        Ok(found)
+    }
+
     async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
         let flushes = sqlx::query(
             "DELETE FROM flush_ledger WHERE (epoch, number) IN (
-                 SELECT epoch, number FROM flush_ledger
-                 WHERE applied_at < ?1 AND up_to = 9223372036854775807 LIMIT ?2)",
+                 SELECT epoch, number FROM flush_ledger AS old
+                 WHERE applied_at < ?1 AND up_to = 9223372036854775807 AND EXISTS (
+                     SELECT 1 FROM flush_ledger AS newer WHERE newer.epoch = old.epoch AND newer.number > old.number)
+                 LIMIT ?2)",
         )
         .bind(before.0)
         .bind(limit)
@@ -175,7 +192,7 @@ impl Clicks for SqliteStore {
              SELECT 1, number, up_to FROM flush_ledger
              WHERE epoch = ?2 AND (number IN (SELECT value FROM json_each(?3)) OR number > ?4)
              UNION ALL
-             SELECT 2, 0, 0 WHERE EXISTS (SELECT 1 FROM click_journal WHERE held)",
+             SELECT 2, 0, 0 WHERE EXISTS (SELECT 1 FROM click_journal WHERE held AND (?2 = '' OR epoch = ?2))",
         )
         .bind(serde_json::json!(ids).to_string())
         .bind(epoch)

@@ -11,7 +11,7 @@ use crate::store::{Change, Connections, CreateLinkError, Links, NewLink, Positio
 #[async_trait]
 impl Links for SqliteStore {
     async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError> {
-        let created: Result<Option<i64>, _> = sqlx::query_scalar(
+        let created: Result<Vec<i64>, _> = sqlx::query_scalar(
             "INSERT INTO links (short_code, target_url, owner_id, created_at) SELECT ?1, ?2, ?3, ?4
              WHERE NOT EXISTS (SELECT 1 FROM retired_codes WHERE short_code = ?1)
              ON CONFLICT (short_code) DO NOTHING RETURNING id",
@@ -20,9 +20,9 @@ impl Links for SqliteStore {
         .bind(link.target.as_str())
         .bind(link.owner.0)
         .bind(link.created_at.0)
-        .fetch_optional(&self.writer)
+        .fetch_all(&self.writer)
         .await;
-        match created {
+        match created.map(rows::written) {
             Ok(Some(id)) => Ok(link.made(LinkId(id))),
             Ok(None) => Err(CreateLinkError::CodeTaken),
             // SQLite names no foreign key; the table has one.

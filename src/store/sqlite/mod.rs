@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Connection, SqlitePool};
 
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
@@ -26,8 +26,8 @@ mod users;
 /// How long a writer waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long another process's migration is waited for, and how often it is looked at.
-const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);
+/// How long another process's start is waited for, and how often it is looked at.
+const TURN_PATIENCE: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Connections that only read: readers never wait for the writer.
@@ -69,11 +69,15 @@ impl SqliteStore {
                 .max_connections(connections)
                 .acquire_timeout(settings.deadline)
         };
+        // Until all are connected: switching to WAL waits for nobody, and migrations are several transactions.
+        let _turn = turn(path).await?;
         let writer = pool(1)
+            // A transaction that could not be committed, for want of space, could not be left either.
+            .after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
             .connect_with(options.clone())
             .await
             .map_err(|error| cannot_open(path, &error))?;
-        migrate(path, &writer).await?;
+        sqlx::migrate!("migrations/sqlite").run(&writer).await?;
         // It never waits: while it did, it would keep the writer waiting, too.
         let checkpointer = pool(1)
             .connect_with(options.clone().busy_timeout(Duration::ZERO))
@@ -92,8 +96,8 @@ fn cannot_open(path: &Path, error: &sqlx::Error) -> OpenError {
     OpenError::Wrong(format!("{}: {error}", path.display()))
 }
 
-/// Processes that start at once take turns: SQLite's own locks do not span a whole migration.
-async fn migrate(path: &Path, writer: &SqlitePool) -> Result<(), OpenError> {
+/// Processes that start at once take turns; a turn ends when the file is closed.
+async fn turn(path: &Path) -> Result<File, OpenError> {
     let lock_path = path.with_extension("lock");
     let failed =
         |error: std::io::Error| OpenError::Wrong(format!("{}: {error}", lock_path.display()));
@@ -102,21 +106,19 @@ async fn migrate(path: &Path, writer: &SqlitePool) -> Result<(), OpenError> {
         .append(true)
         .open(&lock_path)
         .map_err(failed)?;
-    let deadline = Instant::now() + MIGRATION_PATIENCE;
+    let deadline = Instant::now() + TURN_PATIENCE;
     loop {
         match lock.try_lock() {
-            Ok(()) => break,
+            Ok(()) => return Ok(lock),
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => sleep(LOCK_PAUSE).await,
             Err(TryLockError::WouldBlock) => {
                 return Err(OpenError::NotYet(
-                    "another process is migrating the database".into(),
+                    "another process is opening the database".into(),
                 ));
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
     }
-    // Unlocked when the file is closed.
-    Ok(sqlx::migrate!("migrations/sqlite").run(writer).await?)
 }
 
 impl Store for SqliteStore {

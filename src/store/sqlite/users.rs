@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use super::SqliteStore;
 use crate::domain::{EmailAddress, Timestamp, User, UserId};
+use crate::store::rows;
 use crate::store::{CreateUserError, Credentials, StoreError, Users};
 
 #[async_trait]
@@ -14,7 +15,7 @@ impl Users for SqliteStore {
         password_hash: &str,
         now: Timestamp,
     ) -> Result<UserId, CreateUserError> {
-        let created: Option<i64> = sqlx::query_scalar(
+        let created: Vec<i64> = sqlx::query_scalar(
             "INSERT INTO users (email, email_key, password_hash, created_at) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (email_key) DO NOTHING RETURNING id",
         )
@@ -22,9 +23,10 @@ impl Users for SqliteStore {
         .bind(email.lookup_key())
         .bind(password_hash)
         .bind(now.0)
-        .fetch_optional(&self.writer)
+        .fetch_all(&self.writer)
         .await
         .map_err(StoreError::from)?;
+        let created = rows::written(created);
         created.map(UserId).ok_or(CreateUserError::EmailTaken)
     }
 

@@ -1,0 +1,84 @@
+//! Before a Redis is used, at start and whenever it was away: is it older than it was?
+//!
+//! A snapshot after a power failure, or a replica that lagged and took over, brings back clicks that are
+//! written back already. The ledger knows: then the data set begins a new epoch (rule 7 in
+//! [`crate::clicks`]).
+
+use std::sync::LazyLock;
+
+use crate::domain::Timestamp;
+use crate::shared::{Call, RedisFailure, Script, SharedRedis};
+use crate::store::{Clicks, FlushId, StoreError};
+use crate::telemetry::metrics::REDIS_STEPPED_BACK;
+
+/// How often Redis is looked at again that moved on while the database was asked.
+const TRIES: usize = 5;
+
+static ADMIT: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(concat!(
+        include_str!("../state.lua"),
+        include_str!("admit.lua")
+    ))
+});
+
+/// Why a Redis is not used yet.
+#[derive(Debug, thiserror::Error)]
+pub enum NotAdmitted {
+    /// It is away.
+    #[error(transparent)]
+    Redis(#[from] RedisFailure),
+    /// It was started again, and the database cannot be asked what is written back.
+    #[error("it cannot be told whether Redis is older than it was: {0}")]
+    Store(#[from] StoreError),
+    /// Others use it already and faster than it can be looked at.
+    #[error("Redis changes faster than it can be looked at")]
+    Busy,
+}
+
+/// Looks for the Redis and lets it in; what may be counted already is dropped from it, once for all
+/// instances.
+///
+/// # Errors
+/// [`NotAdmitted`]; it is not used then.
+pub async fn admit(redis: &SharedRedis, clicks: &dyn Clicks) -> Result<(), NotAdmitted> {
+    let mut door = redis.knock().await?;
+    let keys = redis.keys();
+    for _ in 0..TRIES {
+        let mut look = redis::cmd("HMGET");
+        look.arg(keys.state()).arg(&["epoch", "flush", "life"]);
+        let (epoch, flush, life): (Option<String>, Option<i64>, Option<String>) =
+            door.query(&Call::plain(look)).await?;
+        let newest = FlushId {
+            epoch: epoch.unwrap_or_default(),
+            number: flush.unwrap_or_default(),
+        };
+        // The same life: nothing can have happened to it, whatever kept this instance from it.
+        let same_life = life.as_deref() == Some(door.life());
+        let is_older = !same_life && clicks.has_later_flush(&newest).await?;
+        let mut call = ADMIT.call(&[
+            &keys.state(),
+            &keys.pending(),
+            &keys.flushing(),
+            &keys.changes(),
+        ]);
+        call.arg(redis.process())
+            .arg(Timestamp::now().0)
+            .arg(door.life())
+            .arg(newest.epoch)
+            .arg(newest.number)
+            .arg(u8::from(is_older))
+            .arg(keys.flush_prefix());
+        let admitted: Option<(String, i64)> = door.query(&call).await?;
+        if let Some((epoch, dropped)) = admitted {
+            if dropped >= 0 {
+                metrics::counter!(REDIS_STEPPED_BACK).increment(1);
+                tracing::error!(
+                    links = dropped,
+                    "Redis came back older than it was: clicks pending in it may be counted already and are dropped"
+                );
+            }
+            return Ok(redis.admit(door, &epoch)?);
+        }
+    }
+    Err(NotAdmitted::Busy)
+}
