@@ -1,49 +1,51 @@
 //! Counted clicks in Postgres.
 //!
-//! Rows of links are locked by rising id before they are added to, so that folding, flushing and several
-//! instances of both never wait for each other in a circle.
+//! Clicks are added to `link_clicks` by rising id, so that folding, flushing and several instances of both
+//! never wait for each other in a circle.
 
 use async_trait::async_trait;
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 
 use super::{PostgresStore, moment};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::rows::{self, signed};
 use crate::store::{
-    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FlushId, FlushesSeen, Folded, RecorderId,
-    StoreError,
+    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FlushId, FlushesSeen, Folded, HeldBatch,
+    RecorderId, StoreError,
 };
+
+/// Recorder, number, epoch, links and their clicks.
+type HeldRow = (i64, i64, String, Vec<i64>, Vec<i64>);
 
 /// Journal batches per step of folding: bounds how long rows of links stay locked.
 const BATCHES_PER_FOLD: i64 = 64;
 
 #[async_trait]
 impl Clicks for PostgresStore {
-    async fn append(&self, batch: &ClickBatch, held: bool) -> Result<(), StoreError> {
+    async fn append(&self, batch: &ClickBatch, held: Option<&str>) -> Result<(), StoreError> {
         let (links, clicks) = columns(&batch.clicks);
         // The recorder's row is locked first: a repetition waits for the original to be committed or gone.
-        sqlx::query(
+        self.pool.run(async |connection| sqlx::query(
             "WITH fresh AS (
                  INSERT INTO click_recorders (recorder, last_batch) VALUES ($1, $2)
                  ON CONFLICT (recorder) DO UPDATE SET last_batch = excluded.last_batch, seen_at = now()
                  WHERE click_recorders.last_batch < excluded.last_batch
                  RETURNING recorder
              )
-             INSERT INTO click_journal (recorder, number, held, link_ids, clicks)
-             SELECT recorder, $2, $3, $4, $5 FROM fresh",
+             INSERT INTO click_journal (recorder, number, held, epoch, link_ids, clicks)
+             SELECT recorder, $2, $3::text IS NOT NULL, $3, $4, $5 FROM fresh",
         )
         .bind(batch.recorder.cast_signed())
         .bind(batch.number.cast_signed())
         .bind(held)
         .bind(links)
         .bind(clicks)
-        .execute(&self.pool)
-        .await?;
+        .execute(connection).await).await?;
         Ok(())
     }
 
     async fn fold(&self) -> Result<Folded, StoreError> {
-        let (batches, links, clicks): (i64, i64, i64) = sqlx::query_as(
+        let folded: Vec<(i64, i64, i64)> = self.pool.run(async |connection| sqlx::query_as(
             "WITH oldest AS (
                  SELECT recorder, number FROM click_journal WHERE NOT held
                  ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -56,18 +58,17 @@ impl Clicks for PostgresStore {
              sums AS (
                  SELECT id, sum(n)::bigint AS n FROM taken, unnest(link_ids, clicks) AS pair (id, n) GROUP BY id
              ),
-             locked AS (
-                 SELECT l.id, s.n FROM links l JOIN sums s ON s.id = l.id
-                 ORDER BY l.id FOR NO KEY UPDATE OF l
-             ),
              added AS (
-                 UPDATE links SET clicks = links.clicks + locked.n FROM locked WHERE links.id = locked.id
+                 INSERT INTO link_clicks (link_id, clicks)
+                 SELECT s.id, s.n FROM sums s JOIN links l ON l.id = s.id ORDER BY s.id
+                 ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
+                 RETURNING 1
              )
-             SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM locked), coalesce((SELECT sum(n) FROM sums), 0)::bigint",
+             SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM added), coalesce((SELECT sum(n) FROM sums), 0)::bigint",
         )
         .bind(BATCHES_PER_FOLD)
-        .fetch_one(&self.pool)
-        .await?;
+        .fetch_all(connection).await).await?;
+        let (batches, links, clicks) = rows::written(folded).unwrap_or_default();
         Ok(Folded {
             links: links.unsigned_abs(),
             clicks: clicks.unsigned_abs(),
@@ -75,16 +76,15 @@ impl Clicks for PostgresStore {
         })
     }
 
-    async fn held(&self, limit: u32) -> Result<Vec<ClickBatch>, StoreError> {
-        let found: Vec<(i64, i64, Vec<i64>, Vec<i64>)> = sqlx::query_as(
-            "SELECT recorder, number, link_ids, clicks FROM click_journal WHERE held
+    async fn held(&self, limit: u32) -> Result<Vec<HeldBatch>, StoreError> {
+        let found: Vec<HeldRow> = self.pool.run(async |connection| sqlx::query_as(
+            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks FROM click_journal WHERE held
              ORDER BY recorder, number LIMIT $1",
         )
         .bind(i64::from(limit))
-        .fetch_all(&self.pool)
-        .await?;
-        let batch =
-            |(recorder, number, links, clicks): (i64, i64, Vec<i64>, Vec<i64>)| ClickBatch {
+        .fetch_all(connection).await).await?;
+        let held = |(recorder, number, epoch, links, clicks): HeldRow| {
+            let batch = ClickBatch {
                 recorder: recorder.cast_unsigned(),
                 number: number.cast_unsigned(),
                 clicks: links
@@ -93,14 +93,22 @@ impl Clicks for PostgresStore {
                     .zip(clicks.into_iter().map(i64::unsigned_abs))
                     .collect(),
             };
-        Ok(found.into_iter().map(batch).collect())
+            HeldBatch { batch, epoch }
+        };
+        Ok(found.into_iter().map(held).collect())
     }
 
     async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM click_journal WHERE recorder = $1 AND number = $2 AND held")
-            .bind(recorder.cast_signed())
-            .bind(number.cast_signed())
-            .execute(&self.pool)
+        self.pool
+            .run(async |connection| {
+                sqlx::query(
+                    "DELETE FROM click_journal WHERE recorder = $1 AND number = $2 AND held",
+                )
+                .bind(recorder.cast_signed())
+                .bind(number.cast_signed())
+                .execute(connection)
+                .await
+            })
             .await?;
         Ok(())
     }
@@ -112,51 +120,74 @@ impl Clicks for PostgresStore {
         up_to: AppliedUpTo,
         now: Timestamp,
     ) -> Result<AppliedUpTo, StoreError> {
-        let mut transaction = self.pool.begin().await?;
-        let mark = locked_mark(&mut transaction, flush, now).await?;
-        if mark >= up_to {
-            return Ok(mark);
-        }
-        let fresh = &part[part.partition_point(|(link, _)| *link <= mark)..];
-        let (links, clicks) = columns(fresh);
-        sqlx::query(
-            "WITH locked AS (
-                 SELECT l.id, p.n FROM links l JOIN unnest($1::bigint[], $2::bigint[]) AS p (id, n) ON p.id = l.id
-                 ORDER BY l.id FOR NO KEY UPDATE OF l
-             )
-             UPDATE links SET clicks = links.clicks + locked.n FROM locked WHERE links.id = locked.id",
-        )
-        .bind(links)
-        .bind(clicks)
-        .execute(&mut *transaction)
-        .await?;
-        sqlx::query("UPDATE flush_ledger SET up_to = $3 WHERE epoch = $1 AND number = $2")
-            .bind(&flush.epoch)
-            .bind(flush.number)
-            .bind(up_to.0)
-            .execute(&mut *transaction)
-            .await?;
-        transaction.commit().await?;
-        Ok(up_to)
+        let applied = self.pool.run(async |connection| {
+            let mut transaction = connection.begin().await?;
+            let mark = locked_mark(&mut transaction, flush, now).await?;
+            if mark >= up_to {
+                transaction.rollback().await?;
+                return Ok(mark);
+            }
+            let fresh = &part[part.partition_point(|(link, _)| *link <= mark)..];
+            add(&mut transaction, fresh).await?;
+            sqlx::query("UPDATE flush_ledger SET up_to = $3 WHERE epoch = $1 AND number = $2")
+                .bind(&flush.epoch)
+                .bind(flush.number)
+                .bind(up_to.0)
+                .execute(&mut *transaction)
+                .await?;
+            transaction.commit().await?;
+            Ok(up_to)
+        });
+        Ok(applied.await?)
     }
 
     async fn flush_mark(&self, flush: &FlushId) -> Result<Option<AppliedUpTo>, StoreError> {
-        let mark: Option<i64> =
-            sqlx::query_scalar("SELECT up_to FROM flush_ledger WHERE epoch = $1 AND number = $2")
+        let mark: Option<i64> = self
+            .pool
+            .run(async |connection| {
+                sqlx::query_scalar(
+                    "SELECT up_to FROM flush_ledger WHERE epoch = $1 AND number = $2",
+                )
                 .bind(&flush.epoch)
                 .bind(flush.number)
-                .fetch_optional(&self.pool)
-                .await?;
+                .fetch_optional(connection)
+                .await
+            })
+            .await?;
         Ok(mark.map(LinkId))
     }
 
+    async fn has_later_flush(&self, flush: &FlushId) -> Result<bool, StoreError> {
+        let next = FlushId {
+            epoch: flush.epoch.clone(),
+            number: flush.number + 1,
+        };
+        let found = self.pool.run(async |connection| {
+            let mut transaction = connection.begin().await?;
+            // Whoever writes that flush holds its row. Rolled back: the row stays for whoever begins it.
+            locked_mark(&mut transaction, &next, Timestamp::now()).await?;
+            let found = sqlx::query_scalar(
+                "SELECT EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number > $2 AND up_to > 0)",
+            )
+            .bind(&flush.epoch)
+            .bind(flush.number)
+            .fetch_one(&mut *transaction)
+            .await?;
+            transaction.rollback().await?;
+            Ok(found)
+        });
+        Ok(found.await?)
+    }
+
     async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
-        let pruned = sqlx::query(concat!(
+        let pruned = self.pool.run(async |connection| sqlx::query(concat!(
             "WITH old_flushes AS (
                  DELETE FROM flush_ledger WHERE ctid = ANY (ARRAY(
-                     SELECT ctid FROM flush_ledger WHERE applied_at < ",
+                     SELECT ctid FROM flush_ledger old WHERE applied_at < ",
             moment!("$1"),
-            " AND up_to = 9223372036854775807 LIMIT $2))
+            " AND up_to = 9223372036854775807
+                     AND EXISTS (SELECT FROM flush_ledger newer WHERE newer.epoch = old.epoch AND newer.number > old.number)
+                     LIMIT $2))
                  RETURNING 1
              ),
              old_recorders AS (
@@ -170,8 +201,7 @@ impl Clicks for PostgresStore {
         ))
         .bind(before.0)
         .bind(i64::from(limit))
-        .fetch_all(&self.pool)
-        .await?;
+        .fetch_all(connection).await).await?;
         Ok(pruned.len() as u64)
     }
 
@@ -186,9 +216,9 @@ impl Clicks for PostgresStore {
             None => ("", [].as_slice(), i64::MAX),
         };
         // One statement, so one snapshot; the kinds are those of `rows`.
-        let found = sqlx::query_as(
-            "SELECT 0, l.id, l.clicks + coalesce(j.n, 0)
-             FROM links l LEFT JOIN (
+        let found = self.pool.run(async |connection| sqlx::query_as(
+            "SELECT 0, l.id, coalesce(c.clicks, 0) + coalesce(j.n, 0)
+             FROM links l LEFT JOIN link_clicks c ON c.link_id = l.id LEFT JOIN (
                  SELECT id, sum(n)::bigint AS n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n)
                  WHERE NOT held AND id = ANY ($1) GROUP BY id
              ) j ON j.id = l.id
@@ -196,14 +226,13 @@ impl Clicks for PostgresStore {
              UNION ALL
              SELECT 1, number, up_to FROM flush_ledger WHERE epoch = $2 AND (number = ANY ($3) OR number > $4)
              UNION ALL
-             SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE held)",
+             SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE held AND ($2 = '' OR epoch = $2))",
         )
         .bind(ids)
         .bind(epoch)
         .bind(under_way)
         .bind(newest)
-        .fetch_all(&self.pool)
-        .await?;
+        .fetch_all(connection).await).await?;
         Ok(rows::count_snapshot(found))
     }
 }
@@ -213,7 +242,7 @@ async fn locked_mark(
     transaction: &mut PgConnection,
     flush: &FlushId,
     now: Timestamp,
-) -> Result<AppliedUpTo, StoreError> {
+) -> Result<AppliedUpTo, sqlx::Error> {
     sqlx::query(concat!(
         "INSERT INTO flush_ledger (epoch, number, up_to, applied_at) VALUES ($1, $2, 0, ",
         moment!("$3"),
@@ -232,6 +261,22 @@ async fn locked_mark(
     .fetch_one(&mut *transaction)
     .await?;
     Ok(LinkId(mark))
+}
+
+/// Adds clicks to those links that there are.
+async fn add(transaction: &mut PgConnection, clicks: &[(LinkId, u64)]) -> Result<(), sqlx::Error> {
+    let (links, clicks) = columns(clicks);
+    sqlx::query(
+        "INSERT INTO link_clicks (link_id, clicks)
+         SELECT p.id, p.n FROM unnest($1::bigint[], $2::bigint[]) AS p (id, n) JOIN links l ON l.id = p.id
+         ORDER BY p.id
+         ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks",
+    )
+    .bind(links)
+    .bind(clicks)
+    .execute(transaction)
+    .await?;
+    Ok(())
 }
 
 fn columns(clicks: &[(LinkId, u64)]) -> (Vec<i64>, Vec<i64>) {

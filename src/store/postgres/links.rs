@@ -10,7 +10,10 @@ use crate::store::{Change, Connections, CreateLinkError, Links, NewLink, Positio
 #[async_trait]
 impl Links for PostgresStore {
     async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError> {
-        let created = sqlx::query_scalar(concat!(
+        let created: Result<Vec<i64>, _> = self
+            .pool
+            .run(async |connection| {
+                sqlx::query_scalar(concat!(
             "INSERT INTO links (short_code, target_url, owner_id, created_at) SELECT $1, $2, $3, ",
             moment!("$4"),
             " WHERE NOT EXISTS (SELECT FROM retired_codes WHERE short_code = $1) RETURNING id"
@@ -19,9 +22,10 @@ impl Links for PostgresStore {
         .bind(link.target.as_str())
         .bind(link.owner.0)
         .bind(link.created_at.0)
-        .fetch_optional(&self.pool)
-        .await;
-        match created {
+        .fetch_all(connection).await
+            })
+            .await;
+        match created.map(rows::written) {
             Ok(Some(id)) => Ok(link.made(LinkId(id))),
             Ok(None) => Err(CreateLinkError::CodeTaken),
             Err(sqlx::Error::Database(error)) => match error.constraint() {
@@ -34,11 +38,15 @@ impl Links for PostgresStore {
     }
 
     async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
-        let found: Option<(i64, String, bool)> =
-            sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = $1")
-                .bind(code.as_str())
-                .fetch_optional(&self.pool)
-                .await?;
+        let found: Option<(i64, String, bool)> = self
+            .pool
+            .run(async |connection| {
+                sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = $1")
+                    .bind(code.as_str())
+                    .fetch_optional(connection)
+                    .await
+            })
+            .await?;
         Ok(found.map(|(id, target, is_active)| LinkTarget {
             id: LinkId(id),
             target: TargetUrl::from_stored(&target),
@@ -53,19 +61,24 @@ impl Links for PostgresStore {
         limit: u32,
     ) -> Result<Vec<Link>, StoreError> {
         let after = after.unwrap_or(Position::NEWEST);
-        let found: Vec<LinkRow> = sqlx::query_as(concat!(
-            "SELECT id, short_code, target_url, is_active, ",
-            micros!("created_at"),
-            " FROM links WHERE owner_id = $1 AND (created_at, id) < (",
-            moment!("$2"),
-            ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
-        ))
-        .bind(owner.0)
-        .bind(after.created_at.0)
-        .bind(after.id.0)
-        .bind(i64::from(limit))
-        .fetch_all(&self.pool)
-        .await?;
+        let found: Vec<LinkRow> = self
+            .pool
+            .run(async |connection| {
+                sqlx::query_as(concat!(
+                    "SELECT id, short_code, target_url, is_active, ",
+                    micros!("created_at"),
+                    " FROM links WHERE owner_id = $1 AND (created_at, id) < (",
+                    moment!("$2"),
+                    ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
+                ))
+                .bind(owner.0)
+                .bind(after.created_at.0)
+                .bind(after.id.0)
+                .bind(i64::from(limit))
+                .fetch_all(connection)
+                .await
+            })
+            .await?;
         rows::links(owner, found)
     }
 
@@ -75,8 +88,9 @@ impl Links for PostgresStore {
         code: &ShortCode,
         now: Timestamp,
     ) -> Result<Option<Change>, StoreError> {
-        let number: Option<i64> = sqlx::query_scalar(concat!(
-            "WITH gone AS (DELETE FROM links WHERE owner_id = $1 AND short_code = $2 RETURNING short_code),
+        let number: Vec<i64> = self.pool.run(async |connection| sqlx::query_scalar(concat!(
+            "WITH gone AS (DELETE FROM links WHERE owner_id = $1 AND short_code = $2 RETURNING id, short_code),
+             uncounted AS (DELETE FROM link_clicks USING gone WHERE link_id = gone.id),
              retired AS (INSERT INTO retired_codes (short_code, retired_at) SELECT short_code, ",
             moment!("$3"),
             " FROM gone ON CONFLICT DO NOTHING)
@@ -85,37 +99,48 @@ impl Links for PostgresStore {
         .bind(owner.0)
         .bind(code.as_str())
         .bind(now.0)
-        .fetch_optional(&self.pool)
-        .await?;
-        Ok(number.map(|number| Change {
+        .fetch_all(connection).await).await?;
+        Ok(rows::written(number).map(|number| Change {
             number,
             code: code.clone(),
         }))
     }
 
     async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError> {
-        let found =
-            sqlx::query_as("SELECT number, short_code FROM link_changes ORDER BY number LIMIT $1")
+        let found = self
+            .pool
+            .run(async |connection| {
+                sqlx::query_as(
+                    "SELECT number, short_code FROM link_changes ORDER BY number LIMIT $1",
+                )
                 .bind(i64::from(limit))
-                .fetch_all(&self.pool)
-                .await?;
+                .fetch_all(connection)
+                .await
+            })
+            .await?;
         rows::changes(found)
     }
 
     async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM link_changes WHERE number = ANY($1)")
-            .bind(numbers)
-            .execute(&self.pool)
+        self.pool
+            .run(async |connection| {
+                sqlx::query("DELETE FROM link_changes WHERE number = ANY($1)")
+                    .bind(numbers)
+                    .execute(connection)
+                    .await
+            })
             .await?;
         Ok(())
     }
 
     fn connections(&self) -> Connections {
-        rows::connections(&self.pool)
+        self.pool.in_use()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        sqlx::query("SELECT 1").execute(&self.pool).await?;
+        self.pool
+            .run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+            .await?;
         Ok(())
     }
 }

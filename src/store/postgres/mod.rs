@@ -1,20 +1,19 @@
 //! The store in Postgres.
 
-use std::str::FromStr;
 use std::sync::Arc;
-
-use sqlx::PgPool;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use super::{OpenError, Parts, Store, StoreSettings};
 
 mod clicks;
 mod links;
+mod pool;
 mod users;
+
+use pool::Pool;
 
 /// Users, links and clicks in Postgres.
 pub struct PostgresStore {
-    pool: PgPool,
+    pool: Pool,
 }
 
 impl PostgresStore {
@@ -23,19 +22,8 @@ impl PostgresStore {
     /// # Errors
     /// [`OpenError`] tells what may pass from what will not.
     pub async fn connect(url: &str, settings: StoreSettings) -> Result<Self, OpenError> {
-        let options = PgConnectOptions::from_str(url)
-            .map_err(|error| OpenError::Wrong(error.to_string()))?
-            .application_name("shunt")
-            .options([(
-                "statement_timeout",
-                settings.deadline.as_millis().to_string(),
-            )]);
-        let pool = PgPoolOptions::new()
-            .max_connections(settings.max_connections)
-            .acquire_timeout(settings.deadline)
-            .connect_with(options)
-            .await?;
-        sqlx::migrate!("migrations/postgres").run(&pool).await?;
+        let pool = Pool::connect(url, settings).await?;
+        pool.migrate().await?;
         Ok(Self { pool })
     }
 }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use super::{PostgresStore, moment};
 use crate::domain::{EmailAddress, Timestamp, User, UserId};
+use crate::store::rows;
 use crate::store::{CreateUserError, Credentials, StoreError, Users};
 
 #[async_trait]
@@ -14,7 +15,10 @@ impl Users for PostgresStore {
         password_hash: &str,
         now: Timestamp,
     ) -> Result<UserId, CreateUserError> {
-        let created = sqlx::query_scalar(concat!(
+        let created: Result<Vec<i64>, _> = self
+            .pool
+            .run(async |connection| {
+                sqlx::query_scalar(concat!(
             "INSERT INTO users (email, email_key, password_hash, created_at) VALUES ($1, $2, $3, ",
             moment!("$4"),
             ") RETURNING id"
@@ -23,10 +27,12 @@ impl Users for PostgresStore {
         .bind(email.lookup_key())
         .bind(password_hash)
         .bind(now.0)
-        .fetch_one(&self.pool)
-        .await;
-        match created {
-            Ok(id) => Ok(UserId(id)),
+        .fetch_all(connection).await
+            })
+            .await;
+        match created.map(rows::written) {
+            Ok(Some(id)) => Ok(UserId(id)),
+            Ok(None) => Err(StoreError::Unexpected("a new account has no id".into()).into()),
             Err(sqlx::Error::Database(error))
                 if error.constraint() == Some("users_email_key_unique") =>
             {
@@ -37,11 +43,15 @@ impl Users for PostgresStore {
     }
 
     async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError> {
-        let found: Option<(i64, String)> =
-            sqlx::query_as("SELECT id, password_hash FROM users WHERE email_key = $1")
-                .bind(email.lookup_key())
-                .fetch_optional(&self.pool)
-                .await?;
+        let found: Option<(i64, String)> = self
+            .pool
+            .run(async |connection| {
+                sqlx::query_as("SELECT id, password_hash FROM users WHERE email_key = $1")
+                    .bind(email.lookup_key())
+                    .fetch_optional(connection)
+                    .await
+            })
+            .await?;
         Ok(found.map(|(id, password_hash)| Credentials {
             user: UserId(id),
             password_hash,
@@ -49,9 +59,14 @@ impl Users for PostgresStore {
     }
 
     async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
-        let email: Option<String> = sqlx::query_scalar("SELECT email FROM users WHERE id = $1")
-            .bind(id.0)
-            .fetch_optional(&self.pool)
+        let email: Option<String> = self
+            .pool
+            .run(async |connection| {
+                sqlx::query_scalar("SELECT email FROM users WHERE id = $1")
+                    .bind(id.0)
+                    .fetch_optional(connection)
+                    .await
+            })
             .await?;
         Ok(email.map(|email| User {
             id,
