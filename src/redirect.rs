@@ -3,7 +3,7 @@
 //! | step | cost when warm | with Redis away | with the database away |
 //! | --- | --- | --- | --- |
 //! | parse the code | a scan of its bytes, no allocation | | |
-//! | resolve | one look into the process's cache | the database instead of Redis | Redis; unknown to both: 503 |
+//! | resolve | one look into the worker's table or the process's cache | the database instead of Redis | Redis; unknown to both: 503 |
 //! | record the click | a push under the worker's own lock, then the wait for its batch | journal | memory, see `clicks` |
 //! | look again if any link changed meanwhile | one atomic load | | |
 //! | 302 | the ready `Location` is copied | | |
@@ -15,10 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, LOCATION};
-use axum::http::{HeaderValue, Method, StatusCode};
-use axum::response::{IntoResponse, Response};
 use metrics::Counter;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -26,11 +22,11 @@ use tokio::time::timeout;
 
 use crate::cache::{CachedLink, LinkCache};
 use crate::clicks::{Recorded, Recorder};
-use crate::domain::{LinkId, LinkTarget, Location, ShortCode};
-use crate::http::{ApiError, ErrorBody, PathCode};
+use crate::domain::{Click, LinkTarget, Location, ShortCode};
 use crate::store::{Links, StoreError};
 use crate::telemetry::metrics::RedirectMetrics;
-use crate::telemetry::seconds_since;
+
+pub mod visit;
 
 /// All that the road may touch; one per worker, cheap to clone.
 #[derive(Clone)]
@@ -61,21 +57,23 @@ pub struct Lookups {
 /// Where a visitor is sent. Only a counted click leads here: [`Recorded`] is made by the recorder alone.
 pub struct Found {
     link: Arc<CachedLink>,
-    _counted: Counted,
+    counted: Counted,
 }
 
 /// Why the visitor may be sent on.
 enum Counted {
     Click(Recorded),
     /// A `HEAD` is answered like a visit and is none.
-    Preview,
+    Preview(Instant),
 }
 
 impl Found {
-    fn new(link: Arc<CachedLink>, counted: Counted) -> Self {
-        Self {
-            link,
-            _counted: counted,
+    /// When the visitor could be sent on: the moment of the answer, nearly.
+    #[must_use]
+    pub fn at(&self) -> Instant {
+        match self.counted {
+            Counted::Click(recorded) => recorded.at,
+            Counted::Preview(at) => at,
         }
     }
 
@@ -104,28 +102,30 @@ impl Redirect {
     /// [`NotFollowed`]; nothing is counted then.
     pub async fn follow(&self, raw_code: &str) -> Result<Found, NotFollowed> {
         let begun = Instant::now();
-        let followed = self.counted(raw_code).await;
-        self.metrics.duration.record(seconds_since(begun));
+        let followed = self.counted(raw_code, begun).await;
+        let answered = followed.as_ref().map_or_else(|_| Instant::now(), Found::at);
+        self.metrics.duration.record(answered.duration_since(begun));
         followed
     }
 
-    async fn counted(&self, raw_code: &str) -> Result<Found, NotFollowed> {
+    async fn counted(&self, raw_code: &str, begun: Instant) -> Result<Found, NotFollowed> {
         let code = ShortCode::parse(raw_code).ok_or(NotFollowed::NotFound)?;
         let version = self.cache.version();
-        let link = self.resolve(&code).await?;
-        let link_id = link.id;
-        let recorded = self.recorder.record(link_id).await;
+        let link = self.resolve(&code, begun).await?;
+        let click = link.click();
+        let recorded = self.recorder.record(click).await;
         if self.cache.version() == version {
-            return Ok(Found::new(link, Counted::Click(recorded)));
+            let counted = Counted::Click(recorded);
+            return Ok(Found { link, counted });
         }
         // Some link changed before this click was acknowledged: was it this one?
-        let now = match self.resolve(&code).await {
+        let now = match self.resolve(&code, recorded.at).await {
             // Counted already: what was true a moment ago beats an error that would have it counted again.
             Err(NotFollowed::Unavailable(_)) => link,
             other => other?,
         };
-        let recorded = self.recounted(recorded, link_id, now.id).await;
-        Ok(Found::new(now, Counted::Click(recorded)))
+        let counted = Counted::Click(self.recounted(recorded, click, now.click()).await);
+        Ok(Found { link: now, counted })
     }
 
     /// Answers as [`Redirect::follow`] would, without counting.
@@ -134,14 +134,20 @@ impl Redirect {
     /// [`NotFollowed`].
     pub async fn preview(&self, raw_code: &str) -> Result<Found, NotFollowed> {
         let code = ShortCode::parse(raw_code).ok_or(NotFollowed::NotFound)?;
-        self.recorder.barrier().await;
-        Ok(Found::new(self.resolve(&code).await?, Counted::Preview))
+        let now = self.recorder.barrier(self.cache.shard_of(&code)).await;
+        let link = self.resolve(&code, now).await?;
+        let counted = Counted::Preview(now);
+        Ok(Found { link, counted })
     }
 
-    async fn resolve(&self, code: &ShortCode) -> Result<Arc<CachedLink>, NotFollowed> {
-        let (link, found) = match self.cache.held(code).await {
+    async fn resolve(
+        &self,
+        code: &ShortCode,
+        now: Instant,
+    ) -> Result<Arc<CachedLink>, NotFollowed> {
+        let (link, found) = match self.cache.held(code, now).await {
             Some(known) => (known, &self.metrics.process),
-            None => self.look_up(code).await?,
+            None => self.look_up(code, now).await?,
         };
         match link {
             Some(link) if link.is_active => {
@@ -163,13 +169,14 @@ impl Redirect {
     async fn look_up(
         &self,
         code: &ShortCode,
+        now: Instant,
     ) -> Result<(Option<Arc<CachedLink>>, &Counter), NotFollowed> {
         let asked_database = AtomicBool::new(false);
         let read = || {
             asked_database.store(true, Ordering::Relaxed);
             self.lookups.read(code)
         };
-        match self.cache.look_up(code, read).await {
+        match self.cache.look_up(code, now, read).await {
             Ok(link) if asked_database.into_inner() => Ok((link, &self.metrics.database)),
             Ok(link) => Ok((link, &self.metrics.redis)),
             Err(error) => {
@@ -180,7 +187,7 @@ impl Redirect {
     }
 
     /// A code that was given to another link meanwhile is a click of that one.
-    async fn recounted(&self, recorded: Recorded, counted: LinkId, now: LinkId) -> Recorded {
+    async fn recounted(&self, recorded: Recorded, counted: Click, now: Click) -> Recorded {
         if counted == now {
             return recorded;
         }
@@ -210,59 +217,6 @@ impl Lookups {
                 "the database did not answer in time".into(),
             ))
         })
-    }
-}
-
-/// Visits a link by the path that the API documents.
-#[utoipa::path(
-    get, path = "/urls/r/{short_code}", tag = "links",
-    params(("short_code" = String, Path, description = "Code of the link", example = "K7mXq2R")),
-    responses(
-        (status = 302, description = "The link's target; the click is counted", headers(
-            ("Location" = String, description = "Where the link leads"),
-            ("Cache-Control" = String, description = "`private, no-store`: a cached redirect would be a lost click"),
-        )),
-        (status = 404, description = "Unknown code or inactive link", body = ErrorBody),
-        (status = 503, description = "The link cannot be looked up now", body = ErrorBody),
-    ),
-)]
-pub async fn visit(
-    State(redirect): State<Redirect>,
-    method: Method,
-    PathCode(code): PathCode,
-) -> Result<Found, NotFollowed> {
-    let code = code.ok_or(NotFollowed::NotFound)?;
-    if method == Method::HEAD {
-        redirect.preview(code.as_str()).await
-    } else {
-        redirect.follow(code.as_str()).await
-    }
-}
-
-impl IntoResponse for Found {
-    fn into_response(self) -> Response {
-        let location = HeaderValue::from_str(self.location().as_str())
-            .expect("a Location holds nothing that a header may not carry");
-        let headers = [
-            (LOCATION, location),
-            (CACHE_CONTROL, HeaderValue::from_static("private, no-store")),
-        ];
-        (StatusCode::FOUND, headers).into_response()
-    }
-}
-
-impl IntoResponse for NotFollowed {
-    fn into_response(self) -> Response {
-        ApiError::from(self).into_response()
-    }
-}
-
-impl From<NotFollowed> for ApiError {
-    fn from(error: NotFollowed) -> Self {
-        match error {
-            NotFollowed::NotFound => Self::url_not_found(),
-            NotFollowed::Unavailable(why) => Self::unavailable(&why),
-        }
     }
 }
 

@@ -1,27 +1,31 @@
 //! Which changes of links this process has taken in.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
 use super::process::ProcessCache;
 use super::remote::Remote;
+use crate::domain::Shard;
 use crate::telemetry::metrics::REDIS_EMPTIED;
 
 /// Where the changes stood in Redis at some moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// Life of the Redis data set: a new one means that Redis was emptied.
+    /// In which data set.
+    pub shard: Shard,
+    /// Life of the Redis data set: a new one means that Redis was emptied, or came back older than it was.
     pub epoch: String,
     /// Number of the newest change. A new epoch begins above every number of those before it.
     pub change: i64,
 }
 
-/// What this process has taken in.
+/// What this process has taken in of one shard.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// Raised before and after anything is forgotten: a reader that saw it in between sees it move.
-    version: AtomicU64,
+    /// Of all shards. Raised before and after anything is forgotten: a reader that saw it in between sees it move.
+    version: Arc<AtomicU64>,
     /// The newest change of Redis that is taken in.
     taken_in: AtomicI64,
     /// The epoch it belongs to, empty before the first. Its lock lets one catch up at a time.
@@ -29,8 +33,11 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub(super) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+    pub(super) fn new(version: &Arc<AtomicU64>) -> Self {
+        Self {
+            version: Arc::clone(version),
+            ..Self::default()
+        }
     }
 
     pub(super) fn is_current(&self, observed: &Observed) -> bool {
@@ -76,7 +83,9 @@ impl Changes {
         .await;
         if !first && *epoch != observed.epoch {
             metrics::counter!(REDIS_EMPTIED).increment(1);
-            tracing::error!("Redis was emptied: clicks that were pending in it are lost");
+            tracing::error!(
+                "Redis lost what it had, or part of it: clicks that were pending in it are lost"
+            );
         }
         epoch.clone_from(&observed.epoch);
         self.taken_in.store(observed.change, Ordering::Release);

@@ -1,6 +1,6 @@
 //! What the process and Redis remember of links, and how a change is felt everywhere at once.
 //!
-//! A lookup goes to the process (moka), then to Redis, then to whoever can read the database (the
+//! A lookup goes to the worker's own table, to the process (moka), then to Redis, then to whoever can read the database (the
 //! caller: this module does not know the store). Unknown codes are remembered too, for a short time,
 //! in a space of their own, so that a scanner cannot push warm links out.
 //!
@@ -10,32 +10,49 @@
 //! that after the click: where it moved, it looks again.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use crate::domain::{LinkId, LinkTarget, Location, ShortCode};
-use crate::shared::{Lane, RedisFailure, SharedRedis};
+use crate::domain::{Click, LinkId, LinkTarget, Location, Shard, ShortCode};
+use crate::shared::{Lane, RedisFailure, Shards, SharedRedis};
 
 mod changes;
+mod misses;
+mod near;
 mod process;
 mod remote;
 
 use changes::Changes;
+use near::Near;
 use process::ProcessCache;
 use remote::Remote;
 
 pub use changes::Observed;
+pub use misses::MissesAsked;
 
 /// How much the process remembers, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheLimits {
     /// Links held in the process at most.
     pub links: u64,
-    /// How long a link is held at most.
+    /// How long a link is held at most: the last quarter of it perhaps in a worker's own table alone.
     pub link_ttl: Duration,
     /// Unknown codes held in the process at most.
     pub unknown: u64,
     /// How long an unknown code is held at most.
     pub unknown_ttl: Duration,
+    /// How many have a table of their own.
+    pub workers: usize,
+}
+
+impl CacheLimits {
+    fn process_ttl(&self) -> Duration {
+        self.link_ttl / 4 * 3
+    }
+
+    fn near_ttl(&self) -> Duration {
+        self.link_ttl / 4
+    }
 }
 
 /// What a redirect needs of a link, ready to be sent.
@@ -43,37 +60,45 @@ pub struct CacheLimits {
 pub struct CachedLink {
     /// Under which clicks are counted.
     pub id: LinkId,
+    /// In which data set.
+    pub shard: Shard,
     /// Where it leads.
     pub location: Location,
     /// An inactive link is not followed.
     pub is_active: bool,
 }
 
-impl From<LinkTarget> for CachedLink {
-    fn from(link: LinkTarget) -> Self {
+impl CachedLink {
+    fn new(link: &LinkTarget, shard: Shard) -> Self {
         Self {
             id: link.id,
+            shard,
             location: link.target.location(),
             is_active: link.is_active,
         }
+    }
+
+    /// A click of it.
+    #[must_use]
+    pub fn click(&self) -> Click {
+        Click::new(self.id, self.shard)
     }
 }
 
 /// What the process and Redis remember of links; cheap to clone.
 #[derive(Clone)]
 pub struct LinkCache {
+    limits: CacheLimits,
+    near: Arc<Near>,
     process: ProcessCache,
-    changes: Arc<Changes>,
-    remote: Option<Remote>,
+    version: Arc<AtomicU64>,
+    shards: Arc<[CacheShard]>,
 }
 
-/// Where a link was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// In this process.
-    Process,
-    /// In Redis or the database.
-    Elsewhere,
+/// What is particular to a data set; without Redis there is one, too.
+struct CacheShard {
+    changes: Arc<Changes>,
+    remote: Option<Remote>,
 }
 
 /// Redis could not be told of a change; it is told later, from the outbox.
@@ -90,33 +115,77 @@ const LOOKUP_TRIES: usize = 5;
 impl LinkCache {
     /// An empty cache; with `redis` shared between instances.
     #[must_use]
-    pub fn new(limits: CacheLimits, redis: Option<SharedRedis>) -> Self {
+    pub fn new(limits: CacheLimits, redis: Option<&Shards>) -> Self {
+        let version = Arc::default();
+        let shard = |redis: Option<&SharedRedis>| CacheShard {
+            changes: Arc::new(Changes::new(&version)),
+            // Nobody looks anything up here: workers do, with caches of their own.
+            remote: redis.map(|redis| Remote::new(redis.clone()).0),
+        };
+        let shards = match redis {
+            Some(redis) => redis.iter().map(|redis| shard(Some(redis))).collect(),
+            None => [shard(None)].into(),
+        };
         Self {
+            limits,
+            near: Arc::new(Near::new(limits.workers, limits.near_ttl())),
             process: ProcessCache::new(limits),
-            changes: Arc::default(),
-            remote: redis.map(Remote::new),
+            shards,
+            version,
         }
     }
 
-    /// The same cache with a Redis connection of its own, for another runtime.
+    /// The same cache for a worker: with a table and Redis connections of its own, and with what has to run
+    /// for its look-ups in Redis to be answered.
     #[must_use]
-    pub fn with_own_lane(&self) -> Self {
-        Self {
-            remote: self.remote.as_ref().map(Remote::with_own_lane),
+    pub fn of_worker(&self) -> (Self, Vec<MissesAsked>) {
+        let mut asked = Vec::new();
+        let mut with_own_lane = |remote: &Remote| {
+            let (remote, misses) = remote.with_own_lane();
+            asked.push(misses);
+            remote
+        };
+        let shard = |shard: &CacheShard| CacheShard {
+            changes: Arc::clone(&shard.changes),
+            remote: shard.remote.as_ref().map(&mut with_own_lane),
+        };
+        let shards = self.shards.iter().map(shard).collect();
+        let cache = Self {
+            near: Arc::new(Near::new(self.limits.workers, self.limits.near_ttl())),
+            shards,
             ..self.clone()
-        }
+        };
+        (cache, asked)
     }
 
     /// Moves whenever a change of any link has been taken in.
     #[must_use]
     pub fn version(&self) -> u64 {
-        self.changes.version()
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The data set of a code.
+    #[must_use]
+    pub fn shard_of(&self, code: &ShortCode) -> Shard {
+        Shard::of_code(code, u8::try_from(self.shards.len()).unwrap_or(u8::MAX))
+    }
+
+    fn shard(&self, shard: Shard) -> &CacheShard {
+        &self.shards[shard.index()]
     }
 
     /// What is held in the process: `Some(None)` is a code known to be unknown.
-    pub async fn held(&self, code: &ShortCode) -> Option<Option<Arc<CachedLink>>> {
+    pub async fn held(&self, code: &ShortCode, now: Instant) -> Option<Option<Arc<CachedLink>>> {
+        // Before the look-up: what changes during it is not believed later.
+        let version = self.version();
+        if let Some(link) = self.near.get(code, version, now) {
+            return Some(Some(link));
+        }
         match self.process.link(code).await {
-            Some(link) => Some(Some(link)),
+            Some(link) => {
+                self.near.put(code, &link, version, now);
+                Some(Some(link))
+            }
             None => self.process.is_unknown(code).await.then_some(None),
         }
     }
@@ -129,6 +198,7 @@ impl LinkCache {
     pub async fn look_up<E, R>(
         &self,
         code: &ShortCode,
+        now: Instant,
         read: impl Fn() -> R,
     ) -> Result<Option<Arc<CachedLink>>, E>
     where
@@ -144,13 +214,20 @@ impl LinkCache {
                 .await?;
             match found {
                 // What was taken in meanwhile may have missed what was remembered just now.
-                Some(found) if self.version() == version => return Ok(found),
+                Some(found) if self.version() == version => {
+                    if let Some(link) = &found {
+                        self.near.put(code, link, version, now);
+                    }
+                    return Ok(found);
+                }
                 Some(_) => self.process.forget(code).await,
                 None => {}
             }
         }
         // Changes come faster than look-ups: one of one's own, remembered nowhere.
-        Ok(read().await?.map(CachedLink::from).map(Arc::new))
+        let shard = self.shard_of(code);
+        let link = read().await?.map(|link| CachedLink::new(&link, shard));
+        Ok(link.map(Arc::new))
     }
 
     async fn fetch<E, R>(
@@ -161,14 +238,17 @@ impl LinkCache {
     where
         R: Future<Output = Result<Option<LinkTarget>, E>>,
     {
-        let Some(remote) = self.remote.as_ref().filter(|remote| remote.is_up()) else {
-            return Ok(read().await?.map(CachedLink::from));
+        let shard = self.shard_of(code);
+        let read = async || Ok(read().await?.map(|link| CachedLink::new(&link, shard)));
+        let remote = self.shard(shard).remote.as_ref();
+        let Some(remote) = remote.filter(|remote| remote.is_up()) else {
+            return read().await;
         };
         if let Some(link) = remote.get(code).await {
             return Ok(Some(link));
         }
         let newest_change = remote.newest_change().await;
-        let link = read().await?.map(CachedLink::from);
+        let link = read().await?;
         if let (Some(link), Some(newest_change)) = (&link, newest_change) {
             remote.remember(code, link, &newest_change).await;
         }
@@ -180,8 +260,9 @@ impl LinkCache {
     /// # Errors
     /// When Redis cannot be told; this process has forgotten it all the same.
     pub async fn forget(&self, code: &ShortCode) -> Result<(), CacheError> {
-        self.changes.taken_in(self.process.forget(code)).await;
-        if let Some(remote) = &self.remote {
+        let shard = self.shard(self.shard_of(code));
+        shard.changes.taken_in(self.process.forget(code)).await;
+        if let Some(remote) = &shard.remote {
             let observed = remote.forget(code).await?;
             self.observe(&observed).await;
         }
@@ -190,21 +271,18 @@ impl LinkCache {
 
     /// Takes in every change up to the one that was seen in Redis. Free when there is none.
     pub async fn observe(&self, observed: &Observed) {
-        if let Some(remote) = self
-            .remote
-            .as_ref()
-            .filter(|_| !self.changes.is_current(observed))
-        {
-            self.changes.catch_up(observed, remote, &self.process).await;
+        let CacheShard { changes, remote } = self.shard(observed.shard);
+        if let Some(remote) = remote.as_ref().filter(|_| !changes.is_current(observed)) {
+            changes.catch_up(observed, remote, &self.process).await;
         }
     }
 
-    /// Learns where the changes stand; to be called before the first lookup, and when Redis is back.
+    /// Learns where the changes of a shard stand; to be called before the first lookup.
     ///
     /// # Errors
     /// When Redis is away or refuses to be written to.
-    pub async fn synchronise(&self) -> Result<(), CacheError> {
-        if let Some(remote) = &self.remote {
+    pub async fn synchronise(&self, shard: Shard) -> Result<(), CacheError> {
+        if let Some(remote) = &self.shard(shard).remote {
             let observed = remote.state().await?;
             self.observe(&observed).await;
         }

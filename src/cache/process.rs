@@ -31,7 +31,7 @@ impl ProcessCache {
         Self {
             links: Cache::builder()
                 .max_capacity(limits.links)
-                .time_to_live(limits.link_ttl)
+                .time_to_live(limits.process_ttl())
                 .eviction_listener(move |_, _, cause| {
                     if cause == RemovalCause::Size {
                         evictions.increment(1);

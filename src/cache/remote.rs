@@ -3,8 +3,9 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use super::misses::{Misses, MissesAsked};
 use super::{CachedLink, Lane, Observed, RedisFailure, SharedRedis};
-use crate::domain::{LinkId, Location, ShortCode, Timestamp};
+use crate::domain::{LinkId, Location, Shard, ShortCode, Timestamp};
 use crate::shared::{Call, Script};
 
 /// How long Redis holds a link that nobody asks for.
@@ -31,15 +32,23 @@ static REMEMBER: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("r
 pub(super) struct Remote {
     redis: SharedRedis,
     lane: Arc<Lane>,
+    misses: Misses,
 }
 
 impl Remote {
-    pub(super) fn new(redis: SharedRedis) -> Self {
+    /// With what has to run for [`Remote::get`] to find anything.
+    pub(super) fn new(redis: SharedRedis) -> (Self, MissesAsked) {
         let lane = Arc::new(redis.lane());
-        Self { redis, lane }
+        let (misses, asked) = Misses::new(redis.clone(), Arc::clone(&lane));
+        let remote = Self {
+            redis,
+            lane,
+            misses,
+        };
+        (remote, asked)
     }
 
-    pub(super) fn with_own_lane(&self) -> Self {
+    pub(super) fn with_own_lane(&self) -> (Self, MissesAsked) {
         Self::new(self.redis.clone())
     }
 
@@ -49,10 +58,7 @@ impl Remote {
 
     /// `None` also where Redis fails: the database knows.
     pub(super) async fn get(&self, code: &ShortCode) -> Option<CachedLink> {
-        let mut get = redis::cmd("GET");
-        get.arg(self.redis.keys().link(code));
-        let stored: Option<String> = self.lane.query(&Call::plain(get)).await.ok()?;
-        decode(&stored?)
+        self.misses.get(code).await
     }
 
     /// Number of the newest change, empty where there was none yet.
@@ -68,7 +74,7 @@ impl Remote {
         let keys = self.redis.keys();
         let mut call = REMEMBER.call(&[&keys.state(), &keys.link(code)]);
         call.arg(newest_change)
-            .arg(encode(link))
+            .arg(encode(link, &self.redis.life()))
             .arg(LINK_EXPIRY.as_secs());
         let _: Result<bool, RedisFailure> = self.lane.query(&call).await;
     }
@@ -76,18 +82,28 @@ impl Remote {
     pub(super) async fn forget(&self, code: &ShortCode) -> Result<Observed, RedisFailure> {
         let keys = self.redis.keys();
         let mut call = FORGET.call(&[&keys.state(), &keys.link(code), &keys.changes()]);
-        call.arg(self.redis.epoch())
+        call.arg(self.redis.process())
             .arg(Timestamp::now().0)
             .arg(code.as_str());
         let (epoch, change) = self.lane.query(&call).await?;
-        Ok(Observed { epoch, change })
+        let shard = self.redis.shard();
+        Ok(Observed {
+            shard,
+            epoch,
+            change,
+        })
     }
 
     pub(super) async fn state(&self) -> Result<Observed, RedisFailure> {
         let mut call = STATE.call(&[&self.redis.keys().state()]);
-        call.arg(self.redis.epoch()).arg(Timestamp::now().0);
+        call.arg(self.redis.process()).arg(Timestamp::now().0);
         let (epoch, change) = self.lane.query(&call).await?;
-        Ok(Observed { epoch, change })
+        let shard = self.redis.shard();
+        Ok(Observed {
+            shard,
+            epoch,
+            change,
+        })
     }
 
     /// The codes that changed after `known` up to `newest`; `None` when Redis does not know them all.
@@ -111,15 +127,16 @@ impl Remote {
     }
 }
 
-/// `id active location`, in text, so that a person can read it with `redis-cli`.
-fn encode(link: &CachedLink) -> String {
+/// `life id active location`, in text, so that a person can read it with `redis-cli`. With the life of the
+/// server: what an older Redis brings back was perhaps forgotten since.
+fn encode(link: &CachedLink, life: &str) -> String {
     let active = u8::from(link.is_active);
-    format!("{} {active} {}", link.id.0, link.location.as_str())
+    format!("{life} {} {active} {}", link.id.0, link.location.as_str())
 }
 
-/// `None` for anything that [`encode`] does not write.
-fn decode(stored: &str) -> Option<CachedLink> {
-    let mut fields = stored.splitn(3, ' ');
+/// `None` for anything that [`encode`] does not write in this life.
+pub(super) fn decode(stored: &str, life: &str, shard: Shard) -> Option<CachedLink> {
+    let mut fields = stored.strip_prefix(life)?.strip_prefix(' ')?.splitn(3, ' ');
     let id = fields.next()?.parse().ok().filter(|id| *id > 0)?;
     let is_active = match fields.next()? {
         "1" => true,
@@ -129,6 +146,7 @@ fn decode(stored: &str) -> Option<CachedLink> {
     let location = Location::parse(fields.next()?)?;
     Some(CachedLink {
         id: LinkId(id),
+        shard,
         location,
         is_active,
     })
@@ -144,14 +162,15 @@ mod tests {
         #[test]
         fn a_link_comes_back_from_redis_as_it_went(id in 1_i64.., is_active: bool, path in "[!-~]{0,50}") {
             let location = Location::parse(&format!("https://example.com/{path}")).unwrap();
-            let link = CachedLink { id: LinkId(id), location, is_active };
-            prop_assert_eq!(decode(&encode(&link)), Some(link));
+            let link = CachedLink { id: LinkId(id), shard: Shard::ONLY, location, is_active };
+            prop_assert_eq!(decode(&encode(&link, "life"), "next", Shard::ONLY), None);
+            prop_assert_eq!(decode(&encode(&link, "life"), "life", Shard::ONLY), Some(link));
         }
 
         #[test]
         fn anything_else_in_redis_is_a_miss(stored in any::<String>()) {
-            if let Some(link) = decode(&stored) {
-                prop_assert_eq!(decode(&encode(&link)), Some(link));
+            if let Some(link) = decode(&stored, "", Shard::ONLY) {
+                prop_assert_eq!(decode(&encode(&link, ""), "", Shard::ONLY), Some(link));
             }
         }
     }

@@ -1,22 +1,33 @@
 //! `DELETE /urls/{short_code}`
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::http::StatusCode;
+use tokio::time::{sleep, timeout};
 
 use super::LinksApi;
 use crate::accounts::CurrentUser;
 use crate::domain::{ShortCode, Timestamp, UserId};
-use crate::http::{ApiError, ErrorBody, PathCode};
+use crate::http::documented::{NeedsDatabase, NeedsToken};
+use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
 
-/// Deletes a link of one's own. Once this is answered, no instance serves it.
+/// How long a deletion waits until Redis, and with it every instance, knows of it; and between two tries.
+const TELLING_PATIENCE: Duration = Duration::from_secs(1);
+const TELLING_PAUSE: Duration = Duration::from_millis(50);
+
+/// Delete a link of yours.
+///
+/// Once this is answered, the link is not followed any more, on no instance, and its statistics are gone.
+/// Its code is never given to anybody else.
 #[utoipa::path(
-    delete, path = "/urls/{short_code}", tag = "links", security(("bearer" = [])),
-    params(("short_code" = String, Path, description = "Code of the link", example = "K7mXq2R")),
+    delete, path = "/urls/{short_code}", tag = "links", operation_id = "delete", params(CodeParameter),
+    security(("bearer" = [])),
     responses(
         (status = 204, description = "Deleted"),
-        (status = 401, description = "`Not authenticated`", body = ErrorBody),
-        (status = 404, description = "`URL not found`: there is none, or it is another's", body = ErrorBody),
-        (status = 503, description = "Not now; try again after `Retry-After` seconds", body = ErrorBody),
+        (status = 404, description = "Nobody has this code, or somebody else; which of them is not told", body = ErrorBody,
+            example = json!({"detail": "URL not found"})),
+        NeedsToken, NeedsDatabase,
     ),
 )]
 pub async fn delete(
@@ -41,15 +52,22 @@ impl LinksApi {
         else {
             return Ok(false);
         };
-        // Without Redis, or while the outbox cannot be emptied, the sweep makes up for it.
-        match self.cache.forget(&change.code).await {
-            Ok(()) => {
-                if let Err(error) = self.links.changes_published(&[change.number]).await {
-                    tracing::warn!(%error, "a published change stays in the outbox for now");
-                }
-            }
-            Err(error) => tracing::warn!(%error, "a deletion is told to other instances later"),
+        // Without Redis, or while the outbox cannot be emptied, whoever looks after the outbox makes up for it.
+        if timeout(TELLING_PATIENCE, self.tell(&change.code))
+            .await
+            .is_err()
+        {
+            tracing::warn!("a deletion is told to other instances later: Redis is away");
+        } else if let Err(error) = self.links.changes_published(&[change.number]).await {
+            tracing::warn!(%error, "a published change stays in the outbox for now");
         }
         Ok(true)
+    }
+
+    /// Until it is told: other instances may reach Redis when this one does not.
+    async fn tell(&self, code: &ShortCode) {
+        while self.cache.forget(code).await.is_err() {
+            sleep(TELLING_PAUSE).await;
+        }
     }
 }

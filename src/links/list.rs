@@ -11,7 +11,8 @@ use utoipa::IntoParams;
 
 use super::{LinkAnswer, LinksApi};
 use crate::accounts::CurrentUser;
-use crate::domain::{Link, LinkId, Timestamp, UserId};
+use crate::domain::{Click, Link, LinkId, Timestamp, UserId};
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, QueryOf};
 use crate::store::Position;
 
@@ -29,20 +30,25 @@ pub struct ListQuery {
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000, example = 50)]
     limit: Option<String>,
     /// Where the page begins: from the `Link` header of the page before.
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<String>, pattern = "^0[0-2][0-9a-f]{14}[0-7][0-9a-f]{15}$")]
     cursor: Option<String>,
 }
 
-/// Lists one's links, newest first; streamed, so that a long list takes no more memory than a short one.
+/// List your links.
+///
+/// Newest first. Without parameters it is the whole list, however long, as a stream; with `limit` or
+/// `cursor` it is one page, and the `Link` header leads to the next one.
 #[utoipa::path(
-    get, path = "/urls/my", tag = "links", params(ListQuery), security(("bearer" = [])),
+    get, path = "/urls/my", tag = "links", operation_id = "list", params(ListQuery), security(("bearer" = [])),
     responses(
         (status = 200, description = "The links", body = Vec<LinkAnswer>, headers(
-            ("Link" = String, description = "`<…>; rel=\"next\"` where a page has another one after it"),
+            ("Link" = String, description = "`<…>; rel=\"next\"`, where the page has another one after it"),
         )),
-        (status = 401, description = "`Not authenticated`", body = ErrorBody),
-        (status = 422, description = "`limit` or `cursor` is not acceptable", body = ErrorBody),
-        (status = 503, description = "Not now; try again after `Retry-After` seconds", body = ErrorBody),
+        (status = 422, description = "`limit` or `cursor` is not acceptable", body = ErrorBody, examples(
+            ("limit" = (value = json!({"detail": "limit: must be a whole number from 1 to 1000"}))),
+            ("cursor" = (value = json!({"detail": "cursor: is none that a page gave"}))),
+        )),
+        TakesQuery, NeedsToken, NeedsDatabase,
     ),
 )]
 pub async fn list(
@@ -85,17 +91,23 @@ impl ListQuery {
     }
 }
 
+/// The first moment that no cursor is of: in the year 8815, at a round hexadecimal number.
+const CURSORS_END: i64 = 0x0300_0000_0000_0000;
+
 /// A position as 32 hexadecimal digits.
 fn cursor(link: &Link) -> String {
     format!("{:016x}{:016x}", link.created_at.0, link.id.0)
 }
 
 fn parse_cursor(raw: &str) -> Option<Position> {
-    let digits = raw.len() == 32 && raw.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let digits = raw.len() == 32
+        && raw
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let (created_at, id) = digits.then(|| raw.split_at(16))?;
     let parse = |digits| i64::from_str_radix(digits, 16).ok();
-    // Later than year 9999 is nothing that a database takes for a moment.
-    let created_at = parse(created_at).filter(|micros| *micros <= 253_402_300_799_000_000)?;
+    // Far past it, no database takes a number for a moment.
+    let created_at = parse(created_at).filter(|micros| *micros < CURSORS_END)?;
     Some(Position {
         created_at: Timestamp(created_at),
         id: LinkId(parse(id)?),
@@ -191,11 +203,12 @@ impl LinksApi {
         mut first: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), ApiError> {
-        let ids: Vec<_> = links.iter().map(|link| link.id).collect();
-        if ids.is_empty() {
+        let counted = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
+        let counted: Vec<_> = links.iter().map(counted).collect();
+        if counted.is_empty() {
             return Ok(());
         }
-        let counts = self.counts.of(&ids).await?;
+        let counts = self.counts.of(&counted).await?;
         for link in links {
             let Some(clicks) = counts.get(&link.id) else {
                 continue;
@@ -226,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cursor_leads_back_to_its_position(created_at in 0_i64..253_402_300_799_000_000, id in 1_i64..) {
+        fn a_cursor_leads_back_to_its_position(created_at in 0..CURSORS_END, id in 1_i64..) {
             let raw = format!("{created_at:016x}{id:016x}");
             prop_assert_eq!(
                 parse_cursor(&raw),

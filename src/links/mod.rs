@@ -40,13 +40,13 @@ pub struct LinksApi {
 #[derive(Serialize, ToSchema)]
 pub struct LinkAnswer {
     /// Identifier.
-    #[schema(example = 1)]
+    #[schema(example = 1, minimum = 1)]
     id: i64,
-    /// Path of the short link.
-    #[schema(example = "K7mXq2R")]
+    /// The link's path: it is followed at `/{short_code}`.
+    #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: String,
     /// Where it leads, exactly as it was given.
-    #[schema(example = "https://example.org/a/long/path")]
+    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
     target_url: String,
     /// Exact number of answered redirects.
     #[schema(example = 0)]

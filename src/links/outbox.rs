@@ -1,6 +1,7 @@
 //! Changes that could not be told when they were made.
 
 use crate::cache::{CacheError, LinkCache};
+use crate::domain::Shard;
 use crate::store::{Links, StoreError};
 
 /// Changes told in one go.
@@ -17,20 +18,40 @@ pub enum OutboxError {
     Store(#[from] StoreError),
 }
 
-/// Tells every instance of the changes that are left in the outbox. Telling one twice does no harm.
+/// Tells every instance of the changes that are left in the outbox, as far as they are `wanted`: those of
+/// shards that can be told. Telling one twice does no harm.
 ///
 /// # Errors
 /// When Redis or the database is away; what is left is told later.
-pub async fn publish_pending(links: &dyn Links, cache: &LinkCache) -> Result<(), OutboxError> {
+pub async fn publish_pending(
+    links: &dyn Links,
+    cache: &LinkCache,
+    wanted: impl Fn(Shard) -> bool,
+) -> Result<(), OutboxError> {
+    let mut at_once = AT_ONCE;
     loop {
-        let changes = links.unpublished_changes(AT_ONCE).await?;
-        if changes.is_empty() {
+        let changes = links.unpublished_changes(at_once).await?;
+        let mut told = Vec::new();
+        let mut outcome = Ok(());
+        for change in &changes {
+            if wanted(cache.shard_of(&change.code)) {
+                match cache.forget(&change.code).await {
+                    Ok(()) => told.push(change.number),
+                    // Those of other shards are told all the same.
+                    Err(error) => outcome = Err(error),
+                }
+            }
+        }
+        if !told.is_empty() {
+            links.changes_published(&told).await?;
+        }
+        outcome?;
+        if changes.len() < at_once as usize {
             return Ok(());
         }
-        for change in &changes {
-            cache.forget(&change.code).await?;
+        if told.is_empty() {
+            // All of these wait for other shards: what is wanted may come after them.
+            at_once = at_once.saturating_mul(2);
         }
-        let numbers: Vec<_> = changes.iter().map(|change| change.number).collect();
-        links.changes_published(&numbers).await?;
     }
 }

@@ -8,6 +8,7 @@ use utoipa::IntoParams;
 use super::{LinkAnswer, LinksApi};
 use crate::accounts::TokenOwner;
 use crate::domain::{Link, ShortCode, TargetUrl, Timestamp, UserId};
+use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, QueryOf};
 use crate::limits::Action;
 use crate::store::{CreateLinkError, NewLink};
@@ -19,20 +20,37 @@ const DRAWS: usize = 8;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ShortenQuery {
-    /// Absolute http or https URL of at most 2048 bytes.
-    #[param(example = "https://example.org/a/long/path", max_length = 2048)]
+    /// Absolute `http` or `https` URL of at most 2048 bytes, percent-encoded as every parameter: without
+    /// control characters, without user name or password, and not on this service's own host. It is kept
+    /// and answered exactly as given.
+    #[param(
+        example = "https://example.org/a/long/path",
+        format = "url",
+        pattern = r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@]+([/?#]|$)",
+        max_length = 2048
+    )]
     target_url: String,
 }
 
-/// Makes a short link, owned by whoever asks.
+/// Make a short link.
+///
+/// It is yours, and active at once: share it as `/{short_code}` on this host. The same target may be
+/// shortened any number of times; each link counts for itself.
 #[utoipa::path(
-    post, path = "/urls/shorten", tag = "links", params(ShortenQuery), security(("bearer" = [])),
+    post, path = "/urls/shorten", tag = "links", operation_id = "shorten", params(ShortenQuery),
+    security(("bearer" = [])),
     responses(
-        (status = 200, description = "The link is made", body = LinkAnswer),
-        (status = 401, description = "`Not authenticated`", body = ErrorBody),
-        (status = 422, description = "`target_url` is missing or not acceptable", body = ErrorBody),
-        (status = 429, description = "Too many links made in this minute", body = ErrorBody),
-        (status = 503, description = "Not now; try again after `Retry-After` seconds", body = ErrorBody),
+        (status = 200, description = "The link is made", body = LinkAnswer, links(
+            ("statistics" = (operation_id = "stats", parameters(("short_code" = "$response.body#/short_code")))),
+            ("visit" = (operation_id = "visit", parameters(("short_code" = "$response.body#/short_code")))),
+            ("delete" = (operation_id = "delete", parameters(("short_code" = "$response.body#/short_code")))),
+        )),
+        (status = 422, description = "`target_url` is missing, given twice or not acceptable", body = ErrorBody, examples(
+            ("missing" = (value = json!({"detail": "target_url: field is required"}))),
+            ("no URL" = (value = json!({"detail": "target_url: must be an absolute http:// or https:// URL with a host"}))),
+            ("loop" = (value = json!({"detail": "target_url: must not lead back to this service's own host"}))),
+        )),
+        TakesQuery, NeedsToken, Limited, NeedsDatabase,
     ),
 )]
 pub async fn shorten(

@@ -6,17 +6,18 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::LinksApi;
-use crate::domain::ShortCode;
-use crate::http::{ApiError, ErrorBody, PathCode};
+use crate::domain::{Click, ShortCode};
+use crate::http::documented::NeedsDatabase;
+use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
 
 /// Public statistics of a link.
 #[derive(Serialize, ToSchema)]
 pub struct StatsAnswer {
-    /// Path of the short link.
-    #[schema(example = "K7mXq2R")]
+    /// The link's path.
+    #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: String,
     /// Where it leads.
-    #[schema(example = "https://example.org/a/long/path")]
+    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
     target_url: String,
     /// Exact number of answered redirects.
     #[schema(example = 42)]
@@ -26,14 +27,16 @@ pub struct StatsAnswer {
     total: u64,
 }
 
-/// Answers how often a link was followed. Anyone may ask.
+/// How often was a link followed?
+///
+/// Anyone may ask. Every redirect that was answered before is counted, on whichever instance; the number
+/// never falls. When an exact number is not to be had, the answer is 503.
 #[utoipa::path(
-    get, path = "/urls/{short_code}/stats", tag = "links",
-    params(("short_code" = String, Path, description = "Code of the link", example = "K7mXq2R")),
+    get, path = "/urls/{short_code}/stats", tag = "links", operation_id = "stats", params(CodeParameter),
     responses(
-        (status = 200, description = "Every redirect that was answered before is counted", body = StatsAnswer),
-        (status = 404, description = "`Not Found`", body = ErrorBody),
-        (status = 503, description = "An exact count is not to be had now; try again after `Retry-After` seconds", body = ErrorBody),
+        (status = 200, description = "The exact number", body = StatsAnswer),
+        (status = 404, description = "Nobody has this code", body = ErrorBody, example = json!({"detail": "Not Found"})),
+        NeedsDatabase,
     ),
 )]
 pub async fn stats(
@@ -50,7 +53,8 @@ impl LinksApi {
         let Some(link) = self.links.link_target(code).await? else {
             return Ok(None);
         };
-        let clicks = self.counts.of(&[link.id]).await?.get(&link.id).copied();
+        let counted = Click::new(link.id, self.cache.shard_of(code));
+        let clicks = self.counts.of(&[counted]).await?.get(&link.id).copied();
         Ok(clicks.map(|clicks| StatsAnswer {
             short_code: code.as_str().to_owned(),
             target_url: link.target.as_str().to_owned(),

@@ -1,0 +1,133 @@
+//! The road's end in HTTP: `/{short_code}`, which people share, and `/urls/r/{short_code}`.
+//!
+//! Plain requests never get here: the express lane and the workers' entrance answer them. These handlers
+//! are for codes that need decoding, and for the document.
+
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, LOCATION};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use utoipa::IntoResponses;
+
+use super::{Found, NotFollowed, Redirect};
+use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
+
+/// What following a link may answer.
+#[derive(IntoResponses)]
+pub enum Followed {
+    /// The link's target
+    #[response(status = 302, headers(
+        ("Location" = String, description = "Where the link leads: its `target_url`, with what a header may not carry encoded"),
+        ("Cache-Control" = String, description = "`private, no-store`: a redirect from a cache would be a lost click"),
+    ))]
+    SentOn,
+    /// Nobody has this code, or its link is inactive; nothing is counted
+    #[response(status = 404, example = json!({"detail": "URL not found"}))]
+    NotFound(ErrorBody),
+    /// The link is not in memory and cannot be looked up now; nothing is counted
+    #[response(
+        status = 503,
+        headers(("Retry-After" = u32, description = "Seconds after which it is worth trying again")),
+        example = json!({"detail": "The service cannot answer this right now; try again"}),
+    )]
+    NotNow(ErrorBody),
+}
+
+/// Follow a link.
+///
+/// The click is counted before the answer is sent: exactly once. `/{short_code}` does the same.
+#[utoipa::path(
+    get,
+    path = "/urls/r/{short_code}",
+    tag = "links",
+    operation_id = "visit",
+    params(CodeParameter),
+    responses(Followed)
+)]
+pub async fn visit(
+    State(redirect): State<Redirect>,
+    PathCode(code): PathCode,
+) -> Result<Found, NotFollowed> {
+    let code = code.ok_or(NotFollowed::NotFound)?;
+    redirect.follow(code.as_str()).await
+}
+
+/// See where a link leads.
+///
+/// Answers as a visit would, and is not counted.
+#[utoipa::path(
+    head,
+    path = "/urls/r/{short_code}",
+    tag = "links",
+    operation_id = "preview",
+    params(CodeParameter),
+    responses(Followed)
+)]
+pub async fn preview(
+    State(redirect): State<Redirect>,
+    PathCode(code): PathCode,
+) -> Result<Found, NotFollowed> {
+    let code = code.ok_or(NotFollowed::NotFound)?;
+    redirect.preview(code.as_str()).await
+}
+
+/// Follow a link by the address that people share.
+///
+/// The click is counted before the answer is sent: exactly once. Paths of the service itself, such as
+/// `/docs`, are no codes.
+#[utoipa::path(
+    get,
+    path = "/{short_code}",
+    tag = "links",
+    operation_id = "visit_shared",
+    params(CodeParameter),
+    responses(Followed)
+)]
+pub async fn visit_shared(redirect: State<Redirect>, code: PathCode) -> Result<Found, NotFollowed> {
+    visit(redirect, code).await
+}
+
+/// See where a link leads, by the address that people share.
+///
+/// Answers as a visit would, and is not counted.
+#[utoipa::path(
+    head,
+    path = "/{short_code}",
+    tag = "links",
+    operation_id = "preview_shared",
+    params(CodeParameter),
+    responses(Followed)
+)]
+pub async fn preview_shared(
+    redirect: State<Redirect>,
+    code: PathCode,
+) -> Result<Found, NotFollowed> {
+    preview(redirect, code).await
+}
+
+impl IntoResponse for Found {
+    fn into_response(self) -> Response {
+        let location = HeaderValue::from_str(self.location().as_str())
+            .expect("a Location holds nothing that a header may not carry");
+        let headers = [
+            (LOCATION, location),
+            (CACHE_CONTROL, HeaderValue::from_static("private, no-store")),
+        ];
+        (StatusCode::FOUND, headers).into_response()
+    }
+}
+
+impl IntoResponse for NotFollowed {
+    fn into_response(self) -> Response {
+        ApiError::from(self).into_response()
+    }
+}
+
+impl From<NotFollowed> for ApiError {
+    fn from(error: NotFollowed) -> Self {
+        match error {
+            NotFollowed::NotFound => Self::url_not_found(),
+            NotFollowed::Unavailable(why) => Self::unavailable(&why),
+        }
+    }
+}
