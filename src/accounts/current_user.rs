@@ -49,5 +49,7 @@ fn bearer(parts: &Parts) -> Option<&str> {
         return None;
     };
     let (scheme, token) = header.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| token.trim_start_matches(' '))
 }

@@ -5,19 +5,22 @@ use axum::extract::State;
 
 use super::{AccountBody, Accounts, TokenAnswer};
 use crate::domain::{EmailAddress, Password};
+use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
 use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
 use crate::limits::Action;
 
-/// Answers a token for an account.
+/// Get a token.
+///
+/// Tokens of before stay valid until they expire: 24 hours after they were made, unless this service is
+/// set up otherwise.
 #[utoipa::path(
-    post, path = "/auth/login", tag = "accounts", request_body = AccountBody,
+    post, path = "/auth/login", tag = "accounts", operation_id = "login",
+    request_body(content = AccountBody, description = "Any JSON object with these two fields; others are ignored"),
     responses(
         (status = 200, description = "A fresh token", body = TokenAnswer),
-        (status = 401, description = "`Incorrect email or password`, whichever it is", body = ErrorBody),
-        (status = 413, description = "The body is larger than 16 KiB", body = ErrorBody),
-        (status = 422, description = "A field is missing or breaks its rule", body = ErrorBody),
-        (status = 429, description = "Too many attempts from this address or for this account", body = ErrorBody),
-        (status = 503, description = "Not now; try again after `Retry-After` seconds", body = ErrorBody),
+        (status = 401, description = "No such account, or not its password; which of them is not told", body = ErrorBody,
+            example = json!({"detail": "Incorrect email or password"})),
+        TakesBody, Limited, NeedsDatabase,
     ),
 )]
 pub async fn login(

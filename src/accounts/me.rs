@@ -6,27 +6,23 @@ use utoipa::ToSchema;
 
 use super::CurrentUser;
 use crate::domain::UserId;
-use crate::http::ErrorBody;
+use crate::http::documented::{NeedsDatabase, NeedsToken};
 
 /// Who a token belongs to.
 #[derive(Serialize, ToSchema)]
 pub struct MeAnswer {
     /// Identifier.
-    #[schema(value_type = i64, example = 1)]
+    #[schema(value_type = i64, example = 1, minimum = 1)]
     id: UserId,
     /// E-mail address, as it was given.
-    #[schema(example = "ada@example.org")]
+    #[schema(example = "ada@example.org", format = "email", max_length = 254)]
     email: String,
 }
 
-/// Says whose token this is.
+/// Whose token is this?
 #[utoipa::path(
-    get, path = "/auth/me", tag = "accounts", security(("bearer" = [])),
-    responses(
-        (status = 200, description = "The account", body = MeAnswer),
-        (status = 401, description = "`Not authenticated`", body = ErrorBody),
-        (status = 503, description = "Not now; try again after `Retry-After` seconds", body = ErrorBody),
-    ),
+    get, path = "/auth/me", tag = "accounts", operation_id = "me", security(("bearer" = [])),
+    responses((status = 200, description = "The account", body = MeAnswer), NeedsToken, NeedsDatabase),
 )]
 pub async fn me(CurrentUser(user): CurrentUser) -> Json<MeAnswer> {
     Json(MeAnswer {

@@ -53,10 +53,15 @@ impl Accounts {
 /// Body of a registration and of a login.
 #[derive(Deserialize, ToSchema)]
 pub struct AccountBody {
-    /// E-mail address.
-    #[schema(example = "ada@example.org", format = "email", max_length = 254)]
+    /// E-mail address with a host of at least two labels; kept as given, compared without regard to case.
+    #[schema(
+        example = "ada@example.org",
+        format = "email",
+        min_length = 5,
+        max_length = 254
+    )]
     email: String,
-    /// Password, 8 to 128 characters.
+    /// Password, 8 to 128 characters of any kind.
     #[schema(example = "correct horse battery", min_length = 8, max_length = 128)]
     password: String,
 }
@@ -75,17 +80,28 @@ impl AccountBody {
 #[derive(Serialize, ToSchema)]
 pub struct TokenAnswer {
     /// JWT (RFC 7519), to be sent as `Authorization: Bearer …`.
+    #[schema(
+        example = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+        pattern = r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$"
+    )]
     access_token: String,
     /// Always `bearer`.
-    #[schema(example = "bearer")]
-    token_type: &'static str,
+    token_type: TokenType,
+}
+
+/// How a token is presented.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum TokenType {
+    /// In the `Authorization` header.
+    Bearer,
 }
 
 impl TokenAnswer {
     fn new(access_token: String) -> Self {
         Self {
             access_token,
-            token_type: "bearer",
+            token_type: TokenType::Bearer,
         }
     }
 }

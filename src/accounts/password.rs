@@ -1,17 +1,18 @@
 //! Passwords: argon2id on threads of their own, only so many at once.
 
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use argon2::{Algorithm, Argon2, Params, Version};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use crate::domain::Password;
 use crate::http::ApiError;
-use crate::telemetry::metrics::{HASHING, LIMIT_HITS};
+use crate::telemetry::metrics::{HASHES, HASHING, LIMIT_HITS};
 
 /// OWASP's figures for argon2id (Password Storage Cheat Sheet): 19 MiB, two passes, one lane.
 const MEMORY_KIB: u32 = 19 * 1024;
@@ -21,17 +22,22 @@ const LANES: u32 = 1;
 /// Requests that may wait for their turn, per turn: beyond that waiting would be longer than patience.
 const MOST_WAITING_PER_TURN: usize = 256;
 
-/// How much threads that hash stand back where cores are short: redirects come first. Unix niceness.
-const NICENESS: i32 = 10;
+/// How long a request waits for a turn in time that nobody else wants. Where all cores are busy for longer
+/// than that, one hash at a time gets a small share of its own.
+const LEFTOVER_PATIENCE: Duration = Duration::from_secs(8);
 
-/// How long a request waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a request waits for its turn in all.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The small share: Unix niceness.
+const NICENESS: i32 = 10;
 
 /// Hashes and checks passwords; cheap to clone.
 #[derive(Clone)]
 pub struct PasswordHasher {
     argon2: Argon2<'static>,
     turns: Arc<Semaphore>,
+    late_turns: Arc<Semaphore>,
     places: Arc<Semaphore>,
     /// Checked when there is no account.
     dummy: Arc<str>,
@@ -59,6 +65,7 @@ impl PasswordHasher {
         Ok(Self {
             argon2,
             turns: Arc::new(Semaphore::new(at_once)),
+            late_turns: Arc::new(Semaphore::new(1)),
             places: Arc::new(Semaphore::new(at_once * (MOST_WAITING_PER_TURN + 1))),
             dummy: dummy.into(),
         })
@@ -104,26 +111,79 @@ impl PasswordHasher {
         };
         let waiting = metrics::gauge!(HASHING, "state" => "waiting");
         waiting.increment(1);
-        let turn = timeout(PATIENCE, Arc::clone(&self.turns).acquire_owned()).await;
+        let turn = timeout(PATIENCE, self.turn()).await;
         waiting.decrement(1);
-        let Ok(Ok(turn)) = turn else {
+        let Ok(Some((turn, share))) = turn else {
             return Err(busy());
         };
         let running = metrics::gauge!(HASHING, "state" => "running");
         running.increment(1);
-        // The turn goes with the work: a client that leaves does not make room for more at once.
-        let done = tokio::task::spawn_blocking(move || {
-            // On Linux this is the calling thread alone. Where it is not allowed, all are equal.
-            let _ = rustix::process::setpriority_process(None, NICENESS);
-            let result = work();
-            drop(turn);
-            result
-        });
-        let result = done
-            .await
-            .map_err(|error| ApiError::internal(&error.to_string()));
+        let (result, done) = oneshot::channel();
+        // A thread of its own: what it stands back for would hold for later work of a shared one, too. The turn
+        // goes with the work: a client that leaves does not make room for more at once.
+        let begun = thread::Builder::new()
+            .name("hashing".into())
+            .spawn(move || {
+                share.take();
+                // Whoever asked may be gone.
+                let _ = result.send(work());
+                drop(turn);
+            });
+        let result = match begun {
+            Ok(_) => done
+                .await
+                .map_err(|_| ApiError::internal("a password's hash was lost")),
+            Err(error) => Err(ApiError::internal(&error.to_string())),
+        };
         running.decrement(1);
+        metrics::counter!(HASHES).increment(1);
         result
+    }
+
+    async fn turn(&self) -> Option<(OwnedSemaphorePermit, Share)> {
+        let leftover = timeout(LEFTOVER_PATIENCE, Arc::clone(&self.turns).acquire_owned()).await;
+        if let Ok(turn) = leftover {
+            return Some((turn.ok()?, Share::Leftover));
+        }
+        tokio::select! {
+            turn = Arc::clone(&self.turns).acquire_owned() => Some((turn.ok()?, Share::Leftover)),
+            turn = Arc::clone(&self.late_turns).acquire_owned() => Some((turn.ok()?, Share::Small)),
+        }
+    }
+}
+
+/// How much of a core a hash gets where cores are short: redirects come first.
+#[derive(Clone, Copy)]
+enum Share {
+    /// What nobody else wants. The scheduler takes the core away from it the moment somebody does.
+    Leftover,
+    /// About a tenth.
+    Small,
+}
+
+impl Share {
+    /// Nothing of the kind is known here: all are equal.
+    #[cfg(not(target_os = "linux"))]
+    fn take(self) {}
+
+    /// For the calling thread. Where the system does not allow it, all are equal.
+    #[cfg(target_os = "linux")]
+    fn take(self) {
+        use thread_priority::ThreadPriority;
+        use thread_priority::unix::{
+            NormalThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy,
+            thread_native_id,
+        };
+        match self {
+            Self::Leftover => {
+                let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+                let _ =
+                    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
+            }
+            Self::Small => {
+                let _ = rustix::process::setpriority_process(None, NICENESS);
+            }
+        }
     }
 }
 

@@ -5,20 +5,23 @@ use axum::extract::State;
 
 use super::{AccountBody, Accounts, TokenAnswer};
 use crate::domain::{EmailAddress, Password, Timestamp};
+use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
 use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
 use crate::limits::Action;
 use crate::store::CreateUserError;
 
-/// Makes an account and answers its first token.
+/// Make an account.
+///
+/// Answers the account's first token: paste `access_token` under **Authorize** and go on with
+/// `POST /urls/shorten`. An address is registered once, whatever its case.
 #[utoipa::path(
-    post, path = "/auth/register", tag = "accounts", request_body = AccountBody,
+    post, path = "/auth/register", tag = "accounts", operation_id = "register",
+    request_body(content = AccountBody, description = "Any JSON object with these two fields; others are ignored"),
     responses(
         (status = 200, description = "The account is made", body = TokenAnswer),
-        (status = 400, description = "The address is taken: `Email already registered`", body = ErrorBody),
-        (status = 413, description = "The body is larger than 16 KiB", body = ErrorBody),
-        (status = 422, description = "A field is missing or breaks its rule", body = ErrorBody),
-        (status = 429, description = "Too many registrations from this address", body = ErrorBody),
-        (status = 503, description = "Not now; try again after `Retry-After` seconds", body = ErrorBody),
+        (status = 400, description = "The address is taken", body = ErrorBody,
+            example = json!({"detail": "Email already registered"})),
+        TakesBody, Limited, NeedsDatabase,
     ),
 )]
 pub async fn register(

@@ -43,6 +43,7 @@ impl Tokens {
     pub fn new(secret: &TokenSecret, ttl: Duration) -> Self {
         let mut validation = Validation::new(Algorithm::HS256);
         validation.leeway = 0;
+        validation.validate_nbf = true;
         validation.set_required_spec_claims(&["exp", "sub"]);
         let keys = Keys {
             encoding: EncodingKey::from_secret(secret.expose()),

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::browsers::GUARDS;
 use crate::clicks::count::CountError;
 use crate::limits::TooMany;
 use crate::store::StoreError;
@@ -141,6 +142,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         (
             self.status,
+            GUARDS,
             self.headers,
             Json(ErrorBody {
                 detail: self.detail,

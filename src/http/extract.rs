@@ -2,35 +2,58 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use futures_util::StreamExt;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
+use utoipa::IntoParams;
 
 use super::ApiError;
 use crate::domain::ShortCode;
+use crate::telemetry::metrics::LIMIT_HITS;
 
-/// Largest body that is read (contract: account routes).
-const MOST_BODY_BYTES: usize = 16 * 1024;
+/// What a client may send as a body; an extension of every request.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyLimits {
+    /// Bytes at most.
+    pub bytes: usize,
+    /// How long it may take to arrive.
+    pub patience: Duration,
+}
 
-/// How long a client may take to send it.
-const BODY_PATIENCE: Duration = Duration::from_secs(10);
+impl Default for BodyLimits {
+    /// The contract's size, for account routes.
+    fn default() -> Self {
+        Self {
+            bytes: 16 * 1024,
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+/// How much of a body that is too long is heard out, and for how long.
+const HEARD_OUT: usize = 256 * 1024;
+const HEARD_OUT_FOR: Duration = Duration::from_secs(1);
 
 const NO_OBJECT: &str = "body: must be a JSON object";
 
-/// A JSON body of at most 16 KiB. What parses is taken, whatever `Content-Type` says.
+/// A JSON body within [`BodyLimits`]. What parses is taken, whatever `Content-Type` says.
 pub struct JsonBody<T>(pub T);
 
 impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let body = timeout(BODY_PATIENCE, read(request.into_body()))
+        let limits: BodyLimits = request.extensions().get().copied().unwrap_or_default();
+        let body = timeout(limits.patience, read(request.into_body(), limits))
             .await
-            .unwrap_or_else(|_| Err(ApiError::request_timeout()))?;
+            .unwrap_or_else(|_| {
+                metrics::counter!(LIMIT_HITS, "limit" => "body_time").increment(1);
+                Err(ApiError::request_timeout())
+            })?;
         // serde would also take the fields as an array, in order.
         if !body.trim_ascii_start().starts_with(b"{") {
             return Err(ApiError::invalid(NO_OBJECT));
@@ -46,17 +69,38 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     }
 }
 
-async fn read(body: Body) -> Result<Vec<u8>, ApiError> {
+async fn read(body: Body, limits: BodyLimits) -> Result<Vec<u8>, ApiError> {
+    let refused = || {
+        metrics::counter!(LIMIT_HITS, "limit" => "body_size").increment(1);
+        ApiError::too_large(limits.bytes)
+    };
+    // What says that it is far longer is refused before it comes.
+    if body.size_hint().lower() > (limits.bytes + HEARD_OUT) as u64 {
+        return Err(refused());
+    }
     let mut read = Vec::new();
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| ApiError::invalid("body: could not be read to its end"))?;
-        if read.len() + piece.len() > MOST_BODY_BYTES {
-            return Err(ApiError::too_large(MOST_BODY_BYTES));
+        if read.len() + piece.len() > limits.bytes {
+            let _ = timeout(HEARD_OUT_FOR, hear_out(pieces)).await;
+            return Err(refused());
         }
         read.extend_from_slice(&piece);
     }
     Ok(read)
+}
+
+/// Throws away some of what comes: a client that is still sending when it is refused would see its connection break
+/// instead of the answer.
+async fn hear_out(mut pieces: BodyDataStream) {
+    let mut heard = 0;
+    while let Some(Ok(piece)) = pieces.next().await {
+        heard += piece.len();
+        if heard > HEARD_OUT {
+            break;
+        }
+    }
 }
 
 /// `email: missing field`, `password: invalid type: integer, expected a string`, `body: …`.
@@ -114,6 +158,16 @@ fn query_sentence(path: &str, fault: &str) -> String {
     } else {
         format!("{path}: {fault}")
     }
+}
+
+/// A code in a path, as the document tells of it.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct CodeParameter {
+    /// Code of a link.
+    #[param(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
+    #[expect(dead_code, reason = "`PathCode` reads it, from the raw path")]
+    short_code: String,
 }
 
 /// What stands in a code's place; `None` when it can be no code.

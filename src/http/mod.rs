@@ -3,11 +3,14 @@
 //! Nobody else knows status codes of failures. Every error body is `{"detail": "…"}`.
 
 mod api_error;
+mod browsers;
 mod client;
+pub mod documented;
 mod extract;
 mod fallback;
 
 pub use api_error::{ApiError, ErrorBody};
+pub use browsers::guard;
 pub use client::{ClientAddress, Peer, TrustedProxies};
-pub use extract::{JsonBody, PathCode, QueryOf};
+pub use extract::{BodyLimits, CodeParameter, JsonBody, PathCode, QueryOf};
 pub use fallback::{method_not_allowed, not_found, panicked};

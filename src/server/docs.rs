@@ -1,49 +1,50 @@
 //! The OpenAPI document and its explorer, whose assets are in the binary.
 
-use axum::Router;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::response::{IntoResponse, Redirect, Response};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{OpenApi as Document, ServerBuilder};
 use utoipa::{Modify, OpenApi};
-use utoipa_swagger_ui::SwaggerUi;
+use utoipa_swagger_ui::Config;
 
-use super::health;
-use crate::{accounts, links, redirect};
+use crate::config::BaseUrl;
+use crate::http::{ApiError, ErrorBody};
 
-/// The document, made from the handlers.
+/// What the document says beside the routes, which are added by the router.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "shunt",
-        description = "A URL shortener: every answered redirect is counted exactly once.",
+        description = include_str!("explorer/preface.md"),
         license(name = "MIT OR Apache-2.0"),
     ),
-    paths(
-        accounts::register::register,
-        accounts::login::login,
-        accounts::me::me,
-        links::shorten::shorten,
-        links::list::list,
-        links::stats::stats,
-        links::delete::delete,
-        redirect::visit,
-        health::health,
-        health::ready,
-    ),
+    components(schemas(ErrorBody)),
     modifiers(&BearerScheme),
     tags(
         (name = "accounts", description = "Register, log in, who am I"),
         (name = "links", description = "Shorten, follow, list, count, delete"),
         (name = "operations", description = "For those who run the service"),
+        (name = "documentation", description = "This page, and the document behind it"),
     ),
 )]
-struct ApiDocument;
+struct Preface;
 
 struct BearerScheme;
 
 impl Modify for BearerScheme {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+    fn modify(&self, document: &mut Document) {
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("JWT")
+            .description(Some(
+                "An `access_token` of `/auth/register` or `/auth/login`",
+            ))
             .build();
         document
             .components
@@ -52,9 +53,120 @@ impl Modify for BearerScheme {
     }
 }
 
-/// `/docs` and `/openapi.json`.
-pub(super) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    SwaggerUi::new("/docs")
-        .url("/openapi.json", ApiDocument::openapi())
-        .into()
+/// The document without its routes.
+pub(super) fn preface(base_url: &BaseUrl) -> Document {
+    let mut document = Preface::openapi();
+    let server = ServerBuilder::new()
+        .url(base_url.as_str())
+        .description(Some("This service"));
+    document.servers = Some(vec![server.build()]);
+    document
+}
+
+/// The document as it is sent: made once, at start.
+#[derive(Clone)]
+pub(super) struct Written(Bytes);
+
+impl Written {
+    pub(super) fn new(document: &Document) -> Self {
+        let json = serde_json::to_vec(document).expect("a document is made of JSON's own types");
+        Self(json.into())
+    }
+}
+
+/// The OpenAPI document.
+///
+/// OpenAPI 3.1, made from the code that answers: generate a client from it, or test against it.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "documentation", operation_id = "document",
+    responses((status = 200, description = "This document", body = Object, content_type = "application/json")),
+)]
+pub(super) async fn document(Extension(Written(json)): Extension<Written>) -> Response {
+    ([(CONTENT_TYPE, "application/json")], json).into_response()
+}
+
+/// The way to the explorer.
+#[utoipa::path(
+    get, path = "/docs", tag = "documentation", operation_id = "docs",
+    responses((status = 303, description = "The explorer is at `/docs/`", headers(
+        ("Location" = String, description = "`docs/`, relative: wherever a proxy may put it"),
+    ))),
+)]
+pub(super) async fn docs() -> Redirect {
+    Redirect::to("docs/")
+}
+
+/// The explorer.
+#[utoipa::path(
+    get, path = "/docs/", tag = "documentation", operation_id = "explorer",
+    responses((status = 200, description = "A page on which every operation can be tried out", body = String,
+        content_type = "text/html")),
+)]
+pub(super) async fn explorer() -> Response {
+    asset("index.html").unwrap_or_else(|| ApiError::not_found().into_response())
+}
+
+/// A part of the explorer.
+#[utoipa::path(
+    get, path = "/docs/{file}", tag = "documentation", operation_id = "explorer_part",
+    params(("file" = String, Path, description = "Name of the part", example = "start.js")),
+    responses(
+        (status = 200, description = "A script, a style sheet or an image", content(
+            (String = "text/javascript"), (String = "text/css"), (String = "image/svg+xml"),
+        )),
+        (status = 404, description = "The explorer has no such part", body = ErrorBody, example = json!({"detail": "Not Found"})),
+    ),
+)]
+pub(super) async fn explorer_part(uri: Uri) -> Response {
+    let file = uri.path().strip_prefix("/docs/");
+    file.and_then(asset)
+        .unwrap_or_else(|| ApiError::not_found().into_response())
+}
+
+/// What the explorer's page may do: load its own parts and ask its own service. Swagger UI draws its icons
+/// from `data:` images.
+const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
+/// A part of the explorer: the project's own page around the vendored Swagger UI.
+fn asset(file: &str) -> Option<Response> {
+    let (kind, text) = match file {
+        "index.html" => (
+            "text/html; charset=utf-8",
+            include_str!("explorer/index.html"),
+        ),
+        "start.js" => (
+            "text/javascript; charset=utf-8",
+            include_str!("explorer/start.js"),
+        ),
+        "look.css" => ("text/css; charset=utf-8", include_str!("explorer/look.css")),
+        "mark.svg" => ("image/svg+xml", include_str!("explorer/mark.svg")),
+        "swagger-ui.css" => return vendored(file, "text/css; charset=utf-8"),
+        "swagger-ui-bundle.js" => return vendored(file, "text/javascript; charset=utf-8"),
+        _ => return None,
+    };
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static(kind)),
+        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (CONTENT_SECURITY_POLICY, PAGE_POLICY),
+    ];
+    Some((headers, text).into_response())
+}
+
+/// A large part, compressed when the program was built; every browser reads that.
+fn vendored(file: &str, kind: &'static str) -> Option<Response> {
+    let found =
+        utoipa_swagger_ui::serve(file, Arc::new(Config::from("../openapi.json"))).ok()??;
+    let headers = [
+        (CONTENT_TYPE, kind),
+        (CONTENT_ENCODING, "gzip"),
+        (CACHE_CONTROL, "public, max-age=3600"),
+    ];
+    let bytes = match found.bytes {
+        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+        Cow::Owned(bytes) => bytes.into(),
+    };
+    Some((StatusCode::OK, headers, bytes).into_response())
 }

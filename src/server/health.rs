@@ -1,16 +1,18 @@
-//! Whether the process lives, and whether it should get traffic.
+//! Whether the process lives, whether it should get traffic, and its metrics.
 
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use futures_util::future::try_join_all;
 use serde::Serialize;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::router::Readiness;
 use crate::shared::Call;
+use crate::telemetry::metrics::Exposition;
 
 /// How long a dependency may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -19,17 +21,24 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Serialize, ToSchema)]
 pub(super) struct Health {
     /// Always `ok`.
-    #[schema(example = "ok")]
-    status: &'static str,
+    status: Life,
 }
 
-/// Says that the process lives, and nothing else.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Life {
+    Ok,
+}
+
+/// Does the process live?
+///
+/// It asks nobody: for probes that restart what hangs.
 #[utoipa::path(
-    get, path = "/health", tag = "operations",
-    responses((status = 200, description = "The process lives", body = Health)),
+    get, path = "/health", tag = "operations", operation_id = "health",
+    responses((status = 200, description = "It does", body = Health)),
 )]
 pub(super) async fn health() -> Json<Health> {
-    Json(Health { status: "ok" })
+    Json(Health { status: Life::Ok })
 }
 
 /// State of a dependency.
@@ -38,44 +47,57 @@ pub(super) async fn health() -> Json<Health> {
 enum DependencyState {
     /// It answers.
     Up,
-    /// It does not.
+    /// It does not; of a cluster, a part of it does not.
     Away,
     /// The service runs without it.
     Off,
 }
 
-/// Whether this instance should get traffic.
+/// Whether an instance should get traffic.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Traffic {
+    /// It takes traffic.
+    Ready,
+    /// It was told to stop.
+    Stopping,
+    /// It reaches neither database nor Redis.
+    Unavailable,
+}
+
+/// Whether this instance should get traffic, and what it reaches.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Ready {
-    /// `ready`, `stopping` or `unavailable`.
-    #[schema(example = "ready")]
-    status: &'static str,
+    /// In one word.
+    status: Traffic,
     /// Source of truth.
     database: DependencyState,
     /// Shared cache and click counters.
     redis: DependencyState,
 }
 
-/// Says whether this instance should get traffic, with the state of each dependency.
+/// Should this instance get traffic?
 ///
 /// Redirects need only one of database and Redis; without both there is nothing to serve.
 #[utoipa::path(
-    get, path = "/ready", tag = "operations",
+    get, path = "/ready", tag = "operations", operation_id = "ready",
     responses(
-        (status = 200, description = "This instance takes traffic", body = Ready),
-        (status = 503, description = "It is stopping, or can reach neither database nor Redis", body = Ready),
+        (status = 200, description = "It should", body = Ready,
+            example = json!({"status": "ready", "database": "up", "redis": "off"})),
+        (status = 503, description = "It is stopping, or reaches neither database nor Redis", body = Ready,
+            example = json!({"status": "unavailable", "database": "away", "redis": "away"})),
     ),
 )]
 pub(super) async fn ready(State(readiness): State<Readiness>) -> (StatusCode, Json<Ready>) {
     let (database, redis) = tokio::join!(database(&readiness), redis(&readiness));
     let status = match (database, redis) {
-        _ if readiness.stop.is_asked() => "stopping",
-        (DependencyState::Up, _) | (_, DependencyState::Up) => "ready",
-        _ => "unavailable",
+        _ if readiness.stop.is_asked() => Traffic::Stopping,
+        (DependencyState::Up, _) | (_, DependencyState::Up) => Traffic::Ready,
+        _ => Traffic::Unavailable,
     };
     let code = match status {
-        "ready" => StatusCode::OK,
-        _ => StatusCode::SERVICE_UNAVAILABLE,
+        Traffic::Ready => StatusCode::OK,
+        Traffic::Stopping | Traffic::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
     };
     (
         code,
@@ -87,6 +109,18 @@ pub(super) async fn ready(State(readiness): State<Readiness>) -> (StatusCode, Js
     )
 }
 
+/// Metrics, for Prometheus.
+///
+/// Not here where the service is set up to serve them on an address of their own.
+#[utoipa::path(
+    get, path = "/metrics", tag = "operations", operation_id = "metrics",
+    responses((status = 200, description = "Prometheus' text format", body = String, content_type = "text/plain",
+        example = "shunt_http_requests_total{method=\"GET\",route=\"/health\",status=\"200\"} 1\n")),
+)]
+pub(super) async fn metrics(State(metrics): State<Exposition>) -> String {
+    metrics.render()
+}
+
 async fn database(readiness: &Readiness) -> DependencyState {
     match timeout(PATIENCE, readiness.links.ping()).await {
         Ok(Ok(())) => DependencyState::Up,
@@ -95,14 +129,15 @@ async fn database(readiness: &Readiness) -> DependencyState {
 }
 
 async fn redis(readiness: &Readiness) -> DependencyState {
-    let Some(redis) = &readiness.redis else {
+    let Some(shards) = &readiness.redis else {
         return DependencyState::Off;
     };
-    let answer: Result<String, _> = redis
-        .query(&Call::plain(redis::cmd("PING")), PATIENCE)
-        .await;
-    match answer {
-        Ok(_) if redis.is_up() => DependencyState::Up,
+    let ping = Call::plain(redis::cmd("PING"));
+    let pings = shards
+        .iter()
+        .map(|redis| redis.query::<String>(&ping, PATIENCE));
+    match try_join_all(pings).await {
+        Ok(_) if shards.are_up() => DependencyState::Up,
         Ok(_) | Err(_) => DependencyState::Away,
     }
 }

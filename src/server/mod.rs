@@ -4,12 +4,10 @@
 //! and serves redirects; and the *main* runtime, on which everything else runs (API, database, flusher),
 //! so that none of it ever keeps a redirect waiting.
 
-use metrics_exporter_prometheus::PrometheusHandle;
-
 use crate::cache::{CacheLimits, LinkCache};
 use crate::config::{BaseUrl, Config};
-use crate::keyspace::Keyspace;
-use crate::shared::SharedRedis;
+use crate::shared::Shards;
+use crate::telemetry::metrics::Exposition;
 
 mod assembly;
 mod background;
@@ -32,23 +30,16 @@ pub use lifecycle::{ServeError, Stop};
 ///
 /// # Errors
 /// [`ServeError`]: it could not start, or a part of it died, or it could not stop in time.
-pub async fn serve(
-    config: Config,
-    metrics: PrometheusHandle,
-    stop: Stop,
-) -> Result<(), ServeError> {
+pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<(), ServeError> {
     let redis = config
         .redis
         .as_ref()
-        .map(|url| {
-            let keys = Keyspace::new(&config.redis_prefix);
-            SharedRedis::new(&url.0, keys, config.click_deadline / 2)
-        })
+        .map(|urls| Shards::new(&urls.0, &config.redis_prefix, config.click_deadline / 2))
         .transpose()?;
     let store = connect::store(&config).await?;
-    let cache = LinkCache::new(CacheLimits::from(&config), redis.clone());
+    let cache = LinkCache::new(CacheLimits::from(&config), redis.as_ref());
     if let Some(redis) = &redis {
-        connect::redis(redis, &cache).await?;
+        connect::redis(redis, &*store, &cache).await?;
     }
     // Only now: a connection that is let in is answered.
     let listener = listener::bind(config.bind)?;
@@ -62,7 +53,15 @@ pub async fn serve(
         None => None,
     };
     let assembly = Assembly::new(&config, store, redis, cache, &base_url)?;
-    let running = lifecycle::start(assembly, &config, listener, metrics_listener, metrics, stop)?;
+    let running = lifecycle::start(
+        assembly,
+        &config,
+        &base_url,
+        listener,
+        metrics_listener,
+        metrics,
+        stop,
+    )?;
     welcome::print(&config, &base_url, address);
     running.until_stopped(config.shutdown_timeout).await
 }

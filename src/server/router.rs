@@ -1,27 +1,30 @@
 //! The routes, one a line.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use axum::extract::{FromRef, MatchedPath, Request};
+use axum::extract::{FromRef, MatchedPath, Request, State};
 use axum::http::Method;
-use axum::middleware::{Next, from_fn};
-use axum::response::Response;
-use axum::routing::{delete, get, post};
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
-use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tower_http::catch_panic::CatchPanicLayer;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::assembly::Assembly;
 use super::lifecycle::Stop;
 use super::{docs, health};
 use crate::accounts::{self, Accounts};
-use crate::http::{self, TrustedProxies};
+use crate::config::{BaseUrl, Guards};
+use crate::http::{self, ApiError, BodyLimits, TrustedProxies};
 use crate::links::{self, LinksApi};
-use crate::redirect::{self, Redirect};
-use crate::shared::SharedRedis;
+use crate::redirect::{Redirect, visit};
+use crate::shared::Shards;
 use crate::store::Links;
-use crate::telemetry::metrics::{HTTP_DURATION, HTTP_REQUESTS};
+use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS, LIMIT_HITS};
 use crate::telemetry::seconds_since;
 
 /// What handlers work with; each takes the part it needs.
@@ -31,18 +34,24 @@ pub(super) struct ApiState {
     links: LinksApi,
     redirect: Redirect,
     readiness: Readiness,
+    metrics: Exposition,
 }
 
 /// What readiness depends on.
 #[derive(Clone)]
 pub(super) struct Readiness {
     pub(super) links: Arc<dyn Links>,
-    pub(super) redis: Option<SharedRedis>,
+    pub(super) redis: Option<Shards>,
     pub(super) stop: Stop,
 }
 
 impl ApiState {
-    pub(super) fn new(assembly: &Assembly, redirect: Redirect, stop: Stop) -> Self {
+    pub(super) fn new(
+        assembly: &Assembly,
+        redirect: Redirect,
+        metrics: Exposition,
+        stop: Stop,
+    ) -> Self {
         Self {
             accounts: assembly.accounts.clone(),
             links: assembly.links.clone(),
@@ -52,40 +61,84 @@ impl ApiState {
                 redis: assembly.redis.clone(),
                 stop,
             },
+            metrics,
         }
     }
 }
 
-/// All routes; `/metrics` only where `metrics` are given.
+/// All routes, and the document that tells of each: a handler says itself where it is found.
+/// `/metrics` is only there where it is `public`.
 pub(super) fn router(
     state: ApiState,
     proxies: TrustedProxies,
-    metrics: Option<PrometheusHandle>,
+    base_url: &BaseUrl,
+    guards: &Guards,
+    public_metrics: bool,
 ) -> Router {
-    let router = Router::new()
-        .route("/auth/register", post(accounts::register::register))
-        .route("/auth/login", post(accounts::login::login))
-        .route("/auth/me", get(accounts::me::me))
-        .route("/urls/shorten", post(links::shorten::shorten))
-        .route("/urls/my", get(links::list::list))
-        .route("/urls/{short_code}", delete(links::delete::delete))
-        .route("/urls/{short_code}/stats", get(links::stats::stats))
-        .route("/urls/r/{short_code}", get(redirect::visit))
-        .route("/{short_code}", get(redirect::visit))
-        .route("/health", get(health::health))
-        .route("/ready", get(health::ready))
-        .merge(docs::router());
-    let router = match metrics {
-        Some(metrics) => router.route("/metrics", get(async move || metrics.render())),
-        None => router,
-    };
-    router
+    let mut routes = OpenApiRouter::with_openapi(docs::preface(base_url))
+        .routes(routes!(accounts::register::register))
+        .routes(routes!(accounts::login::login))
+        .routes(routes!(accounts::me::me))
+        .routes(routes!(links::shorten::shorten))
+        .routes(routes!(links::list::list))
+        .routes(routes!(links::stats::stats))
+        .routes(routes!(links::delete::delete))
+        .route_layer(from_fn_with_state(Overload::new(guards), shed))
+        .layer(Extension(BodyLimits {
+            bytes: guards.max_body_bytes,
+            patience: guards.body_timeout,
+        }))
+        .routes(routes!(visit::visit, visit::preview))
+        .routes(routes!(visit::visit_shared, visit::preview_shared))
+        .routes(routes!(health::health))
+        .routes(routes!(health::ready))
+        .routes(routes!(docs::document))
+        .routes(routes!(docs::docs))
+        .routes(routes!(docs::explorer))
+        .routes(routes!(docs::explorer_part));
+    if public_metrics {
+        routes = routes.routes(routes!(health::metrics));
+    }
+    let (served, document) = routes.split_for_parts();
+    served
         .fallback(http::not_found)
         .method_not_allowed_fallback(http::method_not_allowed)
         .layer(from_fn(measured))
+        .layer(map_response(http::guard))
+        .layer(Extension(docs::Written::new(&document)))
         .layer(Extension(proxies))
         .layer(CatchPanicLayer::custom(http::panicked))
         .with_state(state)
+}
+
+/// How much of the API is worked on at once, and how long on each request.
+#[derive(Clone)]
+struct Overload {
+    places: Arc<Semaphore>,
+    patience: Duration,
+}
+
+impl Overload {
+    fn new(guards: &Guards) -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(guards.max_requests)),
+            patience: guards.request_timeout,
+        }
+    }
+}
+
+/// Past capacity, turning away at once keeps what is accepted quick.
+async fn shed(State(overload): State<Overload>, request: Request, next: Next) -> Response {
+    let refused = |limit: &'static str| {
+        metrics::counter!(LIMIT_HITS, "limit" => limit).increment(1);
+        ApiError::overloaded().into_response()
+    };
+    let Ok(_place) = overload.places.try_acquire() else {
+        return refused("requests");
+    };
+    timeout(overload.patience, next.run(request))
+        .await
+        .unwrap_or_else(|_| refused("request_time"))
 }
 
 /// Counts and times a request under its route's template.

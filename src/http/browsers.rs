@@ -1,0 +1,28 @@
+//! What browsers are told of answers: data is not to be guessed at, framed, run or kept.
+
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::response::Response;
+
+/// On every answer that says nothing else of itself.
+pub(super) const GUARDS: [(HeaderName, HeaderValue); 4] = [
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
+    ),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+];
+
+/// Adds the guards; what an answer says of itself stays. A redirect has nothing to show.
+pub async fn guard(mut response: Response) -> Response {
+    if !response.status().is_redirection() {
+        for (name, value) in GUARDS {
+            response.headers_mut().entry(name).or_insert(value);
+        }
+    }
+    response
+}

@@ -1,0 +1,71 @@
+//! What the API's document says of answers that many routes share: one type for each need of a route.
+
+use utoipa::IntoResponses;
+
+use super::ErrorBody;
+
+/// A route that reads a JSON body.
+#[derive(IntoResponses)]
+pub enum TakesBody {
+    /// The body did not arrive within ten seconds
+    #[response(status = 408, example = json!({"detail": "The body took too long to arrive"}))]
+    TooSlow(ErrorBody),
+    /// The body is larger than 16 KiB
+    #[response(status = 413, example = json!({"detail": "The body is larger than 16384 bytes"}))]
+    TooLarge(ErrorBody),
+    /// The body is no JSON object, or a field is missing or breaks its rule: `detail` names it
+    #[response(status = 422, examples(
+        ("missing" = (value = json!({"detail": "email: field is required"}))),
+        ("email" = (value = json!({"detail": "email: this is not a valid e-mail address"}))),
+        ("password" = (value = json!({"detail": "password: must be 8 to 128 characters long"}))),
+        ("no JSON" = (value = json!({"detail": "body: must be a JSON object"}))),
+    ))]
+    Invalid(ErrorBody),
+}
+
+/// A route that reads a query.
+#[derive(IntoResponses)]
+pub enum TakesQuery {
+    /// The head of the request, with the query in it, is larger than 16 KiB
+    #[response(status = 431)]
+    TooLong,
+}
+
+/// A route that needs a token.
+#[derive(IntoResponses)]
+pub enum NeedsToken {
+    /// There is no token, or it is malformed, expired or not from here, or its account is gone
+    #[response(
+        status = 401,
+        headers(("WWW-Authenticate" = String, description = "`Bearer`")),
+        example = json!({"detail": "Not authenticated"}),
+    )]
+    NotAuthenticated(ErrorBody),
+}
+
+/// A route that may be asked only so often.
+#[derive(IntoResponses)]
+pub enum Limited {
+    /// More requests of this kind in this minute than the service allows
+    #[response(
+        status = 429,
+        headers(("Retry-After" = u32, description = "Seconds until the next minute begins")),
+        example = json!({"detail": "Too many requests; try again in 23 s"}),
+    )]
+    TooMany(ErrorBody),
+}
+
+/// A route that asks the database.
+#[derive(IntoResponses)]
+pub enum NeedsDatabase {
+    /// A defect of the service: it is in its log, and not told here
+    #[response(status = 500, example = json!({"detail": "Internal Server Error"}))]
+    Defect(ErrorBody),
+    /// Something that the answer needs cannot be reached, or there is more to do than can be done
+    #[response(
+        status = 503,
+        headers(("Retry-After" = u32, description = "Seconds after which it is worth trying again")),
+        example = json!({"detail": "The service cannot answer this right now; try again"}),
+    )]
+    NotNow(ErrorBody),
+}
