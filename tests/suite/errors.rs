@@ -39,16 +39,9 @@ both_modes! {
         }
     }
 
-    async fn the_explorer_and_its_document_are_served(app) {
-        let document = app.get("/openapi.json").await.json();
-        for path in [
-            "/auth/register", "/auth/login", "/auth/me", "/urls/shorten", "/urls/my", "/urls/{short_code}/stats",
-            "/urls/{short_code}", "/urls/r/{short_code}", "/health", "/ready",
-        ] {
-            assert!(document["paths"][path].is_object(), "{path}");
-        }
+    async fn the_explorer_is_served(app) {
         let docs = app.get("/docs").await;
-        assert!(docs.status == 200 || docs.status.is_redirection(), "{}", docs.status);
+        assert_eq!((docs.status.as_u16(), docs.header("location")), (303, "docs/"));
         assert_eq!(app.get("/docs/").await.status, 200);
     }
 

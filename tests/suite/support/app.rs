@@ -186,6 +186,19 @@ impl App {
         stats["clicks"].as_u64().unwrap()
     }
 
+    /// Waits until so many clicks of a code are in the database itself.
+    pub(crate) async fn written_back(&self, code: &str, clicks: u64) {
+        let mut found = None;
+        for _ in 0..500 {
+            found = Some(self.backend.clicks_in_database(code).await);
+            if found == Some(clicks) {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        panic!("{clicks} clicks were to be written back, {found:?} are");
+    }
+
     /// Another instance over the same back ends.
     pub(crate) async fn another(&self, settings: &[(&str, &str)]) -> Server {
         let mut all = self.backend.settings();

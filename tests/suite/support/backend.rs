@@ -60,6 +60,14 @@ impl Backend {
             .collect()
     }
 
+    /// How this test's keys in Redis begin.
+    pub(crate) fn prefix(&self) -> &str {
+        match self {
+            Self::Production { prefix, .. } => prefix,
+            Self::Embedded { .. } => panic!("only production has keys in Redis"),
+        }
+    }
+
     /// Where an embedded instance keeps its files.
     pub(crate) fn folder(&self) -> &std::path::Path {
         match self {
@@ -104,6 +112,24 @@ impl Backend {
             }
         };
         assert!(changed > 0, "nothing was changed: {sql}");
+    }
+
+    /// Clicks of a link that are written back, in production.
+    pub(crate) async fn clicks_in_database(&self, code: &str) -> u64 {
+        let Self::Production { database, .. } = self else {
+            panic!("only production writes back");
+        };
+        let mut connection = PgConnection::connect(&database_url(database))
+            .await
+            .unwrap();
+        let clicks: Option<i64> = sqlx::query_scalar(
+            "SELECT clicks FROM link_clicks WHERE link_id = (SELECT id FROM links WHERE short_code = $1)",
+        )
+        .bind(code)
+        .fetch_optional(&mut connection)
+        .await
+        .unwrap();
+        clicks.unwrap_or_default().unsigned_abs()
     }
 
     /// What `FLUSHALL` does, to the keys of this test alone.

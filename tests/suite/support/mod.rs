@@ -3,10 +3,14 @@
 mod app;
 mod backend;
 pub(crate) mod raw;
+mod redis_cluster;
+pub(crate) mod redis_server;
 mod server;
 
 pub(crate) use app::{Answer, App, with_app};
 pub(crate) use backend::{Backend, Mode};
+pub(crate) use redis_cluster::RedisCluster;
+pub(crate) use redis_server::RedisServer;
 pub(crate) use server::{Server, refused};
 
 /// Makes each test twice: `embedded::name` and `production::name`.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Settings that the developer's own environment must not leak into.
-const SETTINGS: [&str; 22] = [
+const SETTINGS: [&str; 29] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -31,6 +31,13 @@ const SETTINGS: [&str; 22] = [
     "LIMIT_LOGIN",
     "LIMIT_REGISTER",
     "LIMIT_CREATE",
+    "MAX_CONNECTIONS",
+    "MAX_REQUESTS",
+    "REQUEST_TIMEOUT_SECONDS",
+    "HEADER_TIMEOUT_SECONDS",
+    "MAX_HEADER_BYTES",
+    "BODY_TIMEOUT_SECONDS",
+    "MAX_BODY_BYTES",
     "SHUTDOWN_TIMEOUT_SECONDS",
 ];
 
@@ -107,8 +114,29 @@ impl Server {
         server
     }
 
+    /// The status that a visitor gets.
+    pub(crate) async fn follow(&self, code: &str) -> u16 {
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .unwrap();
+        let answer = client.get(format!("{}/{code}", self.base)).send().await;
+        answer.unwrap().status().as_u16()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Memory that it takes up, in KiB.
+    pub(crate) fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.unwrap()
+            .trim()
+            .trim_end_matches(" kB")
+            .parse()
+            .unwrap()
     }
 
     /// `kill -9`.

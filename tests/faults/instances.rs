@@ -1,0 +1,91 @@
+//! Several instances that flush at once, and one that stands still in the middle of it.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::load::{Address, Load};
+use crate::nginx::Nginx;
+use crate::readers::Readers;
+use crate::support::{App, Mode, Server};
+use crate::{quick_or_long, warm_links};
+
+/// Longer than any lease.
+const STANDSTILL: Duration = Duration::from_secs(11);
+
+const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
+
+async fn with_instances(count: usize) {
+    let app = App::start_with(Mode::Production, &[OFTEN]).await;
+    let codes = warm_links(&app).await;
+    let mut others = Vec::new();
+    for _ in 1..count {
+        others.push(app.another(&[OFTEN]).await);
+    }
+    let bases: Vec<_> = others.iter().map(|other| other.base.as_str()).collect();
+    let readers = Readers::start(&bases, &codes);
+    let loads: Vec<_> = bases
+        .iter()
+        .map(|base| Load::start(&Address::of(base), &codes, 4))
+        .collect();
+    for _ in 0..quick_or_long(1, 5) {
+        // The one with the lease, sooner or later: each stands still for a while.
+        stands_still(&app.server).await;
+        stands_still(&others[0]).await;
+    }
+    let mut answered = 0;
+    for load in loads {
+        let books = load.stop().await;
+        assert_eq!((books.refused(), books.cut_off()), (0, 0));
+        answered += books.answered();
+    }
+    let mut counted = 0;
+    for code in &codes {
+        counted += app.clicks(code).await;
+    }
+    assert_eq!(counted, answered);
+    readers.stop().await;
+    drop(others);
+    app.finish().await;
+}
+
+async fn stands_still(server: &Server) {
+    sleep(Duration::from_millis(200)).await;
+    server.signal("STOP");
+    sleep(STANDSTILL).await;
+    server.signal("CONT");
+    sleep(Duration::from_millis(500)).await;
+}
+
+mod a_flush_continued_after_its_lease_counts_nothing_twice {
+    use super::with_instances;
+
+    #[tokio::test]
+    async fn by_two_instances() {
+        with_instances(2).await;
+    }
+
+    #[tokio::test]
+    async fn by_four_instances() {
+        with_instances(4).await;
+    }
+}
+
+#[tokio::test]
+async fn a_rolling_restart_behind_a_proxy_that_tries_again_cuts_nothing_off() {
+    let app = App::start(Mode::Production).await;
+    let codes = warm_links(&app).await;
+    let (mut first, mut second) = (app.another(&[]).await, app.another(&[]).await);
+    let nginx = Nginx::before(&[&first.base, &second.base, &app.server.base]);
+    let load = Load::start(&Address::of(&nginx.base()), &codes, 8);
+    for instance in [&mut first, &mut second] {
+        sleep(Duration::from_secs(1)).await;
+        instance.stop().await;
+    }
+    sleep(Duration::from_secs(1)).await;
+    let books = load.stop().await;
+    assert_eq!((books.refused(), books.cut_off()), (0, 0));
+    assert!(books.answered() > 0);
+    books.are_right(&app).await;
+    app.finish().await;
+}

@@ -1,0 +1,117 @@
+//! A Postgres of a test's own, to be stopped and cut off.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::support::redis_server::free_port;
+
+pub(crate) struct Postgres {
+    folder: TempDir,
+    port: u16,
+}
+
+impl Postgres {
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        if is_root() {
+            // It refuses to run as root.
+            run(Command::new("chown").arg("postgres").arg(folder.path()));
+        }
+        let postgres = Self {
+            folder,
+            port: free_port(),
+        };
+        let mut initdb = postgres.program("initdb");
+        run(initdb
+            .args(["-A", "trust", "-U", "postgres", "--no-sync", "-D"])
+            .arg(postgres.data()));
+        postgres.start_again();
+        postgres
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    pub(crate) fn start_again(&self) {
+        let options = format!(
+            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off",
+            self.port
+        );
+        let mut start = self.program("pg_ctl");
+        start
+            .args(["-w", "-t", "60", "-o", &options, "-l"])
+            .arg(self.folder.path().join("log"));
+        run(start.arg("-D").arg(self.data()).arg("start"));
+    }
+
+    /// Cuts all connections and stops, without waiting for anybody.
+    pub(crate) fn stop(&self) {
+        let mut stop = self.program("pg_ctl");
+        run(stop
+            .args(["-m", "immediate", "-D"])
+            .arg(self.data())
+            .arg("stop"));
+    }
+
+    /// Sends a signal, such as `STOP`, to all its processes.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
+        let pid = pid.lines().next().unwrap().to_owned();
+        run(Command::new("kill").arg(format!("-{name}")).arg(&pid));
+        run(Command::new("pkill")
+            .arg(format!("-{name}"))
+            .args(["-P", &pid]));
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn program(&self, name: &str) -> Command {
+        let path = programs().join(name);
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=postgres", "--regid=postgres", "--init-groups"]);
+            command.arg(path);
+            command
+        } else {
+            Command::new(path)
+        };
+        command.current_dir(self.folder.path());
+        command
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let mut stop = self.program("pg_ctl");
+        stop.args(["-m", "immediate", "-D"])
+            .arg(self.data())
+            .arg("stop");
+        let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
+
+fn run(command: &mut Command) {
+    let done = command.stdout(Stdio::null()).status().unwrap();
+    assert!(done.success(), "{command:?}");
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Where Debian keeps them, or wherever the path leads.
+fn programs() -> PathBuf {
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten();
+    let newest = versions
+        .flatten()
+        .map(|version| version.path().join("bin"))
+        .max();
+    newest.unwrap_or_else(|| Path::new("").to_owned())
+}

@@ -1,0 +1,149 @@
+//! Harm to Redis: redirects go on, and no click is lost.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+use crate::load::Load;
+use crate::proxy::{Harm, Proxy};
+use crate::readers::Readers;
+use crate::support::{App, Mode, RedisServer, eventually};
+use crate::{AT_ONCE, goes_on, metric, quick_or_long, signal, under_load, warm_links};
+
+/// An append-only file that holds what was acknowledged, also after `kill -9`.
+const KEPT: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
+
+async fn app_with(url: &str) -> App {
+    App::start_with(
+        Mode::Production,
+        &[("REDIS_URL", url), ("FLUSH_INTERVAL_MS", "100")],
+    )
+    .await
+}
+
+/// The service uses Redis again, by itself and soon.
+async fn is_used_again(app: &App) {
+    let back = Instant::now();
+    eventually("Redis is used again", async || {
+        metric(app, "shunt_redis_up").await > 0.0
+    })
+    .await;
+    println!("used again after {:?}", back.elapsed());
+}
+
+/// The harm of the moment holds up nobody.
+async fn nobody_waits(load: &Load, harm: &str) {
+    load.books.slowest();
+    goes_on(load).await;
+    sleep(quick_or_long(
+        Duration::from_secs(2),
+        Duration::from_secs(10),
+    ))
+    .await;
+    let slowest = load.books.slowest();
+    println!("{harm}: slowest redirect {slowest:?}");
+    assert!(slowest < AT_ONCE, "{harm}: a redirect took {slowest:?}");
+}
+
+#[tokio::test]
+async fn redis_killed_and_started_again_loses_no_click() {
+    let mut redis = RedisServer::start(&KEPT).await;
+    let app = app_with(&redis.url()).await;
+    let codes = warm_links(&app).await;
+    let readers = Readers::start(&[&app.server.base], &codes);
+    let (_, load) = under_load(&app, &codes).await;
+    for _ in 0..quick_or_long(3, 20) {
+        redis.kill();
+        nobody_waits(&load, "killed").await;
+        redis.start_again().await;
+        is_used_again(&app).await;
+        goes_on(&load).await;
+    }
+    let books = load.stop().await;
+    assert_eq!((books.refused(), books.cut_off()), (0, 0));
+    books.are_right(&app).await;
+    readers.stop().await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_redis_that_hangs_or_refuses_holds_up_no_redirect() {
+    let redis = RedisServer::start(&KEPT).await;
+    let proxy = Proxy::before(redis.port()).await;
+    let app = app_with(&proxy.url()).await;
+    let codes = warm_links(&app).await;
+    let readers = Readers::start(&[&app.server.base], &codes);
+    let (_, load) = under_load(&app, &codes).await;
+    let mut connection = redis.connection().await;
+    let mut ask = async |command: &[&str]| {
+        let mut asked = ::redis::cmd(command[0]);
+        asked.arg(&command[1..]);
+        asked.exec_async(&mut connection).await.unwrap();
+    };
+
+    signal(redis.child.id(), "STOP");
+    nobody_waits(&load, "stopped").await;
+    signal(redis.child.id(), "CONT");
+    is_used_again(&app).await;
+
+    for (harm, name) in [
+        (Harm::Late, "late"),
+        (Harm::Cut, "cut"),
+        (Harm::Silent, "silent"),
+    ] {
+        proxy.does(harm);
+        nobody_waits(&load, name).await;
+        proxy.does(Harm::None);
+        is_used_again(&app).await;
+    }
+
+    ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]).await;
+    ask(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    nobody_waits(&load, "full").await;
+    ask(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    is_used_again(&app).await;
+
+    // Of a primary that is not there: it answers, and takes no writes.
+    ask(&["REPLICAOF", "127.0.0.1", "1"]).await;
+    nobody_waits(&load, "read-only").await;
+    ask(&["REPLICAOF", "NO", "ONE"]).await;
+    is_used_again(&app).await;
+
+    goes_on(&load).await;
+    let books = load.stop().await;
+    assert_eq!((books.refused(), books.cut_off()), (0, 0));
+    books.are_right(&app).await;
+    readers.stop().await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_redis_that_is_emptied_loses_what_was_pending_at_most() {
+    let redis = RedisServer::start(&KEPT).await;
+    let url = redis.url();
+    let settings = [("REDIS_URL", url.as_str()), ("FLUSH_INTERVAL_MS", "60000")];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let codes = warm_links(&app).await;
+    let (_, load) = under_load(&app, &codes).await;
+    let mut connection = redis.connection().await;
+    ::redis::cmd("FLUSHALL")
+        .exec_async(&mut connection)
+        .await
+        .unwrap();
+    let lost_at_most = load.books.sent();
+    goes_on(&load).await;
+    let books = load.stop().await;
+    assert_eq!((books.refused(), books.cut_off()), (0, 0));
+    let mut counted = 0;
+    for code in &codes {
+        counted += app.clicks(code).await;
+    }
+    assert!(counted <= books.answered(), "counted twice");
+    assert!(
+        counted + lost_at_most >= books.answered(),
+        "{counted} of {} are counted; {lost_at_most} were asked for before",
+        books.answered()
+    );
+    assert!(metric(&app, "shunt_redis_emptied_total").await >= 1.0);
+    app.finish().await;
+}

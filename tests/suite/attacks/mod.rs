@@ -1,0 +1,9 @@
+//! What somebody tries who means harm: each attack beside what it must come to.
+
+mod fields;
+mod heads;
+mod oversize;
+mod paths;
+mod targets;
+mod tokens;
+mod wire;

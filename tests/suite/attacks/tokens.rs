@@ -1,0 +1,280 @@
+//! Tokens that are forged, bent or borrowed.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, EncodingKey, crypto};
+use reqwest::Method;
+
+use crate::support::{Answer, App, both_modes};
+
+const HS256: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
+
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs()
+}
+
+fn encoded(text: impl AsRef<[u8]>) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(text)
+}
+
+/// A token of any header and any claims, signed by HMAC with any key.
+fn forged(header: &str, claims: &str, key: &[u8], algorithm: Algorithm) -> String {
+    let message = format!("{}.{}", encoded(header), encoded(claims));
+    let signature = crypto::sign(
+        message.as_bytes(),
+        &EncodingKey::from_secret(key),
+        algorithm,
+    )
+    .unwrap();
+    format!("{message}.{signature}")
+}
+
+/// Any claims, signed as the service would.
+fn signed(app: &App, claims: &str) -> String {
+    forged(HS256, claims, &app.backend.secret(), Algorithm::HS256)
+}
+
+fn claims_of(id: &str) -> String {
+    format!(r#"{{"sub":"{id}","iat":{},"exp":{}}}"#, now(), now() + 1000)
+}
+
+/// A fresh account's token and id.
+async fn account(app: &App) -> (String, String) {
+    let token = app.register().await;
+    let me = app.get_as(&token, "/auth/me").await.json();
+    (token, me["id"].to_string())
+}
+
+async fn with_header(app: &App, header: &str) -> Answer {
+    Answer::of(
+        app.request(Method::GET, "/auth/me")
+            .header("authorization", header),
+    )
+    .await
+}
+
+async fn is_refused(app: &App, token: &str) {
+    let answer = app.get_as(token, "/auth/me").await;
+    assert_eq!(answer.status, 401, "{token}: {}", answer.text);
+    answer.is_error(401, "Not authenticated");
+    assert_eq!(answer.header("www-authenticate"), "Bearer", "{token}");
+}
+
+both_modes! {
+    async fn the_tests_own_tokens_are_right(app) {
+        let (_, id) = account(app).await;
+        assert_eq!(app.get_as(&signed(app, &claims_of(&id)), "/auth/me").await.status, 200);
+    }
+
+    async fn a_token_without_a_signature_is_refused_whatever_it_calls_that(app) {
+        let (_, id) = account(app).await;
+        let secret = app.backend.secret();
+        let claims = claims_of(&id);
+        for algorithm in [
+            r#""none""#, r#""None""#, r#""NONE""#, r#""nOnE""#, r#""""#, "null", "0", "[]", r#"["HS256"]"#, r#""hs256""#, r#""HS256 ""#,
+            r#""HS256\u0000""#,
+        ] {
+            let header = format!(r#"{{"alg":{algorithm},"typ":"JWT"}}"#);
+            let unsigned = format!("{}.{}", encoded(&header), encoded(&claims));
+            is_refused(app, &unsigned).await;
+            is_refused(app, &format!("{unsigned}.")).await;
+            is_refused(app, &format!("{unsigned}.{}", encoded("signature"))).await;
+            is_refused(app, &forged(&header, &claims, &secret, Algorithm::HS256)).await;
+        }
+        for header in ["{}", r#"{"typ":"JWT"}"#, r#"{"alg":"none","alg":"HS256"}"#, "[]", "null", "", "{", "\0"] {
+            is_refused(app, &forged(header, &claims, &secret, Algorithm::HS256)).await;
+        }
+        is_refused(app, &format!("{}.{}.", encoded(HS256), encoded(&claims))).await;
+    }
+
+    async fn a_token_of_another_algorithm_is_refused_even_with_the_right_key(app) {
+        let (_, id) = account(app).await;
+        let secret = app.backend.secret();
+        let claims = claims_of(&id);
+        for (name, algorithm) in [("HS384", Algorithm::HS384), ("HS512", Algorithm::HS512)] {
+            let header = format!(r#"{{"alg":"{name}","typ":"JWT"}}"#);
+            is_refused(app, &forged(&header, &claims, &secret, algorithm)).await;
+            is_refused(app, &forged(HS256, &claims, &secret, algorithm)).await;
+        }
+        for name in ["RS256", "RS512", "PS256", "ES256", "EdDSA", "HS1", "A256GCM"] {
+            let header = format!(r#"{{"alg":"{name}","typ":"JWT"}}"#);
+            is_refused(app, &forged(&header, &claims, &secret, Algorithm::HS256)).await;
+        }
+    }
+
+    async fn a_token_cannot_bring_or_choose_its_key(app) {
+        let (_, id) = account(app).await;
+        let claims = claims_of(&id);
+        for key in [&b""[..], b"\0", b"secret", b"{}", b"a secret of the tests, 32 bytes and mor", &[0; 32], &[b'x'; 32]] {
+            is_refused(app, &forged(HS256, &claims, key, Algorithm::HS256)).await;
+        }
+        for field in [
+            r#""kid":"../../../../dev/null""#, r#""kid":"' UNION SELECT 'x"#, r#""jku":"http://127.0.0.1:9/keys""#,
+            r#""x5u":"http://127.0.0.1:9/x""#, r#""jwk":{"kty":"oct","k":"eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHg"}"#,
+        ] {
+            let header = format!(r#"{{"alg":"HS256","typ":"JWT",{field}}}"#);
+            for key in [&b""[..], &[b'x'; 32]] {
+                is_refused(app, &forged(&header, &claims, key, Algorithm::HS256)).await;
+            }
+        }
+    }
+
+    async fn another_users_id_needs_another_users_signature(app) {
+        let (ada, _) = account(app).await;
+        let (_, bob_id) = account(app).await;
+        let parts: Vec<_> = ada.split('.').collect();
+        let for_bob = encoded(claims_of(&bob_id));
+        is_refused(app, &format!("{}.{for_bob}.{}", parts[0], parts[2])).await;
+        is_refused(app, &forged(HS256, &claims_of(&bob_id), b"an attacker's key of 32 bytes ....", Algorithm::HS256)).await;
+    }
+
+    async fn times_that_are_missing_past_or_no_times_are_refused(app) {
+        let (_, id) = account(app).await;
+        let (before, after) = (now() - 3600, now() + 3600);
+        for times in [
+            format!(r#""iat":{before},"exp":{before}"#),
+            format!(r#""iat":{before},"exp":{}"#, now() - 1),
+            format!(r#""iat":{before},"nbf":{after},"exp":{}"#, after + 3600),
+            format!(r#""iat":{after},"exp":{}"#, after + 3600),
+            format!(r#""iat":{before}"#),
+            format!(r#""exp":"{after}""#),
+            format!(r#""iat":{before},"exp":"{after}""#),
+            format!(r#""iat":"{before}","exp":{after}"#),
+            format!(r#""iat":{before},"exp":null"#),
+            format!(r#""iat":{before},"exp":true"#),
+            format!(r#""iat":{before},"exp":[{after}]"#),
+            format!(r#""iat":{before},"exp":-1"#),
+            format!(r#""iat":{before},"exp":-{after}"#),
+            format!(r#""iat":{before},"exp":0"#),
+            format!(r#""iat":{before},"exp":1e999"#),
+            format!(r#""iat":{before},"exp":99999999999999999999999999"#),
+            format!(r#""iat":{before},"exp":NaN"#),
+            format!(r#""iat":{before},"exp":{before},"exp":{after}"#),
+        ] {
+            is_refused(app, &signed(app, &format!(r#"{{"sub":"{id}",{times}}}"#))).await;
+        }
+    }
+
+    async fn a_subject_that_is_no_user_is_refused(app) {
+        let (_, id) = account(app).await;
+        let times = format!(r#""iat":{},"exp":{}"#, now(), now() + 1000);
+        for subject in [
+            r#""""#, r#"" ""#, r#""0""#, r#""-1""#, r#""999999999""#, r#""9223372036854775807""#, r#""9223372036854775808""#,
+            r#""-9223372036854775809""#, r#""18446744073709551617""#, r#""1e0""#, r#""0x1""#, r#""NaN""#, r#""null""#, "null", "true", "{}", "[]",
+            r#""\u0661""#, r#""1 OR 1=1""#, r#""1; DROP TABLE users""#, r#""admin""#,
+            &format!(r#"" {id}""#), &format!(r#""{id} ""#), &format!(r#""{id}.0""#), &format!(r#""{id}\u0000""#), &format!(r#"["{id}"]"#),
+            &format!(r#"{{"id":"{id}"}}"#), &format!("{id}.5"), &format!(r#""-{id}""#), &format!(r#""{id}","sub":"{id}""#),
+        ] {
+            is_refused(app, &signed(app, &format!(r#"{{"sub":{subject},{times}}}"#))).await;
+        }
+        is_refused(app, &signed(app, &format!("{{{times}}}"))).await;
+        for claims in ["", "null", "[]", "{}", "\"sub\"", "{", "\0"] {
+            is_refused(app, &signed(app, claims)).await;
+        }
+    }
+
+    async fn claims_that_are_too_deep_or_not_utf_8_are_refused(app) {
+        let key = app.backend.secret();
+        let times = format!(r#""iat":{},"exp":{}"#, now(), now() + 1000);
+        is_refused(app, &signed(app, &format!(r#"{{"sub":"1",{times},"x":{}}}"#, "[".repeat(1500)))).await;
+        let message = format!("{}.{}", encoded(HS256), encoded([b'{', 0xff, 0xfe, b'}']));
+        let signature = crypto::sign(message.as_bytes(), &EncodingKey::from_secret(&key), Algorithm::HS256).unwrap();
+        is_refused(app, &format!("{message}.{signature}")).await;
+    }
+
+    async fn a_token_that_was_cut_or_changed_anywhere_is_refused(app) {
+        let (token, _) = account(app).await;
+        for length in (0..token.len()).step_by(7).chain([token.len() - 1]) {
+            is_refused(app, &token[..length]).await;
+            is_refused(app, &token[token.len() - length..]).await;
+        }
+        for at in (0..token.len()).step_by(5).chain([token.len() - 1]) {
+            let mut bytes = token.clone().into_bytes();
+            // The neighbour in the alphabet of base64: in the last place it may mean the same bytes.
+            bytes[at] = match bytes[at] { b'.' => b'-', b'Z' | b'z' | b'9' => b'A', b'-' | b'_' => b'0', other => other + 1 };
+            is_refused(app, std::str::from_utf8(&bytes).unwrap()).await;
+        }
+        let parts: Vec<_> = token.split('.').collect();
+        for bent in [
+            "..".to_owned(), ".".to_owned(), "...".to_owned(), "a.b".to_owned(), "a.b.c".to_owned(), "....".to_owned(),
+            format!("{token}."), format!(".{token}"), format!("{token}.{}", parts[2]), format!("{token}="), format!("{token}A"),
+            format!("{token},"), format!("\"{token}\""), format!("{}.{}", parts[0], parts[1]), format!("{}..{}", parts[0], parts[2]),
+            format!("{token}\u{fffd}"), token.to_uppercase(), token.replace('.', "%2e"), token.replace('.', ". "),
+        ] {
+            is_refused(app, &bent).await;
+        }
+    }
+
+    async fn a_huge_token_is_refused_and_nothing_worse(app) {
+        for size in [4 * 1024, 12 * 1024, 60 * 1024, 1024 * 1024] {
+            for token in ["a".repeat(size), ".".repeat(size), format!("{}.{}.{}", encoded(HS256), "A".repeat(size), "A".repeat(43))] {
+                // Past the limit of a head the connection may be closed before all is sent.
+                if let Ok(answer) = app.request(Method::GET, "/auth/me").bearer_auth(token).send().await {
+                    assert!([401, 431].contains(&answer.status().as_u16()), "{size}: {}", answer.status());
+                }
+            }
+        }
+        assert_eq!(app.get("/health").await.status, 200);
+    }
+
+    async fn only_one_authorization_header_of_one_token_is_believed(app) {
+        let (ada, _) = account(app).await;
+        let (bob, _) = account(app).await;
+        for (first, second) in [
+            (format!("Bearer {ada}"), format!("Bearer {bob}")),
+            (format!("Bearer {ada}"), "Bearer nonsense".to_owned()),
+            ("Bearer nonsense".to_owned(), format!("Bearer {ada}")),
+            ("Basic YTpi".to_owned(), format!("Bearer {ada}")),
+        ] {
+            let request = app.request(Method::GET, "/auth/me").header("authorization", &first).header("authorization", &second);
+            Answer::of(request).await.is_error(401, "Not authenticated");
+        }
+        with_header(app, &format!("Bearer {ada}, Bearer {bob}")).await.is_error(401, "Not authenticated");
+        with_header(app, &format!("Bearer {ada} {bob}")).await.is_error(401, "Not authenticated");
+    }
+
+    /// RFC 9110 has one or more spaces between the scheme, of any case, and the token, and nothing else.
+    async fn the_scheme_is_of_any_case_and_spaces_are_spaces(app) {
+        let (token, _) = account(app).await;
+        for right in [format!("bEARER {token}"), format!("BEARER   {token}"), format!("Bearer {token} "), format!(" Bearer {token}\t")] {
+            assert_eq!(with_header(app, &right).await.status, 200, "{right:?}");
+        }
+        for wrong in [
+            format!("Bearer\t{token}"), format!("Bearer{token}"), format!("Bearer:{token}"), format!("Bearer={token}"), format!("Bearer \t{token}"),
+            format!("Token {token}"), format!("JWT {token}"), format!("Bearer Bearer {token}"), token.clone(), "Bearer ".to_owned(),
+            format!("Bearer token={token}"), format!("Bearer {token};"),
+        ] {
+            with_header(app, &wrong).await.is_error(401, "Not authenticated");
+        }
+    }
+
+    async fn a_token_counts_in_its_header_alone(app) {
+        let (token, _) = account(app).await;
+        for path in [format!("/auth/me?access_token={token}"), format!("/auth/me?token={token}"), format!("/urls/my?authorization=Bearer%20{token}")] {
+            app.get(&path).await.is_error(401, "Not authenticated");
+        }
+        for (name, value) in [
+            ("cookie", format!("access_token={token}")), ("x-authorization", format!("Bearer {token}")), ("proxy-authorization", format!("Bearer {token}")),
+            ("x-access-token", token.clone()),
+        ] {
+            Answer::of(app.request(Method::GET, "/auth/me").header(name, value)).await.is_error(401, "Not authenticated");
+        }
+    }
+
+    /// Refused tokens and refused owners change nothing.
+    async fn nobody_deletes_what_is_another_users(app) {
+        let (ada, _) = account(app).await;
+        let (bob, _) = account(app).await;
+        let code = app.shorten(&ada, "https://example.org/").await;
+        app.delete(&bob, &code).await.is_error(404, "URL not found");
+        app.delete("..", &code).await.is_error(401, "Not authenticated");
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        assert_eq!(app.get_as(&bob, "/urls/my").await.text, "[]");
+        assert_eq!(app.delete(&ada, &code).await.status, 204);
+    }
+}

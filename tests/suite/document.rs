@@ -1,0 +1,278 @@
+//! The OpenAPI document says what the service does: no route, method or answer beside it.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::Value;
+
+use crate::support::{Answer, App, Mode, both_modes};
+
+const METHODS: [&str; 8] = [
+    "get", "head", "post", "put", "patch", "delete", "options", "trace",
+];
+
+struct Document(Value);
+
+impl Document {
+    async fn of(app: &App) -> Self {
+        Self(app.get("/openapi.json").await.json())
+    }
+
+    fn operations(&self) -> Vec<(String, Method, &Value)> {
+        let mut all = Vec::new();
+        for (path, item) in self.0["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                let method = method.to_uppercase().parse().unwrap();
+                all.push((path.clone(), method, operation));
+            }
+        }
+        all
+    }
+
+    fn methods_of(&self, path: &str) -> HashSet<String> {
+        let item = self.0["paths"][path].as_object().unwrap();
+        let mut methods: HashSet<_> = item.keys().map(|method| method.to_uppercase()).collect();
+        // What can be asked by GET can be asked by HEAD.
+        if methods.contains("GET") {
+            methods.insert("HEAD".to_owned());
+        }
+        methods
+    }
+
+    /// The answer is one that the document tells of: its status, its kind of body, its headers.
+    fn tells_of(&self, method: &str, path: &str, answer: &Answer) {
+        let status = answer.status.as_str();
+        let told = &self.0["paths"][path][method]["responses"][status];
+        assert!(told.is_object(), "{method} {path} answered {answer:?}");
+        let kind = answer.header("content-type").split(';').next().unwrap();
+        match told["content"].as_object() {
+            Some(kinds) => assert!(kinds.contains_key(kind), "{method} {path}: {answer:?}"),
+            None => assert_eq!(answer.text, "", "{method} {path}"),
+        }
+        for name in told["headers"]
+            .as_object()
+            .into_iter()
+            .flat_map(|headers| headers.keys())
+        {
+            // Only where there is another page.
+            if name != "Link" {
+                assert_ne!(answer.header(name), "", "{method} {path} {status}: {name}");
+            }
+        }
+    }
+}
+
+/// A path of the document with something in the places of its parameters.
+fn filled(path: &str) -> String {
+    path.replace("{short_code}", "nopenope")
+        .replace("{file}", "start.js")
+}
+
+async fn sent(request: RequestBuilder, token: Option<&str>, body: Option<&str>) -> Answer {
+    let request = match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    };
+    Answer::of(match body {
+        Some(body) => request.body(body.to_owned()),
+        None => request,
+    })
+    .await
+}
+
+/// Routes are made by `routes!` alone, which puts them into the document; `/metrics` on an address of its
+/// own has no document.
+#[test]
+fn no_route_is_made_beside_the_document() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/server");
+    let mut beside = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
+        let source = fs::read_to_string(&path).unwrap();
+        for way in [
+            ".route(",
+            ".route_service(",
+            ".nest(",
+            ".nest_service(",
+            ".merge(",
+            ".fallback_service(",
+        ] {
+            beside.extend(source.match_indices(way).map(|(at, _)| {
+                let name = path.file_name().unwrap().to_string_lossy();
+                format!("{name}: {}", source[at..].lines().next().unwrap())
+            }));
+        }
+    }
+    assert_eq!(beside, ["listener.rs: .route(\"/metrics\", render);"]);
+}
+
+both_modes! {
+    async fn every_operation_of_the_document_is_there(app) {
+        let document = Document::of(app).await;
+        let token = app.register().await;
+        for (path, method, operation) in document.operations() {
+            let token = operation["security"].is_array().then_some(token.as_str());
+            let answer = sent(app.request(method.clone(), &filled(&path)), token, None).await;
+            if method != Method::HEAD {
+                document.tells_of(&method.as_str().to_lowercase(), &path, &answer);
+            }
+            assert_ne!(answer.status, 405, "{method} {path}");
+        }
+    }
+
+    async fn a_method_that_the_document_does_not_know_is_refused(app) {
+        let document = Document::of(app).await;
+        for path in document.0["paths"].as_object().unwrap().keys() {
+            let known = document.methods_of(path);
+            for method in METHODS {
+                let method: Method = method.to_uppercase().parse().unwrap();
+                if known.contains(method.as_str()) {
+                    continue;
+                }
+                let answer = Answer::of(app.request(method.clone(), &filled(path))).await;
+                assert_eq!(answer.status, 405, "{method} {path}");
+                let allowed = answer.header("allow").split(',').map(|name| name.trim().to_owned());
+                assert_eq!(allowed.collect::<HashSet<_>>(), known, "{method} {path}");
+            }
+        }
+    }
+
+    async fn a_path_that_the_document_does_not_know_is_not_found(app) {
+        for path in ["/", "/urls", "/auth", "/docs/a/b", "/docs/swagger-ui.js", "/openapi.yaml", "/swagger-ui"] {
+            let answer = app.get(path).await;
+            assert_eq!(answer.status, 404, "{path}");
+            assert!(!answer.detail().is_empty());
+        }
+    }
+
+    async fn every_operation_has_a_name_of_its_own_a_summary_and_a_tag(app) {
+        let document = Document::of(app).await;
+        let mut names = HashSet::new();
+        for (path, method, operation) in document.operations() {
+            let text = |field: &str| operation[field].as_str().unwrap_or_default().to_owned();
+            assert!(names.insert(text("operationId")), "{method} {path}");
+            assert_ne!(text("summary"), "", "{method} {path}");
+            assert_eq!(operation["tags"].as_array().map_or(0, Vec::len), 1, "{method} {path}");
+        }
+    }
+
+    async fn the_document_names_the_address_of_the_service_and_how_to_authorize(app) {
+        let document = Document::of(app).await.0;
+        assert_eq!(document["servers"][0]["url"], app.server.base);
+        assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
+    }
+
+    async fn what_the_document_refers_to_is_in_it(app) {
+        let answer = app.get("/openapi.json").await;
+        let document = answer.json();
+        for (at, _) in answer.text.match_indices("\"$ref\":\"#") {
+            let reference = answer.text[at..].split('"').nth(3).unwrap();
+            assert!(document.pointer(&reference[1..]).is_some(), "{reference}");
+        }
+    }
+
+    async fn answers_of_accounts_are_as_the_document_says(app) {
+        let document = Document::of(app).await;
+        let account = r#"{"email":"ada@example.org","password":"correct horse"}"#;
+        let wrong = r#"{"email":"ada@example.org","password":"wrong horse"}"#;
+        let large = format!(r#"{{"email":"{}"}}"#, "a".repeat(16 * 1024));
+        for (path, body, status) in [
+            ("/auth/register", account, 200),
+            ("/auth/register", account, 400),
+            ("/auth/register", &large, 413),
+            ("/auth/register", "{}", 422),
+            ("/auth/login", account, 200),
+            ("/auth/login", wrong, 401),
+            ("/auth/login", &large, 413),
+            ("/auth/login", "[]", 422),
+        ] {
+            let answer = app.post(path, body.to_owned()).await;
+            assert_eq!(answer.status, status, "{path}");
+            document.tells_of("post", path, &answer);
+        }
+        let token = app.register().await;
+        for (token, status) in [(Some(token.as_str()), 200), (Some("nonsense"), 401), (None, 401)] {
+            let answer = sent(app.request(Method::GET, "/auth/me"), token, None).await;
+            assert_eq!(answer.status, status);
+            document.tells_of("get", "/auth/me", &answer);
+        }
+    }
+
+    async fn answers_of_links_are_as_the_document_says(app) {
+        let document = Document::of(app).await;
+        let token = app.register().await;
+        let mine = Some(token.as_str());
+        let code = app.shorten(&token, "https://example.org/").await;
+        app.shorten(&token, "https://example.org/").await;
+        let good = "/urls/shorten?target_url=https://example.org/".to_owned();
+        for (method, template, path, token, status) in [
+            ("post", "/urls/shorten", good.clone(), mine, 200),
+            ("post", "/urls/shorten", good, None, 401),
+            ("post", "/urls/shorten", "/urls/shorten".to_owned(), mine, 422),
+            ("get", "/urls/my", "/urls/my".to_owned(), mine, 200),
+            ("get", "/urls/my", "/urls/my?limit=1".to_owned(), mine, 200),
+            ("get", "/urls/my", "/urls/my".to_owned(), None, 401),
+            ("get", "/urls/my", "/urls/my?limit=0".to_owned(), mine, 422),
+            ("get", "/urls/{short_code}/stats", format!("/urls/{code}/stats"), None, 200),
+            ("get", "/urls/{short_code}/stats", "/urls/nopenope/stats".to_owned(), None, 404),
+            ("head", "/urls/r/{short_code}", format!("/urls/r/{code}"), None, 302),
+            ("head", "/{short_code}", format!("/{code}"), None, 302),
+            ("get", "/urls/r/{short_code}", "/urls/r/nopenope".to_owned(), None, 404),
+            ("get", "/{short_code}", "/nopenope".to_owned(), None, 404),
+            ("delete", "/urls/{short_code}", format!("/urls/{code}"), None, 401),
+            ("delete", "/urls/{short_code}", format!("/urls/{code}"), mine, 204),
+            ("delete", "/urls/{short_code}", format!("/urls/{code}"), mine, 404),
+        ] {
+            let request = app.request(method.to_uppercase().parse().unwrap(), &path);
+            let answer = sent(request, token, None).await;
+            assert_eq!(answer.status, status, "{method} {path}");
+            document.tells_of(method, template, &answer);
+        }
+        let code = app.shorten(&token, "https://example.org/").await;
+        document.tells_of("get", "/urls/r/{short_code}", &app.visit(&format!("/urls/r/{code}")).await);
+        document.tells_of("get", "/{short_code}", &app.visit(&format!("/{code}")).await);
+    }
+}
+
+#[tokio::test]
+async fn a_limit_answers_as_the_document_says() {
+    let once = [
+        ("LIMIT_LOGIN", "1"),
+        ("LIMIT_REGISTER", "1"),
+        ("LIMIT_CREATE", "1"),
+    ];
+    let app = App::start_with(Mode::Embedded, &once).await;
+    let document = Document::of(&app).await;
+    let token = app.register().await;
+    let shorten = "/urls/shorten?target_url=https://example.org/";
+    let account = Some(r#"{"email":"ada@example.org","password":"correct horse"}"#);
+    for (template, path, body) in [
+        ("/auth/register", "/auth/register", account),
+        ("/auth/login", "/auth/login", account),
+        ("/urls/shorten", shorten, None),
+    ] {
+        let asked = async || sent(app.request(Method::POST, path), Some(&token), body).await;
+        // A minute may end in between: of three, two are in the same one.
+        let answers = [asked().await, asked().await, asked().await];
+        let limited = answers
+            .iter()
+            .find(|answer| answer.status == 429)
+            .expect(path);
+        document.tells_of("post", template, limited);
+    }
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn metrics_on_an_address_of_their_own_are_not_in_the_document() {
+    let app = App::start_with(Mode::Embedded, &[("METRICS_BIND", "127.0.0.1:0")]).await;
+    let document = Document::of(&app).await;
+    assert!(document.0["paths"]["/metrics"].is_null());
+    assert_eq!(app.get("/metrics").await.status, 404);
+    app.finish().await;
+}

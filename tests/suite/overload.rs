@@ -1,0 +1,202 @@
+//! Clients that are too many, too slow or too big are turned away; the others notice nothing.
+
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use crate::support::{App, Mode, raw};
+
+/// Far longer than any limit that these tests set.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+async fn connect(app: &App) -> TcpStream {
+    let address = app.server.base.trim_start_matches("http://");
+    TcpStream::connect(address).await.unwrap()
+}
+
+/// What comes until the server closes.
+async fn to_the_end(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    // A reset is an end, too.
+    let _ = timeout(PATIENCE, stream.read_to_end(&mut answer))
+        .await
+        .expect("the connection is closed");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+async fn limit_hits(app: &App, limit: &str) -> f64 {
+    let metrics = app.get("/metrics").await.text;
+    let line = format!("shunt_limit_hits_total{{limit=\"{limit}\"}} ");
+    let hits = metrics.lines().find_map(|text| text.strip_prefix(&line));
+    hits.map_or(0.0, |hits| hits.parse().unwrap())
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_answered_503_and_closed() {
+    let app = App::start_with(Mode::Embedded, &[("MAX_CONNECTIONS", "4")]).await;
+    let mut held = Vec::new();
+    let refused = loop {
+        let mut stream = connect(&app).await;
+        let mut first = [0; 12];
+        // Whoever has a place is asked for a request, whoever has none is told so at once.
+        match timeout(Duration::from_millis(300), stream.read_exact(&mut first)).await {
+            Ok(read) => break read.map(|_| first).unwrap(),
+            Err(_) => held.push(stream),
+        }
+        assert!(held.len() <= 4, "more than four have a place");
+    };
+    assert_eq!(&refused, b"HTTP/1.1 503");
+    drop(held);
+    sleep(Duration::from_millis(200)).await;
+    assert!(limit_hits(&app, "connections").await >= 1.0);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_head_that_dribbles_is_cut_off_and_keeps_nobody_waiting() {
+    let app = App::start_with(Mode::Embedded, &[("HEADER_TIMEOUT_SECONDS", "1")]).await;
+    for begun in [
+        "GET /K7mXq2R HTTP/1.1\r\nX: ",
+        "POST /auth/login HTTP/1.1\r\nX: ",
+    ] {
+        let mut stream = connect(&app).await;
+        stream.write_all(begun.as_bytes()).await.unwrap();
+        timeout(PATIENCE, async {
+            while stream.write_all(b"x").await.is_ok() {
+                sleep(Duration::from_millis(100)).await;
+            }
+        })
+        .await
+        .expect("it is cut off");
+        assert_eq!(app.get("/health").await.status, 200);
+    }
+    assert!(limit_hits(&app, "header_time").await >= 1.0);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_long_is_refused() {
+    let app = App::start(Mode::Embedded).await;
+    let long = format!("GET /health HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(40_000));
+    let answer = raw::exchange(&app.server.base, long).await;
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 431"),
+        "{answer}"
+    );
+    assert_eq!(app.get("/health").await.status, 200);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_body_that_dribbles_is_answered_408() {
+    let app = App::start_with(Mode::Embedded, &[("BODY_TIMEOUT_SECONDS", "1")]).await;
+    let mut stream = connect(&app).await;
+    let head = "POST /auth/login HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\n{";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = [0; 12];
+    timeout(PATIENCE, stream.read_exact(&mut answer))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 408");
+    assert!(limit_hits(&app, "body_time").await >= 1.0);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_answered_413_with_the_limit() {
+    let app = App::start_with(Mode::Embedded, &[("MAX_BODY_BYTES", "1024")]).await;
+    let body = format!("{{\"email\": \"{}\"}}", "x".repeat(2_000));
+    let answer = app.post("/auth/login", body).await;
+    answer.is_error(413, "The body is larger than 1024 bytes");
+    assert!(limit_hits(&app, "body_size").await >= 1.0);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn past_its_capacity_the_api_sheds_load_at_once_while_redirects_go_on() {
+    let app = App::start_with(Mode::Embedded, &[("MAX_REQUESTS", "1")]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    // Its body never comes: it takes up the only place.
+    let mut stream = connect(&app).await;
+    let head = "POST /auth/login HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    sleep(Duration::from_millis(300)).await;
+    let shed = app.get_as(&token, "/auth/me").await;
+    shed.is_error(503, "The service is busy; try again");
+    assert_eq!(shed.header("retry-after"), "1");
+    assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    assert_eq!(app.get("/health").await.status, 200);
+    drop(stream);
+    crate::support::eventually("the place is free again", async || {
+        app.get_as(&token, "/auth/me").await.status == 200
+    })
+    .await;
+    assert!(limit_hits(&app, "requests").await >= 1.0);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn ten_thousand_idle_connections_cost_less_than_200_mib() {
+    const CONNECTIONS: usize = 10_000;
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let needed = CONNECTIONS as u64 + 500;
+    assert!(
+        maximum.is_none_or(|maximum| maximum >= needed),
+        "this test needs {needed} open files: ulimit -Hn"
+    );
+    let current = maximum;
+    setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
+
+    let app = App::start(Mode::Embedded).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let before = app.server.resident_kib();
+    let mut idle = Vec::with_capacity(CONNECTIONS);
+    let request = format!("GET /{code} HTTP/1.1\r\nHost: test\r\n\r\n");
+    for _ in 0..CONNECTIONS {
+        let mut stream = connect(&app).await;
+        // Each was of use once: what that took must be given back.
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 302");
+        idle.push(stream);
+    }
+    let grown = app.server.resident_kib() - before;
+    assert!(grown < 200 * 1024, "{grown} KiB");
+    let visited = app.get(&format!("/{code}")).await;
+    assert_eq!(visited.status, 302);
+    let stats = app.get(&format!("/urls/{code}/stats")).await.json();
+    assert_eq!(stats["clicks"], CONNECTIONS + 1);
+    drop(idle);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn who_reads_nothing_of_a_long_answer_does_not_stop_the_service_from_stopping() {
+    let mut app = App::start_with(Mode::Embedded, &[("SHUTDOWN_TIMEOUT_SECONDS", "4")]).await;
+    let mut stream = connect(&app).await;
+    let request = "GET /openapi.json HTTP/1.1\r\nHost: test\r\n\r\n".repeat(200);
+    let _ = timeout(Duration::from_secs(2), stream.write_all(request.as_bytes())).await;
+    app.server.signal("TERM");
+    let ended = timeout(PATIENCE, app.server.ended()).await;
+    assert!(ended.is_ok(), "it did not stop");
+    drop(stream);
+}
+
+#[tokio::test]
+async fn a_connection_that_idles_longer_than_allowed_is_closed_on_either_lane() {
+    let app = App::start_with(Mode::Embedded, &[("HEADER_TIMEOUT_SECONDS", "1")]).await;
+    for path in ["/K7mXq2R", "/health"] {
+        let mut stream = connect(&app).await;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        assert!(to_the_end(&mut stream).await.starts_with("HTTP/1.1 "));
+    }
+    app.finish().await;
+}

@@ -1,0 +1,106 @@
+//! A Redis that comes back older than it was: a snapshot after a power failure, a replica that lagged.
+
+use crate::support::{App, Mode, RedisServer, Server, eventually};
+
+const RARELY: (&str, &str) = ("FLUSH_INTERVAL_MS", "60000");
+const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
+
+async fn redis_is_up(server: &Server) -> bool {
+    let answer = reqwest::get(format!("{}/ready", server.base)).await;
+    let ready: serde_json::Value = answer.unwrap().json().await.unwrap();
+    ready["redis"] == "up"
+}
+
+/// The instances have noticed that Redis was away, and use it again.
+async fn returned(servers: &[&Server]) {
+    for server in servers {
+        eventually("Redis is used again", async || redis_is_up(server).await).await;
+    }
+}
+
+/// Batches that were in doubt are settled.
+async fn countable(app: &App, code: &str) {
+    eventually("the count is to be had", async || {
+        app.get(&format!("/urls/{code}/stats")).await.status == 200
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn clicks_that_are_written_back_already_do_not_come_again() {
+    let mut redis = RedisServer::start(&[]).await;
+    let url = redis.url();
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", &url), RARELY]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    for _ in 0..5 {
+        assert_eq!(app.server.follow(&code).await, 302);
+    }
+    redis.keep_snapshot().await;
+    let other = app.another(&[("REDIS_URL", &url), OFTEN]).await;
+    for _ in 0..3 {
+        assert_eq!(app.server.follow(&code).await, 302);
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    app.written_back(&code, 8).await;
+
+    redis.come_back_as_kept().await;
+    // Both find it again at the same time. What is sent just then is in doubt, and may be dropped.
+    for server in [&app.server, &other] {
+        assert_eq!(server.follow(&code).await, 302);
+    }
+    returned(&[&app.server, &other]).await;
+    countable(&app, &code).await;
+    let before = app.clicks(&code).await;
+    assert!((8..=10).contains(&before), "{before}");
+    for more in 1..=10 {
+        assert_eq!(app.server.follow(&code).await, 302);
+        assert_eq!(other.follow(&code).await, 302);
+        assert_eq!(app.clicks(&code).await, before + 2 * more);
+    }
+    app.written_back(&code, before + 20).await;
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_link_that_was_deleted_is_not_back_with_the_older_cache() {
+    let mut redis = RedisServer::start(&[]).await;
+    let url = redis.url();
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", &url), RARELY]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    redis.keep_snapshot().await;
+    assert_eq!(app.delete(&token, &code).await.status, 204);
+
+    redis.come_back_as_kept().await;
+    let fresh = app.another(&[("REDIS_URL", &url), RARELY]).await;
+    returned(&[&fresh]).await;
+    assert_eq!(fresh.follow(&code).await, 404);
+    drop(fresh);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn clicks_that_were_not_written_back_are_kept_by_a_redis_that_lost_nothing() {
+    // With `everysec` a write may wait in Redis itself while the disk is busy, and be lost with it.
+    let durable = ["--appendonly", "yes", "--appendfsync", "always"];
+    let mut redis = RedisServer::start(&durable).await;
+    let url = redis.url();
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", &url), RARELY]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    for round in 1..=3 {
+        for _ in 0..5 {
+            assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        }
+        redis.kill();
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        redis.start_again().await;
+        returned(&[&app.server]).await;
+        countable(&app, &code).await;
+        assert_eq!(app.clicks(&code).await, round * 6);
+    }
+    app.finish().await;
+}
