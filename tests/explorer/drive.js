@@ -1,0 +1,156 @@
+// The way of a newcomer through /docs. Each step says what it is for; the first that fails ends the run.
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { open } from "./browser.js";
+
+const base = process.env.BASE_URL.replace(/\/$/, "");
+const artefact = (name) => join(process.env.SHUNT_ARTEFACTS, name);
+
+const step = async (what, does) => {
+  try {
+    const result = await does();
+    console.error(`explorer: ${what}`);
+    return result;
+  } catch (error) {
+    await page?.screenshot({ path: artefact("explorer-failed.png") }).catch(() => {});
+    throw new Error(`${what}: ${error.message}`, { cause: error });
+  }
+};
+
+// Where the short links lead: a page on this very machine.
+let arrivals = 0;
+const site = createServer((_, answer) => {
+  arrivals += 1;
+  answer.setHeader("content-type", "text/html");
+  answer.end("<!doctype html><link rel=icon href=data:,><title>arrived</title>");
+});
+await new Promise((ready) => site.listen(0, "127.0.0.1", ready));
+const target = `http://127.0.0.1:${site.address().port}/`;
+
+const browser = await open([new URL(base).host, new URL(target).host]);
+let page = await browser.newPage();
+
+// Tries an operation out; answers its status and what is shown as its body.
+const tryOut = async (operation, fill = async () => {}) => {
+  const block = page.locator(`#operations-${operation}`);
+  if (!(await block.evaluate((element) => element.classList.contains("is-open")))) {
+    await block.locator(".opblock-summary-control").click();
+  }
+  await fill(block);
+  const clear = block.locator(".btn-clear");
+  if (await clear.isVisible()) await clear.click();
+  await block.locator(".execute").click();
+  const shown = block.locator(".live-responses-table tbody tr.response");
+  await shown.waitFor();
+  const status = Number.parseInt(await shown.locator(".response-col_status").innerText(), 10);
+  // Above the headers, where there is one.
+  const texts = await shown.locator(".response-col_description .highlight-code code").allInnerTexts();
+  return { status, body: texts[0] ?? "", block };
+};
+const body = (value) => (block) => block.locator("textarea.body-param__text").fill(JSON.stringify(value));
+const parameter = (name, value) => (block) => block.locator(`tr[data-param-name="${name}"] input`).fill(value);
+
+await step("/docs leads to the explorer, with every operation", async () => {
+  await page.goto(`${base}/docs`);
+  assert.equal(page.url(), `${base}/docs/`);
+  await page.locator("#operations-links-shorten").waitFor();
+  assert.ok((await page.locator(".opblock").count()) >= 10);
+  await page.screenshot({ path: artefact("explorer.png") });
+});
+
+// An address that would be a script, if it were taken for one.
+const email = `"<img/src=x/onerror=window.ran=1>${Date.now()}"@example.org`;
+const token = await step("an account is made", async () => {
+  const { status, body: shown } = await tryOut("accounts-register", body({ email, password: "correct horse" }));
+  assert.equal(status, 200, shown);
+  return JSON.parse(shown).access_token;
+});
+
+await step("the token is pasted", async () => {
+  await page.locator(".scheme-container .authorize").click();
+  await page.locator(".modal-ux input[type=text], .modal-ux input[type=password]").fill(token);
+  await page.locator(".modal-ux .auth-btn-wrapper button[type=submit]").click();
+  await page.screenshot({ path: artefact("explorer-authorize.png") });
+  await page.locator(".modal-ux .btn-done").click();
+});
+
+await step("the account is its owner's", async () => {
+  const { status, body: shown } = await tryOut("accounts-me");
+  assert.equal(status, 200, shown);
+  assert.equal(JSON.parse(shown).email, email);
+});
+
+const code = await step("a link is made", async () => {
+  const { status, body: shown, block } = await tryOut("links-shorten", parameter("target_url", target));
+  assert.equal(status, 200, shown);
+  await block.scrollIntoViewIfNeeded();
+  await page.screenshot({ path: artefact("explorer-shorten.png") });
+  return JSON.parse(shown).short_code;
+});
+
+await step("the redirect is shown, and not followed", async () => {
+  const { status, body: shown, block } = await tryOut("links-visit", parameter("short_code", code));
+  assert.equal(status, 302, shown);
+  assert.match(shown, /^A redirect\./);
+  assert.equal(arrivals, 0);
+  await block.scrollIntoViewIfNeeded();
+  await page.screenshot({ path: artefact("explorer-redirect.png") });
+});
+
+const clicks = async () => {
+  const { status, body: shown } = await tryOut("links-stats", parameter("short_code", code));
+  assert.equal(status, 200, shown);
+  return JSON.parse(shown).clicks;
+};
+await step("the click is counted", async () => assert.equal(await clicks(), 1));
+
+await step("in a tab of its own the link leads to its target", async () => {
+  const tab = await browser.newPage();
+  await tab.goto(`${base}/${code}`);
+  assert.equal(tab.url(), target);
+  assert.equal(await tab.title(), "arrived");
+  assert.equal(arrivals, 1);
+  await tab.close();
+  assert.equal(await clicks(), 2);
+});
+
+await step("a script in a target is shown, and not run", async () => {
+  const hostile = `${target}"><img src=x onerror=window.ran=1><script>window.ran=1</script>`;
+  const made = await tryOut("links-shorten", parameter("target_url", hostile));
+  assert.equal(made.status, 200, made.body);
+  const { status, body: shown } = await tryOut("links-list");
+  assert.equal(status, 200, shown);
+  assert.equal(JSON.parse(shown)[0].target_url, hostile);
+  assert.equal(await page.evaluate(() => window.ran), undefined);
+  // The answer itself, opened as a page.
+  const tab = await browser.newPage();
+  await tab.goto(`${base}/urls/${JSON.parse(made.body).short_code}/stats`);
+  assert.match(await tab.locator("body").innerText(), /onerror/);
+  assert.equal(await tab.evaluate(() => window.ran), undefined);
+  await tab.close();
+});
+
+await step("a link is deleted", async () => {
+  const { status } = await tryOut("links-delete", parameter("short_code", code));
+  assert.equal(status, 204);
+});
+
+await browser.close();
+
+const dark = await open([new URL(base).host], { colorScheme: "dark", viewport: { width: 420, height: 900 } });
+page = await dark.newPage();
+await step("it is dark where that is asked for, and fits a telephone", async () => {
+  await page.goto(`${base}/docs/`);
+  await page.locator("#operations-links-shorten").waitFor();
+  await page.screenshot({ path: artefact("explorer-dark.png") });
+  const { scroll, width } = await page.evaluate(() => ({
+    scroll: document.documentElement.scrollWidth,
+    width: document.documentElement.clientWidth,
+  }));
+  assert.ok(scroll <= width, `${scroll} pixels are wider than ${width}`);
+});
+await dark.close();
+site.close();
+console.error("explorer: all of it works");
