@@ -20,7 +20,8 @@
 //! | [`shared`] | 2 | the Redis that instances share: connections, deadlines, up or away |
 //! | [`keyspace`] | 1 | every Redis key |
 //! | [`config`] | 2 | flags and environment, checked |
-//! | [`telemetry`] | 1 | logging, metrics |
+//! | [`telemetry`] | 1 | logging, metrics, traces |
+//! | [`outgoing`] | 0 | HTTP as a client |
 //! | [`domain`] | 0 | values that cannot be wrong |
 //!
 //! # A click's road
@@ -51,6 +52,7 @@ pub mod http;
 pub mod keyspace;
 pub mod limits;
 pub mod links;
+pub mod outgoing;
 pub mod redirect;
 pub mod server;
 pub mod shared;

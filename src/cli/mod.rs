@@ -9,7 +9,6 @@ use shunt::config::Settings;
 mod client;
 mod failure;
 mod healthcheck;
-mod http;
 mod manual;
 mod output;
 mod service;

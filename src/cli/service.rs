@@ -5,7 +5,7 @@ use std::error::Error;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use shunt::config::{Config, Settings};
 use shunt::server::{self, Stop};
-use shunt::telemetry;
+use shunt::telemetry::{self, traces::Traces};
 use tracing_subscriber::EnvFilter;
 
 use super::Failure;
@@ -43,7 +43,9 @@ fn start(
 ) -> Result<(), Failure> {
     let config = settings.check().map_err(|error| Failure::of(&error))?;
     let filter = EnvFilter::try_new(&config.log_filter).map_err(|error| Failure::of(&error))?;
-    telemetry::start_logging(config.log_format, filter);
+    let traces = config.otlp_endpoint.as_ref().map(Traces::start);
+    let traces = traces.transpose().map_err(|error| Failure::of(&error))?;
+    telemetry::start_logging(config.log_format, filter, traces.as_ref());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -51,5 +53,8 @@ fn start(
     let outcome = runtime.block_on(work(config));
     // What still runs then (a client that will not be hurried) is cut off.
     runtime.shutdown_background();
+    if let Some(traces) = traces {
+        traces.stop();
+    }
     outcome.map_err(|error| Failure::of(&error))
 }

@@ -16,7 +16,7 @@ mod parse;
 
 use guards::GuardSettings;
 use parse::{
-    address, database, fault, jwt_secret, log_filter, log_format, networks, number,
+    address, collector, database, fault, jwt_secret, log_filter, log_format, networks, number,
     optional_number, prefix, redis_urls, seconds,
 };
 
@@ -100,6 +100,14 @@ pub struct Settings {
         value_name = "FILTER"
     )]
     log_filter: String,
+    /// Collector for traces, by OTLP over HTTP, as `http://localhost:4318`. Unset: none are made.
+    #[arg(
+        long,
+        env = "OTEL_EXPORTER_OTLP_ENDPOINT",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    otlp_endpoint: Option<String>,
     /// Threads that serve redirects. [default: one per core]
     #[arg(long, env = "WORKERS", value_name = "N")]
     workers: Option<String>,
@@ -213,6 +221,8 @@ pub struct Config {
     pub log_format: LogFormat,
     /// What is logged.
     pub log_filter: String,
+    /// Collector for traces.
+    pub otlp_endpoint: Option<Url>,
     /// Threads that serve redirects.
     pub workers: usize,
     /// Links held in the process at most.
@@ -326,6 +336,11 @@ impl Settings {
             metrics_bind: self
                 .metrics_bind
                 .map(|raw| address(&raw).map_err(fault("METRICS_BIND")))
+                .transpose()?,
+            otlp_endpoint: self
+                .otlp_endpoint
+                .filter(|raw| !raw.is_empty())
+                .map(|raw| collector(&raw))
                 .transpose()?,
             log_format: log_format(&self.log_format)?,
             log_filter: log_filter(self.log_filter)?,

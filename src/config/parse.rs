@@ -163,3 +163,13 @@ pub(super) fn log_filter(raw: String) -> Result<String, ConfigError> {
         ))),
     }
 }
+
+pub(super) fn collector(raw: &str) -> Result<Url, ConfigError> {
+    let wrong = fault("OTEL_EXPORTER_OTLP_ENDPOINT");
+    match Url::parse(raw) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
+        _ => Err(wrong(
+            "is no http:// or https:// address; give one such as http://localhost:4318".into(),
+        )),
+    }
+}

@@ -48,6 +48,10 @@ fn a_wrong_setting_is_named_with_its_mend() {
         ("--jwt-secret=short", "JWT_SECRET: is 5 bytes long"),
         ("--jwt-ttl-seconds=-1", "JWT_TTL_SECONDS: "),
         ("--metrics-bind=9090", "METRICS_BIND: "),
+        (
+            "--otlp-endpoint=localhost:4317",
+            "OTEL_EXPORTER_OTLP_ENDPOINT: ",
+        ),
         ("--log-format=xml", "LOG_FORMAT: `xml`"),
         ("--log=shunt=loud", "RUST_LOG: "),
         // Made version 0.3.23 of tracing-subscriber panic.

@@ -8,9 +8,11 @@ mod client;
 pub mod documented;
 mod extract;
 mod fallback;
+mod request_id;
 
 pub use api_error::{ApiError, ErrorBody};
 pub use browsers::guard;
 pub use client::{ClientAddress, Peer, TrustedProxies};
 pub use extract::{BodyLimits, CodeParameter, JsonBody, PathCode, QueryOf};
 pub use fallback::{method_not_allowed, not_found, panicked};
+pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};

@@ -4,9 +4,11 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
+use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use futures_util::stream::unfold;
@@ -16,10 +18,12 @@ use hyper::{Method, Request};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tower::ServiceExt;
+use tracing::Instrument;
 
 use crate::domain::ShortCode;
-use crate::http::{ApiError, Peer};
+use crate::http::{ApiError, Peer, RequestId, RequestIds, X_REQUEST_ID};
 use crate::redirect::Redirect;
+use crate::telemetry::requests::Observed;
 
 /// Pieces of an answer that may wait for a slow client.
 const PIECES_AHEAD: usize = 2;
@@ -30,15 +34,17 @@ pub(super) struct Entrance {
     redirect: Redirect,
     api: Router,
     main: Handle,
+    ids: Arc<RequestIds>,
     peer: Option<Peer>,
 }
 
 impl Entrance {
-    pub(super) fn new(redirect: Redirect, api: Router, main: Handle) -> Self {
+    pub(super) fn new(redirect: Redirect, api: Router, main: Handle, ids: Arc<RequestIds>) -> Self {
         Self {
             redirect,
             api,
             main,
+            ids,
             peer: None,
         }
     }
@@ -58,14 +64,17 @@ impl Service<Request<Incoming>> for Entrance {
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let entrance = self.clone();
         Box::pin(async move {
-            let code = code_of(request.uri().path());
-            Ok(match (request.method(), code) {
-                (&Method::GET, Some(code)) => entrance.redirect.follow(code).await.into_response(),
-                (&Method::HEAD, Some(code)) => {
-                    entrance.redirect.preview(code).await.into_response()
+            let id = entrance.ids.of(request.headers());
+            let mut response = match code_of(request.uri().path()) {
+                Some(code) if matches!(*request.method(), Method::GET | Method::HEAD) => {
+                    let is_head = request.method() == Method::HEAD;
+                    entrance.follow(code, is_head, &request, &id).await
                 }
-                _ => entrance.cross_over(request).await,
-            })
+                _ => entrance.cross_over(request, &id).await,
+            };
+            let header = HeaderValue::from(&id);
+            response.headers_mut().insert(X_REQUEST_ID, header);
+            Ok(response)
         })
     }
 }
@@ -79,21 +88,54 @@ pub(super) fn code_of(path: &str) -> Option<&str> {
 }
 
 impl Entrance {
+    /// Answers a redirect, here on the worker.
+    async fn follow(
+        &self,
+        code: &str,
+        is_head: bool,
+        request: &Request<Incoming>,
+        id: &RequestId,
+    ) -> Response {
+        let path = request.uri().path();
+        let observed = Observed::redirect(id.as_str(), request.method().as_str(), path);
+        let followed = if is_head {
+            self.redirect.preview(code).await
+        } else {
+            self.redirect.follow(code).await
+        };
+        let response = followed.into_response();
+        if let Some(observed) = observed {
+            observed.answered(response.status().as_u16());
+        }
+        response
+    }
+
     /// Answers on the main runtime, so that neither work nor connections of the API end up here.
-    async fn cross_over(self, request: Request<Incoming>) -> Response {
+    async fn cross_over(self, request: Request<Incoming>, id: &RequestId) -> Response {
         let main = self.main.clone();
+        let observed = Observed::api(
+            id.as_str(),
+            request.method().as_str(),
+            request.uri().path(),
+            request.headers(),
+        );
         let mut request = request.map(Body::new);
         if let Some(peer) = self.peer {
             request.extensions_mut().insert(peer);
         }
-        let answered = self.main.spawn(async move {
+        let answering = async move {
             let Ok(response) = self.api.oneshot(request).await;
             bring_body_over(response, &main)
-        });
-        answered.await.unwrap_or_else(|failed| {
-            tracing::error!(%failed, "a request could not be answered");
+        };
+        let answered = self
+            .main
+            .spawn(answering.instrument(observed.span().clone()));
+        let response = answered.await.unwrap_or_else(|failed| {
+            tracing::error!(parent: observed.span(), %failed, "a request could not be answered");
             ApiError::internal("the handler was lost").into_response()
-        })
+        });
+        observed.answered(response.status().as_u16());
+        response
     }
 }
 

@@ -21,9 +21,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::bridge::code_of;
 use super::lifecycle::Stop;
-use crate::http::ApiError;
+use crate::http::{ApiError, RequestId, RequestIds};
 use crate::redirect::{NotFollowed, Redirect};
 use crate::telemetry::metrics::LIMIT_HITS;
+use crate::telemetry::requests::Observed;
 
 /// Longest head that is read here.
 const HEAD_BYTES: usize = 4 * 1024;
@@ -41,6 +42,7 @@ pub(super) struct Express {
     /// Head, without its end, and body of the answer to an unknown code: as the router gives it.
     not_found: Arc<(Vec<u8>, Bytes)>,
     date: Arc<Mutex<DateLine>>,
+    ids: Arc<RequestIds>,
     /// A connection that completes no request for this long, up to twice as long, is closed.
     patience: Duration,
 }
@@ -58,23 +60,32 @@ pub(super) enum Left<S> {
 enum Head<'a> {
     /// Not all of it is there yet.
     Partial,
-    /// A plain redirect, in so many bytes.
-    Plain {
-        code: &'a str,
-        is_head: bool,
-        length: usize,
-    },
+    /// A plain redirect.
+    Plain(Plain<'a>),
     /// Anything else.
     Other,
 }
 
+/// A redirect that is answered here.
+#[derive(Debug, PartialEq, Eq)]
+struct Plain<'a> {
+    path: &'a str,
+    code: &'a str,
+    is_head: bool,
+    /// The one that the request brought.
+    id: Option<RequestId>,
+    /// Bytes of its head.
+    length: usize,
+}
+
 impl Express {
-    pub(super) async fn new(redirect: Redirect, patience: Duration) -> Self {
+    pub(super) async fn new(redirect: Redirect, ids: Arc<RequestIds>, patience: Duration) -> Self {
         let not_found = rendered(ApiError::url_not_found().into_response()).await;
         Self {
             redirect,
             not_found: Arc::new(not_found),
             date: Arc::default(),
+            ids,
             patience,
         }
     }
@@ -94,18 +105,11 @@ impl Express {
         tokio::pin!(asked, tick);
         loop {
             match parse(&received) {
-                Head::Plain {
-                    code,
-                    is_head,
-                    length,
-                } => {
+                Head::Plain(plain) => {
                     answer.clear();
                     let closing = stop.is_asked();
-                    if self
-                        .answer(code, is_head, closing, &mut answer)
-                        .await
-                        .is_err()
-                    {
+                    let length = plain.length;
+                    if self.answer(plain, closing, &mut answer).await.is_err() {
                         break;
                     }
                     if write(&mut stream, &answer).await.is_err() {
@@ -155,42 +159,58 @@ impl Express {
     /// When it cannot be answered here; nothing was counted then.
     async fn answer(
         &self,
-        code: &str,
-        is_head: bool,
+        request: Plain<'_>,
         closing: bool,
         answer: &mut Vec<u8>,
     ) -> Result<(), NotFollowed> {
-        let followed = if is_head {
-            self.redirect.preview(code).await
+        let id = request.id.unwrap_or_else(|| self.ids.make());
+        let method = if request.is_head { "HEAD" } else { "GET" };
+        let observed = Observed::redirect(id.as_str(), method, request.path);
+        let followed = if request.is_head {
+            self.redirect.preview(request.code).await
         } else {
-            self.redirect.follow(code).await
+            self.redirect.follow(request.code).await
         };
-        match followed {
+        let status = match followed {
             Ok(found) => {
                 answer.extend_from_slice(b"HTTP/1.1 302 Found\r\nlocation: ");
                 answer.extend_from_slice(found.location().as_str().as_bytes());
                 answer.extend_from_slice(
                     b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n",
                 );
-                self.end_head(found.at(), closing, answer);
+                self.end_head(found.at(), &id, closing, answer);
+                302
             }
             Err(NotFollowed::NotFound) => {
                 let (head, body) = &*self.not_found;
                 answer.extend_from_slice(head);
-                self.end_head(Instant::now().into_std(), closing, answer);
-                if !is_head {
+                self.end_head(Instant::now().into_std(), &id, closing, answer);
+                if !request.is_head {
                     answer.extend_from_slice(body);
                 }
+                404
             }
             Err(unavailable) => return Err(unavailable),
+        };
+        if let Some(observed) = observed {
+            observed.answered(status);
         }
         Ok(())
     }
 
-    fn end_head(&self, now: std::time::Instant, closing: bool, answer: &mut Vec<u8>) {
+    fn end_head(
+        &self,
+        now: std::time::Instant,
+        id: &RequestId,
+        closing: bool,
+        answer: &mut Vec<u8>,
+    ) {
         if closing {
             answer.extend_from_slice(b"connection: close\r\n");
         }
+        answer.extend_from_slice(b"x-request-id: ");
+        answer.extend_from_slice(id.as_str().as_bytes());
+        answer.extend_from_slice(b"\r\n");
         let mut date = self.date.lock().unwrap_or_else(PoisonError::into_inner);
         answer.extend_from_slice(date.at(now));
         answer.extend_from_slice(b"\r\n");
@@ -225,16 +245,24 @@ fn parse(received: &[u8]) -> Head<'_> {
         Some("HEAD") => true,
         _ => return Head::Other,
     };
-    match request.path.and_then(code_of) {
-        Some(code) if request.version == Some(1) && request.headers.iter().all(is_plain) => {
-            Head::Plain {
-                code,
-                is_head,
-                length,
-            }
-        }
-        _ => Head::Other,
+    let Some((path, code)) = request.path.and_then(|path| Some((path, code_of(path)?))) else {
+        return Head::Other;
+    };
+    if request.version != Some(1) || !request.headers.iter().all(is_plain) {
+        return Head::Other;
     }
+    let id = request
+        .headers
+        .iter()
+        .find(|header| header.name.eq_ignore_ascii_case("x-request-id"))
+        .and_then(|header| RequestId::parse(header.value));
+    Head::Plain(Plain {
+        path,
+        code,
+        is_head,
+        id,
+        length,
+    })
 }
 
 /// Whether a header leaves a redirect plain: nothing about bodies, nothing about this connection.
@@ -303,20 +331,22 @@ mod tests {
     use super::*;
 
     fn plain(request: &str) -> bool {
-        matches!(parse(request.as_bytes()), Head::Plain { .. })
+        matches!(parse(request.as_bytes()), Head::Plain(_))
     }
 
     #[test]
     fn a_redirect_of_a_browser_is_plain() {
-        let request = "GET /K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\nConnection: keep-alive\r\nAccept: */*\r\n\r\n";
+        let request = "GET /K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\nConnection: keep-alive\r\nAccept: */*\r\nX-Request-Id: 7b\r\n\r\n";
         let length = request.len();
         assert_eq!(
             parse(request.as_bytes()),
-            Head::Plain {
+            Head::Plain(Plain {
+                path: "/K7mXq2R",
                 code: "K7mXq2R",
                 is_head: false,
+                id: RequestId::parse(b"7b"),
                 length
-            }
+            })
         );
         assert!(plain(
             "HEAD /urls/r/K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\n\r\n"

@@ -25,6 +25,7 @@ use crate::redirect::{Redirect, visit};
 use crate::shared::Shards;
 use crate::store::Links;
 use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS, LIMIT_HITS};
+use crate::telemetry::requests::routed;
 use crate::telemetry::seconds_since;
 
 /// What handlers work with; each takes the part it needs.
@@ -145,9 +146,10 @@ async fn shed(State(overload): State<Overload>, request: Request, next: Next) ->
 async fn measured(request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
     let method = method_label(request.method());
+    let route = route.map_or_else(|| "none".to_owned(), |route| route.as_str().to_owned());
+    routed(method, &route);
     let begun = Instant::now();
     let response = next.run(request).await;
-    let route = route.map_or_else(|| "none".to_owned(), |route| route.as_str().to_owned());
     let status = response.status().as_str().to_owned();
     let labels = [
         ("method", method.to_owned()),

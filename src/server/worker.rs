@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::sync::Arc;
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
 
@@ -20,6 +21,7 @@ use super::express::{Express, Left};
 use super::lifecycle::{ServeError, Stop};
 use super::listener::Arrival;
 use crate::config::Guards;
+use crate::http::RequestIds;
 use crate::telemetry::metrics::{CONNECTIONS, LIMIT_HITS};
 
 /// Connections that may wait for a worker to take them.
@@ -56,6 +58,7 @@ impl Workers {
                 api: api.clone(),
                 guards: *guards,
                 main: Handle::current(),
+                ids: RequestIds::new()?,
                 arrivals,
                 connections: connections.clone(),
                 stop: stop.clone(),
@@ -130,6 +133,7 @@ struct Work {
     api: Router,
     guards: Guards,
     main: Handle,
+    ids: RequestIds,
     arrivals: Receiver<Arrival>,
     connections: TaskTracker,
     stop: Stop,
@@ -141,8 +145,9 @@ impl Work {
         let Road { redirect, work } = self.road;
         let mut recording = work.spawn(self.drained.clone());
         let guards = self.guards;
-        let express = Express::new(redirect.clone(), guards.header_timeout).await;
-        let entrance = Entrance::new(redirect, self.api, self.main);
+        let ids = Arc::new(self.ids);
+        let express = Express::new(redirect.clone(), Arc::clone(&ids), guards.header_timeout).await;
+        let entrance = Entrance::new(redirect, self.api, self.main, ids);
         let serve = |stream| {
             serve(
                 stream,

@@ -1,11 +1,17 @@
-//! Logging, and every metric's name, unit and help.
+//! Logging, traces, and every metric's name, unit and help.
 
 use std::time::Instant;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
 pub mod durations;
 pub mod metrics;
+pub mod requests;
+pub mod traces;
+
+use traces::Traces;
 
 /// For whom the log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,16 +22,22 @@ pub enum LogFormat {
     Json,
 }
 
-/// Begins logging to standard error; later calls change nothing.
-pub fn start_logging(format: LogFormat, filter: EnvFilter) {
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    // A second call is a second server in one process (tests): the first one's log is good for both.
-    let _ = match format {
-        LogFormat::Text => subscriber.try_init(),
-        LogFormat::Json => subscriber.json().try_init(),
+/// Begins logging to standard error, and tracing where a collector is named; later calls change nothing.
+pub fn start_logging(format: LogFormat, filter: EnvFilter, traces: Option<&Traces>) {
+    let lines = fmt::layer().with_writer(std::io::stderr);
+    let lines = match format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().boxed(),
     };
+    let spans = traces.map(|traces| {
+        // Where in the source a span is made is of no use to those who read traces.
+        tracing_opentelemetry::layer()
+            .with_tracer(traces.tracer())
+            .with_location(false)
+            .with_threads(false)
+    });
+    // A second call is a second server in one process (tests): the first one's log is good for both.
+    let _ = registry().with(lines).with(spans).with(filter).try_init();
 }
 
 /// Seconds since `start`, the unit of all durations in metrics.

@@ -5,13 +5,14 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use shunt::outgoing;
 use ureq::http::{Response, StatusCode};
 use ureq::typestate::WithoutBody;
 use ureq::{Agent, Body, RequestBuilder};
 use url::Url;
 
 use super::token_file::TokenFile;
-use super::{Failure, ServiceUrl, http, output};
+use super::{Failure, ServiceUrl, output};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,9 +45,9 @@ impl Api {
     /// Speaks to a service.
     pub(super) fn new(service: ServiceUrl) -> Result<Self, Failure> {
         let agent = if service.is_local() && !service.is_https() {
-            http::local_agent(PATIENCE)
+            outgoing::local_agent(PATIENCE)
         } else {
-            http::agent(PATIENCE, service.is_https())?
+            outgoing::agent(PATIENCE, service.is_https()).map_err(|error| Failure::of(&error))?
         };
         Ok(Self { agent, service })
     }
@@ -138,7 +139,7 @@ impl Api {
         Failure::Unavailable(format!(
             "{} cannot be reached: {}",
             self.service,
-            http::fault(error)
+            outgoing::fault(error)
         ))
     }
 

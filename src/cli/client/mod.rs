@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::{EXIT_CODES, Failure, http, output};
+use super::{EXIT_CODES, Failure, output};
 
 mod account;
 mod api;

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Settings that the developer's own environment must not leak into.
-const SETTINGS: [&str; 29] = [
+const SETTINGS: [&str; 30] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -21,6 +22,7 @@ const SETTINGS: [&str; 29] = [
     "METRICS_BIND",
     "LOG_FORMAT",
     "RUST_LOG",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
     "WORKERS",
     "CACHE_MAX_LINKS",
     "CACHE_TTL_SECONDS",
@@ -44,6 +46,7 @@ const SETTINGS: [&str; 29] = [
 /// A running instance; killed when dropped.
 pub(crate) struct Server {
     child: Child,
+    log: Arc<Mutex<String>>,
     pub(crate) base: String,
 }
 
@@ -100,11 +103,18 @@ impl Server {
             let _ = child.stderr.take().unwrap().read_to_string(&mut stderr);
             panic!("the program did not start: {stderr}");
         };
-        let mut stderr = child.stderr.take().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let log = Arc::<Mutex<String>>::default();
+        let lines = Arc::clone(&log);
         thread::spawn(move || {
-            let _ = std::io::copy(&mut stderr, &mut std::io::stderr());
+            for line in stderr.lines().map_while(Result::ok) {
+                eprintln!("{line}");
+                let mut lines = lines.lock().unwrap();
+                lines.push_str(&line);
+                lines.push('\n');
+            }
         });
-        let server = Self { child, base };
+        let server = Self { child, log, base };
         super::eventually("ready", async || {
             reqwest::get(format!("{}/ready", server.base))
                 .await
@@ -122,6 +132,11 @@ impl Server {
             .unwrap();
         let answer = client.get(format!("{}/{code}", self.base)).send().await;
         answer.unwrap().status().as_u16()
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -1,4 +1,4 @@
-//! HTTP as a client: blocking, one connection, no redirects.
+//! HTTP as a client, of the service itself or of a collector of traces: blocking, no redirects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,15 +8,24 @@ use ureq::config::ConfigBuilder;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::typestate::AgentScope;
 
-use super::Failure;
+/// This machine trusts nobody, so that TLS leads nowhere.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "this machine has no root certificates ({0}); install ca-certificates or set SSL_CERT_FILE"
+)]
+pub struct NoRoots(String);
 
 /// For a service on this machine: without TLS, and never by way of a proxy.
-pub(super) fn local_agent(patience: Duration) -> Agent {
+#[must_use]
+pub fn local_agent(patience: Duration) -> Agent {
     settings(patience).proxy(None).build().into()
 }
 
 /// For a service anywhere; proxies as the environment says.
-pub(super) fn agent(patience: Duration, tls: bool) -> Result<Agent, Failure> {
+///
+/// # Errors
+/// [`NoRoots`], with TLS.
+pub fn agent(patience: Duration, tls: bool) -> Result<Agent, NoRoots> {
     let mut config = settings(patience);
     if tls {
         config = config.tls_config(trust()?);
@@ -34,14 +43,11 @@ fn settings(patience: Duration) -> ConfigBuilder<AgentScope> {
 }
 
 /// Whom this machine trusts: the same roots that the service takes for Postgres and Redis.
-fn trust() -> Result<TlsConfig, Failure> {
+fn trust() -> Result<TlsConfig, NoRoots> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
         let reason = found.errors.first().map(ToString::to_string);
-        return Err(Failure::Failed(format!(
-            "this machine has no root certificates ({}); install ca-certificates or set SSL_CERT_FILE",
-            reason.unwrap_or_else(|| "none found".into())
-        )));
+        return Err(NoRoots(reason.unwrap_or_else(|| "none found".into())));
     }
     let roots: Vec<_> = found
         .certs
@@ -55,7 +61,8 @@ fn trust() -> Result<TlsConfig, Failure> {
 }
 
 /// What went wrong on the way, in words.
-pub(super) fn fault(error: &ureq::Error) -> String {
+#[must_use]
+pub fn fault(error: &ureq::Error) -> String {
     match error {
         ureq::Error::Io(error) => error.to_string(),
         ureq::Error::Timeout(_) => "no answer in time".into(),

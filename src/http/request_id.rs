@@ -1,0 +1,112 @@
+//! Request ids: taken over from whoever asks, or made; on every answer and in the log.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use compact_str::CompactString;
+
+/// The header that carries it, both ways.
+pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Longest id that is taken over.
+const MOST_BYTES: usize = 128;
+
+/// Tells a request from all others: one word of visible ASCII, at most 128 bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestId(CompactString);
+
+impl RequestId {
+    /// One that a client or a proxy gave; `None` if it would not be one word in a log.
+    #[must_use]
+    pub fn parse(raw: &[u8]) -> Option<Self> {
+        let fits =
+            !raw.is_empty() && raw.len() <= MOST_BYTES && raw.iter().all(u8::is_ascii_graphic);
+        fits.then(|| std::str::from_utf8(raw).ok())
+            .flatten()
+            .map(|text| Self(text.into()))
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&RequestId> for HeaderValue {
+    fn from(id: &RequestId) -> Self {
+        Self::from_str(id.as_str()).expect("visible ASCII is a header's value")
+    }
+}
+
+/// Makes ids for requests that came without: 16 hexadecimal digits.
+pub struct RequestIds {
+    next: AtomicU64,
+}
+
+impl RequestIds {
+    /// Odd, so that all 2^64 ids come before one comes again.
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// Begins anywhere: nobody else's ids are likely to be near.
+    ///
+    /// # Errors
+    /// The system has no randomness to give.
+    pub fn new() -> Result<Self, getrandom::Error> {
+        let next = AtomicU64::new(getrandom::u64()?);
+        Ok(Self { next })
+    }
+
+    /// The id in the headers of a request, or a new one.
+    pub fn of(&self, headers: &HeaderMap) -> RequestId {
+        headers
+            .get(X_REQUEST_ID)
+            .and_then(|raw| RequestId::parse(raw.as_bytes()))
+            .unwrap_or_else(|| self.make())
+    }
+
+    /// A new id.
+    pub fn make(&self) -> RequestId {
+        let number = self.next.fetch_add(Self::STEP, Ordering::Relaxed);
+        let bytes = number.to_be_bytes();
+        let digits: [u8; 16] = std::array::from_fn(|place| {
+            let byte = bytes[place / 2];
+            let half = if place % 2 == 0 {
+                byte >> 4
+            } else {
+                byte & 0xf
+            };
+            b"0123456789abcdef"[usize::from(half)]
+        });
+        let text = std::str::from_utf8(&digits).expect("hexadecimal digits are ASCII");
+        RequestId(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn made_ids_differ() {
+        let ids = RequestIds::new().unwrap();
+        let (one, other) = (ids.make(), ids.make());
+        assert_ne!(one, other);
+        assert_eq!(one.as_str().len(), 16);
+        assert_eq!(RequestId::parse(one.as_str().as_bytes()), Some(one));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_over_is_one_word_and_stays_as_it_is(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Some(id) = RequestId::parse(&raw) {
+                prop_assert_eq!(id.as_str().as_bytes(), &raw[..]);
+                prop_assert!(id.as_str().split_whitespace().eq([id.as_str()]));
+                let header = HeaderValue::from(&id);
+                prop_assert_eq!(header.as_bytes(), &raw[..]);
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Request ids, and what the log says of requests.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, App, Mode, both_modes, eventually, raw, unique};
+
+both_modes! {
+    async fn every_answer_names_its_request(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let mut seen = Vec::new();
+        for path in ["/health", "/urls/my", "/nobody", "/a/b", "/docs", "/urls/r/nobody"] {
+            seen.push(app.get(path).await.header("x-request-id").to_owned());
+        }
+        for _ in 0..3 {
+            seen.push(app.visit(&format!("/{code}")).await.header("x-request-id").to_owned());
+        }
+        assert!(seen.iter().all(|id| id.len() == 16), "{seen:?}");
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 9);
+    }
+
+    async fn an_id_that_the_request_brings_is_taken_over(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for path in [format!("/{code}"), format!("/urls/r/{code}"), format!("/%{:x}{}", code.as_bytes()[0], &code[1..]),
+            "/nobody".into(), "/health".into(), "/a/b".into()] {
+            let request = app.request(Method::HEAD, &path).header("X-Request-Id", "Edge-7/42:b");
+            assert_eq!(Answer::of(request).await.header("x-request-id"), "Edge-7/42:b", "{path}");
+        }
+    }
+
+    async fn an_id_that_is_not_one_short_word_is_replaced(app) {
+        for id in ["two words", "", "caf\u{e9}", &"x".repeat(129)] {
+            for path in ["/health", "/nobody"] {
+                let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Request-Id: {id}\r\n\r\n");
+                let answer = raw::exchange(&app.server.base, &request).await;
+                let line = answer.lines().find(|line| line.starts_with("x-request-id: ")).unwrap();
+                assert_eq!(line.len(), "x-request-id: ".len() + 16, "{id:?}: {line}");
+            }
+        }
+    }
+}
+
+/// The log's lines about answers, once there is one about this request.
+async fn lines_about(app: &App, id: &str) -> Vec<Value> {
+    eventually("the answer is logged", async || {
+        app.server.log().contains(id)
+    })
+    .await;
+    let log = app.server.log();
+    log.lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["fields"]["message"] == "answered" && line["span"]["request_id"] == id)
+        .collect()
+}
+
+#[tokio::test]
+async fn at_debug_each_request_is_one_line() {
+    let settings = [("LOG_FORMAT", "json"), ("RUST_LOG", "shunt=debug")];
+    let app = App::start_with(Mode::Embedded, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let redirect = format!("/{code}");
+    for (path, id, status) in [
+        ("/urls/my?limit=1", "listing", 401),
+        (&redirect, "following", 302),
+        ("/nobody", "missing", 404),
+    ] {
+        let request = app.request(Method::GET, path).header("x-request-id", id);
+        assert_eq!(Answer::of(request).await.status, status);
+        let lines = lines_about(&app, id).await;
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert_eq!(lines[0]["fields"]["status"], status);
+        let path = path.split('?').next().unwrap();
+        assert_eq!(lines[0]["span"]["url.path"], path);
+        assert!(lines[0]["fields"]["seconds"].as_f64().unwrap() > 0.0);
+    }
+}
+
+#[tokio::test]
+async fn at_info_requests_are_not_logged() {
+    let app = App::start(Mode::Embedded).await;
+    let request = app
+        .request(Method::GET, "/nobody")
+        .header("x-request-id", "quiet");
+    Answer::of(request).await;
+    assert_eq!(app.get("/health").await.status, 200);
+    assert!(!app.server.log().contains("quiet"));
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn no_secret_is_logged_at_any_level() {
+    let mode = Mode::Production;
+    let app = App::start_with(mode, &[("RUST_LOG", "trace"), ("LOG_FORMAT", "json")]).await;
+    let (email, password) = (format!("{}@example.org", unique()), "open sesame, please");
+    app.account("/auth/register", &email, password).await;
+    let answer = app.account("/auth/login", &email, password).await;
+    let token = answer.json()["access_token"].as_str().unwrap().to_owned();
+    let code = app
+        .shorten(&token, "https://example.org/?key=of-the-target")
+        .await;
+    app.get_as(&token, "/urls/my?cursor=of-the-cursor").await;
+    app.get_as(&format!("{token}x"), "/auth/me").await;
+    app.account("/auth/login", &email, "open sesame, wrongly")
+        .await;
+    app.post(
+        "/auth/login",
+        json!({ "email": email, "password": 17 }).to_string(),
+    )
+    .await;
+    app.visit(&format!("/{code}?token={token}")).await;
+    let log = app.server.log();
+    assert!(log.contains("answered"));
+    let signature = token.rsplit('.').next().unwrap();
+    for secret in [
+        &*email,
+        "open sesame",
+        signature,
+        "of-the-target",
+        "of-the-cursor",
+    ] {
+        let line = log.lines().find(|line| line.contains(secret));
+        assert_eq!(line, None, "{secret}");
+    }
+    app.finish().await;
+}

@@ -1,0 +1,84 @@
+//! Traces by OTLP: what a collector receives.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::routing::post;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message;
+use reqwest::Method;
+use tokio::net::TcpListener;
+
+use crate::support::{Answer, App, Mode};
+
+type Received = Arc<Mutex<Vec<ExportTraceServiceRequest>>>;
+
+/// Takes what is sent to it, as any collector would.
+async fn collector() -> (String, Received) {
+    let received = Received::default();
+    let routes = Router::new()
+        .route(
+            "/v1/traces",
+            post(async |State(received): State<Received>, body: Bytes| {
+                let request = ExportTraceServiceRequest::decode(body).unwrap();
+                received.lock().unwrap().push(request);
+            }),
+        )
+        .with_state(Arc::clone(&received));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    (format!("http://{address}"), received)
+}
+
+fn spans(received: &Received) -> Vec<Span> {
+    let received = received.lock().unwrap();
+    received
+        .iter()
+        .flat_map(|request| &request.resource_spans)
+        .flat_map(|resource| &resource.scope_spans)
+        .flat_map(|scope| scope.spans.clone())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_request_of_the_api_is_a_span_of_its_callers_trace() {
+    let (endpoint, received) = collector().await;
+    let settings = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint)];
+    let app = App::start_with(Mode::Embedded, &settings).await;
+    let (trace, parent) = (
+        0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736_u128,
+        0x00f0_67aa_0ba9_02b7_u64,
+    );
+    let request = app
+        .request(Method::GET, "/urls/abc/stats")
+        .header("traceparent", format!("00-{trace:032x}-{parent:016x}-01"));
+    assert_eq!(Answer::of(request).await.status, 404);
+    // A stop sends what is left.
+    app.finish().await;
+    let spans = spans(&received);
+    let ours = spans
+        .iter()
+        .find(|span| span.name == "GET /urls/{short_code}/stats")
+        .unwrap();
+    assert_eq!(ours.trace_id, trace.to_be_bytes());
+    assert_eq!(ours.parent_span_id, parent.to_be_bytes());
+    let status = ours
+        .attributes
+        .iter()
+        .find(|attribute| attribute.key == "http.response.status_code");
+    assert!(format!("{status:?}").contains("404"), "{status:?}");
+}
+
+#[tokio::test]
+async fn a_collector_that_is_away_is_no_reason_not_to_serve() {
+    let settings = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")];
+    let app = App::start_with(Mode::Embedded, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    app.finish().await;
+}
