@@ -1,0 +1,88 @@
+"""What a batch of clicks costs Redis: the script as it is, against one command per link."""
+
+from __future__ import annotations
+
+import random
+import socket
+import sys
+from pathlib import Path
+from statistics import median
+
+from .backends import Redis, start_redis
+from .tools import require
+from .workshop import Failed, Workshop, say
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+CLICKS = 200_000
+ROUNDS = 6
+LINKS = range(1, 100_000)
+BATCHES = (24, 64, 256)
+
+# The script as it was first: the loop costs a call for each link, here and in the append-only file.
+BY_LINK = """
+  for i = 6, #ARGV, 2 do
+    redis.call('HINCRBY', KEYS[3], ARGV[i], ARGV[i + 1])
+  end
+end
+return known
+"""
+
+
+def main() -> int:
+    """Prints a line for each size of batch; 1 when the run could not go on."""
+    try:
+        with Workshop(0, 1) as workshop:
+            redis = start_redis(workshop, require(["redis-server", "redis-cli"]))
+            for size in BATCHES:
+                say(f"batches of {size} links")
+                compare(redis, size)
+    except Failed as failure:
+        print(f"load/batch: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def compare(redis: Redis, size: int) -> None:
+    """Alternates between the two."""
+    now = (SOURCES / "state.lua").read_text() + (SOURCES / "clicks" / "record.lua").read_text()
+    before = now[:now.index("  -- Read and written at once")] + BY_LINK
+    cost: dict[str, list[float]] = {now: [], before: []}
+    for number in range(ROUNDS):
+        for script in (now, before) if number % 2 else (before, now):
+            cost[script].append(cpu_per_click(redis, script, size, in_pairs=script == before))
+    print(f"{size:4} links: {median(cost[now]):.2f} us of Redis' CPU per click,"
+          f" {median(cost[before]):.2f} us with a command per link")
+
+
+def cpu_per_click(redis: Redis, script: str, size: int, in_pairs: bool) -> float:
+    """Records clicks on links drawn at random, one batch after the other."""
+    redis.ask("flushall")
+    sha = redis.ask("-x", "script", "load", text=script)
+    # The state is made by the first batch, with this epoch.
+    epoch = "load-1"
+    batches = []
+    for number in range(1, CLICKS // size):
+        links = random.sample(LINKS, size)
+        clicks = [f for link in links for f in (link, 1)] if in_pairs else links + [1] * size
+        batches.append(command("EVALSHA", sha, 3, "state", "recorders", "pending",
+                               "load", 1, "recorder", number, epoch, *clicks))
+    with socket.create_connection(("127.0.0.1", redis.port)) as connection:
+        answers = connection.makefile("rb")
+        begin = redis.process.usage()
+        for batch in batches:
+            connection.sendall(batch)
+            if answers.readline() != b"*2\r\n":
+                raise Failed("Redis refused a batch")
+            for _ in range(4):
+                answers.readline()
+        spent = redis.process.usage() - begin
+    counted = sum(int(value) for value in redis.ask("hvals", "pending").split())
+    if counted != len(batches) * size:
+        raise Failed(f"{counted} clicks were counted instead of {len(batches) * size}")
+    return spent.cpu * 1e6 / counted
+
+
+def command(*words: object) -> bytes:
+    """As Redis reads it."""
+    encoded = [str(word).encode() for word in words]
+    return b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded)
