@@ -43,12 +43,13 @@ pub async fn login(
 
 impl Accounts {
     async fn log_in(&self, email: &EmailAddress, password: Password) -> Result<String, ApiError> {
+        let turn = self.hasher.turn().await?;
         let credentials = self.users.credentials(email).await?;
         let (user, hash) = credentials
             .map(|found| (found.user, found.password_hash))
             .unzip();
         // Without an account a hash is checked all the same, so that the time tells nothing.
-        let matches = self.hasher.verify(password, hash).await?;
+        let matches = turn.verify(password, hash).await?;
         match user.filter(|_| matches) {
             Some(user) => self.tokens.issue(user),
             None => Err(ApiError::wrong_credentials()),

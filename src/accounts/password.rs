@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::domain::Password;
 use crate::http::ApiError;
-use crate::telemetry::metrics::{HASHES, HASHING, LIMIT_HITS};
+use crate::telemetry::metrics::{Gauged, HASHES, HASHING, LIMIT_HITS};
 
 /// OWASP's figures for argon2id (Password Storage Cheat Sheet): 19 MiB, two passes, one lane.
 const MEMORY_KIB: u32 = 19 * 1024;
@@ -71,10 +71,53 @@ impl PasswordHasher {
         })
     }
 
+    /// Waits until a password may be hashed. To be asked for before the database is: of many who come at
+    /// once, only those whose turn it is cost anything.
+    ///
+    /// # Errors
+    /// There are too many already, or it took too long.
+    pub(super) async fn turn(&self) -> Result<Turn, ApiError> {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return Err(busy());
+        };
+        let waiting = Gauged::new(metrics::gauge!(HASHING, "state" => "waiting"));
+        let turn = timeout(PATIENCE, self.next()).await;
+        drop(waiting);
+        let Ok(Some((turn, share))) = turn else {
+            return Err(busy());
+        };
+        Ok(Turn {
+            hasher: self.clone(),
+            share,
+            held: (turn, place),
+        })
+    }
+
+    async fn next(&self) -> Option<(OwnedSemaphorePermit, Share)> {
+        let leftover = timeout(LEFTOVER_PATIENCE, Arc::clone(&self.turns).acquire_owned()).await;
+        if let Ok(turn) = leftover {
+            return Some((turn.ok()?, Share::Leftover));
+        }
+        tokio::select! {
+            turn = Arc::clone(&self.turns).acquire_owned() => Some((turn.ok()?, Share::Leftover)),
+            turn = Arc::clone(&self.late_turns).acquire_owned() => Some((turn.ok()?, Share::Small)),
+        }
+    }
+}
+
+/// Leave to hash one password.
+pub(super) struct Turn {
+    hasher: PasswordHasher,
+    share: Share,
+    /// Given back when the hash is there, also where nobody waits for it any more.
+    held: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+}
+
+impl Turn {
     /// The PHC string of a password.
-    pub(super) async fn hash(&self, password: Password) -> Result<String, ApiError> {
-        let argon2 = self.argon2.clone();
-        self.in_turn(move || {
+    pub(super) async fn hash(self, password: Password) -> Result<String, ApiError> {
+        let argon2 = self.hasher.argon2.clone();
+        self.work(move || {
             argon2
                 .hash_password(password.expose())
                 .map(|hash| hash.to_string())
@@ -85,13 +128,13 @@ impl PasswordHasher {
 
     /// Whether the password is that of `hash`; without one it is not, after the same work.
     pub(super) async fn verify(
-        &self,
+        self,
         password: Password,
         hash: Option<String>,
     ) -> Result<bool, ApiError> {
-        let argon2 = self.argon2.clone();
-        let dummy = Arc::clone(&self.dummy);
-        self.in_turn(move || {
+        let argon2 = self.hasher.argon2.clone();
+        let dummy = Arc::clone(&self.hasher.dummy);
+        self.work(move || {
             let known = hash.is_some();
             let hash = hash.as_deref().unwrap_or(&dummy);
             let parsed =
@@ -102,23 +145,13 @@ impl PasswordHasher {
         .await?
     }
 
-    async fn in_turn<T: Send + 'static>(
-        &self,
+    async fn work<T: Send + 'static>(
+        self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let Ok(_place) = self.places.try_acquire() else {
-            return Err(busy());
-        };
-        let waiting = metrics::gauge!(HASHING, "state" => "waiting");
-        waiting.increment(1);
-        let turn = timeout(PATIENCE, self.turn()).await;
-        waiting.decrement(1);
-        let Ok(Some((turn, share))) = turn else {
-            return Err(busy());
-        };
-        let running = metrics::gauge!(HASHING, "state" => "running");
-        running.increment(1);
+        let running = Gauged::new(metrics::gauge!(HASHING, "state" => "running"));
         let (result, done) = oneshot::channel();
+        let Self { share, held, .. } = self;
         // A thread of its own: what it stands back for would hold for later work of a shared one, too. The turn
         // goes with the work: a client that leaves does not make room for more at once.
         let begun = thread::Builder::new()
@@ -127,7 +160,7 @@ impl PasswordHasher {
                 share.take();
                 // Whoever asked may be gone.
                 let _ = result.send(work());
-                drop(turn);
+                drop((held, running));
             });
         let result = match begun {
             Ok(_) => done
@@ -135,20 +168,8 @@ impl PasswordHasher {
                 .map_err(|_| ApiError::internal("a password's hash was lost")),
             Err(error) => Err(ApiError::internal(&error.to_string())),
         };
-        running.decrement(1);
         metrics::counter!(HASHES).increment(1);
         result
-    }
-
-    async fn turn(&self) -> Option<(OwnedSemaphorePermit, Share)> {
-        let leftover = timeout(LEFTOVER_PATIENCE, Arc::clone(&self.turns).acquire_owned()).await;
-        if let Ok(turn) = leftover {
-            return Some((turn.ok()?, Share::Leftover));
-        }
-        tokio::select! {
-            turn = Arc::clone(&self.turns).acquire_owned() => Some((turn.ok()?, Share::Leftover)),
-            turn = Arc::clone(&self.late_turns).acquire_owned() => Some((turn.ok()?, Share::Small)),
-        }
     }
 }
 
@@ -203,19 +224,26 @@ mod tests {
     #[tokio::test]
     async fn a_password_is_kept_as_argon2id_with_owasps_figures_and_checked() {
         let hasher = PasswordHasher::new(1).unwrap();
-        let hash = hasher.hash(password("correct horse")).await.unwrap();
+        let turn = hasher.turn().await.unwrap();
+        let hash = turn.hash(password("correct horse")).await.unwrap();
         assert!(
             hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
             "{hash}"
         );
         assert!(
             hasher
+                .turn()
+                .await
+                .unwrap()
                 .verify(password("correct horse"), Some(hash.clone()))
                 .await
                 .unwrap()
         );
         assert!(
             !hasher
+                .turn()
+                .await
+                .unwrap()
                 .verify(password("wrong horse"), Some(hash))
                 .await
                 .unwrap()
@@ -227,6 +255,9 @@ mod tests {
         let hasher = PasswordHasher::new(1).unwrap();
         assert!(
             !hasher
+                .turn()
+                .await
+                .unwrap()
                 .verify(password("nobody has this password"), None)
                 .await
                 .unwrap()

@@ -40,11 +40,12 @@ pub async fn register(
 
 impl Accounts {
     async fn register(&self, email: &EmailAddress, password: Password) -> Result<String, ApiError> {
+        let turn = self.hasher.turn().await?;
         // Looked up first: a taken address costs no hash.
         if self.users.credentials(email).await?.is_some() {
             return Err(taken());
         }
-        let hash = self.hasher.hash(password).await?;
+        let hash = turn.hash(password).await?;
         match self.users.create_user(email, &hash, Timestamp::now()).await {
             Ok(user) => self.tokens.issue(user),
             Err(CreateUserError::EmailTaken) => Err(taken()),

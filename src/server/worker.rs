@@ -22,7 +22,7 @@ use super::lifecycle::{ServeError, Stop};
 use super::listener::Arrival;
 use crate::config::Guards;
 use crate::http::RequestIds;
-use crate::telemetry::metrics::{CONNECTIONS, LIMIT_HITS};
+use crate::telemetry::metrics::{CONNECTIONS, Gauged, LIMIT_HITS};
 
 /// Connections that may wait for a worker to take them.
 const INBOX: usize = 1_024;
@@ -177,26 +177,10 @@ impl Work {
     }
 }
 
-/// An open connection in the metrics.
-struct Counted;
-
-impl Counted {
-    fn new() -> Self {
-        metrics::gauge!(CONNECTIONS).increment(1);
-        Self
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        metrics::gauge!(CONNECTIONS).decrement(1);
-    }
-}
-
 /// Serves one connection until it is closed or, when asked to stop, until its request is answered.
 async fn serve(arrival: Arrival, express: Express, entrance: Entrance, guards: Guards, stop: Stop) {
     // Both until the end of the connection.
-    let (_place, _counted) = (arrival.place, Counted::new());
+    let (_place, _counted) = (arrival.place, Gauged::new(metrics::gauge!(CONNECTIONS)));
     let stream = arrival.stream;
     let stream = stream
         .set_nonblocking(true)

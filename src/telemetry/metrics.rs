@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use metrics::{Counter, Unit, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics::{Counter, Gauge, Unit, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 use super::durations::{Durations, DurationsOfAll};
@@ -192,6 +192,24 @@ fn describe() {
     );
     describe_gauge!(CONNECTIONS, "Open connections of clients");
     describe_gauge!("shunt_build_info", "Always 1; the version is in the label");
+}
+
+/// One more in a gauge, until it is dropped: however what is counted ends.
+pub struct Gauged(Gauge);
+
+impl Gauged {
+    /// One more from now on.
+    #[must_use]
+    pub fn new(gauge: Gauge) -> Self {
+        gauge.increment(1);
+        Self(gauge)
+    }
+}
+
+impl Drop for Gauged {
+    fn drop(&mut self) {
+        self.0.decrement(1);
+    }
 }
 
 /// Handles of the redirect's road.
