@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use crate::support::redis_server::free_port;
+use crate::support::unprivileged;
 
 pub(crate) struct Postgres {
     folder: TempDir,
@@ -14,11 +15,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        if is_root() {
-            // It refuses to run as root.
-            run(Command::new("chown").arg("postgres").arg(folder.path()));
-        }
+        let folder = unprivileged::folder();
         let postgres = Self {
             folder,
             port: free_port(),
@@ -71,15 +68,7 @@ impl Postgres {
     }
 
     fn program(&self, name: &str) -> Command {
-        let path = programs().join(name);
-        let mut command = if is_root() {
-            let mut command = Command::new("setpriv");
-            command.args(["--reuid=postgres", "--regid=postgres", "--init-groups"]);
-            command.arg(path);
-            command
-        } else {
-            Command::new(path)
-        };
+        let mut command = unprivileged::command(&programs().join(name));
         command.current_dir(self.folder.path());
         command
     }
@@ -98,10 +87,6 @@ impl Drop for Postgres {
 fn run(command: &mut Command) {
     let done = command.stdout(Stdio::null()).status().unwrap();
     assert!(done.success(), "{command:?}");
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 /// Where Debian keeps them, or wherever the path leads.

@@ -16,6 +16,7 @@ mod instances;
 mod lifecycle;
 mod list;
 mod overload;
+mod pgbouncer;
 mod redirect;
 mod settings;
 mod shorten;

@@ -7,6 +7,7 @@ use super::{OpenError, Parts, Store, StoreSettings};
 mod clicks;
 mod links;
 mod pool;
+mod session;
 mod users;
 
 use pool::Pool;
