@@ -1,8 +1,11 @@
 //! A Postgres of a test's own, to be stopped and cut off.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
 use crate::support::redis_server::free_port;
@@ -26,6 +29,36 @@ impl Postgres {
             .arg(postgres.data()));
         postgres.start_again();
         postgres
+    }
+
+    /// A replica of this one that streams from it, with a further setting.
+    pub(crate) fn replica(&self, setting: &str) -> Self {
+        let replica = Self {
+            folder: unprivileged::folder(),
+            port: free_port(),
+        };
+        let mut copy = replica.program("pg_basebackup");
+        copy.args([
+            "-R",
+            "-X",
+            "stream",
+            "-c",
+            "fast",
+            "--no-sync",
+            "-h",
+            "127.0.0.1",
+        ])
+        .args(["-U", "postgres", "-p", &self.port.to_string(), "-D"]);
+        run(copy.arg(replica.data()));
+        let settings = replica.data().join("postgresql.auto.conf");
+        let mut settings = OpenOptions::new().append(true).open(settings).unwrap();
+        writeln!(settings, "{setting}").unwrap();
+        replica.start_again();
+        replica
+    }
+
+    pub(crate) async fn connection(&self) -> PgConnection {
+        PgConnection::connect(&self.url()).await.unwrap()
     }
 
     pub(crate) fn url(&self) -> String {

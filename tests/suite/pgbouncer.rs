@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::support::{App, Backend, Mode, PgBouncer, Server};
+use crate::support::{App, Backend, Mode, PgBouncer, Server, admin_url};
 
 /// Clients at once: many more than PgBouncer has connections to Postgres.
 const CLIENTS: usize = 16;
@@ -34,7 +34,8 @@ async fn uses_everything(app: &App) {
     }
 }
 
-async fn works_through(pgbouncer: PgBouncer, redis: Option<&str>) {
+async fn works_through(pgbouncer_settings: &str, redis: Option<&str>) {
+    let pgbouncer = PgBouncer::start(&admin_url(), pgbouncer_settings).await;
     let backend = Backend::new(Mode::Production).await;
     let mut settings = backend.settings();
     for (name, value) in &mut settings {
@@ -79,16 +80,15 @@ fn own((name, value): (&str, &str)) -> (String, String) {
 
 #[tokio::test]
 async fn everything_works_through_pgbouncer_as_it_is_installed() {
-    works_through(PgBouncer::start("").await, None).await;
+    works_through("", None).await;
 }
 
 #[tokio::test]
 async fn everything_works_through_pgbouncer_that_leaves_out_what_it_does_not_know() {
-    let pgbouncer = PgBouncer::start("ignore_startup_parameters = options").await;
-    works_through(pgbouncer, None).await;
+    works_through("ignore_startup_parameters = options", None).await;
 }
 
 #[tokio::test]
 async fn everything_works_through_pgbouncer_without_redis() {
-    works_through(PgBouncer::start("").await, Some("")).await;
+    works_through("", Some("")).await;
 }

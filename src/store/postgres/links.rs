@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::{PostgresStore, micros, moment};
-use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
-use crate::store::rows::{self, LinkRow};
+use crate::domain::{Link, LinkId, LinkTarget, ShortCode, Timestamp, UserId};
+use crate::store::rows::{self, LinkRow, TargetRow};
 use crate::store::{Change, Connections, CreateLinkError, Links, NewLink, Position, StoreError};
 
 #[async_trait]
@@ -38,7 +38,7 @@ impl Links for PostgresStore {
     }
 
     async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
-        let found: Option<(i64, String, bool)> = self
+        let found: Option<TargetRow> = self
             .pool
             .run(async |session| {
                 sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = $1")
@@ -47,11 +47,7 @@ impl Links for PostgresStore {
                     .await
             })
             .await?;
-        Ok(found.map(|(id, target, is_active)| LinkTarget {
-            id: LinkId(id),
-            target: TargetUrl::from_stored(&target),
-            is_active,
-        }))
+        Ok(found.map(rows::target))
     }
 
     async fn links_of(

@@ -35,6 +35,9 @@ const MIGRATION_LOCK: i64 = 0x5348_554e_5400_0001;
 /// What a proxy in front of Postgres says of settings that a connection may not begin with.
 const PROTOCOL_VIOLATION: &str = "08P01";
 
+/// Every statement sees what was committed before it, whatever the role's default is.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 /// A setting of this service's own. Only a direct connection begins with it: proxies refuse it or leave it out.
 const MARK: &str = "shunt.direct";
 
@@ -82,12 +85,12 @@ impl Pool {
             return Ok(Self {
                 connections,
                 deadline: settings.deadline,
-                begin: "BEGIN".into_sql_str(),
+                begin: BEGIN.into_sql_str(),
                 is_proxied: false,
             });
         }
         tracing::info!("the database is behind a proxy: every operation is a transaction");
-        let begin = format!("BEGIN; SET LOCAL statement_timeout = {time_out}");
+        let begin = format!("{BEGIN}; SET LOCAL statement_timeout = {time_out}");
         Ok(Self {
             connections: pool(plain, settings, false).await?,
             deadline: settings.deadline,

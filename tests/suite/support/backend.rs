@@ -177,7 +177,8 @@ impl Backend {
 
 const SECRET: &str = "a secret of the tests, 32 bytes and more";
 
-pub(super) fn admin_url() -> String {
+/// The database from which others are made.
+pub(crate) fn admin_url() -> String {
     std::env::var("TEST_DATABASE_URL").expect("TEST_DATABASE_URL is set by tests/run")
 }
 

@@ -10,7 +10,7 @@ mod server;
 pub(crate) mod unprivileged;
 
 pub(crate) use app::{Answer, App, with_app};
-pub(crate) use backend::{Backend, Mode};
+pub(crate) use backend::{Backend, Mode, admin_url};
 pub(crate) use pgbouncer::PgBouncer;
 pub(crate) use redis_cluster::RedisCluster;
 pub(crate) use redis_server::RedisServer;

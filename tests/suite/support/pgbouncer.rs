@@ -1,11 +1,10 @@
-//! A PgBouncer of a test's own, in front of the tests' Postgres.
+//! A PgBouncer of a test's own.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
 
 use tempfile::TempDir;
 
-use super::backend::admin_url;
 use super::redis_server::free_port;
 use super::unprivileged;
 
@@ -21,13 +20,13 @@ impl PgBouncer {
     /// Connections to Postgres per database.
     pub(crate) const SERVERS: i64 = 4;
 
-    /// Starts one with further settings, and its own defaults otherwise.
-    pub(crate) async fn start(settings: &str) -> Self {
+    /// Starts one in front of a Postgres, with further settings and its own defaults otherwise.
+    pub(crate) async fn start(postgres_url: &str, settings: &str) -> Self {
         let folder = unprivileged::folder();
         let port = free_port();
         let file = folder.path().join("pgbouncer.ini");
         let users = folder.path().join("users");
-        let postgres = url::Url::parse(&admin_url()).unwrap();
+        let postgres = url::Url::parse(postgres_url).unwrap();
         let password = postgres.password().unwrap_or_default();
         let user = format!("\"{}\" \"{password}\"", postgres.username());
         std::fs::write(&users, user).unwrap();

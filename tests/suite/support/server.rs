@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Settings that the developer's own environment must not leak into.
-const SETTINGS: [&str; 29] = [
+const SETTINGS: [&str; 30] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
+    "DATABASE_REPLICA_URL",
     "DATABASE_MAX_CONNECTIONS",
     "REDIS_URL",
     "REDIS_PREFIX",
