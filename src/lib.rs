@@ -42,6 +42,8 @@
 //! * **life**: of a Redis server, from its start or take-over to its end; after it Redis may be older than it was.
 //! * **shard**: one of the data sets into which a Redis Cluster is cut; a single Redis is one shard.
 //! * **change**: a link is no longer what instances remember of it.
+//! * **told**: a change is told when Redis has it, with a number; from then on every instance can know of it.
+//! * **replica**: a Postgres that follows the primary, and may be behind: not all of its answers are believed.
 
 pub mod accounts;
 pub mod cache;

@@ -9,24 +9,25 @@
 //! | 302 | the ready `Location` is copied | | |
 //!
 //! The hot path allocates nothing but the waiter's place in its batch, logs nothing, and touches the
-//! database only for codes that neither the process nor Redis knows.
+//! database (or its replica, see [`ReplicaReads`]) only for codes that neither the process nor Redis knows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use metrics::Counter;
-use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
 use crate::cache::{CachedLink, LinkCache};
 use crate::clicks::{Recorded, Recorder};
-use crate::domain::{Click, LinkTarget, Location, ShortCode};
-use crate::store::{Links, StoreError};
+use crate::domain::{Click, Location, ShortCode};
 use crate::telemetry::metrics::RedirectMetrics;
 
+mod lookups;
+mod replica;
 pub mod visit;
+
+pub use lookups::Lookups;
+pub use replica::ReplicaReads;
 
 /// All that the road may touch; one per worker, cheap to clone.
 #[derive(Clone)]
@@ -39,19 +40,6 @@ pub struct Redirect {
     pub lookups: Lookups,
     /// Counted and timed here, once per request.
     pub metrics: RedirectMetrics,
-}
-
-/// Look-ups in the database: only so many at once, and none waits for ever.
-#[derive(Clone)]
-pub struct Lookups {
-    /// The source of truth.
-    pub links: Arc<dyn Links>,
-    /// How many may run at once, in the whole process.
-    pub at_once: Arc<Semaphore>,
-    /// How long one may take, waiting for its turn included.
-    pub deadline: Duration,
-    /// The runtime on which database calls run.
-    pub runtime: Handle,
 }
 
 /// Where a visitor is sent. Only a counted click leads here: [`Recorded`] is made by the recorder alone.
@@ -172,9 +160,9 @@ impl Redirect {
         now: Instant,
     ) -> Result<(Option<Arc<CachedLink>>, &Counter), NotFollowed> {
         let asked_database = AtomicBool::new(false);
-        let read = || {
+        let read = |told| {
             asked_database.store(true, Ordering::Relaxed);
-            self.lookups.read(code)
+            self.lookups.read(code, told)
         };
         match self.cache.look_up(code, now, read).await {
             Ok(link) if asked_database.into_inner() => Ok((link, &self.metrics.database)),
@@ -192,36 +180,5 @@ impl Redirect {
             return recorded;
         }
         self.recorder.record(now).await
-    }
-}
-
-impl Lookups {
-    async fn read(&self, code: &ShortCode) -> Result<Option<LinkTarget>, NotFollowed> {
-        let read = async {
-            let Ok(_turn) = self.at_once.acquire().await else {
-                return Err(NotFollowed::Unavailable("the service is stopping".into()));
-            };
-            let (links, code) = (Arc::clone(&self.links), code.clone());
-            // On the database's own runtime: this one belongs to the redirects.
-            match self
-                .runtime
-                .spawn(async move { links.link_target(&code).await })
-                .await
-            {
-                Ok(found) => found.map_err(NotFollowed::from),
-                Err(failed) => Err(NotFollowed::Unavailable(failed.to_string())),
-            }
-        };
-        timeout(self.deadline, read).await.unwrap_or_else(|_| {
-            Err(NotFollowed::Unavailable(
-                "the database did not answer in time".into(),
-            ))
-        })
-    }
-}
-
-impl From<StoreError> for NotFollowed {
-    fn from(error: StoreError) -> Self {
-        Self::Unavailable(error.to_string())
     }
 }

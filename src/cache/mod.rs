@@ -55,6 +55,15 @@ impl CacheLimits {
     }
 }
 
+/// Which changes of a shard's links Redis had been told of at some moment: those up to a number, which never
+/// comes twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Of which links.
+    pub shard: Shard,
+    change: String,
+}
+
 /// What a redirect needs of a link, ready to be sent.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CachedLink {
@@ -191,7 +200,8 @@ impl LinkCache {
     }
 
     /// Looks a code up in Redis, then with `read` in the database, one lookup per code at a time,
-    /// and remembers what was found.
+    /// and remembers what was found. `read` is handed what Redis had been told before, where that is known:
+    /// what it finds must have all those changes in it.
     ///
     /// # Errors
     /// Those of `read`.
@@ -199,7 +209,7 @@ impl LinkCache {
         &self,
         code: &ShortCode,
         now: Instant,
-        read: impl Fn() -> R,
+        read: impl Fn(Option<Told>) -> R,
     ) -> Result<Option<Arc<CachedLink>>, E>
     where
         E: Clone + Send + Sync + 'static,
@@ -226,29 +236,37 @@ impl LinkCache {
         }
         // Changes come faster than look-ups: one of one's own, remembered nowhere.
         let shard = self.shard_of(code);
-        let link = read().await?.map(|link| CachedLink::new(&link, shard));
+        let link = read(None).await?.map(|link| CachedLink::new(&link, shard));
         Ok(link.map(Arc::new))
     }
 
     async fn fetch<E, R>(
         &self,
         code: &ShortCode,
-        read: impl Fn() -> R,
+        read: impl Fn(Option<Told>) -> R,
     ) -> Result<Option<CachedLink>, E>
     where
         R: Future<Output = Result<Option<LinkTarget>, E>>,
     {
         let shard = self.shard_of(code);
-        let read = async || Ok(read().await?.map(|link| CachedLink::new(&link, shard)));
+        let read = async |told| {
+            let link = read(told).await?;
+            Ok(link.map(|link| CachedLink::new(&link, shard)))
+        };
         let remote = self.shard(shard).remote.as_ref();
         let Some(remote) = remote.filter(|remote| remote.is_up()) else {
-            return read().await;
+            return read(None).await;
         };
         if let Some(link) = remote.get(code).await {
             return Ok(Some(link));
         }
         let newest_change = remote.newest_change().await;
-        let link = read().await?;
+        // Without a number the data set is empty: what was told before is not known.
+        let told = newest_change
+            .clone()
+            .filter(|change| !change.is_empty())
+            .map(|change| Told { shard, change });
+        let link = read(told).await?;
         if let (Some(link), Some(newest_change)) = (&link, newest_change) {
             remote.remember(code, link, &newest_change).await;
         }

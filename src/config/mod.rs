@@ -17,7 +17,7 @@ mod parse;
 use guards::GuardSettings;
 use parse::{
     address, collector, database, fault, jwt_secret, log_filter, log_format, networks, number,
-    optional_number, prefix, redis_urls, seconds,
+    optional_number, prefix, redis_urls, replica, seconds,
 };
 
 pub use guards::Guards;
@@ -45,7 +45,16 @@ pub struct Settings {
         value_name = "URL"
     )]
     database_url: String,
-    /// Connections to Postgres.
+    /// A streaming replica of that Postgres, which answers look-ups of redirects where it has caught up; needs
+    /// Redis.
+    #[arg(
+        long,
+        env = "DATABASE_REPLICA_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    database_replica_url: Option<String>,
+    /// Connections to Postgres, and as many to its replica.
     #[arg(
         long,
         env = "DATABASE_MAX_CONNECTIONS",
@@ -205,7 +214,9 @@ pub struct Config {
     pub base_url: Option<BaseUrl>,
     /// The source of truth.
     pub database: Database,
-    /// Connections to Postgres, 1 to 1000.
+    /// URL of its replica, only with Postgres and Redis; may hold a password.
+    pub database_replica: Option<String>,
+    /// Connections to Postgres, and as many to its replica, 1 to 1000.
     pub database_max_connections: u32,
     /// The Redis that instances share.
     pub redis: Option<RedisUrls>,
@@ -314,6 +325,17 @@ impl Settings {
     pub fn check(self) -> Result<Config, ConfigError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let database = database(&self.database_url).map_err(fault("DATABASE_URL"))?;
+        let redis = self
+            .redis_url
+            .filter(|raw| !raw.is_empty())
+            .map(|raw| redis_urls(&raw))
+            .transpose()?;
+        let database_replica = self
+            .database_replica_url
+            .filter(|raw| !raw.is_empty())
+            .map(|raw| replica(raw, &database, redis.as_ref()))
+            .transpose()
+            .map_err(fault("DATABASE_REPLICA_URL"))?;
         Ok(Config {
             bind: address(&self.bind).map_err(fault("BIND"))?,
             base_url: self
@@ -325,11 +347,7 @@ impl Settings {
                 &self.database_max_connections,
                 1..=1_000,
             )?,
-            redis: self
-                .redis_url
-                .filter(|raw| !raw.is_empty())
-                .map(|raw| redis_urls(&raw))
-                .transpose()?,
+            redis,
             redis_prefix: prefix(self.redis_prefix)?,
             jwt_secret: jwt_secret(self.jwt_secret, &database)?,
             jwt_ttl: seconds("JWT_TTL_SECONDS", &self.jwt_ttl_seconds, 1..=315_360_000)?,
@@ -377,6 +395,7 @@ impl Settings {
                 1..=3_600,
             )?,
             database,
+            database_replica,
         })
     }
 }

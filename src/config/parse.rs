@@ -89,10 +89,33 @@ pub(super) fn database(raw: &str) -> Result<Database, String> {
             .then(|| Database::Sqlite(Path::new(path).to_owned()))
             .ok_or_else(|| "names no file; give one such as sqlite://data/shunt.db".into());
     }
-    let url = Url::parse(raw).ok();
-    url.is_some_and(|url| matches!(url.scheme(), "postgres" | "postgresql"))
+    names_postgres(raw)
         .then(|| Database::Postgres(raw.to_owned()))
         .ok_or_else(|| "must be sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE".into())
+}
+
+fn names_postgres(raw: &str) -> bool {
+    let url = Url::parse(raw).ok();
+    url.is_some_and(|url| matches!(url.scheme(), "postgres" | "postgresql"))
+}
+
+pub(super) fn replica(
+    raw: String,
+    database: &Database,
+    redis: Option<&RedisUrls>,
+) -> Result<String, String> {
+    match (database, redis) {
+        (Database::Sqlite(_), _) => {
+            Err("SQLite has no replica; unset it, or give a DATABASE_URL of Postgres".into())
+        }
+        (Database::Postgres(_), None) => {
+            Err("without Redis nobody knows whether a replica is behind; set REDIS_URL, too".into())
+        }
+        (Database::Postgres(_), Some(_)) if names_postgres(&raw) => Ok(raw),
+        (Database::Postgres(_), Some(_)) => {
+            Err("must be postgres://USER:PASSWORD@HOST/DATABASE".into())
+        }
+    }
 }
 
 pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, ConfigError> {

@@ -98,6 +98,24 @@ fn postgres_needs_a_secret() {
     assert!(jwt_secret(Some("x".repeat(32)), &postgres).is_ok());
 }
 
+#[test]
+fn a_replica_needs_postgres_and_redis() {
+    let replica = "--database-replica-url=postgres://u:p@replica/shunt";
+    let postgres = [
+        "--database-url=postgres://u:p@primary/shunt",
+        "--jwt-secret=0123456789abcdef0123456789abcdef",
+    ];
+    let redis = "--redis-url=redis://localhost";
+    let fault = |flags: &[&str]| fault_of(&[&postgres, flags].concat());
+    assert!(fault_of(&[replica]).starts_with("DATABASE_REPLICA_URL: SQLite has no replica"));
+    assert!(fault(&[replica]).starts_with("DATABASE_REPLICA_URL: without Redis"));
+    assert!(
+        fault(&[redis, "--database-replica-url=redis://replica"]).contains("must be postgres://")
+    );
+    assert_eq!(fault(&[redis, replica]), "");
+    assert_eq!(fault(&["--database-replica-url="]), "");
+}
+
 proptest! {
     #[test]
     fn no_value_of_a_setting_panics(value in "\\PC*") {

@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::connect::Databases;
 use super::lifecycle::ServeError;
 use crate::accounts::{Accounts, PasswordHasher, TokenSecret, Tokens};
 use crate::cache::{CacheLimits, LinkCache, MissesAsked};
@@ -16,10 +17,10 @@ use crate::clicks::{Deliveries, Delivery, Flusher, MemoryOnly, Recorder, RedisSi
 use crate::config::{BaseUrl, Config, Database};
 use crate::limits::Limiter;
 use crate::links::LinksApi;
-use crate::redirect::{Lookups, Redirect};
+use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::shared::{Shards, SharedRedis};
-use crate::store::{Parts, Store};
-use crate::telemetry::metrics::RedirectMetrics;
+use crate::store::{Parts, PostgresReplica};
+use crate::telemetry::metrics::{LookupMetrics, RedirectMetrics};
 
 /// Unknown codes held in the process at most.
 const UNKNOWN_CODES: u64 = 100_000;
@@ -47,6 +48,7 @@ impl From<&Config> for CacheLimits {
 
 pub(super) struct Assembly {
     pub(super) store: Parts,
+    pub(super) replica: Option<Arc<PostgresReplica>>,
     pub(super) redis: Option<Shards>,
     pub(super) cache: LinkCache,
     pub(super) memory_only: Arc<MemoryOnly>,
@@ -90,11 +92,12 @@ impl Assembly {
     /// To be called on the main runtime.
     pub(super) fn new(
         config: &Config,
-        store: Arc<dyn Store>,
+        databases: Databases,
         redis: Option<Shards>,
         cache: LinkCache,
         base_url: &BaseUrl,
     ) -> Result<Self, ServeError> {
+        let Databases { store, replica } = databases;
         let store = store.parts();
         let memory_only = Arc::<MemoryOnly>::default();
         let counts = Counts::new(
@@ -120,9 +123,13 @@ impl Assembly {
         };
         let lookups = Lookups {
             links: Arc::clone(&store.links),
+            replica: replica
+                .clone()
+                .map(|both| Arc::new(ReplicaReads::new(both))),
             at_once: Arc::new(Semaphore::new(config.lookup_concurrency)),
             deadline: LOOKUP_DEADLINE,
             runtime: Handle::current(),
+            metrics: LookupMetrics::default(),
         };
         // The other half of the deadline is Redis's.
         let journal_deadline = match redis {
@@ -132,6 +139,7 @@ impl Assembly {
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks));
         Ok(Self {
             store,
+            replica,
             redis,
             cache,
             memory_only,

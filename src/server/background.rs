@@ -12,10 +12,12 @@ use super::lifecycle::Stop;
 use crate::clicks::{RedisSink, admit, settle_held};
 use crate::links::{OutboxError, publish_pending};
 use crate::shared::{Shards, SharedRedis};
+use crate::store::PostgresReplica;
 use crate::telemetry::metrics::{
     CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition, FLUSH_DURATION,
-    FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, PENDING_OLDEST, RUNTIME_QUEUE,
-    RUNTIME_TASKS, RUNTIME_WORKERS,
+    FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, PENDING_OLDEST, REPLICA_CONNECTIONS,
+    REPLICA_CONNECTIONS_MAX, REPLICA_LAG, REPLICA_UP, RUNTIME_QUEUE, RUNTIME_TASKS,
+    RUNTIME_WORKERS,
 };
 
 /// Pause between two probes of a Redis that is away.
@@ -30,6 +32,9 @@ const PUBLISH_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Pause between two measurements.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Pause between two looks at the replica: so long one that was away may be back and not be asked.
+const REPLICA_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Pause between two prunings of ledgers.
 const PRUNE_INTERVAL: Duration = Duration::from_mins(1);
@@ -51,6 +56,9 @@ pub(super) fn spawn(
         flush_regularly(Arc::clone(assembly), flush_interval),
     ));
     tasks.spawn(until(stop.clone(), prune_regularly(Arc::clone(assembly))));
+    if let Some(replica) = &assembly.replica {
+        tasks.spawn(until(stop.clone(), look_after(Arc::clone(replica))));
+    }
     let Some(shards) = &assembly.redis else {
         return;
     };
@@ -105,6 +113,19 @@ async fn flush(assembly: &Assembly) {
     }
 }
 
+/// Finds the replica, at first and whenever it was away, and says how far it lags behind.
+async fn look_after(replica: Arc<PostgresReplica>) {
+    let mut ticks = interval(REPLICA_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let lag = replica.probe().await;
+        metrics::gauge!(REPLICA_UP).set(u8::from(lag.is_some()));
+        let lag = lag.map_or(f64::NAN, |lag| lag.as_secs_f64());
+        metrics::gauge!(REPLICA_LAG).set(lag);
+    }
+}
+
 /// Drains what histograms gathered, and takes the measures that nobody counts as they change.
 async fn measure_regularly(assembly: Arc<Assembly>, metrics: Exposition) {
     let mut ticks = interval(MEASURE_INTERVAL);
@@ -126,6 +147,12 @@ fn measure(assembly: &Assembly) {
     metrics::gauge!(DATABASE_CONNECTIONS, "state" => "in_use").set(database.in_use);
     metrics::gauge!(DATABASE_CONNECTIONS, "state" => "idle").set(database.idle);
     metrics::gauge!(DATABASE_CONNECTIONS_MAX).set(database.most);
+    let replica = assembly.replica.as_ref();
+    if let Some(replica) = replica.and_then(|replica| replica.connections()) {
+        metrics::gauge!(REPLICA_CONNECTIONS, "state" => "in_use").set(replica.in_use);
+        metrics::gauge!(REPLICA_CONNECTIONS, "state" => "idle").set(replica.idle);
+        metrics::gauge!(REPLICA_CONNECTIONS_MAX).set(replica.most);
+    }
     let runtime = Handle::current().metrics();
     metrics::gauge!(RUNTIME_WORKERS).set(bounded(runtime.num_workers() as u64));
     metrics::gauge!(RUNTIME_TASKS).set(bounded(runtime.num_alive_tasks() as u64));

@@ -11,7 +11,9 @@ use crate::cache::LinkCache;
 use crate::clicks::admit;
 use crate::config::{Config, Database};
 use crate::shared::{Call, Shards, SharedRedis};
-use crate::store::{Clicks, OpenError, PostgresStore, SqliteStore, Store, StoreSettings};
+use crate::store::{
+    Clicks, OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings,
+};
 
 /// How long a dependency may be missing at start.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -39,22 +41,34 @@ pub(super) enum Failure {
     Wrong(String),
 }
 
+/// The database, and its replica where there is one: that one is found later, by whoever looks after it.
+pub(super) struct Databases {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) replica: Option<Arc<PostgresReplica>>,
+}
+
 /// Connects to the database and brings its schema up to date.
-pub(super) async fn store(config: &Config) -> Result<Arc<dyn Store>, ConnectError> {
+pub(super) async fn databases(config: &Config) -> Result<Databases, ConnectError> {
     let settings = StoreSettings {
         max_connections: config.database_max_connections,
         deadline: DATABASE_DEADLINE,
     };
-    patiently("DATABASE_URL", async || {
-        let opened: Result<Arc<dyn Store>, OpenError> = match &config.database {
-            Database::Sqlite(path) => SqliteStore::open(path, settings)
-                .await
-                .map(|store| Arc::new(store) as _),
-            Database::Postgres(url) => PostgresStore::connect(url, settings)
-                .await
-                .map(|store| Arc::new(store) as _),
-        };
-        opened.map_err(Failure::from)
+    patiently("DATABASE_URL", async || match &config.database {
+        Database::Sqlite(path) => {
+            let store = Arc::new(SqliteStore::open(path, settings).await?);
+            Ok(Databases {
+                store,
+                replica: None,
+            })
+        }
+        Database::Postgres(url) => {
+            let store = Arc::new(PostgresStore::connect(url, settings).await?);
+            let replica = config.database_replica.as_ref().map(|url| {
+                let (primary, connections) = (Arc::clone(&store), settings.max_connections);
+                Arc::new(PostgresReplica::new(primary, url.clone(), connections))
+            });
+            Ok(Databases { store, replica })
+        }
     })
     .await
 }
@@ -73,7 +87,7 @@ impl From<OpenError> for Failure {
 /// # Errors
 /// When the database is not there or refuses.
 pub async fn migrate(config: &Config) -> Result<(), ConnectError> {
-    store(config).await.map(drop)
+    databases(config).await.map(drop)
 }
 
 /// Waits for Redis, lets it in, and learns where link changes stand; says what about its settings risks clicks.

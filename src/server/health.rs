@@ -72,6 +72,8 @@ pub(super) struct Ready {
     status: Traffic,
     /// Source of truth.
     database: DependencyState,
+    /// Its replica, for look-ups of redirects; without it the database answers them all.
+    replica: DependencyState,
     /// Shared cache and click counters.
     redis: DependencyState,
 }
@@ -83,9 +85,9 @@ pub(super) struct Ready {
     get, path = "/ready", tag = "operations", operation_id = "ready",
     responses(
         (status = 200, description = "It should", body = Ready,
-            example = json!({"status": "ready", "database": "up", "redis": "off"})),
+            example = json!({"status": "ready", "database": "up", "replica": "off", "redis": "off"})),
         (status = 503, description = "It is stopping, or reaches neither database nor Redis", body = Ready,
-            example = json!({"status": "unavailable", "database": "away", "redis": "away"})),
+            example = json!({"status": "unavailable", "database": "away", "replica": "away", "redis": "away"})),
     ),
 )]
 pub(super) async fn ready(State(readiness): State<Readiness>) -> (StatusCode, Json<Ready>) {
@@ -104,6 +106,7 @@ pub(super) async fn ready(State(readiness): State<Readiness>) -> (StatusCode, Js
         Json(Ready {
             status,
             database,
+            replica: replica(&readiness),
             redis,
         }),
     )
@@ -125,6 +128,15 @@ async fn database(readiness: &Readiness) -> DependencyState {
     match timeout(PATIENCE, readiness.links.ping()).await {
         Ok(Ok(())) => DependencyState::Up,
         Ok(Err(_)) | Err(_) => DependencyState::Away,
+    }
+}
+
+/// As it was a moment ago: nothing depends on it.
+fn replica(readiness: &Readiness) -> DependencyState {
+    match &readiness.replica {
+        None => DependencyState::Off,
+        Some(replica) if replica.is_up() => DependencyState::Up,
+        Some(_) => DependencyState::Away,
     }
 }
 

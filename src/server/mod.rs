@@ -36,10 +36,10 @@ pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<()
         .as_ref()
         .map(|urls| Shards::new(&urls.0, &config.redis_prefix, config.click_deadline / 2))
         .transpose()?;
-    let store = connect::store(&config).await?;
+    let databases = connect::databases(&config).await?;
     let cache = LinkCache::new(CacheLimits::from(&config), redis.as_ref());
     if let Some(redis) = &redis {
-        connect::redis(redis, &*store, &cache).await?;
+        connect::redis(redis, &*databases.store, &cache).await?;
     }
     // Only now: a connection that is let in is answered.
     let listener = listener::bind(config.bind)?;
@@ -52,7 +52,7 @@ pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<()
         Some(address) => Some(listener::bind(address)?),
         None => None,
     };
-    let assembly = Assembly::new(&config, store, redis, cache, &base_url)?;
+    let assembly = Assembly::new(&config, databases, redis, cache, &base_url)?;
     let running = lifecycle::start(
         assembly,
         &config,

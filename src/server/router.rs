@@ -23,7 +23,7 @@ use crate::http::{self, ApiError, BodyLimits, TrustedProxies};
 use crate::links::{self, LinksApi};
 use crate::redirect::{Redirect, visit};
 use crate::shared::Shards;
-use crate::store::Links;
+use crate::store::{Links, PostgresReplica};
 use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS, LIMIT_HITS};
 use crate::telemetry::requests::routed;
 use crate::telemetry::seconds_since;
@@ -42,6 +42,7 @@ pub(super) struct ApiState {
 #[derive(Clone)]
 pub(super) struct Readiness {
     pub(super) links: Arc<dyn Links>,
+    pub(super) replica: Option<Arc<PostgresReplica>>,
     pub(super) redis: Option<Shards>,
     pub(super) stop: Stop,
 }
@@ -59,6 +60,7 @@ impl ApiState {
             redirect,
             readiness: Readiness {
                 links: Arc::clone(&assembly.store.links),
+                replica: assembly.replica.clone(),
                 redis: assembly.redis.clone(),
                 stop,
             },

@@ -19,7 +19,7 @@ mod rows;
 mod sqlite;
 
 pub use failure::OpenError;
-pub use postgres::PostgresStore;
+pub use postgres::{PostgresReplica, PostgresStore, WalPosition};
 pub use sqlite::SqliteStore;
 
 /// How a database is used.

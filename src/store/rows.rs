@@ -1,15 +1,26 @@
 //! Rows that both databases answer alike, turned into values.
 
 use super::{Change, Connections, CountSnapshot, StoreError};
-use crate::domain::{Link, LinkId, ShortCode, TargetUrl, Timestamp, UserId};
+use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds.
 pub(super) type LinkRow = (i64, String, String, bool, i64);
+
+/// `id`, `target_url`, `is_active`.
+pub(super) type TargetRow = (i64, String, bool);
 
 /// The row that a statement returned which writes. To be read with `fetch_all`: the others stop at the first row,
 /// and a statement is committed, or fails to be, only at its end.
 pub(super) fn written<T>(rows: Vec<T>) -> Option<T> {
     rows.into_iter().next()
+}
+
+pub(super) fn target((id, target, is_active): TargetRow) -> LinkTarget {
+    LinkTarget {
+        id: LinkId(id),
+        target: TargetUrl::from_stored(&target),
+        is_active,
+    }
 }
 
 pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<Vec<Link>, StoreError> {

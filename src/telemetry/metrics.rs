@@ -55,6 +55,16 @@ pub const REDIS_ERRORS: &str = "shunt_redis_errors_total";
 pub const DATABASE_CONNECTIONS: &str = "shunt_database_connections";
 /// Most connections to the database.
 pub const DATABASE_CONNECTIONS_MAX: &str = "shunt_database_connections_max";
+/// 1 while the replica of the database is up.
+pub const REPLICA_UP: &str = "shunt_database_replica_up";
+/// For how long the replica has not had what the primary had.
+pub const REPLICA_LAG: &str = "shunt_database_replica_lag_seconds";
+/// Connections to the replica by state.
+pub const REPLICA_CONNECTIONS: &str = "shunt_database_replica_connections";
+/// Most connections to the replica.
+pub const REPLICA_CONNECTIONS_MAX: &str = "shunt_database_replica_connections_max";
+/// Look-ups of redirects in the database by who answered.
+pub const LOOKUPS: &str = "shunt_database_lookups_total";
 /// Failed database operations.
 pub const DATABASE_ERRORS: &str = "shunt_database_errors_total";
 /// Links held in the process.
@@ -175,6 +185,21 @@ fn describe() {
     );
     describe_gauge!(DATABASE_CONNECTIONS, "Connections to the database by state");
     describe_gauge!(DATABASE_CONNECTIONS_MAX, "Most connections to the database");
+    describe_gauge!(
+        REPLICA_UP,
+        "1 while the replica of the database is up, 0 while it is away"
+    );
+    describe_gauge!(
+        REPLICA_LAG,
+        Unit::Seconds,
+        "For how long the replica has not had what the primary had; 0 where it has all"
+    );
+    describe_gauge!(REPLICA_CONNECTIONS, "Connections to the replica by state");
+    describe_gauge!(REPLICA_CONNECTIONS_MAX, "Most connections to the replica");
+    describe_counter!(
+        LOOKUPS,
+        "Look-ups of redirects in the database by the server that was believed"
+    );
     describe_counter!(
         DATABASE_ERRORS,
         "Answers that failed because of the database"
@@ -242,6 +267,25 @@ impl Default for RedirectMetrics {
             inactive: by_result("inactive"),
             unavailable: by_result("unavailable"),
             duration: REDIRECT_DURATIONS.of_worker(),
+        }
+    }
+}
+
+/// Handles of look-ups in the database.
+#[derive(Clone)]
+pub struct LookupMetrics {
+    /// The primary answered.
+    pub primary: Counter,
+    /// The replica did.
+    pub replica: Counter,
+}
+
+impl Default for LookupMetrics {
+    fn default() -> Self {
+        let by_server = |server: &'static str| metrics::counter!(LOOKUPS, "server" => server);
+        Self {
+            primary: by_server("primary"),
+            replica: by_server("replica"),
         }
     }
 }

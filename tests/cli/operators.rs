@@ -37,6 +37,10 @@ fn the_settings_in_force_are_printed_without_their_secrets() {
         "DATABASE_URL",
         "postgres://me:s3cret-1@db:5432/shunt?sslmode=require",
     );
+    command.env(
+        "DATABASE_REPLICA_URL",
+        "postgres://me:s3cret-4@replica/shunt?password=s3cret-5",
+    );
     command.env("REDIS_URL", "rediss://:s3cret-2@redis:6379");
     command.env("JWT_SECRET", "s3cret-3".repeat(4));
     command.env("BIND", "0.0.0.0:9000");
@@ -59,6 +63,11 @@ fn the_settings_in_force_are_printed_without_their_secrets() {
     is(
         "DATABASE_URL",
         "postgres://me:***@db:5432/shunt?sslmode=require",
+        "environment",
+    );
+    is(
+        "DATABASE_REPLICA_URL",
+        "postgres://me:***@replica/shunt?password=***",
         "environment",
     );
     is("REDIS_URL", "rediss://:***@redis:6379", "environment");
@@ -144,6 +153,7 @@ fn help_tells_exit_codes_and_no_secret_of_the_environment() {
         command.args(line);
         command.env("JWT_SECRET", "s3cret-1");
         command.env("DATABASE_URL", "postgres://me:s3cret-2@db/shunt");
+        command.env("DATABASE_REPLICA_URL", "postgres://me:s3cret-4@db/shunt");
         command.env("REDIS_URL", "redis://:s3cret-3@redis");
         let help = run(&mut command, "").good();
         assert!(!help.contains("s3cret"), "{help}");

@@ -19,6 +19,7 @@ mod readers;
 mod databases;
 mod instances;
 mod redis;
+mod replica;
 mod service;
 mod system;
 
@@ -82,7 +83,7 @@ fn signal(process: u32, name: &str) {
     assert!(sent.unwrap().success());
 }
 
-/// A metric without labels.
+/// A metric, with its labels as they are written.
 async fn metric(app: &App, name: &str) -> f64 {
     let metrics = app.get("/metrics").await.text;
     let line = format!("{name} ");

@@ -1,11 +1,15 @@
 //! A Postgres of a test's own, to be stopped and cut off.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
 use crate::support::redis_server::free_port;
+use crate::support::unprivileged;
 
 pub(crate) struct Postgres {
     folder: TempDir,
@@ -14,11 +18,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        if is_root() {
-            // It refuses to run as root.
-            run(Command::new("chown").arg("postgres").arg(folder.path()));
-        }
+        let folder = unprivileged::folder();
         let postgres = Self {
             folder,
             port: free_port(),
@@ -29,6 +29,36 @@ impl Postgres {
             .arg(postgres.data()));
         postgres.start_again();
         postgres
+    }
+
+    /// A replica of this one that streams from it, with a further setting.
+    pub(crate) fn replica(&self, setting: &str) -> Self {
+        let replica = Self {
+            folder: unprivileged::folder(),
+            port: free_port(),
+        };
+        let mut copy = replica.program("pg_basebackup");
+        copy.args([
+            "-R",
+            "-X",
+            "stream",
+            "-c",
+            "fast",
+            "--no-sync",
+            "-h",
+            "127.0.0.1",
+        ])
+        .args(["-U", "postgres", "-p", &self.port.to_string(), "-D"]);
+        run(copy.arg(replica.data()));
+        let settings = replica.data().join("postgresql.auto.conf");
+        let mut settings = OpenOptions::new().append(true).open(settings).unwrap();
+        writeln!(settings, "{setting}").unwrap();
+        replica.start_again();
+        replica
+    }
+
+    pub(crate) async fn connection(&self) -> PgConnection {
+        PgConnection::connect(&self.url()).await.unwrap()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -71,15 +101,7 @@ impl Postgres {
     }
 
     fn program(&self, name: &str) -> Command {
-        let path = programs().join(name);
-        let mut command = if is_root() {
-            let mut command = Command::new("setpriv");
-            command.args(["--reuid=postgres", "--regid=postgres", "--init-groups"]);
-            command.arg(path);
-            command
-        } else {
-            Command::new(path)
-        };
+        let mut command = unprivileged::command(&programs().join(name));
         command.current_dir(self.folder.path());
         command
     }
@@ -98,10 +120,6 @@ impl Drop for Postgres {
 fn run(command: &mut Command) {
     let done = command.stdout(Stdio::null()).status().unwrap();
     assert!(done.success(), "{command:?}");
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 /// Where Debian keeps them, or wherever the path leads.

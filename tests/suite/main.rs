@@ -17,6 +17,7 @@ mod lifecycle;
 mod list;
 mod logs;
 mod overload;
+mod pgbouncer;
 mod redirect;
 mod settings;
 mod shorten;

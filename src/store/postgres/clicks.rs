@@ -4,8 +4,9 @@
 //! never wait for each other in a circle.
 
 use async_trait::async_trait;
-use sqlx::{Connection, PgConnection};
 
+use super::pool::End;
+use super::session::Session;
 use super::{PostgresStore, moment};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::rows::{self, signed};
@@ -25,7 +26,7 @@ impl Clicks for PostgresStore {
     async fn append(&self, batch: &ClickBatch, held: Option<&str>) -> Result<(), StoreError> {
         let (links, clicks) = columns(&batch.clicks);
         // The recorder's row is locked first: a repetition waits for the original to be committed or gone.
-        self.pool.run(async |connection| sqlx::query(
+        self.pool.run(async |session| sqlx::query(
             "WITH fresh AS (
                  INSERT INTO click_recorders (recorder, last_batch) VALUES ($1, $2)
                  ON CONFLICT (recorder) DO UPDATE SET last_batch = excluded.last_batch, seen_at = now()
@@ -40,12 +41,12 @@ impl Clicks for PostgresStore {
         .bind(held)
         .bind(links)
         .bind(clicks)
-        .execute(connection).await).await?;
+        .execute(session).await).await?;
         Ok(())
     }
 
     async fn fold(&self) -> Result<Folded, StoreError> {
-        let folded: Vec<(i64, i64, i64)> = self.pool.run(async |connection| sqlx::query_as(
+        let folded: Vec<(i64, i64, i64)> = self.pool.run(async |session| sqlx::query_as(
             "WITH oldest AS (
                  SELECT recorder, number FROM click_journal WHERE NOT held
                  ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -67,7 +68,7 @@ impl Clicks for PostgresStore {
              SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM added), coalesce((SELECT sum(n) FROM sums), 0)::bigint",
         )
         .bind(BATCHES_PER_FOLD)
-        .fetch_all(connection).await).await?;
+        .fetch_all(session).await).await?;
         let (batches, links, clicks) = rows::written(folded).unwrap_or_default();
         Ok(Folded {
             links: links.unsigned_abs(),
@@ -77,12 +78,12 @@ impl Clicks for PostgresStore {
     }
 
     async fn held(&self, limit: u32) -> Result<Vec<HeldBatch>, StoreError> {
-        let found: Vec<HeldRow> = self.pool.run(async |connection| sqlx::query_as(
+        let found: Vec<HeldRow> = self.pool.run(async |session| sqlx::query_as(
             "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks FROM click_journal WHERE held
              ORDER BY recorder, number LIMIT $1",
         )
         .bind(i64::from(limit))
-        .fetch_all(connection).await).await?;
+        .fetch_all(session).await).await?;
         let held = |(recorder, number, epoch, links, clicks): HeldRow| {
             let batch = ClickBatch {
                 recorder: recorder.cast_unsigned(),
@@ -100,13 +101,13 @@ impl Clicks for PostgresStore {
 
     async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
         self.pool
-            .run(async |connection| {
+            .run(async |session| {
                 sqlx::query(
                     "DELETE FROM click_journal WHERE recorder = $1 AND number = $2 AND held",
                 )
                 .bind(recorder.cast_signed())
                 .bind(number.cast_signed())
-                .execute(connection)
+                .execute(session)
                 .await
             })
             .await?;
@@ -120,22 +121,19 @@ impl Clicks for PostgresStore {
         up_to: AppliedUpTo,
         now: Timestamp,
     ) -> Result<AppliedUpTo, StoreError> {
-        let applied = self.pool.run(async |connection| {
-            let mut transaction = connection.begin().await?;
-            let mark = locked_mark(&mut transaction, flush, now).await?;
+        let applied = self.pool.transaction(End::Commit, async |session| {
+            let mark = locked_mark(session, flush, now).await?;
             if mark >= up_to {
-                transaction.rollback().await?;
                 return Ok(mark);
             }
             let fresh = &part[part.partition_point(|(link, _)| *link <= mark)..];
-            add(&mut transaction, fresh).await?;
+            add(session, fresh).await?;
             sqlx::query("UPDATE flush_ledger SET up_to = $3 WHERE epoch = $1 AND number = $2")
                 .bind(&flush.epoch)
                 .bind(flush.number)
                 .bind(up_to.0)
-                .execute(&mut *transaction)
+                .execute(session)
                 .await?;
-            transaction.commit().await?;
             Ok(up_to)
         });
         Ok(applied.await?)
@@ -144,13 +142,13 @@ impl Clicks for PostgresStore {
     async fn flush_mark(&self, flush: &FlushId) -> Result<Option<AppliedUpTo>, StoreError> {
         let mark: Option<i64> = self
             .pool
-            .run(async |connection| {
+            .run(async |session| {
                 sqlx::query_scalar(
                     "SELECT up_to FROM flush_ledger WHERE epoch = $1 AND number = $2",
                 )
                 .bind(&flush.epoch)
                 .bind(flush.number)
-                .fetch_optional(connection)
+                .fetch_optional(session)
                 .await
             })
             .await?;
@@ -162,25 +160,23 @@ impl Clicks for PostgresStore {
             epoch: flush.epoch.clone(),
             number: flush.number + 1,
         };
-        let found = self.pool.run(async |connection| {
-            let mut transaction = connection.begin().await?;
-            // Whoever writes that flush holds its row. Rolled back: the row stays for whoever begins it.
-            locked_mark(&mut transaction, &next, Timestamp::now()).await?;
-            let found = sqlx::query_scalar(
+        // Rolled back: the row stays for whoever begins that flush.
+        let found = self.pool.transaction(End::Rollback, async |session| {
+            // Whoever writes that flush holds its row.
+            locked_mark(session, &next, Timestamp::now()).await?;
+            sqlx::query_scalar(
                 "SELECT EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number > $2 AND up_to > 0)",
             )
             .bind(&flush.epoch)
             .bind(flush.number)
-            .fetch_one(&mut *transaction)
-            .await?;
-            transaction.rollback().await?;
-            Ok(found)
+            .fetch_one(session)
+            .await
         });
         Ok(found.await?)
     }
 
     async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
-        let pruned = self.pool.run(async |connection| sqlx::query(concat!(
+        let pruned = self.pool.run(async |session| sqlx::query(concat!(
             "WITH old_flushes AS (
                  DELETE FROM flush_ledger WHERE ctid = ANY (ARRAY(
                      SELECT ctid FROM flush_ledger old WHERE applied_at < ",
@@ -201,7 +197,7 @@ impl Clicks for PostgresStore {
         ))
         .bind(before.0)
         .bind(i64::from(limit))
-        .fetch_all(connection).await).await?;
+        .fetch_all(session).await).await?;
         Ok(pruned.len() as u64)
     }
 
@@ -216,7 +212,7 @@ impl Clicks for PostgresStore {
             None => ("", [].as_slice(), i64::MAX),
         };
         // One statement, so one snapshot; the kinds are those of `rows`.
-        let found = self.pool.run(async |connection| sqlx::query_as(
+        let found = self.pool.run(async |session| sqlx::query_as(
             "SELECT 0, l.id, coalesce(c.clicks, 0) + coalesce(j.n, 0)
              FROM links l LEFT JOIN link_clicks c ON c.link_id = l.id LEFT JOIN (
                  SELECT id, sum(n)::bigint AS n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n)
@@ -232,14 +228,14 @@ impl Clicks for PostgresStore {
         .bind(epoch)
         .bind(under_way)
         .bind(newest)
-        .fetch_all(connection).await).await?;
+        .fetch_all(session).await).await?;
         Ok(rows::count_snapshot(found))
     }
 }
 
 /// Locks the ledger row of a flush, made where there is none, and says how far the flush is.
 async fn locked_mark(
-    transaction: &mut PgConnection,
+    session: &mut Session,
     flush: &FlushId,
     now: Timestamp,
 ) -> Result<AppliedUpTo, sqlx::Error> {
@@ -251,20 +247,20 @@ async fn locked_mark(
     .bind(&flush.epoch)
     .bind(flush.number)
     .bind(now.0)
-    .execute(&mut *transaction)
+    .execute(&mut *session)
     .await?;
     let mark = sqlx::query_scalar(
         "SELECT up_to FROM flush_ledger WHERE epoch = $1 AND number = $2 FOR UPDATE",
     )
     .bind(&flush.epoch)
     .bind(flush.number)
-    .fetch_one(&mut *transaction)
+    .fetch_one(session)
     .await?;
     Ok(LinkId(mark))
 }
 
 /// Adds clicks to those links that there are.
-async fn add(transaction: &mut PgConnection, clicks: &[(LinkId, u64)]) -> Result<(), sqlx::Error> {
+async fn add(session: &mut Session, clicks: &[(LinkId, u64)]) -> Result<(), sqlx::Error> {
     let (links, clicks) = columns(clicks);
     sqlx::query(
         "INSERT INTO link_clicks (link_id, clicks)
@@ -274,7 +270,7 @@ async fn add(transaction: &mut PgConnection, clicks: &[(LinkId, u64)]) -> Result
     )
     .bind(links)
     .bind(clicks)
-    .execute(transaction)
+    .execute(session)
     .await?;
     Ok(())
 }

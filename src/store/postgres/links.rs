@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::{PostgresStore, micros, moment};
-use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
-use crate::store::rows::{self, LinkRow};
+use crate::domain::{Link, LinkId, LinkTarget, ShortCode, Timestamp, UserId};
+use crate::store::rows::{self, LinkRow, TargetRow};
 use crate::store::{Change, Connections, CreateLinkError, Links, NewLink, Position, StoreError};
 
 #[async_trait]
@@ -12,7 +12,7 @@ impl Links for PostgresStore {
     async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError> {
         let created: Result<Vec<i64>, _> = self
             .pool
-            .run(async |connection| {
+            .run(async |session| {
                 sqlx::query_scalar(concat!(
             "INSERT INTO links (short_code, target_url, owner_id, created_at) SELECT $1, $2, $3, ",
             moment!("$4"),
@@ -22,7 +22,7 @@ impl Links for PostgresStore {
         .bind(link.target.as_str())
         .bind(link.owner.0)
         .bind(link.created_at.0)
-        .fetch_all(connection).await
+        .fetch_all(session).await
             })
             .await;
         match created.map(rows::written) {
@@ -38,20 +38,16 @@ impl Links for PostgresStore {
     }
 
     async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
-        let found: Option<(i64, String, bool)> = self
+        let found: Option<TargetRow> = self
             .pool
-            .run(async |connection| {
+            .run(async |session| {
                 sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = $1")
                     .bind(code.as_str())
-                    .fetch_optional(connection)
+                    .fetch_optional(session)
                     .await
             })
             .await?;
-        Ok(found.map(|(id, target, is_active)| LinkTarget {
-            id: LinkId(id),
-            target: TargetUrl::from_stored(&target),
-            is_active,
-        }))
+        Ok(found.map(rows::target))
     }
 
     async fn links_of(
@@ -63,7 +59,7 @@ impl Links for PostgresStore {
         let after = after.unwrap_or(Position::NEWEST);
         let found: Vec<LinkRow> = self
             .pool
-            .run(async |connection| {
+            .run(async |session| {
                 sqlx::query_as(concat!(
                     "SELECT id, short_code, target_url, is_active, ",
                     micros!("created_at"),
@@ -75,7 +71,7 @@ impl Links for PostgresStore {
                 .bind(after.created_at.0)
                 .bind(after.id.0)
                 .bind(i64::from(limit))
-                .fetch_all(connection)
+                .fetch_all(session)
                 .await
             })
             .await?;
@@ -88,7 +84,7 @@ impl Links for PostgresStore {
         code: &ShortCode,
         now: Timestamp,
     ) -> Result<Option<Change>, StoreError> {
-        let number: Vec<i64> = self.pool.run(async |connection| sqlx::query_scalar(concat!(
+        let number: Vec<i64> = self.pool.run(async |session| sqlx::query_scalar(concat!(
             "WITH gone AS (DELETE FROM links WHERE owner_id = $1 AND short_code = $2 RETURNING id, short_code),
              uncounted AS (DELETE FROM link_clicks USING gone WHERE link_id = gone.id),
              retired AS (INSERT INTO retired_codes (short_code, retired_at) SELECT short_code, ",
@@ -99,7 +95,7 @@ impl Links for PostgresStore {
         .bind(owner.0)
         .bind(code.as_str())
         .bind(now.0)
-        .fetch_all(connection).await).await?;
+        .fetch_all(session).await).await?;
         Ok(rows::written(number).map(|number| Change {
             number,
             code: code.clone(),
@@ -109,12 +105,12 @@ impl Links for PostgresStore {
     async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError> {
         let found = self
             .pool
-            .run(async |connection| {
+            .run(async |session| {
                 sqlx::query_as(
                     "SELECT number, short_code FROM link_changes ORDER BY number LIMIT $1",
                 )
                 .bind(i64::from(limit))
-                .fetch_all(connection)
+                .fetch_all(session)
                 .await
             })
             .await?;
@@ -123,10 +119,10 @@ impl Links for PostgresStore {
 
     async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError> {
         self.pool
-            .run(async |connection| {
+            .run(async |session| {
                 sqlx::query("DELETE FROM link_changes WHERE number = ANY($1)")
                     .bind(numbers)
-                    .execute(connection)
+                    .execute(session)
                     .await
             })
             .await?;
@@ -139,7 +135,7 @@ impl Links for PostgresStore {
 
     async fn ping(&self) -> Result<(), StoreError> {
         self.pool
-            .run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+            .run(async |session| sqlx::query("SELECT 1").execute(session).await)
             .await?;
         Ok(())
     }

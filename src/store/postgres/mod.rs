@@ -7,9 +7,13 @@ use super::{OpenError, Parts, Store, StoreSettings};
 mod clicks;
 mod links;
 mod pool;
+mod replica;
+mod session;
 mod users;
 
 use pool::Pool;
+
+pub use replica::{PostgresReplica, WalPosition};
 
 /// Users, links and clicks in Postgres.
 pub struct PostgresStore {

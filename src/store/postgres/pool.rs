@@ -1,4 +1,9 @@
 //! Connections to Postgres, and a deadline for whatever is done over one.
+//!
+//! A proxy such as PgBouncer may give every transaction another server. Whatever would have to outlive a
+//! transaction is therefore used on a direct connection alone: settings of the session, and prepared
+//! statements. Through a proxy every operation is a transaction of its own, with its own time-out, and
+//! prepares nothing that has a name. Which of the two it is shows when the first connection is made.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -9,9 +14,10 @@ use deadpool::managed::{
 };
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
 use tokio::time::timeout;
 
+use super::session::Session;
 use crate::store::{Connections as InUse, OpenError, StoreSettings};
 
 type Connections = deadpool::managed::Pool<Server>;
@@ -29,46 +35,77 @@ const MIGRATION_LOCK: i64 = 0x5348_554e_5400_0001;
 /// What a proxy in front of Postgres says of settings that a connection may not begin with.
 const PROTOCOL_VIOLATION: &str = "08P01";
 
+/// Every statement sees what was committed before it, whatever the role's default is.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+/// A setting of this service's own. Only a direct connection begins with it: proxies refuse it or leave it out.
+const MARK: &str = "shunt.direct";
+
 /// The pool.
 pub(super) struct Pool {
     connections: Connections,
     deadline: Duration,
+    /// How a transaction begins.
+    begin: SqlStr,
+    /// Whether every operation is to be a transaction.
+    is_proxied: bool,
+}
+
+/// What becomes of a transaction that did what it should.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    Commit,
+    /// It was only to look.
+    Rollback,
+}
+
+impl End {
+    fn sql(self) -> &'static str {
+        match self {
+            Self::Commit => "COMMIT",
+            Self::Rollback => "ROLLBACK",
+        }
+    }
 }
 
 impl Pool {
-    /// Connects once, to see that it can be done.
+    /// Connects once, to see that it can be done, and how.
     pub(super) async fn connect(url: &str, settings: StoreSettings) -> Result<Self, OpenError> {
         let plain = PgConnectOptions::from_str(url)
             .map_err(|error| OpenError::Wrong(error.to_string()))?
             .application_name("shunt")
             // For floating-point numbers, of which there are none; PgBouncer does not know it.
             .extra_float_digits(None);
-        let limited = plain.clone().options([(
-            "statement_timeout",
-            settings.deadline.as_millis().to_string(),
-        )]);
-        let connections = match pool(limited, settings).await {
-            Err(error) if is_refused_setting(&error) => {
-                tracing::info!(
-                    "the database's proxy takes no statement_timeout: set one for the role, see deploy/scaling.md"
-                );
-                pool(plain, settings).await
-            }
-            connected => connected,
-        }?;
+        let time_out = settings.deadline.as_millis();
+        let direct = plain
+            .clone()
+            .options([("statement_timeout", time_out.to_string())])
+            .options([(MARK, "on")]);
+        if let Some(connections) = direct_pool(direct, settings).await? {
+            return Ok(Self {
+                connections,
+                deadline: settings.deadline,
+                begin: BEGIN.into_sql_str(),
+                is_proxied: false,
+            });
+        }
+        tracing::info!("the database is behind a proxy: every operation is a transaction");
+        let begin = format!("{BEGIN}; SET LOCAL statement_timeout = {time_out}");
         Ok(Self {
-            connections,
+            connections: pool(plain, settings, false).await?,
             deadline: settings.deadline,
+            begin: AssertSqlSafe(begin).into_sql_str(),
+            is_proxied: true,
         })
     }
 
     /// Brings the schema up to date, in one transaction, under a lock that other instances respect. Both are of
-    /// the transaction, not of the connection: a proxy may give every transaction another one.
+    /// the transaction, not of the connection.
     pub(super) async fn migrate(&self) -> Result<(), OpenError> {
-        let mut connection = self.connections.get().await.map_err(sqlx_error)?;
-        let mut transaction = connection.begin().await?;
+        let mut session = self.connections.get().await.map_err(sqlx_error)?;
+        let mut transaction = session.connection.begin().await?;
         // Whoever is first may have much to do.
-        sqlx::query("SET LOCAL statement_timeout = 0")
+        sqlx::raw_sql("SET LOCAL statement_timeout = 0")
             .execute(&mut *transaction)
             .await?;
         sqlx::query("SELECT pg_advisory_xact_lock($1)")
@@ -77,26 +114,59 @@ impl Pool {
             .await?;
         let mut migrations = sqlx::migrate!("migrations/postgres");
         migrations.set_locking(false).run(&mut *transaction).await?;
+        // They have names: behind a proxy the next one who gets this server would find them taken.
+        transaction.clear_cached_statements().await?;
         transaction.commit().await?;
         Ok(())
     }
 
-    /// Does something over one connection within the deadline, counted from when there is one.
+    /// Does something over one connection within the deadline, counted from when there is one. What takes more
+    /// than one statement is for [`Pool::transaction`].
     ///
     /// # Errors
     /// [`sqlx::Error::PoolTimedOut`] also when Postgres did not answer in time: whether it did what it was asked
     /// is unknown then.
     pub(super) async fn run<T>(
         &self,
-        call: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+        call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        if self.is_proxied {
+            self.transaction(End::Commit, call).await
+        } else {
+            self.leased(call).await
+        }
+    }
+
+    /// The same in one transaction; rolled back where it fails.
+    ///
+    /// # Errors
+    /// As [`Pool::run`].
+    pub(super) async fn transaction<T>(
+        &self,
+        end: End,
+        call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        self.leased(async |session| {
+            session.say(self.begin.clone()).await?;
+            let done = call(session).await;
+            let end = if done.is_ok() { end } else { End::Rollback };
+            session.say(end.sql()).await?;
+            done
+        })
+        .await
+    }
+
+    async fn leased<T>(
+        &self,
+        call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
         let mut lease = Lease(Some(self.connections.get().await.map_err(sqlx_error)?));
         let done = timeout(self.deadline, async {
-            let done = call(lease.connection()).await;
+            let done = call(lease.session()).await;
             if let Err(error) = &done {
-                // What was begun and is not to be is rolled back now.
+                // It may have been the last word of a server that shuts down.
                 let usable = matches!(error, sqlx::Error::Database(_) | sqlx::Error::RowNotFound);
-                if !usable || lease.connection().ping().await.is_err() {
+                if !usable || lease.session().connection.ping().await.is_err() {
                     return done;
                 }
             }
@@ -117,11 +187,35 @@ impl Pool {
     }
 }
 
+/// `None` where something between here and Postgres does not pass on what a connection is to begin with.
+async fn direct_pool(
+    options: PgConnectOptions,
+    settings: StoreSettings,
+) -> Result<Option<Connections>, sqlx::Error> {
+    let connections = match pool(options, settings, true).await {
+        Err(error) if is_refused_setting(&error) => return Ok(None),
+        connected => connected?,
+    };
+    let mut session = connections.get().await.map_err(sqlx_error)?;
+    let ask = AssertSqlSafe(format!("SELECT current_setting('{MARK}', true)"));
+    let told: Option<String> = sqlx::raw_sql(ask)
+        .fetch_one(&mut session.connection)
+        .await?
+        .try_get(0)?;
+    drop(session);
+    Ok((told.as_deref() == Some("on")).then_some(connections))
+}
+
 async fn pool(
     options: PgConnectOptions,
     settings: StoreSettings,
+    keeps_statements: bool,
 ) -> Result<Connections, sqlx::Error> {
-    let pool = deadpool::managed::Pool::builder(Server(options))
+    let server = Server {
+        options,
+        keeps_statements,
+    };
+    let pool = deadpool::managed::Pool::builder(server)
         .max_size(settings.max_connections as usize)
         .timeouts(Timeouts {
             wait: Some(settings.deadline),
@@ -138,26 +232,28 @@ async fn pool(
 
 /// Makes connections. The pool of sqlx is not used: it pings a connection before each use and after it, two round
 /// trips beside the one that is wanted.
-struct Server(PgConnectOptions);
+struct Server {
+    options: PgConnectOptions,
+    keeps_statements: bool,
+}
 
 impl Manager for Server {
-    type Type = PgConnection;
+    type Type = Session;
     type Error = sqlx::Error;
 
-    async fn create(&self) -> Result<PgConnection, sqlx::Error> {
-        PgConnection::connect_with(&self.0).await
+    async fn create(&self) -> Result<Session, sqlx::Error> {
+        Ok(Session {
+            connection: PgConnection::connect_with(&self.options).await?,
+            keeps_statements: self.keeps_statements,
+        })
     }
 
-    async fn recycle(
-        &self,
-        connection: &mut PgConnection,
-        used: &Metrics,
-    ) -> RecycleResult<sqlx::Error> {
+    async fn recycle(&self, session: &mut Session, used: &Metrics) -> RecycleResult<sqlx::Error> {
         if used.age() > LIFETIME {
             return Err(RecycleError::message("old"));
         }
         if used.last_used() > IDLE {
-            connection.ping().await?;
+            session.connection.ping().await?;
         }
         Ok(())
     }
@@ -183,7 +279,7 @@ fn is_refused_setting(error: &sqlx::Error) -> bool {
 struct Lease(Option<Object<Server>>);
 
 impl Lease {
-    fn connection(&mut self) -> &mut PgConnection {
+    fn session(&mut self) -> &mut Session {
         self.0.as_mut().expect("it is there until it is given back")
     }
 

@@ -17,7 +17,7 @@ impl Users for PostgresStore {
     ) -> Result<UserId, CreateUserError> {
         let created: Result<Vec<i64>, _> = self
             .pool
-            .run(async |connection| {
+            .run(async |session| {
                 sqlx::query_scalar(concat!(
             "INSERT INTO users (email, email_key, password_hash, created_at) VALUES ($1, $2, $3, ",
             moment!("$4"),
@@ -27,7 +27,7 @@ impl Users for PostgresStore {
         .bind(email.lookup_key())
         .bind(password_hash)
         .bind(now.0)
-        .fetch_all(connection).await
+        .fetch_all(session).await
             })
             .await;
         match created.map(rows::written) {
@@ -45,10 +45,10 @@ impl Users for PostgresStore {
     async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError> {
         let found: Option<(i64, String)> = self
             .pool
-            .run(async |connection| {
+            .run(async |session| {
                 sqlx::query_as("SELECT id, password_hash FROM users WHERE email_key = $1")
                     .bind(email.lookup_key())
-                    .fetch_optional(connection)
+                    .fetch_optional(session)
                     .await
             })
             .await?;
@@ -61,10 +61,10 @@ impl Users for PostgresStore {
     async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
         let email: Option<String> = self
             .pool
-            .run(async |connection| {
+            .run(async |session| {
                 sqlx::query_scalar("SELECT email FROM users WHERE id = $1")
                     .bind(id.0)
-                    .fetch_optional(connection)
+                    .fetch_optional(session)
                     .await
             })
             .await?;

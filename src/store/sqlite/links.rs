@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use sqlx::error::ErrorKind;
 
 use super::{SqliteStore, begin};
-use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
-use crate::store::rows::{self, LinkRow};
+use crate::domain::{Link, LinkId, LinkTarget, ShortCode, Timestamp, UserId};
+use crate::store::rows::{self, LinkRow, TargetRow};
 use crate::store::{Change, Connections, CreateLinkError, Links, NewLink, Position, StoreError};
 
 #[async_trait]
@@ -34,16 +34,12 @@ impl Links for SqliteStore {
     }
 
     async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
-        let found: Option<(i64, String, bool)> =
+        let found: Option<TargetRow> =
             sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = ?1")
                 .bind(code.as_str())
                 .fetch_optional(&self.reader)
                 .await?;
-        Ok(found.map(|(id, target, is_active)| LinkTarget {
-            id: LinkId(id),
-            target: TargetUrl::from_stored(&target),
-            is_active,
-        }))
+        Ok(found.map(rows::target))
     }
 
     async fn links_of(

@@ -79,6 +79,11 @@ impl App {
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
         );
         let server = Server::start(&all).await;
+        Self::of(backend, server)
+    }
+
+    /// Takes over an instance that runs over these back ends.
+    pub(crate) fn of(backend: Backend, server: Server) -> Self {
         let client = reqwest::Client::builder()
             .redirect(redirect::Policy::none())
             .build()

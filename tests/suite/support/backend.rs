@@ -132,6 +132,23 @@ impl Backend {
         clicks.unwrap_or_default().unsigned_abs()
     }
 
+    /// Connections of instances to the database, by whatever way, in production.
+    pub(crate) async fn connections_of_the_service(&self) -> i64 {
+        let Self::Production { database, .. } = self else {
+            panic!("only production has connections");
+        };
+        let mut connection = PgConnection::connect(&database_url(database))
+            .await
+            .unwrap();
+        sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND application_name = 'shunt'",
+        )
+        .bind(database)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap()
+    }
+
     /// What `FLUSHALL` does, to the keys of this test alone.
     pub(crate) async fn empty_redis(&self) {
         let Self::Production { prefix, .. } = self else {
@@ -160,7 +177,8 @@ impl Backend {
 
 const SECRET: &str = "a secret of the tests, 32 bytes and more";
 
-fn admin_url() -> String {
+/// The database from which others are made.
+pub(crate) fn admin_url() -> String {
     std::env::var("TEST_DATABASE_URL").expect("TEST_DATABASE_URL is set by tests/run")
 }
 

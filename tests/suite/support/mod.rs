@@ -2,13 +2,16 @@
 
 mod app;
 mod backend;
+mod pgbouncer;
 pub(crate) mod raw;
 mod redis_cluster;
 pub(crate) mod redis_server;
 mod server;
+pub(crate) mod unprivileged;
 
 pub(crate) use app::{Answer, App, with_app};
-pub(crate) use backend::{Backend, Mode};
+pub(crate) use backend::{Backend, Mode, admin_url};
+pub(crate) use pgbouncer::PgBouncer;
 pub(crate) use redis_cluster::RedisCluster;
 pub(crate) use redis_server::RedisServer;
 pub(crate) use server::{Server, refused};

@@ -14,6 +14,7 @@ const SETTINGS: [&str; 30] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
+    "DATABASE_REPLICA_URL",
     "DATABASE_MAX_CONNECTIONS",
     "REDIS_URL",
     "REDIS_PREFIX",

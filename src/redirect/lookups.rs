@@ -1,0 +1,85 @@
+//! Look-ups in the database: only so many at once, and none waits for ever.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::{NotFollowed, ReplicaReads};
+use crate::cache::Told;
+use crate::domain::{LinkTarget, ShortCode};
+use crate::store::{Links, StoreError};
+use crate::telemetry::metrics::LookupMetrics;
+
+/// What the road asks the database with; cheap to clone.
+#[derive(Clone)]
+pub struct Lookups {
+    /// The source of truth.
+    pub links: Arc<dyn Links>,
+    /// A replica of it, if there is one.
+    pub replica: Option<Arc<ReplicaReads>>,
+    /// How many may run at once, in the whole process.
+    pub at_once: Arc<Semaphore>,
+    /// How long one may take, waiting for its turn included.
+    pub deadline: Duration,
+    /// The runtime on which database calls run.
+    pub runtime: Handle,
+    /// Who answered.
+    pub metrics: LookupMetrics,
+}
+
+impl Lookups {
+    /// What is known of a code, all changes included that were `told` before.
+    pub(super) async fn read(
+        &self,
+        code: &ShortCode,
+        told: Option<Told>,
+    ) -> Result<Option<LinkTarget>, NotFollowed> {
+        let read = async {
+            let Ok(_turn) = self.at_once.acquire().await else {
+                return Err(NotFollowed::Unavailable("the service is stopping".into()));
+            };
+            let (lookups, code) = (self.clone(), code.clone());
+            // On the database's own runtime: this one belongs to the redirects.
+            match self
+                .runtime
+                .spawn(async move { lookups.ask(&code, told).await })
+                .await
+            {
+                Ok(found) => found.map_err(NotFollowed::from),
+                Err(failed) => Err(NotFollowed::Unavailable(failed.to_string())),
+            }
+        };
+        timeout(self.deadline, read).await.unwrap_or_else(|_| {
+            Err(NotFollowed::Unavailable(
+                "the database did not answer in time".into(),
+            ))
+        })
+    }
+
+    async fn ask(
+        &self,
+        code: &ShortCode,
+        told: Option<Told>,
+    ) -> Result<Option<LinkTarget>, StoreError> {
+        let replica = self.replica.as_ref().filter(|replica| replica.is_up());
+        let (Some(replica), Some(told)) = (replica, told) else {
+            self.metrics.primary.increment(1);
+            return self.links.link_target(code).await;
+        };
+        if let Some(link) = replica.link(code, &told).await {
+            self.metrics.replica.increment(1);
+            return Ok(Some(link));
+        }
+        self.metrics.primary.increment(1);
+        replica.link_on_primary(code, told).await
+    }
+}
+
+impl From<StoreError> for NotFollowed {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}

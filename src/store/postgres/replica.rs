@@ -1,0 +1,254 @@
+//! A streaming replica of Postgres, for look-ups of links.
+//!
+//! A replica shows the past of its primary. Which past is told by its position in the write-ahead log: what was
+//! committed before the primary was at a position is visible on a replica that has replayed up to it. So a
+//! look-up on the replica asks how far it has replayed *before* it reads the link, in a statement of its own:
+//! the second statement's snapshot is younger. Both are made where every statement has its own snapshot.
+//!
+//! A position belongs to a timeline: a server that takes over begins another one. Positions of different
+//! timelines are never compared: a server that went its own way is not believed, however far it is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+use super::PostgresStore;
+use super::pool::Pool;
+use super::session::Session;
+use crate::domain::{LinkTarget, ShortCode};
+use crate::store::rows::{self, TargetRow};
+use crate::store::{Connections, OpenError, StoreError, StoreSettings};
+
+/// Timeline and bytes of a position of the primary, `wal.here`.
+macro_rules! position {
+    () => {
+        "('x' || left(pg_walfile_name(wal.here), 8))::bit(32)::int, (wal.here - '0/0'::pg_lsn)::bigint"
+    };
+}
+
+/// How long the replica may take, waiting for a connection included: the primary is asked after it, and
+/// somebody waits.
+const DEADLINE: Duration = Duration::from_millis(500);
+
+/// A place in the write-ahead log of a primary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WalPosition {
+    timeline: i32,
+    /// Bytes from the beginning of the log.
+    bytes: i64,
+}
+
+impl WalPosition {
+    /// Whether who is here has everything up to there.
+    fn covers(self, there: Self) -> bool {
+        self.timeline == there.timeline && self.bytes >= there.bytes
+    }
+}
+
+/// How far a replica is, when it was asked.
+struct Replayed {
+    position: WalPosition,
+    /// Since the newest commit that it has replayed, in seconds.
+    age: Option<f64>,
+}
+
+/// Why the replica did not answer.
+#[derive(Debug, thiserror::Error)]
+enum Absent {
+    #[error("it is not connected to yet")]
+    NotConnected,
+    #[error("it did not answer in time")]
+    Late,
+    #[error("it is no replica: it is not in recovery")]
+    NoReplica,
+    #[error(transparent)]
+    Failed(#[from] sqlx::Error),
+    #[error(transparent)]
+    NotOpened(#[from] OpenError),
+    #[error("the primary does not say where it is: {0}")]
+    Primary(sqlx::Error),
+}
+
+/// A primary and its replica. The replica may be away at any time: then the primary is asked.
+pub struct PostgresReplica {
+    primary: Arc<PostgresStore>,
+    url: String,
+    settings: StoreSettings,
+    pool: OnceCell<Pool>,
+    is_up: AtomicBool,
+    /// Said once each time.
+    is_said_to_be_away: AtomicBool,
+}
+
+impl PostgresReplica {
+    /// The replica at `url`, away until it is probed.
+    #[must_use]
+    pub fn new(primary: Arc<PostgresStore>, url: String, max_connections: u32) -> Self {
+        Self {
+            primary,
+            url,
+            settings: StoreSettings {
+                max_connections,
+                deadline: DEADLINE,
+            },
+            pool: OnceCell::new(),
+            is_up: AtomicBool::new(false),
+            is_said_to_be_away: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether it is worth asking.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.is_up.load(Ordering::Acquire)
+    }
+
+    /// Connections to the replica at the moment.
+    #[must_use]
+    pub fn connections(&self) -> Option<Connections> {
+        self.pool.get().map(Pool::in_use)
+    }
+
+    /// What the primary knows of a code, and a position that covers whatever was committed before this call.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn on_primary(
+        &self,
+        code: &ShortCode,
+    ) -> Result<(Option<LinkTarget>, WalPosition), StoreError> {
+        type Row = (i32, i64, Option<i64>, Option<String>, Option<bool>);
+        let (timeline, bytes, id, target, is_active): Row = self
+            .primary
+            .pool
+            .run(async |session| {
+                sqlx::query_as(concat!(
+                    "SELECT ",
+                    position!(),
+                    ", l.id, l.target_url, l.is_active FROM pg_current_wal_insert_lsn() AS wal (here)
+                     LEFT JOIN links l ON l.short_code = $1"
+                ))
+                .bind(code.as_str())
+                .fetch_one(session)
+                .await
+            })
+            .await?;
+        let link = id.zip(target).zip(is_active);
+        let link = link.map(|((id, target), is_active)| rows::target((id, target, is_active)));
+        Ok((link, WalPosition { timeline, bytes }))
+    }
+
+    /// An active link that the replica shows, where it has replayed all up to `at_least`. `None` says nothing:
+    /// the primary knows.
+    pub async fn on_replica(&self, code: &ShortCode, at_least: WalPosition) -> Option<LinkTarget> {
+        match timeout(DEADLINE, self.read(code, at_least)).await {
+            Ok(Ok(link)) => link.filter(|link| link.is_active),
+            Ok(Err(why)) => self.is_away(&why),
+            Err(_) => self.is_away(&Absent::Late),
+        }
+    }
+
+    async fn read(
+        &self,
+        code: &ShortCode,
+        at_least: WalPosition,
+    ) -> Result<Option<LinkTarget>, Absent> {
+        let pool = self.pool.get().ok_or(Absent::NotConnected)?;
+        let (replayed, found) = pool
+            .run(async |session| {
+                let replayed = replayed(session).await?;
+                let is_behind = replayed
+                    .as_ref()
+                    .is_none_or(|replayed| !replayed.position.covers(at_least));
+                if is_behind {
+                    return Ok((replayed, None));
+                }
+                let found: Option<TargetRow> = sqlx::query_as(
+                    "SELECT id, target_url, is_active FROM links WHERE short_code = $1",
+                )
+                .bind(code.as_str())
+                .fetch_optional(session)
+                .await?;
+                Ok((replayed, found))
+            })
+            .await?;
+        replayed.ok_or(Absent::NoReplica)?;
+        Ok(found.map(rows::target))
+    }
+
+    /// Looks whether the replica is there, and how far it lags behind: for so long it has not had what the
+    /// primary had. `None` where it is away.
+    pub async fn probe(&self) -> Option<Duration> {
+        match self.lag().await {
+            Ok(lag) => {
+                self.is_said_to_be_away.store(false, Ordering::Release);
+                if !self.is_up.swap(true, Ordering::AcqRel) {
+                    tracing::info!(lag_seconds = lag.as_secs_f64(), "the replica is up");
+                }
+                Some(lag)
+            }
+            Err(why) => self.is_away(&why),
+        }
+    }
+
+    async fn lag(&self) -> Result<Duration, Absent> {
+        let written = self.written().await?;
+        let pool = self
+            .pool
+            .get_or_try_init(|| Pool::connect(&self.url, self.settings))
+            .await?;
+        let replayed = pool.run(replayed).await?.ok_or(Absent::NoReplica)?;
+        let has_all = written.is_none_or(|written| replayed.position.covers(written));
+        let age = replayed.age.filter(|_| !has_all).unwrap_or_default();
+        Ok(Duration::try_from_secs_f64(age).unwrap_or_default())
+    }
+
+    /// Where the primary is; `None` where the primary is away, which is no fault of the replica's.
+    async fn written(&self) -> Result<Option<WalPosition>, Absent> {
+        let told = self.primary.pool.run(async |session| {
+            sqlx::query_as(concat!(
+                "SELECT ",
+                position!(),
+                " FROM pg_current_wal_insert_lsn() AS wal (here)"
+            ))
+            .fetch_one(session)
+            .await
+        });
+        match told.await {
+            Ok((timeline, bytes)) => Ok(Some(WalPosition { timeline, bytes })),
+            Err(error) if error.as_database_error().is_none() => Ok(None),
+            Err(error) => Err(Absent::Primary(error)),
+        }
+    }
+
+    /// Nobody asks it until a probe finds it again.
+    fn is_away<T>(&self, why: &Absent) -> Option<T> {
+        self.is_up.store(false, Ordering::Release);
+        if self.is_said_to_be_away.swap(true, Ordering::AcqRel) {
+            tracing::debug!(%why, "the replica is still away");
+        } else {
+            tracing::warn!(%why, "the replica is away: the primary is asked instead");
+        }
+        None
+    }
+}
+
+/// How far this server has replayed; `None` where it is none that replays.
+async fn replayed(session: &mut Session) -> Result<Option<Replayed>, sqlx::Error> {
+    type Row = (bool, Option<i32>, Option<i64>, Option<f64>);
+    let (replays, timeline, bytes, age): Row = sqlx::query_as(
+        "SELECT pg_is_in_recovery(), (pg_control_checkpoint()).timeline_id,
+             (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::bigint,
+             extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8",
+    )
+    .fetch_one(session)
+    .await?;
+    let position = timeline.zip(bytes).filter(|_| replays);
+    Ok(position.map(|(timeline, bytes)| Replayed {
+        position: WalPosition { timeline, bytes },
+        age,
+    }))
+}
