@@ -56,7 +56,7 @@ class Stock(Production):
     def clicks(self) -> int:
         """What is in the database; all there is while no instance runs."""
         assert self.postgres
-        return int(self.postgres.sql("select sum(clicks) from link_clicks"))
+        return int(self.postgres.sql("select coalesce(sum(clicks), 0) from link_clicks"))
 
 
 def stocked(workshop: Workshop, tools: dict[str, Path], programs: Path, redis: Redis,
