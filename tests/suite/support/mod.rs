@@ -9,7 +9,7 @@ mod server;
 
 pub(crate) use app::{Answer, App, with_app};
 pub(crate) use backend::{Backend, Mode};
-pub(crate) use redis_cluster::RedisCluster;
+pub(crate) use redis_cluster::{RedisCluster, has_all};
 pub(crate) use redis_server::RedisServer;
 pub(crate) use server::{Server, refused};
 

@@ -1,7 +1,8 @@
 //! The program as a child process.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,7 @@ const SETTINGS: [&str; 29] = [
 pub(crate) struct Server {
     child: Child,
     pub(crate) base: String,
+    log: Arc<Mutex<Vec<u8>>>,
 }
 
 /// How an instance ended.
@@ -100,11 +102,11 @@ impl Server {
             let _ = child.stderr.take().unwrap().read_to_string(&mut stderr);
             panic!("the program did not start: {stderr}");
         };
-        let mut stderr = child.stderr.take().unwrap();
-        thread::spawn(move || {
-            let _ = std::io::copy(&mut stderr, &mut std::io::stderr());
-        });
-        let server = Self { child, base };
+        let stderr = child.stderr.take().unwrap();
+        let log = Arc::default();
+        let kept = Arc::clone(&log);
+        thread::spawn(move || keep(stderr, &kept));
+        let server = Self { child, base, log };
         super::eventually("ready", async || {
             reqwest::get(format!("{}/ready", server.base))
                 .await
@@ -126,6 +128,11 @@ impl Server {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        String::from_utf8_lossy(&self.log.lock().unwrap()).into_owned()
     }
 
     /// Memory that it takes up, in KiB.
@@ -171,6 +178,15 @@ impl Server {
         self.signal("TERM");
         let status = self.ended().await;
         assert_eq!(status.code(), Some(0), "an asked-for stop is a good end");
+    }
+}
+
+/// Passes a log on, and keeps it.
+fn keep(mut stderr: impl Read, log: &Mutex<Vec<u8>>) {
+    let mut piece = [0; 4096];
+    while let Ok(length @ 1..) = stderr.read(&mut piece) {
+        log.lock().unwrap().extend_from_slice(&piece[..length]);
+        let _ = std::io::stderr().write_all(&piece[..length]);
     }
 }
 
