@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -17,6 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tower::ServiceExt;
 
+use super::overload::Overload;
 use crate::domain::ShortCode;
 use crate::http::{ApiError, Peer};
 use crate::redirect::Redirect;
@@ -24,17 +26,24 @@ use crate::redirect::Redirect;
 /// Pieces of an answer that may wait for a slow client.
 const PIECES_AHEAD: usize = 2;
 
-/// Serves the requests of one connection; cheap to clone.
+/// What is on the other side; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Api {
+    pub(super) router: Router,
+    pub(super) overload: Overload,
+}
+
+/// Serves the requests of one connection.
 #[derive(Clone)]
 pub(super) struct Entrance {
     redirect: Redirect,
-    api: Router,
+    api: Api,
     main: Handle,
     peer: Option<Peer>,
 }
 
 impl Entrance {
-    pub(super) fn new(redirect: Redirect, api: Router, main: Handle) -> Self {
+    pub(super) fn new(redirect: Redirect, api: Api, main: Handle) -> Self {
         Self {
             redirect,
             api,
@@ -43,20 +52,23 @@ impl Entrance {
         }
     }
 
-    /// For one connection, whose other end is `peer`.
-    pub(super) fn of(mut self, peer: Option<SocketAddr>) -> Self {
+    /// For one connection, whose other end is `peer`; each of its requests shares it.
+    pub(super) fn of(mut self, peer: Option<SocketAddr>) -> Shared {
         self.peer = peer.map(Peer);
-        self
+        Shared(Arc::new(self))
     }
 }
 
-impl Service<Request<Incoming>> for Entrance {
+/// The entrance of one connection; cheap to clone.
+pub(super) struct Shared(Arc<Entrance>);
+
+impl Service<Request<Incoming>> for Shared {
     type Response = Response;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let entrance = self.clone();
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        let entrance = Arc::clone(&self.0);
         Box::pin(async move {
             let code = code_of(request.uri().path());
             Ok(match (request.method(), code) {
@@ -64,7 +76,10 @@ impl Service<Request<Incoming>> for Entrance {
                 (&Method::HEAD, Some(code)) => {
                     entrance.redirect.preview(code).await.into_response()
                 }
-                _ => entrance.cross_over(request).await,
+                _ => match entrance.api.overload.admit(&mut request) {
+                    Ok(()) => entrance.cross_over(request).await,
+                    Err(refusal) => refusal,
+                },
             })
         })
     }
@@ -80,14 +95,15 @@ pub(super) fn code_of(path: &str) -> Option<&str> {
 
 impl Entrance {
     /// Answers on the main runtime, so that neither work nor connections of the API end up here.
-    async fn cross_over(self, request: Request<Incoming>) -> Response {
+    async fn cross_over(&self, request: Request<Incoming>) -> Response {
         let main = self.main.clone();
         let mut request = request.map(Body::new);
         if let Some(peer) = self.peer {
             request.extensions_mut().insert(peer);
         }
+        let api = self.api.router.clone();
         let answered = self.main.spawn(async move {
-            let Ok(response) = self.api.oneshot(request).await;
+            let Ok(response) = api.oneshot(request).await;
             bring_body_over(response, &main)
         });
         answered.await.unwrap_or_else(|failed| {
