@@ -127,14 +127,15 @@ class Redis:
         return run([self.cli, "-p", str(self.port), *command], text=text).strip()
 
 
-def start_redis(workshop: Workshop, tools: dict[str, Path], name: str = "redis") -> Redis:
-    """Starts one on a free port."""
+def start_redis(workshop: Workshop, tools: dict[str, Path], name: str = "redis",
+                core: int | None = None) -> Redis:
+    """Starts one on a free port, beside the load where no other core is given."""
     port = free_port()
     folder = workshop.folder / name
     folder.mkdir()
     process = workshop.start(name, [
         tools["redis-server"], "--port", str(port), "--bind", "127.0.0.1", "--dir", folder,
         "--appendonly", "yes", "--appendfsync", "everysec", "--save", "",
-        "--maxmemory-policy", "volatile-lru"])
+        "--maxmemory-policy", "volatile-lru"], core=core)
     wait_for("Redis listens", lambda: accepts(port))
     return Redis(process, port, tools["redis-cli"])

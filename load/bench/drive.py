@@ -26,6 +26,8 @@ class Load:
     unseen: int = 0
     """How many answers the server may have given that the generator did not count."""
     statuses: dict[str, int] = field(default_factory=dict)
+    by_status: dict[str, dict[str, float]] = field(default_factory=dict)
+    """p50, p99 and so on of the answers of each status; of pace."""
 
     @property
     def rate(self) -> float:
@@ -104,4 +106,5 @@ class Pace:
         outcome = json.loads(output)
         refused = sum(n for status, n in outcome["statuses"].items() if status >= "400")
         return Load(outcome["answered"], outcome["seconds"], outcome["p50"], outcome["p99"],
-                    outcome["failed"] + outcome["unanswered"], refused, statuses=outcome["statuses"])
+                    outcome["failed"] + outcome["unanswered"], refused, statuses=outcome["statuses"],
+                    by_status=outcome["by_status"])

@@ -90,6 +90,7 @@ fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use proptest::sample::Index;
 
     use super::*;
 
@@ -136,8 +137,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_other_string_is_a_token(raw in "\\PC*") {
+        fn no_other_string_is_a_token(raw in prop_oneof!["\\PC*", "[A-Za-z0-9_-]{0,60}\\.[A-Za-z0-9_-]{0,60}\\.[A-Za-z0-9_-]{0,60}"]) {
             prop_assert_eq!(tokens("a").owner(&raw), None);
+        }
+
+        #[test]
+        fn a_token_names_its_owner_and_is_refused_once_any_byte_is_another(
+            id in 1_i64..,
+            place: Index,
+            other in 0_u8..128,
+        ) {
+            let tokens = tokens("a");
+            let token = tokens.issue(UserId(id)).unwrap();
+            prop_assert_eq!(tokens.owner(&token), Some(UserId(id)));
+            let mut forged = token.clone().into_bytes();
+            let place = place.index(forged.len());
+            forged[place] = other;
+            let forged = String::from_utf8(forged).unwrap();
+            prop_assume!(forged != token);
+            prop_assert_eq!(tokens.owner(&forged), None);
+            prop_assert_eq!(tokens.owner(&token[..place]), None, "cut off");
+            prop_assert_eq!(tokens.owner(&format!("{token}{}", char::from(other))), None, "longer");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::misses::{Misses, MissesAsked};
 use super::{CachedLink, Lane, Observed, RedisFailure, SharedRedis};
-use crate::domain::{LinkId, Location, Shard, ShortCode, Timestamp};
+use crate::domain::{Click, LinkId, Location, Shard, ShortCode, Timestamp};
 use crate::shared::{Call, Script};
 
 /// How long Redis holds a link that nobody asks for.
@@ -137,7 +137,13 @@ fn encode(link: &CachedLink, life: &str) -> String {
 /// `None` for anything that [`encode`] does not write in this life.
 pub(super) fn decode(stored: &str, life: &str, shard: Shard) -> Option<CachedLink> {
     let mut fields = stored.strip_prefix(life)?.strip_prefix(' ')?.splitn(3, ' ');
-    let id = fields.next()?.parse().ok().filter(|id| *id > 0)?;
+    // A greater number would be another link's once it is clicked.
+    let links = 1..=Click::LAST_LINK.0;
+    let id = fields
+        .next()?
+        .parse()
+        .ok()
+        .filter(|id| links.contains(id))?;
     let is_active = match fields.next()? {
         "1" => true,
         "0" => false,
@@ -160,7 +166,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_link_comes_back_from_redis_as_it_went(id in 1_i64.., is_active: bool, path in "[!-~]{0,50}") {
+        fn a_link_comes_back_from_redis_as_it_went(id in 1_i64..=Click::LAST_LINK.0, is_active: bool, path in "[!-~]{0,50}") {
             let location = Location::parse(&format!("https://example.com/{path}")).unwrap();
             let link = CachedLink { id: LinkId(id), shard: Shard::ONLY, location, is_active };
             prop_assert_eq!(decode(&encode(&link, "life"), "next", Shard::ONLY), None);
@@ -168,9 +174,12 @@ mod tests {
         }
 
         #[test]
-        fn anything_else_in_redis_is_a_miss(stored in any::<String>()) {
-            if let Some(link) = decode(&stored, "", Shard::ONLY) {
-                prop_assert_eq!(decode(&encode(&link, ""), "", Shard::ONLY), Some(link));
+        fn anything_else_in_redis_is_a_miss(
+            stored in prop_oneof![any::<String>(), "(life|lives)? [0-9+-]{1,20} [0-2] ?(https?|ftp)://[ -~ä]{0,20}"],
+        ) {
+            if let Some(link) = decode(&stored, "life", Shard::ONLY) {
+                prop_assert_eq!(link.click().link(), link.id);
+                prop_assert_eq!(decode(&encode(&link, "life"), "life", Shard::ONLY), Some(link));
             }
         }
     }

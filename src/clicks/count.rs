@@ -170,13 +170,27 @@ async fn read_redis(redis: &SharedRedis, links: &[LinkId]) -> Result<RedisSnapsh
     for link in links {
         call.arg(link.0);
     }
-    let (epoch, newest_flush, flushing, counts) = redis.query(&call, PATIENCE).await?;
-    Ok(RedisSnapshot {
-        epoch,
-        newest_flush,
-        flushing,
-        counts,
-    })
+    let told = redis.query(&call, PATIENCE).await?;
+    RedisSnapshot::parse(told, links.len())
+        .ok_or_else(|| CountError::Unavailable("Redis told something else than counts".into()))
+}
+
+impl RedisSnapshot {
+    /// `None` where a number is missing, or greater than any that is kept: a sum would lack some or be none.
+    fn parse(
+        (epoch, newest_flush, flushing, counts): (String, i64, Vec<i64>, Vec<Vec<Option<u64>>>),
+        links: usize,
+    ) -> Option<Self> {
+        let is_whole = counts.len() == 1 + flushing.len();
+        let is_kept = |count: &Option<u64>| count.is_none_or(|count| i64::try_from(count).is_ok());
+        let are_right = |part: &Vec<_>| part.len() == links && part.iter().all(is_kept);
+        (is_whole && counts.iter().all(are_right)).then_some(Self {
+            epoch,
+            newest_flush,
+            flushing,
+            counts,
+        })
+    }
 }
 
 /// `None` when the database has a flush that Redis did not show yet.
@@ -200,10 +214,10 @@ fn added_up(
             continue;
         };
         let at = |counts: &[Option<u64>]| counts.get(index).copied().flatten().unwrap_or_default();
-        *count += at(pending);
+        *count = count.saturating_add(at(pending));
         for (number, flush) in redis.flushing.iter().zip(flushes) {
             if marks.get(number).is_none_or(|mark| link > mark) {
-                *count += at(flush);
+                *count = count.saturating_add(at(flush));
             }
         }
     }
@@ -230,6 +244,50 @@ impl From<SettleFailure> for CountError {
         match failure {
             SettleFailure::Redis(failure) => failure.into(),
             SettleFailure::Store(error) => error.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LINKS: [LinkId; 2] = [LinkId(1), LinkId(2)];
+
+    fn database() -> CountSnapshot {
+        CountSnapshot {
+            clicks: LINKS.map(|link| (link, 5)).to_vec(),
+            ..CountSnapshot::default()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_count_is_the_sum_of_all_its_parts(parts in vec(vec(option::of(0_u64..9), 2..=2), 1..5)) {
+            let flushing: Vec<i64> = (1..).take(parts.len() - 1).collect();
+            let told = ("epoch".to_owned(), 9, flushing, parts.clone());
+            let counts = added_up(&LINKS, &RedisSnapshot::parse(told, 2).unwrap(), &database()).unwrap();
+            for (index, link) in LINKS.iter().enumerate() {
+                let in_redis: u64 = parts.iter().filter_map(|part| part[index]).sum();
+                prop_assert_eq!(counts[link], 5 + in_redis);
+            }
+        }
+
+        #[test]
+        fn an_answer_without_all_of_its_parts_is_no_count(
+            newest in 9_i64..,
+            flushing in vec(1_i64..9, 0..4),
+            parts in vec(vec(option::of(any::<u64>()), 0..4), 0..5),
+        ) {
+            let is_whole = parts.len() == 1 + flushing.len() && parts.iter().all(|part| part.len() == 2);
+            if let Some(redis) = RedisSnapshot::parse((String::new(), newest, flushing, parts), 2) {
+                prop_assert!(is_whole);
+                prop_assert_eq!(added_up(&LINKS, &redis, &database()).unwrap().len(), 2);
+            }
         }
     }
 }

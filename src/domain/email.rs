@@ -106,8 +106,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parsing_never_panics(raw in any::<String>()) {
-            let _ = raw.parse::<EmailAddress>();
+        fn what_is_taken_is_kept_as_given_and_mail_can_be_sent_to_it(
+            raw in prop_oneof![any::<String>(), "[!-~ä ]{1,8}@[a-zA-Z0-9ü.-]{1,12}(\\.[a-z]{0,4})?[ \n]?"],
+        ) {
+            if let Ok(email) = raw.parse::<EmailAddress>() {
+                prop_assert_eq!(email.as_str(), &raw);
+                prop_assert!(raw.len() <= MAX_LENGTH);
+                prop_assert!(!raw.chars().any(|c| c.is_control() || c.is_whitespace()));
+                let (local, host) = raw.rsplit_once('@').unwrap();
+                prop_assert!(!local.is_empty());
+                prop_assert!(host.split('.').count() >= 2 && host.split('.').all(|label| !label.is_empty()));
+            }
+        }
+
+        #[test]
+        fn a_plain_address_is_taken_and_found_in_whatever_case(
+            raw in "[a-zA-Z0-9]{1,20}([._+-][a-zA-Z0-9]{1,20})?@[a-zA-Z0-9]{1,20}(-[a-z0-9]{1,9})?\\.[a-zA-Z]{2,6}",
+        ) {
+            let email: EmailAddress = raw.parse().unwrap();
+            let shouted: EmailAddress = raw.to_uppercase().parse().unwrap();
+            prop_assert_eq!(email.lookup_key(), shouted.lookup_key());
         }
     }
 }

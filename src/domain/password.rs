@@ -33,6 +33,8 @@ impl Password {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -41,5 +43,19 @@ mod tests {
         assert!(Password::parse("ü".repeat(128)).is_ok());
         assert!(Password::parse("ü".repeat(7)).is_err());
         assert!(Password::parse("ü".repeat(129)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_password_of_the_right_length_is_kept_to_the_byte(raw in "\\PC{0,140}") {
+            let length = raw.chars().count();
+            match Password::parse(raw.clone()) {
+                Ok(password) => {
+                    prop_assert!((8..=128).contains(&length));
+                    prop_assert_eq!(password.expose(), raw.as_bytes());
+                }
+                Err(InvalidPassword) => prop_assert!(!(8..=128).contains(&length)),
+            }
+        }
     }
 }

@@ -65,6 +65,9 @@ pub struct Click(i64);
 const LINK_BITS: u32 = 56;
 
 impl Click {
+    /// No link has a greater number.
+    pub const LAST_LINK: LinkId = LinkId((1 << LINK_BITS) - 1);
+
     /// A click of `link` in `shard`.
     #[must_use]
     pub fn new(link: LinkId, shard: Shard) -> Self {
@@ -74,7 +77,7 @@ impl Click {
     /// Which link.
     #[must_use]
     pub fn link(self) -> LinkId {
-        LinkId(self.0 & ((1 << LINK_BITS) - 1))
+        LinkId(self.0 & Self::LAST_LINK.0)
     }
 
     /// In which shard.
@@ -92,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_click_keeps_its_link_and_its_shard(id in 1_i64..1 << LINK_BITS, shard in 0..Shard::IN_CLUSTER) {
+        fn a_click_keeps_its_link_and_its_shard(id in 1_i64..=Click::LAST_LINK.0, shard in 0..Shard::IN_CLUSTER) {
             let click = Click::new(LinkId(id), Shard(shard));
             prop_assert_eq!((click.link(), click.shard()), (LinkId(id), Shard(shard)));
         }

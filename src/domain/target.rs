@@ -353,8 +353,35 @@ mod tests {
         }
 
         #[test]
-        fn parsing_never_panics(raw in any::<String>()) {
-            let _ = parse(&raw).map(|target| target.location());
+        fn what_is_taken_is_what_the_contract_allows_and_comes_back_as_it_went(raw in targets()) {
+            let Ok(target) = parse(&raw) else { return Ok(()) };
+            prop_assert_eq!(target.as_str(), &raw);
+            prop_assert_eq!(parse(target.as_str()), Ok(target.clone()));
+            let url = Url::parse(&raw).unwrap();
+            prop_assert!(matches!(url.scheme(), "http" | "https") && url.has_host());
+            prop_assert!(url.username().is_empty() && url.password().is_none());
+            prop_assert!(raw.len() <= MAX_LENGTH && !raw.chars().any(char::is_control));
+            prop_assert!(!own("https://sho.rt").is_of(&url));
+            // A browser is sent where the target leads, also when the location was in Redis meanwhile.
+            let location = target.location();
+            prop_assert_eq!(Url::parse(location.as_str()).unwrap(), url);
+            prop_assert_eq!(Location::parse(location.as_str()), Some(location));
         }
+
+        #[test]
+        fn a_location_that_was_kept_elsewhere_is_an_http_address_in_visible_ascii(raw in targets()) {
+            if let Some(location) = Location::parse(&raw) {
+                prop_assert_eq!(location.as_str(), &raw);
+                let scheme = raw.to_ascii_lowercase();
+                prop_assert!(scheme.starts_with("http://") || scheme.starts_with("https://"));
+                prop_assert!(raw.bytes().all(|byte| byte.is_ascii_graphic()));
+            }
+        }
+    }
+
+    /// Anything, and what is nearly a target.
+    fn targets() -> impl Strategy<Value = String> {
+        let nearly = "(?i)(https?|ftp|javascript)(://|:/|:)([a-z%0-9.:@ß\\[\\]]{0,12}|sho\\.rt|[a-zäöüｓ。]{1,9}\\.example)(:[0-9]{0,5})?([/?#\\\\]\\PC{0,40})?[\n ]?";
+        prop_oneof![1 => any::<String>(), 6 => nearly]
     }
 }

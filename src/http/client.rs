@@ -84,6 +84,9 @@ impl<S: Sync> FromRequestParts<S> for ClientAddress {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn client(trusted: &[&str], peer: &str, forwarded: &[&str]) -> String {
@@ -124,5 +127,36 @@ mod tests {
         );
         assert_eq!(client(&trusted, "10.0.0.1", &["nonsense"]), "10.0.0.1");
         assert_eq!(client(&trusted, "10.0.0.1", &[]), "10.0.0.1");
+    }
+
+    /// Lists of addresses, and what is none.
+    fn forwarded() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let line = prop_oneof![
+            "(10\\.0\\.0\\.[0-9]|203\\.0\\.113\\.[0-9]|::1|x)( ?, ?(10\\.0\\.0\\.[0-9]|2001:db8::[0-9]|)){0,4}".prop_map(String::into_bytes),
+            proptest::collection::vec(any::<u8>(), 0..40),
+        ];
+        proptest::collection::vec(line, 0..4)
+    }
+
+    proptest! {
+        #[test]
+        fn a_stranger_is_whom_the_connection_names_whatever_is_forwarded(lines in forwarded()) {
+            let mut headers = HeaderMap::new();
+            for line in &lines {
+                if let Ok(value) = HeaderValue::from_bytes(line) {
+                    headers.append("x-forwarded-for", value);
+                }
+            }
+            let proxies = TrustedProxies(Arc::from(["10.0.0.0/8".parse().unwrap()]));
+            let stranger: IpAddr = "198.51.100.1".parse().unwrap();
+            prop_assert_eq!(proxies.client(stranger, &headers), stranger);
+            // Behind a proxy it is the proxy itself or somebody who stands in a line.
+            let proxy: IpAddr = "10.0.0.1".parse().unwrap();
+            let client = proxies.client(proxy, &headers);
+            let stands = headers.iter().any(|(_, line)| {
+                line.to_str().is_ok_and(|line| line.split(',').any(|hop| hop.trim().parse() == Ok(client)))
+            });
+            prop_assert!(client == proxy || stands, "{client}");
+        }
     }
 }

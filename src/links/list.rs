@@ -95,8 +95,8 @@ impl ListQuery {
 const CURSORS_END: i64 = 0x0300_0000_0000_0000;
 
 /// A position as 32 hexadecimal digits.
-fn cursor(link: &Link) -> String {
-    format!("{:016x}{:016x}", link.created_at.0, link.id.0)
+fn cursor(position: Position) -> String {
+    format!("{:016x}{:016x}", position.created_at.0, position.id.0)
 }
 
 fn parse_cursor(raw: &str) -> Option<Position> {
@@ -133,7 +133,7 @@ impl LinksApi {
             let next = format!(
                 "<{}/urls/my?limit={limit}&cursor={}>; rel=\"next\"",
                 self.base_url,
-                cursor(last)
+                cursor(Position::of(last))
             );
             let next = HeaderValue::from_str(&next)
                 .map_err(|error| ApiError::internal(&error.to_string()))?;
@@ -152,10 +152,7 @@ impl LinksApi {
             head.push(b']');
             return Ok(json(head));
         };
-        let after = Position {
-            created_at: last.created_at,
-            id: last.id,
-        };
+        let after = Position::of(last);
         let empty = head.len() == 1;
         let api = self.clone();
         let rest = try_unfold(Some((after, empty)), move |state| {
@@ -173,19 +170,15 @@ impl LinksApi {
         owner: UserId,
         state: Option<(Position, bool)>,
     ) -> Result<Option<(Bytes, Option<(Position, bool)>)>, ApiError> {
-        let Some((after, empty)) = state else {
+        let Some((position, empty)) = state else {
             return Ok(None);
         };
-        let links = self.links.links_of(owner, Some(after), PAGE).await?;
+        let links = self.links.links_of(owner, Some(position), PAGE).await?;
         let mut piece = Vec::new();
         self.write(&links, empty, &mut piece).await?;
         let next = match links.last() {
             Some(last) if links.len() == PAGE as usize => {
-                let after = Position {
-                    created_at: last.created_at,
-                    id: last.id,
-                };
-                Some((after, empty && piece.is_empty()))
+                Some((Position::of(last), empty && piece.is_empty()))
             }
             _ => {
                 piece.push(b']');
@@ -237,19 +230,49 @@ mod tests {
 
     use super::*;
 
+    fn query(limit: Option<String>, cursor: Option<String>) -> ListQuery {
+        ListQuery { limit, cursor }
+    }
+
     proptest! {
         #[test]
         fn a_cursor_leads_back_to_its_position(created_at in 0..CURSORS_END, id in 1_i64..) {
-            let raw = format!("{created_at:016x}{id:016x}");
-            prop_assert_eq!(
-                parse_cursor(&raw),
-                Some(Position { created_at: Timestamp(created_at), id: LinkId(id) })
-            );
+            let position = Position { created_at: Timestamp(created_at), id: LinkId(id) };
+            prop_assert_eq!(parse_cursor(&cursor(position)), Some(position));
         }
 
         #[test]
-        fn no_other_string_panics(raw in "\\PC*") {
-            let _ = parse_cursor(&raw);
+        fn what_is_taken_for_a_cursor_is_the_one_that_its_position_has(
+            raw in prop_oneof![1 => "\\PC*", 6 => "0?[0-3]?[0-9a-f]{13,15}[0-9a-f]{15,16}[g-z+A-F-]?"],
+        ) {
+            match parse_cursor(&raw) {
+                Some(position) => prop_assert_eq!(cursor(position), raw),
+                None => prop_assert!(!is_documented(&raw)),
+            }
         }
+
+        #[test]
+        fn a_page_has_1_to_1000_links_and_a_position_that_a_cursor_told(
+            limit in proptest::option::of(prop_oneof!["\\PC{0,12}", "[0-9]{1,5}"]),
+            cursor in proptest::option::of(prop_oneof!["\\PC{0,40}", "0[0-2][0-9a-f]{14}[0-7][0-9a-f]{15}"]),
+        ) {
+            match query(limit.clone(), cursor.clone()).parse() {
+                Ok(Part::Whole) => prop_assert!(limit.is_none() && cursor.is_none()),
+                Ok(Part::Page { after, limit }) => {
+                    prop_assert!((1..=1_000).contains(&limit));
+                    prop_assert_eq!(after.map(super::cursor), cursor);
+                }
+                Err(error) => prop_assert!(error.to_string().starts_with("422 ")),
+            }
+        }
+    }
+
+    /// As the document tells of it: `^0[0-2][0-9a-f]{14}[0-7][0-9a-f]{15}$`.
+    fn is_documented(raw: &str) -> bool {
+        let digits = raw
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let first = |at: usize, most: u8| (b'0'..=most).contains(&raw.as_bytes()[at]);
+        raw.len() == 32 && digits && first(0, b'0') && first(1, b'2') && first(16, b'7')
     }
 }

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tower::ServiceExt;
 use tracing::Instrument;
 
+use super::overload::Overload;
 use crate::domain::ShortCode;
 use crate::http::{ApiError, Peer, RequestId, RequestIds, X_REQUEST_ID};
 use crate::redirect::Redirect;
@@ -28,18 +29,25 @@ use crate::telemetry::requests::Observed;
 /// Pieces of an answer that may wait for a slow client.
 const PIECES_AHEAD: usize = 2;
 
-/// Serves the requests of one connection; cheap to clone.
+/// What is on the other side; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Api {
+    pub(super) router: Router,
+    pub(super) overload: Overload,
+}
+
+/// Serves the requests of one connection.
 #[derive(Clone)]
 pub(super) struct Entrance {
     redirect: Redirect,
-    api: Router,
+    api: Api,
     main: Handle,
     ids: Arc<RequestIds>,
     peer: Option<Peer>,
 }
 
 impl Entrance {
-    pub(super) fn new(redirect: Redirect, api: Router, main: Handle, ids: Arc<RequestIds>) -> Self {
+    pub(super) fn new(redirect: Redirect, api: Api, main: Handle, ids: Arc<RequestIds>) -> Self {
         Self {
             redirect,
             api,
@@ -49,20 +57,23 @@ impl Entrance {
         }
     }
 
-    /// For one connection, whose other end is `peer`.
-    pub(super) fn of(mut self, peer: Option<SocketAddr>) -> Self {
+    /// For one connection, whose other end is `peer`; each of its requests shares it.
+    pub(super) fn of(mut self, peer: Option<SocketAddr>) -> Shared {
         self.peer = peer.map(Peer);
-        self
+        Shared(Arc::new(self))
     }
 }
 
-impl Service<Request<Incoming>> for Entrance {
+/// The entrance of one connection; cheap to clone.
+pub(super) struct Shared(Arc<Entrance>);
+
+impl Service<Request<Incoming>> for Shared {
     type Response = Response;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let entrance = self.clone();
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        let entrance = Arc::clone(&self.0);
         Box::pin(async move {
             let id = entrance.ids.of(request.headers());
             let mut response = match code_of(request.uri().path()) {
@@ -70,7 +81,10 @@ impl Service<Request<Incoming>> for Entrance {
                     let is_head = request.method() == Method::HEAD;
                     entrance.follow(code, is_head, &request, &id).await
                 }
-                _ => entrance.cross_over(request, &id).await,
+                _ => match entrance.api.overload.admit(&mut request) {
+                    Ok(()) => entrance.cross_over(request, &id).await,
+                    Err(refusal) => refusal,
+                },
             };
             let header = HeaderValue::from(&id);
             response.headers_mut().insert(X_REQUEST_ID, header);
@@ -111,7 +125,7 @@ impl Entrance {
     }
 
     /// Answers on the main runtime, so that neither work nor connections of the API end up here.
-    async fn cross_over(self, request: Request<Incoming>, id: &RequestId) -> Response {
+    async fn cross_over(&self, request: Request<Incoming>, id: &RequestId) -> Response {
         let main = self.main.clone();
         let observed = Observed::api(
             id.as_str(),
@@ -123,8 +137,9 @@ impl Entrance {
         if let Some(peer) = self.peer {
             request.extensions_mut().insert(peer);
         }
+        let api = self.api.router.clone();
         let answering = async move {
-            let Ok(response) = self.api.oneshot(request).await;
+            let Ok(response) = api.oneshot(request).await;
             bring_body_over(response, &main)
         };
         let answered = self

@@ -13,6 +13,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::assembly::{Assembly, Road};
+use super::bridge::Api;
+use super::overload::Overload;
 use super::worker::Workers;
 use super::{background, connect, listener, router, worker};
 use crate::accounts::{HashingError, SecretError};
@@ -139,11 +141,13 @@ pub(super) fn start(
 
     let state = router::ApiState::new(&assembly, redirect, metrics.clone(), stop.clone());
     let proxies = TrustedProxies(config.trusted_proxies.clone().into());
+    let overload = Overload::new(&config.guards);
     let api = router::router(
         state,
         proxies,
         base_url,
         &config.guards,
+        &overload,
         metrics_listener.is_none(),
     );
     if let Some(listener) = metrics_listener {
@@ -156,7 +160,10 @@ pub(super) fn start(
     let workers = Workers::start(
         config.workers,
         &assembly,
-        &api,
+        &Api {
+            router: api,
+            overload,
+        },
         &config.guards,
         &stop,
         &drained,

@@ -18,6 +18,7 @@ mod express;
 mod health;
 mod lifecycle;
 mod listener;
+mod overload;
 mod router;
 mod welcome;
 mod worker;

@@ -1,30 +1,29 @@
 //! The routes, one a line.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use axum::extract::{FromRef, MatchedPath, Request, State};
+use axum::extract::{FromRef, MatchedPath, Request};
 use axum::http::Method;
 use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::{Extension, Router};
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::assembly::Assembly;
 use super::lifecycle::Stop;
+use super::overload::{Overload, held};
 use super::{docs, health};
 use crate::accounts::{self, Accounts};
 use crate::config::{BaseUrl, Guards};
-use crate::http::{self, ApiError, BodyLimits, TrustedProxies};
+use crate::http::{self, BodyLimits, TrustedProxies};
 use crate::links::{self, LinksApi};
 use crate::redirect::{Redirect, visit};
 use crate::shared::Shards;
 use crate::store::{Links, PostgresReplica};
-use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS, LIMIT_HITS};
+use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS};
 use crate::telemetry::requests::routed;
 use crate::telemetry::seconds_since;
 
@@ -76,6 +75,7 @@ pub(super) fn router(
     proxies: TrustedProxies,
     base_url: &BaseUrl,
     guards: &Guards,
+    overload: &Overload,
     public_metrics: bool,
 ) -> Router {
     let mut routes = OpenApiRouter::with_openapi(docs::preface(base_url))
@@ -86,7 +86,7 @@ pub(super) fn router(
         .routes(routes!(links::list::list))
         .routes(routes!(links::stats::stats))
         .routes(routes!(links::delete::delete))
-        .route_layer(from_fn_with_state(Overload::new(guards), shed))
+        .route_layer(from_fn_with_state(overload.clone(), held))
         .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,
             patience: guards.body_timeout,
@@ -112,36 +112,6 @@ pub(super) fn router(
         .layer(Extension(proxies))
         .layer(CatchPanicLayer::custom(http::panicked))
         .with_state(state)
-}
-
-/// How much of the API is worked on at once, and how long on each request.
-#[derive(Clone)]
-struct Overload {
-    places: Arc<Semaphore>,
-    patience: Duration,
-}
-
-impl Overload {
-    fn new(guards: &Guards) -> Self {
-        Self {
-            places: Arc::new(Semaphore::new(guards.max_requests)),
-            patience: guards.request_timeout,
-        }
-    }
-}
-
-/// Past capacity, turning away at once keeps what is accepted quick.
-async fn shed(State(overload): State<Overload>, request: Request, next: Next) -> Response {
-    let refused = |limit: &'static str| {
-        metrics::counter!(LIMIT_HITS, "limit" => limit).increment(1);
-        ApiError::overloaded().into_response()
-    };
-    let Ok(_place) = overload.places.try_acquire() else {
-        return refused("requests");
-    };
-    timeout(overload.patience, next.run(request))
-        .await
-        .unwrap_or_else(|_| refused("request_time"))
 }
 
 /// Counts and times a request under its route's template.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
 
-use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::runtime::{Builder, Handle};
@@ -16,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::assembly::{Assembly, Road};
-use super::bridge::Entrance;
+use super::bridge::{Api, Entrance};
 use super::express::{Express, Left};
 use super::lifecycle::{ServeError, Stop};
 use super::listener::Arrival;
@@ -44,7 +43,7 @@ impl Workers {
     pub(super) fn start(
         count: usize,
         assembly: &Assembly,
-        api: &Router,
+        api: &Api,
         guards: &Guards,
         stop: &Stop,
         drained: &CancellationToken,
@@ -130,7 +129,7 @@ pub(super) async fn first_death(workers: &mut Workers) -> ServeError {
 /// What a worker works with.
 struct Work {
     road: Road,
-    api: Router,
+    api: Api,
     guards: Guards,
     main: Handle,
     ids: RequestIds,

@@ -250,3 +250,30 @@ fn moved(server: ConnectionInfo, address: &str) -> Option<ConnectionInfo> {
     };
     Some(server.set_addr(elsewhere))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use redis::IntoConnectionInfo;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_cluster_sends_on_to_a_host_and_a_port_or_nowhere(
+            address in prop_oneof!["\\PC{0,20}", "[a-z0-9.:\\[\\]-]{0,20}:[0-9]{1,6}"],
+        ) {
+            for url in ["redis://u:p@first:1/0", "rediss://u:p@first:1/0"] {
+                let asked = url.into_connection_info().unwrap();
+                let Some(server) = moved(asked, &address) else { continue };
+                let (ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. }) = server.addr() else {
+                    panic!("another kind of connection");
+                };
+                let (named, number) = address.rsplit_once(':').unwrap();
+                prop_assert_eq!(host, if named.is_empty() { "first" } else { named });
+                prop_assert_eq!(Ok(*port), number.parse());
+                prop_assert_eq!(server.redis_settings().username(), Some("u"));
+            }
+        }
+    }
+}

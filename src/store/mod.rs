@@ -153,6 +153,15 @@ impl Position {
         created_at: Timestamp(253_402_300_799_000_000),
         id: LinkId(i64::MAX),
     };
+
+    /// Just after a link.
+    #[must_use]
+    pub fn of(link: &Link) -> Self {
+        Self {
+            created_at: link.created_at,
+            id: link.id,
+        }
+    }
 }
 
 /// A link's change that instances may not have heard of yet.

@@ -147,3 +147,38 @@ async fn a_redis_that_is_emptied_loses_what_was_pending_at_most() {
     assert!(metric(&app, "shunt_redis_emptied_total").await >= 1.0);
     app.finish().await;
 }
+
+#[tokio::test]
+async fn a_batch_in_doubt_that_was_written_back_before_redis_was_emptied_counts_once() {
+    let redis = RedisServer::start(&KEPT).await;
+    let proxy = Proxy::before(redis.port()).await;
+    let (through, direct) = (proxy.url(), redis.url());
+    let rarely = [("REDIS_URL", &*through), ("FLUSH_INTERVAL_MS", "60000")];
+    let app = App::start_with(Mode::Production, &rarely).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let path = format!("/{code}");
+    assert_eq!(app.visit(&path).await.status, 302);
+    // Redis does what it is asked, and nobody hears of it.
+    proxy.does(Harm::Silent);
+    assert_eq!(app.visit(&path).await.status, 302);
+    let often = [("REDIS_URL", &*direct), ("FLUSH_INTERVAL_MS", "20")];
+    let other = app.another(&often).await;
+    app.written_back(&code, 2).await;
+    let mut connection = redis.connection().await;
+    ::redis::cmd("FLUSHALL")
+        .exec_async(&mut connection)
+        .await
+        .unwrap();
+    proxy.does(Harm::None);
+    is_used_again(&app).await;
+    eventually("the count is to be had", async || {
+        app.get(&format!("/urls/{code}/stats")).await.status == 200
+    })
+    .await;
+    assert_eq!(app.clicks(&code).await, 2);
+    assert_eq!(app.visit(&path).await.status, 302);
+    app.written_back(&code, 3).await;
+    drop(other);
+    app.finish().await;
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::support::{App, Mode, RedisCluster, Server, eventually};
+use crate::support::{App, Mode, RedisCluster, Server, eventually, has_all};
 
 const LINKS: usize = 24;
 
@@ -145,5 +145,46 @@ async fn a_master_that_is_killed_and_started_again_under_load_loses_no_click() {
         assert_eq!(app.clicks(code).await, answered);
         app.written_back(code, answered).await;
     }
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_replica_that_takes_over_is_found_and_what_it_had_counts_once() {
+    let mut cluster = RedisCluster::start().await;
+    let replica = cluster.replica_of(1).await;
+    let urls = cluster.urls();
+    let rarely = [("REDIS_URL", urls.as_str()), ("FLUSH_INTERVAL_MS", "60000")];
+    let app = App::start_with(Mode::Production, &rarely).await;
+    let (_, codes) = shorten_many(&app).await;
+    for code in &codes {
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    }
+    assert!(keys(&cluster.masters[1], "pending").await > 0);
+    eventually("the replica has every click", async || {
+        has_all(&replica, &cluster.masters[1]).await
+    })
+    .await;
+    cluster.masters[1].kill();
+    for code in &codes {
+        assert_eq!(
+            app.visit(&format!("/{code}")).await.status,
+            302,
+            "redirects go on"
+        );
+    }
+    eventually("the replica is used", async || is_up(&app.server).await).await;
+    let flushing = app
+        .another(&[("REDIS_URL", &urls), ("FLUSH_INTERVAL_MS", "20")])
+        .await;
+    for code in &codes {
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        eventually("the count is to be had", async || {
+            app.get(&format!("/urls/{code}/stats")).await.status == 200
+        })
+        .await;
+        assert_eq!(app.clicks(code).await, 3);
+        app.written_back(code, 3).await;
+    }
+    drop(flushing);
     app.finish().await;
 }

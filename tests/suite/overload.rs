@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use reqwest::Method;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{App, Mode, raw};
+use crate::support::{Answer, App, Mode, raw};
 
 /// Far longer than any limit that these tests set.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -130,6 +131,10 @@ async fn past_its_capacity_the_api_sheds_load_at_once_while_redirects_go_on() {
     shed.is_error(503, "The service is busy; try again");
     assert_eq!(shed.header("retry-after"), "1");
     assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    // A code that is spelt otherwise goes the API's way, and is a redirect all the same.
+    let spelt = format!("/urls/r/%{:02x}{}", code.as_bytes()[0], &code[1..]);
+    let preview = Answer::of(app.request(Method::HEAD, &spelt)).await;
+    assert_eq!(preview.status, 302);
     assert_eq!(app.get("/health").await.status, 200);
     drop(stream);
     crate::support::eventually("the place is free again", async || {

@@ -2,6 +2,7 @@
 
 mod fields;
 mod heads;
+mod logs;
 mod oversize;
 mod paths;
 mod targets;

@@ -12,7 +12,7 @@ pub(crate) mod unprivileged;
 pub(crate) use app::{Answer, App, with_app};
 pub(crate) use backend::{Backend, Mode, admin_url};
 pub(crate) use pgbouncer::PgBouncer;
-pub(crate) use redis_cluster::RedisCluster;
+pub(crate) use redis_cluster::{RedisCluster, has_all};
 pub(crate) use redis_server::RedisServer;
 pub(crate) use server::{Server, refused};
 

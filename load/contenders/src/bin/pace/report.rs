@@ -14,8 +14,7 @@ pub(crate) struct Tally {
     pub(crate) failed: u64,
     /// The greatest number of requests that were due while every connection was busy.
     pub(crate) waiting: usize,
-    statuses: BTreeMap<u16, u64>,
-    latencies: Vec<Duration>,
+    latencies: BTreeMap<u16, Vec<Duration>>,
 }
 
 /// The outcome of a run; latencies in microseconds, from when a request fell due.
@@ -27,7 +26,16 @@ pub(crate) struct Report {
     failed: u64,
     unanswered: usize,
     waiting: usize,
-    statuses: BTreeMap<u16, u64>,
+    statuses: BTreeMap<u16, usize>,
+    /// Of the answers of each status.
+    by_status: BTreeMap<u16, Latencies>,
+    #[serde(flatten)]
+    of_all: Latencies,
+}
+
+/// How long some answers took.
+#[derive(Serialize)]
+struct Latencies {
     p50: f64,
     p90: f64,
     p99: f64,
@@ -35,35 +43,50 @@ pub(crate) struct Report {
     max: f64,
 }
 
-impl Tally {
-    /// Notes an answer.
-    pub(crate) fn answered(&mut self, status: u16, latency: Duration) {
-        *self.statuses.entry(status).or_default() += 1;
-        self.latencies.push(latency);
-    }
-
-    /// Sums up.
-    pub(crate) fn report(mut self, elapsed: Duration, unanswered: usize) -> Report {
-        self.latencies.sort_unstable();
+impl Latencies {
+    fn of(mut latencies: Vec<Duration>) -> Self {
+        latencies.sort_unstable();
         let percentile = |permille: usize| {
-            let index = (self.latencies.len() * permille / 1000)
-                .min(self.latencies.len().saturating_sub(1));
-            let latency = self.latencies.get(index).copied().unwrap_or_default();
+            let index = (latencies.len() * permille / 1000).min(latencies.len().saturating_sub(1));
+            let latency = latencies.get(index).copied().unwrap_or_default();
             latency.as_secs_f64() * 1e6
         };
-        Report {
-            seconds: elapsed.as_secs_f64(),
-            sent: self.sent,
-            answered: self.latencies.len(),
-            failed: self.failed,
-            unanswered,
-            waiting: self.waiting,
+        Self {
             p50: percentile(500),
             p90: percentile(900),
             p99: percentile(990),
             p999: percentile(999),
             max: percentile(1000),
-            statuses: self.statuses,
+        }
+    }
+}
+
+impl Tally {
+    /// Notes an answer.
+    pub(crate) fn answered(&mut self, status: u16, latency: Duration) {
+        self.latencies.entry(status).or_default().push(latency);
+    }
+
+    /// Sums up.
+    pub(crate) fn report(self, elapsed: Duration, unanswered: usize) -> Report {
+        let all: Vec<_> = self.latencies.values().flatten().copied().collect();
+        let counts = self.latencies.iter();
+        let statuses = counts
+            .map(|(status, latencies)| (*status, latencies.len()))
+            .collect();
+        let each = self.latencies.into_iter();
+        Report {
+            seconds: elapsed.as_secs_f64(),
+            sent: self.sent,
+            answered: all.len(),
+            failed: self.failed,
+            unanswered,
+            waiting: self.waiting,
+            statuses,
+            by_status: each
+                .map(|(status, latencies)| (status, Latencies::of(latencies)))
+                .collect(),
+            of_all: Latencies::of(all),
         }
     }
 }

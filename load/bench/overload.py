@@ -1,0 +1,267 @@
+"""`load/overload`: what becomes of shunt when it is offered more than it can do."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .backends import start_postgres, start_redis
+from .contenders import Production, Running
+from .counting import Count
+from .drive import Generators, Load
+from .links import codes, write_paths
+from .results import Results, table
+from .tools import LOAD, build, machine, require
+from .workshop import Failed, Workshop, say
+
+PARTS = ("api", "redirects", "idle")
+TIMES = 3
+"""How much more is offered than the service can do."""
+KNOWN = 10_000
+CLOSED = (16, 64, 256)
+"""Connections with which the best rate is looked for: each asks again as soon as it is answered."""
+OPEN = 2_000
+"""Connections of the open load: so many that one is free whenever a request falls due."""
+FULL = 64
+"""Connections of redirects at their best, of the fewest with which more bring nothing."""
+IDLE = 10_000
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is asked of the API."""
+
+    name: str
+    method: str
+    paths: Path
+
+
+@dataclass
+class Bench:
+    """What all parts have in common."""
+
+    generators: Generators
+    results: Results
+    rounds: int
+    seconds: float
+    headers: tuple[str, ...]
+    table: list[list[str]]
+    """Lines of the table of overload."""
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """What the user wants."""
+    parser = argparse.ArgumentParser(prog="load/overload", description=(
+        "Measures shunt past its capacity, in production mode with a Postgres and a Redis of its own:"
+        f" the API offered {TIMES} times what it can do, redirects asked over {TIMES} times the connections and"
+        f" over {OPEN:,}, and {IDLE:,} idle connections. What each number means is in load/README.md."))
+    parser.add_argument("--rounds", type=int, default=3, help="alternating rounds (3)")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each load (4)")
+    parser.add_argument("--only", default=",".join(PARTS), metavar="PARTS",
+                        help=f"of {', '.join(PARTS)}, with commas between")
+    parser.add_argument("--server-core", type=int, default=0, help="core of the server, Postgres and Redis (0)")
+    parser.add_argument("--load-core", type=int, default=1, help="core of the load (1)")
+    parser.add_argument("--name", default="overload", help="of the files in load/results (overload)")
+    options = parser.parse_args(arguments)
+    options.only = options.only.split(",")
+    if unknown := set(options.only) - set(PARTS):
+        parser.error(f"{min(unknown)!r} is none of {', '.join(PARTS)}")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs it; 0, or 1 when a check failed or the run could not go on."""
+    options = parse(arguments)
+    try:
+        with Workshop(options.server_core, options.load_core) as workshop:
+            results = overload(workshop, options)
+    except Failed as failure:
+        print(f"load/overload: {failure}", file=sys.stderr)
+        return 1
+    results.save(LOAD / "results", options.name)
+    print(results.text())
+    return 0
+
+
+def overload(workshop: Workshop, options: argparse.Namespace) -> Results:
+    """All parts."""
+    tools = require(["wrk", "redis-server", "redis-cli", "postgres", "initdb", "psql"])
+    results = Results("shunt: past its capacity", machine(tools), notes=[
+        f"{options.rounds} rounds of {options.seconds:g} s per load; {KNOWN:,} links; default settings.",
+        f"shunt, Postgres and Redis share core {options.server_core}, so that it is what is overloaded; the load"
+        f" generator has core {options.load_core} to itself.",
+        "Best: the greatest rate of closed loads. Overload of the API: pace, at a constant rate, latencies from the"
+        " moment each request fell due.",
+    ])
+    more_files()
+    programs = build()
+    workshop.settle()
+    # All that the service is made of is on one core: what the generator takes is not taken from the service.
+    workshop.database_core = options.server_core
+    known = list(codes(KNOWN))
+    shunt = Production(workshop, tools, programs, known,
+                       redis=start_redis(workshop, tools, core=options.server_core),
+                       postgres=start_postgres(workshop, tools))
+    say("preparing")
+    shunt.prepare()
+    bench = Bench(Generators(tools["wrk"], programs / "pace"), results, options.rounds, options.seconds,
+                  (f"Authorization: Bearer {shunt.token}",), [])
+    with shunt.running() as running:
+        if "api" in options.only:
+            for work in works(workshop.folder, known):
+                api(bench, running, work)
+        every = write_paths(workshop.folder / "every.paths", known)
+        bench.generators.paced(running.port, every, FULL, requests=KNOWN)
+        if "redirects" in options.only:
+            redirects(bench, running, every)
+        if "idle" in options.only:
+            idle(bench, running, every, known)
+    if shunt.complaints:
+        results.notes.append(f"shunt logged {len(shunt.complaints)} warnings, such as: {shunt.complaints[0]}")
+    results.notes[:0] = [*table(HEADINGS, bench.table), ""]
+    judge(results)
+    return results
+
+
+HEADINGS = ["load", "offered/s", "done/s", "p99 ms", "shed/s", "p50 of those, ms", "p99 of those, ms", "errors"]
+
+
+def works(folder: Path, known: list[str]) -> list[Work]:
+    """Reading and writing."""
+    read = [f"urls/{code}/stats" for code in known[:3_000]]
+    # One page of the list for three stats.
+    for place in range(0, len(read), 4):
+        read[place] = "urls/my?limit=20"
+    written = [f"urls/shorten?target_url=https%3A%2F%2Fwww.example.com%2Fmade%2F{n}" for n in range(1_000)]
+    return [
+        Work("stats and lists", "GET", write_paths(folder / "read.paths", read)),
+        Work("create", "POST", write_paths(folder / "write.paths", written)),
+    ]
+
+
+def api(bench: Bench, running: Running, work: Work) -> None:
+    """The best that the API does, and what it does when three times that is offered, in turns."""
+    def drive(connections: int, rate: float | None = None) -> Load:
+        before = running.cpu()
+        load = bench.generators.paced(running.port, work.paths, connections, seconds=bench.seconds, rate=rate,
+                                      method=work.method, headers=bench.headers)
+        after = running.cpu()
+        used = ", ".join(f"{who} {(after[who] - before[who]) / load.seconds:.0%}" for who in after)
+        say(f"  {connections} connections: {load.rate:.0f} answers/s; of the core: {used}")
+        return load
+
+    for number in range(bench.rounds):
+        say(f"{work.name}: round {number + 1} of {bench.rounds}")
+        best = max((drive(connections) for connections in CLOSED), key=lambda load: load.rate)
+        if best.refused or best.errors:
+            raise Failed(f"{work.name}: {best.statuses}, {best.errors} errors without overload")
+        note(bench, f"{work.name}, best", best, None)
+        offered = best.rate * TIMES
+        load = drive(OPEN, offered)
+        if strange := set(load.statuses) - {"200", "503"}:
+            raise Failed(f"{work.name}: overload was answered {min(strange)}")
+        note(bench, f"{work.name}, {TIMES} x", load, offered)
+        done = load.statuses.get("200", 0) / load.seconds
+        bench.results.figure(f"{work.name}: done against best", done / best.rate)
+        bench.results.figure(f"{work.name}: p99 of what is done, ms", load.by_status["200"]["p99"] / 1000)
+        if "503" in load.by_status:
+            bench.results.figure(f"{work.name}: p99 of what is shed, ms", load.by_status["503"]["p99"] / 1000)
+
+
+def redirects(bench: Bench, running: Running, every: Path) -> None:
+    """Redirects are never shed, and cost less than offering them: so more connections that each ask again at once
+    are what more can be offered."""
+    assert running.api
+    count = Count(running.api)
+    for number in range(bench.rounds):
+        say(f"redirects: round {number + 1} of {bench.rounds}")
+        best = None
+        for connections in (FULL, FULL * TIMES, OPEN):
+            load = bench.generators.full(running.port, every, connections, bench.seconds)
+            count.check(load)
+            bench.results.checks += 1
+            note(bench, f"redirects, {connections} connections", load, None)
+            best = best or load
+            if connections > FULL:
+                bench.results.figure(f"redirects: {connections} connections against {FULL}", load.rate / best.rate)
+
+
+def idle(bench: Bench, running: Running, every: Path, known: list[str]) -> None:
+    """What connections cost that were of use once and stay open."""
+    def drive(name: str) -> tuple[float, float]:
+        before = running.cpu()["server"]
+        load = bench.generators.full(running.port, every, FULL, bench.seconds)
+        used = (running.cpu()["server"] - before) / load.answered * 1e6
+        note(bench, name, load, None)
+        return load.rate, used
+
+    for number in range(bench.rounds):
+        say(f"idle connections: round {number + 1} of {bench.rounds}")
+        rate, used = drive("redirects, nobody idle")
+        before = running.server.usage().resident
+        with held(running.port, known):
+            grown = running.server.usage().resident - before
+            with_idle = drive(f"redirects, {IDLE} idle")
+        bench.results.figure(f"{IDLE} idle connections: memory, MiB", grown / 2**20)
+        bench.results.figure(f"{IDLE} idle connections: redirects/s against none", with_idle[0] / rate)
+        bench.results.figure(f"{IDLE} idle connections: CPU per redirect against none", with_idle[1] / used)
+
+
+@contextmanager
+def held(port: int, known: list[str]) -> Iterator[None]:
+    """Connections that were redirected once and do nothing more."""
+    connections: list[socket.socket] = []
+    try:
+        for number in range(IDLE):
+            connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+            connections.append(connection)
+            connection.sendall(f"GET /{known[number % len(known)]} HTTP/1.1\r\nHost: idle\r\n\r\n".encode())
+            if not connection.recv(4096).startswith(b"HTTP/1.1 302"):
+                raise Failed("an idle connection was not redirected before")
+        yield
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def more_files() -> None:
+    """Both ends of the idle connections need an open file; processes started here inherit the limit."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < IDLE + 3_000:
+        raise Failed(f"{IDLE + 3_000} open files are needed: ulimit -Hn says {most}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def note(bench: Bench, name: str, load: Load, offered: float | None) -> None:
+    """A line of the table; without a rate all that was offered was done."""
+    done = load.by_status.get("200") or {"p99": load.p99}
+    shed = load.by_status.get("503")
+    count = load.statuses.get("503", 0)
+    rate = (load.answered - count) / load.seconds
+    line = [name, "-" if offered is None else f"{offered:.0f}", f"{rate:.0f}", f"{done['p99'] / 1000:.1f}",
+            f"{count / load.seconds:.0f}", f"{shed['p50'] / 1000:.1f}" if shed else "-",
+            f"{shed['p99'] / 1000:.1f}" if shed else "-", str(load.errors)]
+    bench.table.append(line)
+    say("  " + ", ".join(f"{heading} {cell}" for heading, cell in zip(HEADINGS, line, strict=True)))
+
+
+def judge(results: Results) -> None:
+    """Each bar of the project's aims, against what was measured."""
+    judge = results.judge
+    for work in ("stats and lists", "create"):
+        judge(f"{work}, offered {TIMES} x: done against best", f"{work}: done against best", 0.9, None, "x", least=True)
+        judge(f"{work}, the same: p99 of what is done", f"{work}: p99 of what is done, ms", 1_000, None, "ms", digits=0)
+        judge(f"{work}, the same: p99 of what is shed", f"{work}: p99 of what is shed, ms", 1_000, None, "ms", digits=0)
+    judge(f"redirects, {FULL * TIMES} connections: done against best",
+          f"redirects: {FULL * TIMES} connections against {FULL}", 0.9, None, "x", least=True)
+    judge(f"{IDLE} idle connections: memory", f"{IDLE} idle connections: memory, MiB", 200, None, "MiB", digits=0)
+    judge("the same: redirects/s against none", f"{IDLE} idle connections: redirects/s against none",
+          0.9, None, "x", least=True)
+    if results.checks:
+        results.notes.append(f"Clicks were compared with answers {results.checks} times; they agreed.")

@@ -1,0 +1,238 @@
+//! Whatever a Redis answers: nobody panics, nobody waits for ever, and nobody is sent where no link leads.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use shunt::cache::{CacheLimits, LinkCache};
+use shunt::clicks::count::Counts;
+use shunt::clicks::{Flusher, MemoryOnly, RedisSink, admit, settle_held};
+use shunt::domain::{
+    Click, EmailAddress, LinkId, LinkTarget, OwnHost, PerMinute, Shard, ShortCode, TargetUrl,
+    Timestamp,
+};
+use shunt::limits::{Action, Limiter};
+use shunt::shared::{Shards, SharedRedis};
+use shunt::store::{ClickBatch, NewLink, Parts, SqliteStore, Store, StoreSettings};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::cases;
+use crate::lies::{LIFE, Lie, LyingRedis, lies};
+
+/// Far above every deadline.
+const FOR_EVER: Duration = Duration::from_secs(20);
+
+/// Everything that asks a Redis, on one that lies.
+struct Askers {
+    server: LyingRedis,
+    redis: SharedRedis,
+    shards: Shards,
+    store: Parts,
+    cache: LinkCache,
+    /// Ends only with a panic.
+    asking: Vec<JoinHandle<()>>,
+    links: Vec<LinkId>,
+}
+
+impl Askers {
+    async fn new(folder: &Path) -> Self {
+        let server = LyingRedis::start().await;
+        let shards = Shards::new(&[server.url()], "s", Duration::from_secs(1)).unwrap();
+        let redis = shards.iter().next().unwrap().clone();
+        let path = folder.join("shunt.db");
+        let store = SqliteStore::open(&path, STORE).await.unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        let store = store.parts();
+        let (cache, asked) = LinkCache::new(CACHE, Some(&shards)).of_worker();
+        let asking = asked.into_iter().map(|asked| tokio::spawn(asked.run()));
+        Self {
+            server,
+            redis,
+            asking: asking.collect(),
+            cache,
+            links: links(&store).await,
+            store,
+            shards,
+        }
+    }
+
+    /// As at start: the first two answers let it in, whatever becomes of what is said later.
+    async fn begin(&self) {
+        self.server.tell(vec![
+            Lie::List(vec![Lie::Nil, Lie::Nil, Lie::Nil]),
+            Lie::List(vec![Lie::Text("epoch".into()), Lie::Number(-1)]),
+        ]);
+        admit(&self.redis, &*self.store.clicks).await.unwrap();
+        self.redis.recovered();
+    }
+
+    async fn look_up(&self, lies: &[Lie]) {
+        let code = ShortCode::generate().unwrap();
+        let known = LinkTarget {
+            id: LinkId(7),
+            target: target("https://known.example/"),
+            is_active: true,
+        };
+        let read = |_told| std::future::ready(Ok::<_, ()>(Some(known.clone())));
+        let found = self.cache.look_up(&code, Instant::now(), read).await;
+        let link = found.unwrap().unwrap();
+        assert_eq!(link.click().link(), link.id);
+        let is_known = link.id == known.id && link.location == known.target.location();
+        let (id, active) = (link.id.0, u8::from(link.is_active));
+        let told = format!("{LIFE} {id} {active} {}", link.location.as_str());
+        assert!(is_known || lies.iter().any(|lie| lie.says(&told)), "{told}");
+        let _ = self.cache.forget(&code).await;
+        let _ = self.cache.synchronise(Shard::ONLY).await;
+    }
+
+    async fn record(&self, number: u64) {
+        let sink = RedisSink::new(&self.redis);
+        let batch = ClickBatch {
+            recorder: 1,
+            number,
+            clicks: vec![(self.links[0], 1)],
+        };
+        let _ = sink.record(&batch).await;
+        self.store
+            .clicks
+            .append(&batch, Some("epoch"))
+            .await
+            .unwrap();
+        let _ = settle_held([&sink].into_iter(), &*self.store.clicks, &self.cache).await;
+        self.store.clicks.release_held(1, number).await.unwrap();
+    }
+
+    async fn count(&self) {
+        let (clicks, in_memory) = (
+            Arc::clone(&self.store.clicks),
+            Arc::new(MemoryOnly::default()),
+        );
+        let counts = Counts::new(clicks, in_memory, Some(&self.shards), &self.cache);
+        let asked: Vec<_> = self
+            .links
+            .iter()
+            .map(|link| Click::new(*link, Shard::ONLY))
+            .collect();
+        if let Ok(counts) = counts.of(&asked).await {
+            assert_eq!(counts.len(), asked.len());
+        }
+    }
+
+    async fn flush(&self) {
+        let flusher = Flusher::new(Some(self.shards.clone()), Arc::clone(&self.store.clicks));
+        let _ = flusher.flush().await;
+        let _ = flusher.prune().await;
+        let _ = flusher.release().await;
+    }
+
+    async fn limit(&self) {
+        let limits = PerMinute {
+            login: 1,
+            ..PerMinute::default()
+        };
+        let limiter = Limiter::new(limits, Some(self.shards.clone()));
+        let _ = limiter.count(Action::Login, "somebody").await;
+    }
+
+    async fn admission(&self) {
+        let _ = admit(&self.redis, &*self.store.clicks).await;
+    }
+}
+
+const STORE: StoreSettings = StoreSettings {
+    max_connections: 2,
+    deadline: Duration::from_secs(10),
+};
+
+const CACHE: CacheLimits = CacheLimits {
+    links: 100,
+    link_ttl: Duration::from_mins(1),
+    unknown: 100,
+    unknown_ttl: Duration::from_secs(1),
+    workers: 1,
+};
+
+fn target(raw: &str) -> TargetUrl {
+    let own = OwnHost::of(&"https://sho.rt".parse().unwrap()).unwrap();
+    TargetUrl::parse(raw, &own).unwrap()
+}
+
+/// Two, as there are numbers in many a lie.
+async fn links(store: &Parts) -> Vec<LinkId> {
+    let email: EmailAddress = "ada@example.org".parse().unwrap();
+    let owner = store
+        .users
+        .create_user(&email, "hash", Timestamp::now())
+        .await
+        .unwrap();
+    let mut links = Vec::new();
+    for _ in 0..2 {
+        let new = NewLink {
+            code: &ShortCode::generate().unwrap(),
+            target: &target("https://known.example/"),
+            owner,
+            created_at: Timestamp::now(),
+        };
+        links.push(store.links.create_link(new).await.unwrap().id);
+    }
+    links
+}
+
+/// Runs one kind of question against lie after lie.
+fn whatever_it_answers(ask: &impl AsyncFn(&Askers, &[Lie], u64)) {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = Runtime::new().unwrap();
+    let askers = runtime.block_on(Askers::new(folder.path()));
+    let number = std::cell::Cell::new(0);
+    let told = TestRunner::new(cases()).run(&lies(), |lies| {
+        number.set(number.get() + 1);
+        runtime.block_on(async {
+            askers.begin().await;
+            askers.server.tell(lies.clone());
+            let asked = timeout(FOR_EVER, ask(&askers, &lies, number.get())).await;
+            prop_assert!(asked.is_ok(), "it waits for ever");
+            prop_assert!(
+                !askers.asking.iter().any(JoinHandle::is_finished),
+                "a task panicked"
+            );
+            Ok(())
+        })
+    });
+    if let Err(failure) = told {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn a_look_up_finds_what_the_database_knows_or_what_was_cached() {
+    whatever_it_answers(&async |askers, lies, _| askers.look_up(lies).await);
+}
+
+#[test]
+fn recording_and_settling_end() {
+    whatever_it_answers(&async |askers, _, number| askers.record(number).await);
+}
+
+#[test]
+fn a_count_is_of_all_links_asked_for_or_an_error() {
+    whatever_it_answers(&async |askers, _, _| askers.count().await);
+}
+
+#[test]
+fn a_flush_and_its_housekeeping_end() {
+    whatever_it_answers(&async |askers, _, _| askers.flush().await);
+}
+
+#[test]
+fn limits_are_counted_all_the_same() {
+    whatever_it_answers(&async |askers, _, _| askers.limit().await);
+}
+
+#[test]
+fn an_admission_ends() {
+    whatever_it_answers(&async |askers, _, _| askers.admission().await);
+}

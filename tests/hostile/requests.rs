@@ -1,0 +1,174 @@
+//! Whatever is sent: an answer that is the client's fault or none at all, never a defect of the service.
+
+use std::fmt;
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use crate::cases;
+use crate::support::{App, Mode};
+
+/// Far above every deadline.
+const FOR_EVER: Duration = Duration::from_secs(20);
+
+/// Bodies that are nearly right, and some that are not.
+fn bodies() -> impl Strategy<Value = Vec<u8>> {
+    let text = prop_oneof![
+        "\\PC{0,20}",
+        "[a-z]{1,5}@[a-z]{1,5}\\.[a-z]{2}",
+        Just("0".repeat(7))
+    ];
+    let value = prop_oneof![
+        3 => text.clone().prop_map(|text| serde_json::json!(text)),
+        1 => any::<i64>().prop_map(|number| serde_json::json!(number)),
+        1 => vec(text.clone(), 0..3).prop_map(|texts| serde_json::json!(texts)),
+        1 => Just(serde_json::Value::Null),
+    ];
+    // Too short a password, so that none of them costs a hash.
+    let account = (value, "[a-z]{0,7}").prop_map(|(email, password)| {
+        serde_json::json!({ "email": email, "password": password })
+            .to_string()
+            .into_bytes()
+    });
+    prop_oneof![
+        2 => account,
+        1 => vec(any::<u8>(), 0..200),
+        1 => text.prop_map(|text| format!("{{\"email\": {text}}}").into_bytes()),
+    ]
+}
+
+/// Requests to every route, of a kind that hyper reads whole: their answers tell of the service.
+fn requests() -> impl Strategy<Value = Vec<u8>> {
+    let method = prop_oneof![3 => Just("GET"), 3 => Just("POST"), 1 => Just("DELETE"), 1 => Just("HEAD"), 1 => Just("PUT")];
+    let path = prop_oneof![
+        Just("/auth/register".to_owned()),
+        Just("/auth/login".to_owned()),
+        Just("/auth/me".to_owned()),
+        Just("/urls/shorten".to_owned()),
+        Just("/urls/my".to_owned()),
+        "/urls/[!-\"$->@-~]{0,20}(/stats)?",
+        "/(urls/r/)?[!-\"$->@-~]{0,20}",
+        "(/[a-z.%0-9]{0,8}){1,4}",
+    ];
+    let query = prop_oneof![
+        2 => Just(String::new()),
+        1 => "\\?(target_url|limit|cursor)=[!-\"$-~]{0,30}(&[!-\"$-~]{0,10})?",
+        1 => "\\?target_url=https%3A%2F%2F[a-z%0-9A-F]{0,20}\\.example[!-\"$-~]{0,10}",
+        1 => "\\?limit=[0-9]{0,5}&cursor=0[0-2][0-9a-f]{14}[0-7][0-9a-f]{15}",
+    ];
+    let signed = prop_oneof![2 => Just("TOKEN".to_owned()), 1 => "Bearer [!-~]{0,30}", 1 => Just(String::new())];
+    (method, path, query, signed, bodies()).prop_map(|(method, path, query, signed, body)| {
+        let authorization = match signed.as_str() {
+            "" => String::new(),
+            signed => format!("Authorization: {signed}\r\n"),
+        };
+        let head = format!(
+            "{method} {path}{query} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{authorization}Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        [head.as_bytes(), &body].concat()
+    })
+}
+
+/// A request, legible where a test fails.
+#[derive(Clone)]
+struct Sent(Vec<u8>);
+
+impl fmt::Debug for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
+/// What comes back until the connection is closed. Where it is `cut_off`, nothing more is sent: hyper takes that for
+/// the end of the client.
+async fn exchange(app: &App, request: &[u8], cut_off: bool) -> Vec<u8> {
+    let address = app.server.base.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    // It may be refused and closed before all of it is sent.
+    let _ = stream.write_all(request).await;
+    if cut_off {
+        let _ = stream.shutdown().await;
+    }
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    answer
+}
+
+fn whatever_is_sent(
+    requests: impl Strategy<Value = Vec<u8>>,
+    cut_off: bool,
+    is_right: impl Fn(&[u8]) -> bool,
+) {
+    let runtime = Runtime::new().unwrap();
+    let limits = [
+        ("LIMIT_LOGIN", "0"),
+        ("LIMIT_REGISTER", "0"),
+        ("LIMIT_CREATE", "0"),
+    ];
+    let (app, token) = runtime.block_on(async {
+        let app = App::start_with(Mode::Embedded, &limits).await;
+        let token = app.register().await;
+        (app, token)
+    });
+    let sent = TestRunner::new(cases()).run(&requests.prop_map(Sent), |Sent(request)| {
+        let request = String::from_utf8(request.clone())
+            .map(|request| {
+                request
+                    .replacen("TOKEN", &format!("Bearer {token}"), 1)
+                    .into_bytes()
+            })
+            .unwrap_or(request);
+        let answer =
+            runtime.block_on(async { timeout(FOR_EVER, exchange(&app, &request, cut_off)).await });
+        let answer = answer.map_err(|_| TestCaseError::fail("no answer and no end"))?;
+        prop_assert!(is_right(&answer), "{}", String::from_utf8_lossy(&answer));
+        Ok(())
+    });
+    if let Err(failure) = sent {
+        panic!("{failure}");
+    }
+    runtime.block_on(async {
+        assert_eq!(app.get("/health").await.status, 200);
+        app.finish().await;
+    });
+}
+
+fn status(answer: &[u8]) -> Option<u16> {
+    let line = std::str::from_utf8(answer.get(..12)?).ok()?;
+    line.strip_prefix("HTTP/1.1 ")?.parse().ok()
+}
+
+#[test]
+fn no_request_is_answered_with_a_defect() {
+    whatever_is_sent(requests(), false, |answer| {
+        status(answer).is_some_and(|status| status < 500)
+    });
+}
+
+#[test]
+fn no_bytes_are_answered_with_a_defect() {
+    let bytes = prop_oneof![
+        vec(any::<u8>(), 0..300),
+        (
+            requests(),
+            vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)
+        )
+            .prop_map(|(mut request, changes)| {
+                for (place, byte) in changes {
+                    let place = place.index(request.len());
+                    request[place] = byte;
+                }
+                request
+            }),
+    ];
+    whatever_is_sent(bytes, true, |answer| {
+        answer.is_empty() || status(answer).is_some_and(|status| status < 500)
+    });
+}
