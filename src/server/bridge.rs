@@ -58,16 +58,16 @@ impl Entrance {
     }
 
     /// For one connection, whose other end is `peer`; each of its requests shares it.
-    pub(super) fn of(mut self, peer: Option<SocketAddr>) -> Shared {
+    pub(super) fn of(mut self, peer: Option<SocketAddr>) -> Gate {
         self.peer = peer.map(Peer);
-        Shared(Arc::new(self))
+        Gate(Arc::new(self))
     }
 }
 
-/// The entrance of one connection; cheap to clone.
-pub(super) struct Shared(Arc<Entrance>);
+/// The entrance as one connection has it.
+pub(super) struct Gate(Arc<Entrance>);
 
-impl Service<Request<Incoming>> for Shared {
+impl Service<Request<Incoming>> for Gate {
     type Response = Response;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
