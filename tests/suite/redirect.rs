@@ -98,10 +98,11 @@ both_modes! {
             let base = &app.server.base;
             let express = raw::get_plain(base, &path).await;
             let general = raw::get(base, &path).await;
+            let own = |line: &str| ["connection:", "date:", "x-request-id:"].iter().any(|name| line.starts_with(name));
             let lines = |answer: &str| {
                 let mut lines: Vec<_> = answer
                     .lines()
-                    .filter(|line| !line.starts_with("date:") && !line.starts_with("connection:"))
+                    .filter(|line| !own(line))
                     .map(str::to_owned)
                     .collect();
                 lines.sort();
