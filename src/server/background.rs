@@ -1,5 +1,6 @@
 //! What goes on beside the requests: writing back, pruning, finding Redis again.
 
+use std::ops::Add;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,9 +16,9 @@ use crate::shared::{Shards, SharedRedis};
 use crate::store::PostgresReplica;
 use crate::telemetry::metrics::{
     CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition, FLUSH_DURATION,
-    FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, PENDING_OLDEST, REPLICA_CONNECTIONS,
-    REPLICA_CONNECTIONS_MAX, REPLICA_LAG, REPLICA_UP, RUNTIME_QUEUE, RUNTIME_TASKS,
-    RUNTIME_WORKERS,
+    FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, PENDING_OLDEST, REDIS_CONNECTIONS,
+    REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX, REPLICA_LAG, REPLICA_UP,
+    RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS,
 };
 
 /// Pause between two probes of a Redis that is away.
@@ -144,14 +145,14 @@ fn measure(assembly: &Assembly) {
     metrics::gauge!(CACHE_LINKS).set(bounded(assembly.cache.links_held()));
     metrics::gauge!(PENDING_OLDEST).set(assembly.since_last_flush().as_secs_f64());
     let database = assembly.store.links.connections();
-    metrics::gauge!(DATABASE_CONNECTIONS, "state" => "in_use").set(database.in_use);
-    metrics::gauge!(DATABASE_CONNECTIONS, "state" => "idle").set(database.idle);
-    metrics::gauge!(DATABASE_CONNECTIONS_MAX).set(database.most);
+    database.tell(DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX);
     let replica = assembly.replica.as_ref();
     if let Some(replica) = replica.and_then(|replica| replica.connections()) {
-        metrics::gauge!(REPLICA_CONNECTIONS, "state" => "in_use").set(replica.in_use);
-        metrics::gauge!(REPLICA_CONNECTIONS, "state" => "idle").set(replica.idle);
-        metrics::gauge!(REPLICA_CONNECTIONS_MAX).set(replica.most);
+        replica.tell(REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX);
+    }
+    let of_shards = assembly.redis.iter().flat_map(Shards::iter);
+    if let Some(redis) = of_shards.map(SharedRedis::connections).reduce(Add::add) {
+        redis.tell(REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX);
     }
     let runtime = Handle::current().metrics();
     metrics::gauge!(RUNTIME_WORKERS).set(bounded(runtime.num_workers() as u64));

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::domain::Shard;
 use crate::keyspace::Keyspace;
-use crate::telemetry::metrics::{REDIS_ERRORS, REDIS_UP};
+use crate::telemetry::metrics::{Connections, REDIS_ERRORS, REDIS_UP};
 
 mod call;
 mod home;
@@ -197,6 +197,14 @@ impl SharedRedis {
     #[must_use]
     pub fn lane(&self) -> Lane {
         Lane::new(self.clone())
+    }
+
+    /// The connections of the pool at the moment; none while Redis is away.
+    #[must_use]
+    pub fn connections(&self) -> Connections {
+        self.home()
+            .map(|home| Connections::of(&home.pool.status()))
+            .unwrap_or_default()
     }
 
     /// Makes an occasional call on the pool, within `deadline`. A missing answer does not trip: bulk

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use crate::domain::{
     EmailAddress, Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, User, UserId,
 };
+use crate::telemetry::metrics::Connections;
 
 mod failure;
 mod postgres;
@@ -171,17 +172,6 @@ pub struct Change {
     pub number: i64,
     /// The code whose remembered form is no longer true.
     pub code: ShortCode,
-}
-
-/// Connections to the database at some moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connections {
-    /// Doing something.
-    pub in_use: u32,
-    /// Open and doing nothing.
-    pub idle: u32,
-    /// Most that may be open.
-    pub most: u32,
 }
 
 /// Links, and the outbox of their changes.

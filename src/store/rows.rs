@@ -1,7 +1,8 @@
 //! Rows that both databases answer alike, turned into values.
 
-use super::{Change, Connections, CountSnapshot, StoreError};
+use super::{Change, CountSnapshot, StoreError};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
+use crate::telemetry::metrics::Connections;
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds.
 pub(super) type LinkRow = (i64, String, String, bool, i64);
@@ -82,6 +83,7 @@ pub(super) fn connections<DB: sqlx::Database>(pool: &sqlx::Pool<DB>) -> Connecti
     Connections {
         in_use: pool.size().saturating_sub(idle),
         idle,
+        waiting: None,
         most: pool.options().get_max_connections(),
     }
 }

@@ -51,6 +51,10 @@ pub const REDIS_STEPPED_BACK: &str = "shunt_redis_stepped_back_total";
 pub const CLICKS_DROPPED: &str = "shunt_clicks_in_doubt_dropped_total";
 /// Failed Redis commands.
 pub const REDIS_ERRORS: &str = "shunt_redis_errors_total";
+/// Connections of the pool to Redis by state.
+pub const REDIS_CONNECTIONS: &str = "shunt_redis_pool_connections";
+/// Most connections of that pool.
+pub const REDIS_CONNECTIONS_MAX: &str = "shunt_redis_pool_connections_max";
 /// Connections to the database by state.
 pub const DATABASE_CONNECTIONS: &str = "shunt_database_connections";
 /// Most connections to the database.
@@ -183,7 +187,18 @@ fn describe() {
         REDIS_ERRORS,
         "Redis commands that were refused or not answered in time"
     );
-    describe_gauge!(DATABASE_CONNECTIONS, "Connections to the database by state");
+    describe_gauge!(
+        REDIS_CONNECTIONS,
+        "Connections to Redis that occasional commands share, by state; and what waits for one"
+    );
+    describe_gauge!(
+        REDIS_CONNECTIONS_MAX,
+        "Most connections to Redis that occasional commands share"
+    );
+    describe_gauge!(
+        DATABASE_CONNECTIONS,
+        "Connections to the database by state; and what waits for one"
+    );
     describe_gauge!(DATABASE_CONNECTIONS_MAX, "Most connections to the database");
     describe_gauge!(
         REPLICA_UP,
@@ -217,6 +232,59 @@ fn describe() {
     );
     describe_gauge!(CONNECTIONS, "Open connections of clients");
     describe_gauge!("shunt_build_info", "Always 1; the version is in the label");
+}
+
+/// The connections of a pool at some moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// Doing something.
+    pub in_use: u32,
+    /// Open and doing nothing.
+    pub idle: u32,
+    /// Not connections but what waits for one, where that is known.
+    pub waiting: Option<u32>,
+    /// Most that may be open.
+    pub most: u32,
+}
+
+impl Connections {
+    /// Those of a pool of deadpool's.
+    #[must_use]
+    pub fn of(status: &deadpool::Status) -> Self {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            in_use: count(status.size.saturating_sub(status.available)),
+            idle: count(status.available),
+            waiting: Some(count(status.waiting)),
+            most: count(status.max_size),
+        }
+    }
+
+    /// Sets the gauges of these names.
+    pub fn tell(self, by_state: &'static str, most: &'static str) {
+        gauge!(by_state, "state" => "in_use").set(self.in_use);
+        gauge!(by_state, "state" => "idle").set(self.idle);
+        if let Some(waiting) = self.waiting {
+            gauge!(by_state, "state" => "waiting").set(waiting);
+        }
+        gauge!(most).set(self.most);
+    }
+}
+
+impl std::ops::Add for Connections {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            in_use: self.in_use + other.in_use,
+            idle: self.idle + other.idle,
+            waiting: self
+                .waiting
+                .zip(other.waiting)
+                .map(|(one, other)| one + other),
+            most: self.most + other.most,
+        }
+    }
 }
 
 /// One more in a gauge, until it is dropped: however what is counted ends.

@@ -5,7 +5,8 @@ use async_trait::async_trait;
 use super::{PostgresStore, micros, moment};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, Timestamp, UserId};
 use crate::store::rows::{self, LinkRow, TargetRow};
-use crate::store::{Change, Connections, CreateLinkError, Links, NewLink, Position, StoreError};
+use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError};
+use crate::telemetry::metrics::Connections;
 
 #[async_trait]
 impl Links for PostgresStore {

@@ -18,7 +18,8 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
 use tokio::time::timeout;
 
 use super::session::Session;
-use crate::store::{Connections as InUse, OpenError, StoreSettings};
+use crate::store::{OpenError, StoreSettings};
+use crate::telemetry::metrics::Connections as InUse;
 
 type Connections = deadpool::managed::Pool<Server>;
 
@@ -177,13 +178,7 @@ impl Pool {
     }
 
     pub(super) fn in_use(&self) -> InUse {
-        let status = self.connections.status();
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        InUse {
-            in_use: count(status.size.saturating_sub(status.available)),
-            idle: count(status.available),
-            most: count(status.max_size),
-        }
+        InUse::of(&self.connections.status())
     }
 }
 

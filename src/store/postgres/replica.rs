@@ -20,7 +20,8 @@ use super::pool::Pool;
 use super::session::Session;
 use crate::domain::{LinkTarget, ShortCode};
 use crate::store::rows::{self, TargetRow};
-use crate::store::{Connections, OpenError, StoreError, StoreSettings};
+use crate::store::{OpenError, StoreError, StoreSettings};
+use crate::telemetry::metrics::Connections;
 
 /// Timeline and bytes of a position of the primary, `wal.here`.
 macro_rules! position {

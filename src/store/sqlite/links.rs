@@ -6,7 +6,8 @@ use sqlx::error::ErrorKind;
 use super::{SqliteStore, begin};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, Timestamp, UserId};
 use crate::store::rows::{self, LinkRow, TargetRow};
-use crate::store::{Change, Connections, CreateLinkError, Links, NewLink, Position, StoreError};
+use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError};
+use crate::telemetry::metrics::Connections;
 
 #[async_trait]
 impl Links for SqliteStore {

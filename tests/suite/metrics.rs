@@ -1,0 +1,51 @@
+//! What Prometheus is told.
+
+use crate::support::{both_modes, eventually};
+
+both_modes! {
+    async fn redirects_requests_batches_and_pools_are_measured(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for _ in 0..3 {
+            assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        }
+        assert_eq!(app.visit("/nobody1").await.status, 404);
+        let told = [
+            "shunt_build_info{",
+            "shunt_redirects_total{result=\"unknown\"} 1",
+            "shunt_redirect_duration_seconds_count 4",
+            "shunt_http_requests_total{method=\"POST\",route=\"/urls/shorten\",status=\"200\"} 1",
+            "shunt_click_batch_clicks_sum 3",
+            "shunt_database_connections{state=\"in_use\"}",
+            "shunt_password_hashing{state=\"waiting\"} 0",
+            "process_cpu_seconds_total",
+        ];
+        eventually("all of it is told", async || {
+            let metrics = app.get("/metrics").await.text;
+            told.iter().all(|line| metrics.contains(line))
+        })
+        .await;
+        // A path that somebody made up must not become a label.
+        assert!(!app.get("/metrics").await.text.contains("nobody1"));
+    }
+}
+
+mod pools {
+    use crate::support::{App, Mode, eventually};
+
+    #[tokio::test]
+    async fn what_waits_for_a_connection_is_told_of_postgres_and_redis() {
+        let app = App::start(Mode::Production).await;
+        eventually("both pools are told", async || {
+            let metrics = app.get("/metrics").await.text;
+            ["shunt_database_connections", "shunt_redis_pool_connections"]
+                .iter()
+                .all(|pool| {
+                    metrics.contains(&format!("{pool}{{state=\"waiting\"}} 0"))
+                        && metrics.contains(&format!("{pool}_max "))
+                })
+        })
+        .await;
+        app.finish().await;
+    }
+}
