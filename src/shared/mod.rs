@@ -1,6 +1,6 @@
 //! The Redis that instances share: connections with a deadline, and one opinion on whether it is up.
 //!
-//! A handle is on one data set, see [`Shards`]. Redis is *up* from when it was admitted (see [`home`]) until a command fails or misses its deadline;
+//! A handle is on one data set, see [`Shards`]. Redis is *up* from when it was admitted (see `home`) until a command fails or misses its deadline;
 //! then it is *away* for the whole process and nobody waits for it. A probe (run by the server) brings it back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,7 +126,7 @@ impl SharedRedis {
         }
     }
 
-    /// The life of the server that was admitted last (see [`home`]); empty before the first.
+    /// The life of the server that was admitted last (see `home`); empty before the first.
     #[must_use]
     pub fn life(&self) -> Arc<str> {
         read(&self.inner.home)
