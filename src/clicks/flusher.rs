@@ -61,6 +61,14 @@ pub struct Flushed {
     pub clicks: u64,
 }
 
+impl Flushed {
+    /// Whatever a broken Redis says was clicked, adding it up never panics.
+    fn add(&mut self, more: Self) {
+        self.links = self.links.saturating_add(more.links);
+        self.clicks = self.clicks.saturating_add(more.clicks);
+    }
+}
+
 /// How fast a flush is written back: what shares a machine with the database, Redis above all, must not wait
 /// for it noticeably.
 struct Pace {
@@ -109,8 +117,7 @@ impl Flusher {
         for redis in self.shards_that_are_up() {
             match self.flush_redis(redis).await {
                 Ok(from_redis) => {
-                    flushed.links += from_redis.links;
-                    flushed.clicks += from_redis.clicks;
+                    flushed.add(from_redis);
                 }
                 // The other shards are flushed all the same.
                 Err(failure) => outcome = Err(failure),
@@ -129,8 +136,10 @@ impl Flusher {
         loop {
             let begun = Instant::now();
             let folded = self.clicks.fold().await?;
-            flushed.links += folded.links;
-            flushed.clicks += folded.clicks;
+            flushed.add(Flushed {
+                links: folded.links,
+                clicks: folded.clicks,
+            });
             if folded.done {
                 return Ok(flushed);
             }
@@ -150,8 +159,12 @@ impl Flusher {
                 number,
             };
             let increments = increments(redis, &flush).await?;
-            flushed.links += increments.len() as u64;
-            flushed.clicks += increments.iter().map(|(_, clicks)| clicks).sum::<u64>();
+            for (_, clicks) in &increments {
+                flushed.add(Flushed {
+                    links: 1,
+                    clicks: *clicks,
+                });
+            }
             self.apply(redis, &flush, &increments).await?;
             finish(redis, &flush).await?;
         }

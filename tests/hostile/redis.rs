@@ -129,6 +129,18 @@ impl Askers {
         let _ = flusher.release().await;
     }
 
+    /// A flush in which two links have as many clicks as a number can tell.
+    async fn flush_too_many(&self) {
+        let text = |number: &str| Lie::Text(number.into());
+        let most = u64::MAX.to_string();
+        let found = [text("1"), text(&most), text("2"), text(&most)];
+        self.server.tell(vec![
+            Lie::List(vec![text("epoch"), Lie::List(vec![text("1")])]),
+            Lie::List(vec![text("0"), Lie::List(found.to_vec())]),
+        ]);
+        self.flush().await;
+    }
+
     async fn limit(&self) {
         let limits = PerMinute {
             login: 1,
@@ -235,4 +247,15 @@ fn limits_are_counted_all_the_same() {
 #[test]
 fn an_admission_ends() {
     whatever_it_answers(&async |askers, _, _| askers.admission().await);
+}
+
+#[test]
+fn more_clicks_than_a_number_can_tell_panic_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = Runtime::new().unwrap();
+    runtime.block_on(async {
+        let askers = Askers::new(folder.path()).await;
+        askers.begin().await;
+        askers.flush_too_many().await;
+    });
 }
