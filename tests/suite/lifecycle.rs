@@ -100,6 +100,11 @@ both_modes! {
     async fn after_kill_9_under_load_every_answered_redirect_is_counted(app) {
         let codes = links(app, 4).await;
         let mut expected: HashMap<String, (u64, u64)> = HashMap::new();
+        // Patient: a busy machine may make both sinks late, and what is in memory alone is not promised.
+        let mut settings = app.backend.settings();
+        settings.push(("CLICK_DEADLINE_MS".into(), "10000".into()));
+        app.server.stop().await;
+        app.server = Server::start(&settings).await;
         for _ in 0..3 {
             let visitors = Visitors::start(&app.server.base, &codes, 16);
             tokio::time::sleep(Duration::from_millis(700)).await;
@@ -108,7 +113,7 @@ both_modes! {
                 let so_far = expected.entry(code).or_default();
                 *so_far = (so_far.0 + answered, so_far.1 + sent);
             }
-            app.server = Server::start(&app.backend.settings()).await;
+            app.server = Server::start(&settings).await;
             for (code, (answered, sent)) in &expected {
                 let clicks = app.clicks(code).await;
                 assert!(*answered <= clicks && clicks <= *sent, "{answered} <= {clicks} <= {sent}");
