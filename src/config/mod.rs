@@ -8,9 +8,10 @@ use clap::Args;
 use ipnet::IpNet;
 use url::Url;
 
-use crate::domain::{OwnHost, PerMinute};
+use crate::domain::PerMinute;
 use crate::telemetry::LogFormat;
 
+mod base_url;
 mod guards;
 mod parse;
 
@@ -20,6 +21,7 @@ use parse::{
     optional_number, prefix, redis_urls, replica, seconds,
 };
 
+pub use base_url::BaseUrl;
 pub use guards::Guards;
 
 /// Settings as given; flags win over the environment.
@@ -274,48 +276,6 @@ pub struct RedisUrls(pub Vec<String>);
 /// At least 32 bytes; has no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JwtSecret(pub Vec<u8>);
-
-/// Public address of the service: scheme, host and maybe a path, without a slash at its end.
-#[derive(Clone)]
-pub struct BaseUrl {
-    text: String,
-    own_host: OwnHost,
-}
-
-impl BaseUrl {
-    /// Checks an address.
-    ///
-    /// # Errors
-    /// A sentence that says what is wrong.
-    pub fn parse(raw: &str) -> Result<Self, String> {
-        let url = Url::parse(raw)
-            .map_err(|error| format!("{error}; give an address such as https://sho.rt"))?;
-        if !matches!(url.scheme(), "http" | "https")
-            || url.query().is_some()
-            || url.fragment().is_some()
-        {
-            return Err("must be an http:// or https:// address without ? and #".into());
-        }
-        let own_host =
-            OwnHost::of(&url).ok_or("has no host; give an address such as https://sho.rt")?;
-        Ok(Self {
-            text: raw.trim_end_matches('/').to_owned(),
-            own_host,
-        })
-    }
-
-    /// The address as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// For telling targets that would lead back here.
-    #[must_use]
-    pub fn own_host(&self) -> &OwnHost {
-        &self.own_host
-    }
-}
 
 impl Settings {
     /// Checks every setting.

@@ -18,7 +18,7 @@ use crate::telemetry::metrics::{
     CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition, FLUSH_DURATION,
     FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, PENDING_OLDEST, REDIS_CONNECTIONS,
     REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX, REPLICA_LAG, REPLICA_UP,
-    RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS,
+    RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS, bounded,
 };
 
 /// Pause between two probes of a Redis that is away.
@@ -158,11 +158,6 @@ fn measure(assembly: &Assembly) {
     metrics::gauge!(RUNTIME_WORKERS).set(bounded(runtime.num_workers() as u64));
     metrics::gauge!(RUNTIME_TASKS).set(bounded(runtime.num_alive_tasks() as u64));
     metrics::gauge!(RUNTIME_QUEUE).set(bounded(runtime.global_queue_depth() as u64));
-}
-
-/// A count as gauges keep it: exact up to 2^32.
-fn bounded(count: u64) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 async fn prune_regularly(assembly: Arc<Assembly>) {

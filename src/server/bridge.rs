@@ -83,7 +83,13 @@ impl Service<Request<Incoming>> for Gate {
                 }
                 _ => match entrance.api.overload.admit(&mut request) {
                     Ok(()) => entrance.cross_over(request, &id).await,
-                    Err(refusal) => refusal,
+                    Err(refusal) => {
+                        let (method, path) = (request.method().as_str(), request.uri().path());
+                        if let Some(observed) = Observed::at_debug(id.as_str(), method, path) {
+                            observed.answered(refusal.status().as_u16());
+                        }
+                        refusal
+                    }
                 },
             };
             let header = HeaderValue::from(&id);
@@ -111,7 +117,7 @@ impl Entrance {
         id: &RequestId,
     ) -> Response {
         let path = request.uri().path();
-        let observed = Observed::redirect(id.as_str(), request.method().as_str(), path);
+        let observed = Observed::at_debug(id.as_str(), request.method().as_str(), path);
         let followed = if is_head {
             self.redirect.preview(code).await
         } else {

@@ -165,7 +165,7 @@ impl Express {
     ) -> Result<(), NotFollowed> {
         let id = request.id.unwrap_or_else(|| self.ids.make());
         let method = if request.is_head { "HEAD" } else { "GET" };
-        let observed = Observed::redirect(id.as_str(), method, request.path);
+        let observed = Observed::at_debug(id.as_str(), method, request.path);
         let followed = if request.is_head {
             self.redirect.preview(request.code).await
         } else {

@@ -234,6 +234,12 @@ fn describe() {
     describe_gauge!("shunt_build_info", "Always 1; the version is in the label");
 }
 
+/// A count as metrics keep it: exact up to 2^32.
+#[must_use]
+pub fn bounded(count: u64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
 /// The connections of a pool at some moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connections {

@@ -43,10 +43,11 @@ impl Observed {
         Self { span, begun }
     }
 
-    /// A redirect: too many for anything but debug, where `None` costs one look at the level.
-    pub fn redirect(id: &str, method: &str, path: &str) -> Option<Self> {
+    /// A redirect, or what is turned away: too many for anything but debug; above it `None` costs one look at
+    /// the level.
+    pub fn at_debug(id: &str, method: &str, path: &str) -> Option<Self> {
         let span = debug_span!(
-            "redirect",
+            "request",
             request_id = id,
             http.request.method = method,
             url.path = path,
