@@ -125,6 +125,7 @@ def written_back(stock: Stock, generators: Generators, results: Results, options
             p99 = window()
             if flush.began is not None:
                 during.append(p99)
+                say(f"  p99 {p99:.0f} us")
         flush.over.set()
         wait_for("the watch ends", lambda: not flush.thread.is_alive())
         if flush.began is None or flush.ended is None or not during:

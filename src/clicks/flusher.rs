@@ -80,7 +80,7 @@ struct Pace {
 
 impl Pace {
     fn of(links: usize) -> Self {
-        let (links, rests) = if links <= LARGE { (250, 3) } else { (1_000, 1) };
+        let (links, rests) = if links <= LARGE { (250, 3) } else { (500, 1) };
         Self { links, rests }
     }
 }
@@ -194,29 +194,27 @@ impl Flusher {
         flush: &FlushId,
         increments: &[(LinkId, u64)],
     ) -> Result<(), StoreError> {
-        let mut mark = self.clicks.flush_mark(flush).await?;
         let pace = Pace::of(increments.len());
-        let mut parts = increments.chunks(pace.links).peekable();
-        while let Some(part) = parts.next() {
+        let mut mark = self.clicks.flush_mark(flush).await?;
+        let mut extended: Option<Instant> = None;
+        while mark != WHOLE {
             let begun = Instant::now();
-            let up_to = match (parts.peek(), part.last()) {
-                (Some(_), Some((last, _))) => *last,
+            let rest = &increments[increments.partition_point(|(link, _)| *link <= mark)..];
+            let part = &rest[..rest.len().min(pace.links)];
+            let up_to = match part.last() {
+                Some((last, _)) if part.len() < rest.len() => *last,
                 _ => WHOLE,
             };
-            // What another flusher, or this one before a crash, wrote already.
-            if mark.is_some_and(|mark| mark >= up_to) {
-                continue;
-            }
-            mark = Some(
-                self.clicks
-                    .apply_flush(flush, part, up_to, Timestamp::now())
-                    .await?,
-            );
+            mark = self
+                .clicks
+                .apply_flush(flush, mark, part, up_to, Timestamp::now())
+                .await?;
             // Should it fail, what was taken is written back all the same: it may be nowhere else any more.
-            if redis.is_up()
-                && let Err(failure) = self.extend_lease(redis).await
-            {
-                tracing::debug!(%failure, "the lease on flushing is left to expire");
+            if redis.is_up() && extended.is_none_or(|at| at.elapsed() > LEASE / 4) {
+                if let Err(failure) = self.extend_lease(redis).await {
+                    tracing::debug!(%failure, "the lease on flushing is left to expire");
+                }
+                extended = Some(Instant::now());
             }
             sleep(begun.elapsed() * pace.rests).await;
         }
@@ -318,6 +316,6 @@ where
         }
         cursor = next;
         // Clicks on their way to Redis come first.
-        sleep(begun.elapsed()).await;
+        sleep(begun.elapsed() / 2).await;
     }
 }

@@ -17,7 +17,8 @@
 //!    the database, where it is not counted, and sent to Redis again. Until then its recorder sends
 //!    nothing newer to Redis, for that would make the old number look applied.
 //! 4. **A flush is applied once.** It is taken from `pending` by a rename with a fresh number. The database
-//!    notes in its ledger, in the transaction that adds the counts, up to which link the flush is in.
+//!    notes in its ledger, in the transaction that adds the counts, up to which link the flush is in; a part
+//!    is added only where the ledger stands at its beginning. Redis keeps the flush until the last part is durable.
 //! 5. **A count is exact.** It is read from Redis first and then from one snapshot of the database; the
 //!    ledger in that snapshot says what of the Redis part is in the database already (see [`count`]).
 //!    On a Redis Cluster all of this holds for each shard by itself: a recorder has an id and numbers of its

@@ -250,6 +250,9 @@ pub struct FlushId {
 /// How far a flush has been written back: links up to and including this one are in the database.
 pub type AppliedUpTo = LinkId;
 
+/// A flush of which nothing has been written back: ids of links are above it.
+pub const NOTHING: AppliedUpTo = LinkId(0);
+
 /// A flush that has been written back whole.
 pub const WHOLE: AppliedUpTo = LinkId(i64::MAX);
 
@@ -309,22 +312,24 @@ pub trait Clicks: Send + Sync {
     /// Removes a held batch: what became of it is known. Unknown ones are fine.
     async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;
 
-    /// Adds one part of a flush to the links and notes in the ledger how far the flush is, in one
-    /// transaction: the links in `part` above the ledger's mark are added, then the mark is set to
-    /// `up_to`, if that is further. Links that are gone are passed over. Returns the mark. Sending a part again, late
-    /// or from another instance changes nothing.
+    /// Adds one part of a flush to the links and notes in the ledger that the flush is in up to `up_to`, in one
+    /// transaction, where the ledger says that it was in up to `from` ([`NOTHING`] where it does not know the flush).
+    /// Otherwise nothing changes: somebody else was at it, or a database that crashed forgot what it had not
+    /// written out. Returns how far the flush is in now: `up_to`, or where to go on from.
     ///
-    /// `part` goes by rising id; parts of a flush are sent in that order, the last one with [`WHOLE`].
+    /// `part` holds the links above `from` up to `up_to`, by rising id; those that are gone are passed over.
+    /// Only the last part, with [`WHOLE`], is durable when this returns, and with it all before.
     async fn apply_flush(
         &self,
         flush: &FlushId,
+        from: AppliedUpTo,
         part: &[(LinkId, u64)],
         up_to: AppliedUpTo,
         now: Timestamp,
     ) -> Result<AppliedUpTo, StoreError>;
 
-    /// How far a flush is written back; `None` when the ledger does not know it.
-    async fn flush_mark(&self, flush: &FlushId) -> Result<Option<AppliedUpTo>, StoreError>;
+    /// How far a flush is written back; [`NOTHING`] where the ledger does not know it.
+    async fn flush_mark(&self, flush: &FlushId) -> Result<AppliedUpTo, StoreError>;
 
     /// Whether a flush of that epoch after this one is in the database, even in part. One that is being
     /// written meanwhile is waited for.

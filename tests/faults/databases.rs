@@ -82,6 +82,32 @@ async fn cut_all_connections(url: &str) {
 }
 
 #[tokio::test]
+async fn postgres_crashing_while_large_flushes_are_written_forgets_no_part_of_them() {
+    let postgres = Postgres::start();
+    let url = postgres.url();
+    let settings = [("DATABASE_URL", url.as_str()), ("FLUSH_INTERVAL_MS", "100")];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let token = app.register().await;
+    let mut codes = Vec::new();
+    // More than are written in one transaction.
+    for number in 0..800 {
+        let target = format!("https://example.org/{number}");
+        codes.push(app.shorten(&token, &target).await);
+    }
+    let (_, load) = under_load(&app, &codes).await;
+    for _ in 0..quick_or_long(4, 40) {
+        sleep(Duration::from_millis(300)).await;
+        postgres.stop();
+        postgres.start_again();
+        the_api_is_back(&app, &token).await;
+    }
+    goes_on(&load).await;
+    let books = load.stop().await;
+    books.are_right(&app).await;
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn with_redis_and_postgres_away_clicks_wait_in_memory() {
     let postgres = Postgres::start();
     let mut redis = RedisServer::start(&["--appendonly", "yes", "--appendfsync", "always"]).await;

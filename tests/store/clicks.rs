@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use shunt::domain::{LinkId, Timestamp};
-use shunt::store::{ClickBatch, FlushId, FlushesSeen, HeldBatch, Parts, WHOLE};
+use shunt::store::{ClickBatch, FlushId, FlushesSeen, HeldBatch, NOTHING, Parts, WHOLE};
 
 use crate::backend::{both_stores, link, user};
 
@@ -98,7 +98,7 @@ both_stores! {
         store.links.delete_link(owner, &code, Timestamp::now()).await.unwrap();
         store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), None).await.unwrap();
         fold_all(&store).await;
-        store.clicks.apply_flush(&flush(1), &[(gone, 5), (id, 1)], WHOLE, Timestamp::now()).await.unwrap();
+        store.clicks.apply_flush(&flush(1), NOTHING, &[(gone, 5), (id, 1)], WHOLE, Timestamp::now()).await.unwrap();
         assert_eq!(store.clicks.counts(&[gone, id], None).await.unwrap().clicks, [(id, 2)]);
     }
 
@@ -109,26 +109,40 @@ both_stores! {
             links.push(link(&store, owner).await.1);
         }
         let part = |range: std::ops::Range<usize>| links[range].iter().map(|id| (*id, 2)).collect::<Vec<_>>();
-        let now = Timestamp::now();
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), None);
+        let apply = async |from, range, up_to| {
+            store.clicks.apply_flush(&flush(1), from, &part(range), up_to, Timestamp::now()).await.unwrap()
+        };
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), NOTHING);
         for _ in 0..2 {
-            assert_eq!(store.clicks.apply_flush(&flush(1), &part(0..2), links[1], now).await.unwrap(), links[1]);
+            assert_eq!(apply(NOTHING, 0..2, links[1]).await, links[1]);
         }
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Some(links[1]));
-        // Somebody else, with larger parts, goes over the same ground.
-        assert_eq!(store.clicks.apply_flush(&flush(1), &part(0..4), WHOLE, now).await.unwrap(), WHOLE);
-        // And whoever was late sends a part that is in already.
-        assert_eq!(store.clicks.apply_flush(&flush(1), &part(0..2), links[1], now).await.unwrap(), WHOLE);
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), links[1]);
+        // Somebody else, who takes larger parts, is told where to go on.
+        assert_eq!(apply(NOTHING, 0..4, WHOLE).await, links[1]);
+        assert_eq!(apply(links[1], 2..4, WHOLE).await, WHOLE);
+        // Whoever was late changes nothing.
+        assert_eq!(apply(links[0], 1..2, links[1]).await, WHOLE);
+        assert_eq!(apply(links[1], 2..3, links[2]).await, WHOLE);
         for id in &links {
             assert_eq!(count(&store, *id).await, 2);
         }
+    }
+
+    async fn a_flush_that_the_database_forgot_begins_anew(store) {
+        let owner = user(&store).await;
+        let (_, one) = link(&store, owner).await;
+        let (_, two) = link(&store, owner).await;
+        // It stood at `one`, says who wrote it; the database, after a crash, knows nothing of it.
+        let now = Timestamp::now();
+        assert_eq!(store.clicks.apply_flush(&flush(1), one, &[(two, 1)], WHOLE, now).await.unwrap(), NOTHING);
+        assert_eq!((count(&store, one).await, count(&store, two).await), (0, 0));
     }
 
     async fn a_reader_is_told_of_the_flushes_it_saw_and_of_newer_ones(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         for number in 1..=4 {
-            store.clicks.apply_flush(&flush(number), &[(id, 1)], WHOLE, Timestamp::now()).await.unwrap();
+            store.clicks.apply_flush(&flush(number), NOTHING, &[(id, 1)], WHOLE, Timestamp::now()).await.unwrap();
         }
         let seen = FlushesSeen { epoch: "epoch", under_way: &[2], newest: 3 };
         let mut flushes = store.clicks.counts(&[id], Some(seen)).await.unwrap().flushes;
@@ -142,13 +156,13 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let (old, new) = (Timestamp(1_000_000), Timestamp::now());
-        store.clicks.apply_flush(&flush(1), &[(id, 1)], WHOLE, old).await.unwrap();
-        store.clicks.apply_flush(&flush(2), &[(id, 1)], id, old).await.unwrap();
-        store.clicks.apply_flush(&flush(3), &[(id, 1)], WHOLE, new).await.unwrap();
+        store.clicks.apply_flush(&flush(1), NOTHING, &[(id, 1)], WHOLE, old).await.unwrap();
+        store.clicks.apply_flush(&flush(2), NOTHING, &[(id, 1)], id, old).await.unwrap();
+        store.clicks.apply_flush(&flush(3), NOTHING, &[(id, 1)], WHOLE, new).await.unwrap();
         assert_eq!(store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap(), 1);
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), None);
-        assert_eq!(store.clicks.flush_mark(&flush(2)).await.unwrap(), Some(id));
-        assert_eq!(store.clicks.flush_mark(&flush(3)).await.unwrap(), Some(WHOLE));
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), NOTHING);
+        assert_eq!(store.clicks.flush_mark(&flush(2)).await.unwrap(), id);
+        assert_eq!(store.clicks.flush_mark(&flush(3)).await.unwrap(), WHOLE);
     }
 
     async fn a_flush_that_is_in_even_in_part_tells_of_an_older_redis(store) {
@@ -157,9 +171,9 @@ both_stores! {
         let later_than = async |number| store.clicks.has_later_flush(&flush(number)).await.unwrap();
         assert!(!later_than(0).await);
         assert!(!later_than(0).await, "asking leaves nothing behind");
-        store.clicks.apply_flush(&flush(1), &[(id, 1)], WHOLE, Timestamp::now()).await.unwrap();
+        store.clicks.apply_flush(&flush(1), NOTHING, &[(id, 1)], WHOLE, Timestamp::now()).await.unwrap();
         assert!(later_than(0).await && !later_than(1).await);
-        store.clicks.apply_flush(&flush(2), &[(id, 1)], id, Timestamp::now()).await.unwrap();
+        store.clicks.apply_flush(&flush(2), NOTHING, &[(id, 1)], id, Timestamp::now()).await.unwrap();
         assert!(later_than(1).await && !later_than(2).await);
         let other = FlushId { epoch: "other".into(), number: 0 };
         assert!(!store.clicks.has_later_flush(&other).await.unwrap());
@@ -169,11 +183,11 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let old = Timestamp(1_000_000);
-        store.clicks.apply_flush(&flush(1), &[(id, 1)], WHOLE, old).await.unwrap();
-        store.clicks.apply_flush(&flush(2), &[(id, 1)], WHOLE, old).await.unwrap();
+        store.clicks.apply_flush(&flush(1), NOTHING, &[(id, 1)], WHOLE, old).await.unwrap();
+        store.clicks.apply_flush(&flush(2), NOTHING, &[(id, 1)], WHOLE, old).await.unwrap();
         store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap();
         assert!(store.clicks.has_later_flush(&flush(1)).await.unwrap());
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), None);
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), NOTHING);
     }
 
     async fn with_everything_at_once_no_click_is_lost_or_counted_twice_and_no_count_falls(store) {
@@ -201,10 +215,12 @@ both_stores! {
         };
         let flusher = async || {
             for number in 1..=20 {
-                for part in all.chunks(3) {
-                    let up_to = part.last().unwrap().0;
-                    let up_to = if up_to == links[9] { WHOLE } else { up_to };
-                    store.clicks.apply_flush(&flush(number), part, up_to, Timestamp::now()).await.unwrap();
+                let mut mark = NOTHING;
+                while mark != WHOLE {
+                    let rest = &all[all.partition_point(|(id, _)| *id <= mark)..];
+                    let part = &rest[..rest.len().min(3)];
+                    let up_to = if part.len() == rest.len() { WHOLE } else { part.last().unwrap().0 };
+                    mark = store.clicks.apply_flush(&flush(number), mark, part, up_to, Timestamp::now()).await.unwrap();
                 }
             }
         };

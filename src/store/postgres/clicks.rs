@@ -12,7 +12,7 @@ use crate::domain::{LinkId, Timestamp};
 use crate::store::rows::{self, signed};
 use crate::store::{
     AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FlushId, FlushesSeen, Folded, HeldBatch,
-    RecorderId, StoreError,
+    NOTHING, RecorderId, StoreError, WHOLE,
 };
 
 /// Recorder, number, epoch, links and their clicks.
@@ -117,29 +117,48 @@ impl Clicks for PostgresStore {
     async fn apply_flush(
         &self,
         flush: &FlushId,
+        from: AppliedUpTo,
         part: &[(LinkId, u64)],
         up_to: AppliedUpTo,
         now: Timestamp,
     ) -> Result<AppliedUpTo, StoreError> {
-        let applied = self.pool.transaction(End::Commit, async |session| {
-            let mark = locked_mark(session, flush, now).await?;
-            if mark >= up_to {
-                return Ok(mark);
-            }
-            let fresh = &part[part.partition_point(|(link, _)| *link <= mark)..];
-            add(session, fresh).await?;
-            sqlx::query("UPDATE flush_ledger SET up_to = $3 WHERE epoch = $1 AND number = $2")
-                .bind(&flush.epoch)
-                .bind(flush.number)
-                .bind(up_to.0)
-                .execute(session)
-                .await?;
-            Ok(up_to)
-        });
-        Ok(applied.await?)
+        let (links, clicks) = columns(part);
+        // The ledger's row is locked first: whoever writes the same part waits, and then finds it written. A
+        // commit that is not waited for is lost in a crash only together with all after it; so the last part,
+        // which is waited for, makes sure of the others.
+        let written: Option<i64> = self.pool.run(async |session| sqlx::query_scalar(concat!(
+            "WITH noted AS (
+                 INSERT INTO flush_ledger (epoch, number, up_to, applied_at)
+                 SELECT $1, $2, $4, ", moment!("$7"),
+            "    WHERE $3 = 0 OR EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number = $2)
+                 ON CONFLICT (epoch, number) DO UPDATE SET up_to = excluded.up_to
+                 WHERE flush_ledger.up_to = $3
+                 RETURNING up_to
+             ),
+             added AS (
+                 INSERT INTO link_clicks (link_id, clicks)
+                 SELECT p.id, p.n FROM noted, unnest($5::bigint[], $6::bigint[]) AS p (id, n) JOIN links l ON l.id = p.id
+                 ORDER BY p.id
+                 ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
+             )
+             SELECT up_to, CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END FROM noted",
+        ))
+        .bind(&flush.epoch)
+        .bind(flush.number)
+        .bind(from.0)
+        .bind(up_to.0)
+        .bind(links)
+        .bind(clicks)
+        .bind(now.0)
+        .bind(up_to != WHOLE)
+        .fetch_optional(session).await).await?;
+        match written {
+            Some(up_to) => Ok(LinkId(up_to)),
+            None => self.flush_mark(flush).await,
+        }
     }
 
-    async fn flush_mark(&self, flush: &FlushId) -> Result<Option<AppliedUpTo>, StoreError> {
+    async fn flush_mark(&self, flush: &FlushId) -> Result<AppliedUpTo, StoreError> {
         let mark: Option<i64> = self
             .pool
             .run(async |session| {
@@ -152,7 +171,7 @@ impl Clicks for PostgresStore {
                 .await
             })
             .await?;
-        Ok(mark.map(LinkId))
+        Ok(mark.map_or(NOTHING, LinkId))
     }
 
     async fn has_later_flush(&self, flush: &FlushId) -> Result<bool, StoreError> {
@@ -163,7 +182,7 @@ impl Clicks for PostgresStore {
         // Rolled back: the row stays for whoever begins that flush.
         let found = self.pool.transaction(End::Rollback, async |session| {
             // Whoever writes that flush holds its row.
-            locked_mark(session, &next, Timestamp::now()).await?;
+            lock(session, &next, Timestamp::now()).await?;
             sqlx::query_scalar(
                 "SELECT EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number > $2 AND up_to > 0)",
             )
@@ -233,43 +252,16 @@ impl Clicks for PostgresStore {
     }
 }
 
-/// Locks the ledger row of a flush, made where there is none, and says how far the flush is.
-async fn locked_mark(
-    session: &mut Session,
-    flush: &FlushId,
-    now: Timestamp,
-) -> Result<AppliedUpTo, sqlx::Error> {
+/// Locks the ledger row of a flush, made where there is none.
+async fn lock(session: &mut Session, flush: &FlushId, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query(concat!(
         "INSERT INTO flush_ledger (epoch, number, up_to, applied_at) VALUES ($1, $2, 0, ",
         moment!("$3"),
-        ") ON CONFLICT DO NOTHING"
+        ") ON CONFLICT (epoch, number) DO UPDATE SET up_to = flush_ledger.up_to"
     ))
     .bind(&flush.epoch)
     .bind(flush.number)
     .bind(now.0)
-    .execute(&mut *session)
-    .await?;
-    let mark = sqlx::query_scalar(
-        "SELECT up_to FROM flush_ledger WHERE epoch = $1 AND number = $2 FOR UPDATE",
-    )
-    .bind(&flush.epoch)
-    .bind(flush.number)
-    .fetch_one(session)
-    .await?;
-    Ok(LinkId(mark))
-}
-
-/// Adds clicks to those links that there are.
-async fn add(session: &mut Session, clicks: &[(LinkId, u64)]) -> Result<(), sqlx::Error> {
-    let (links, clicks) = columns(clicks);
-    sqlx::query(
-        "INSERT INTO link_clicks (link_id, clicks)
-         SELECT p.id, p.n FROM unnest($1::bigint[], $2::bigint[]) AS p (id, n) JOIN links l ON l.id = p.id
-         ORDER BY p.id
-         ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks",
-    )
-    .bind(links)
-    .bind(clicks)
     .execute(session)
     .await?;
     Ok(())

@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use async_trait::async_trait;
+use sqlx::SqliteExecutor;
 
 use super::{SqliteStore, begin};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::rows::{self, signed};
 use crate::store::{
     AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FlushId, FlushesSeen, Folded, HeldBatch,
-    RecorderId, StoreError,
+    NOTHING, RecorderId, StoreError,
 };
 
 #[async_trait]
@@ -78,27 +79,21 @@ impl Clicks for SqliteStore {
     async fn apply_flush(
         &self,
         flush: &FlushId,
+        from: AppliedUpTo,
         part: &[(LinkId, u64)],
         up_to: AppliedUpTo,
         now: Timestamp,
     ) -> Result<AppliedUpTo, StoreError> {
         let mut transaction = begin(&self.writer).await?;
-        let mark: Option<i64> =
-            sqlx::query_scalar("SELECT up_to FROM flush_ledger WHERE epoch = ?1 AND number = ?2")
-                .bind(&flush.epoch)
-                .bind(flush.number)
-                .fetch_optional(&mut *transaction)
-                .await?;
-        let mark = LinkId(mark.unwrap_or_default());
-        if mark >= up_to {
+        let mark = mark(&mut *transaction, flush).await?;
+        if mark != from {
             return Ok(mark);
         }
-        let fresh = &part[part.partition_point(|(link, _)| *link <= mark)..];
         sqlx::query(
             "UPDATE links SET clicks = links.clicks + pair.value FROM json_each(?1) AS pair
              WHERE links.id = CAST(pair.key AS INTEGER)",
         )
-        .bind(to_json(fresh))
+        .bind(to_json(part))
         .execute(&mut *transaction)
         .await?;
         sqlx::query(
@@ -115,14 +110,8 @@ impl Clicks for SqliteStore {
         Ok(up_to)
     }
 
-    async fn flush_mark(&self, flush: &FlushId) -> Result<Option<AppliedUpTo>, StoreError> {
-        let mark: Option<i64> =
-            sqlx::query_scalar("SELECT up_to FROM flush_ledger WHERE epoch = ?1 AND number = ?2")
-                .bind(&flush.epoch)
-                .bind(flush.number)
-                .fetch_optional(&self.reader)
-                .await?;
-        Ok(mark.map(LinkId))
+    async fn flush_mark(&self, flush: &FlushId) -> Result<AppliedUpTo, StoreError> {
+        Ok(mark(&self.reader, flush).await?)
     }
 
     async fn has_later_flush(&self, flush: &FlushId) -> Result<bool, StoreError> {
@@ -202,6 +191,19 @@ impl Clicks for SqliteStore {
         .await?;
         Ok(rows::count_snapshot(found))
     }
+}
+
+async fn mark(
+    database: impl SqliteExecutor<'_>,
+    flush: &FlushId,
+) -> Result<AppliedUpTo, sqlx::Error> {
+    let mark: Option<i64> =
+        sqlx::query_scalar("SELECT up_to FROM flush_ledger WHERE epoch = ?1 AND number = ?2")
+            .bind(&flush.epoch)
+            .bind(flush.number)
+            .fetch_optional(database)
+            .await?;
+    Ok(mark.map_or(NOTHING, LinkId))
 }
 
 /// `{"id":clicks,…}`
