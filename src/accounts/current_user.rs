@@ -1,5 +1,7 @@
 //! Who makes a request: extractors for the routes that need a token.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -17,12 +19,12 @@ pub struct TokenOwner(pub UserId);
 impl<S> FromRequestParts<S> for TokenOwner
 where
     S: Sync,
-    Accounts: FromRef<S>,
+    Arc<Accounts>: FromRef<S>,
 {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let accounts = Accounts::from_ref(state);
+        let accounts = Arc::<Accounts>::from_ref(state);
         let user = bearer(parts).and_then(|token| accounts.tokens.owner(token));
         user.map(Self).ok_or_else(ApiError::not_authenticated)
     }
@@ -31,13 +33,13 @@ where
 impl<S> FromRequestParts<S> for CurrentUser
 where
     S: Sync,
-    Accounts: FromRef<S>,
+    Arc<Accounts>: FromRef<S>,
 {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let TokenOwner(id) = TokenOwner::from_request_parts(parts, state).await?;
-        let user = Accounts::from_ref(state).users.user(id).await?;
+        let user = Arc::<Accounts>::from_ref(state).users.user(id).await?;
         user.map(Self).ok_or_else(ApiError::not_authenticated)
     }
 }

@@ -1,5 +1,7 @@
 //! `POST /auth/login`
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 
@@ -24,7 +26,7 @@ use crate::limits::Action;
     ),
 )]
 pub async fn login(
-    State(accounts): State<Accounts>,
+    State(accounts): State<Arc<Accounts>>,
     client: ClientAddress,
     JsonBody(body): JsonBody<AccountBody>,
 ) -> Result<Json<TokenAnswer>, ApiError> {

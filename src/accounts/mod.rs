@@ -24,7 +24,6 @@ pub use secret::{SecretError, TokenSecret};
 pub use token::Tokens;
 
 /// What the handlers of accounts work with; cheap to clone.
-#[derive(Clone)]
 pub struct Accounts {
     users: Arc<dyn Users>,
     hasher: PasswordHasher,

@@ -1,5 +1,7 @@
 //! `POST /auth/register`
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 
@@ -25,7 +27,7 @@ use crate::store::CreateUserError;
     ),
 )]
 pub async fn register(
-    State(accounts): State<Accounts>,
+    State(accounts): State<Arc<Accounts>>,
     client: ClientAddress,
     JsonBody(body): JsonBody<AccountBody>,
 ) -> Result<Json<TokenAnswer>, ApiError> {

@@ -1,5 +1,7 @@
 //! `DELETE /urls/{short_code}`
 
+use std::sync::Arc;
+
 use std::time::Duration;
 
 use axum::extract::State;
@@ -31,7 +33,7 @@ const TELLING_PAUSE: Duration = Duration::from_millis(50);
     ),
 )]
 pub async fn delete(
-    State(api): State<LinksApi>,
+    State(api): State<Arc<LinksApi>>,
     CurrentUser(user): CurrentUser,
     PathCode(code): PathCode,
 ) -> Result<StatusCode, ApiError> {

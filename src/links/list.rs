@@ -1,5 +1,7 @@
 //! `GET /urls/my`
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::HeaderValue;
@@ -52,7 +54,7 @@ pub struct ListQuery {
     ),
 )]
 pub async fn list(
-    State(api): State<LinksApi>,
+    State(api): State<Arc<LinksApi>>,
     CurrentUser(user): CurrentUser,
     QueryOf(query): QueryOf<ListQuery>,
 ) -> Result<Response, ApiError> {
@@ -144,7 +146,7 @@ impl LinksApi {
 
     /// The first page is read before the answer begins, so that what fails early is a proper error; what
     /// fails later cuts the connection, so that half a list never looks whole.
-    async fn whole_list(&self, owner: UserId) -> Result<Response, ApiError> {
+    async fn whole_list(self: Arc<Self>, owner: UserId) -> Result<Response, ApiError> {
         let links = self.links.links_of(owner, None, PAGE).await?;
         let mut head = vec![b'['];
         self.write(&links, true, &mut head).await?;
@@ -154,9 +156,8 @@ impl LinksApi {
         };
         let after = Position::of(last);
         let empty = head.len() == 1;
-        let api = self.clone();
         let rest = try_unfold(Some((after, empty)), move |state| {
-            let api = api.clone();
+            let api = Arc::clone(&self);
             async move { api.next_piece(owner, state).await }
         });
         let head = futures_util::stream::iter([Ok(Bytes::from(head))]);

@@ -20,7 +20,6 @@ pub mod stats;
 pub use outbox::{OutboxError, publish_pending};
 
 /// What the handlers of links work with; cheap to clone.
-#[derive(Clone)]
 pub struct LinksApi {
     /// The source of truth.
     pub links: Arc<dyn Links>,

@@ -1,5 +1,7 @@
 //! `POST /urls/shorten`
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -54,7 +56,7 @@ pub struct ShortenQuery {
     ),
 )]
 pub async fn shorten(
-    State(api): State<LinksApi>,
+    State(api): State<Arc<LinksApi>>,
     TokenOwner(owner): TokenOwner,
     QueryOf(query): QueryOf<ShortenQuery>,
 ) -> Result<Json<LinkAnswer>, ApiError> {

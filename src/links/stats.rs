@@ -1,5 +1,7 @@
 //! `GET /urls/{short_code}/stats`
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
@@ -40,7 +42,7 @@ pub struct StatsAnswer {
     ),
 )]
 pub async fn stats(
-    State(api): State<LinksApi>,
+    State(api): State<Arc<LinksApi>>,
     PathCode(code): PathCode,
 ) -> Result<Json<StatsAnswer>, ApiError> {
     let code = code.ok_or_else(ApiError::not_found)?;

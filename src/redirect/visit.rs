@@ -3,6 +3,8 @@
 //! Plain requests never get here: the express lane and the workers' entrance answer them. These handlers
 //! are for codes that need decoding, and for the document.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
@@ -45,7 +47,7 @@ pub enum Followed {
     responses(Followed)
 )]
 pub async fn visit(
-    State(redirect): State<Redirect>,
+    State(redirect): State<Arc<Redirect>>,
     PathCode(code): PathCode,
 ) -> Result<Found, NotFollowed> {
     let code = code.ok_or(NotFollowed::NotFound)?;
@@ -64,7 +66,7 @@ pub async fn visit(
     responses(Followed)
 )]
 pub async fn preview(
-    State(redirect): State<Redirect>,
+    State(redirect): State<Arc<Redirect>>,
     PathCode(code): PathCode,
 ) -> Result<Found, NotFollowed> {
     let code = code.ok_or(NotFollowed::NotFound)?;
@@ -83,7 +85,10 @@ pub async fn preview(
     params(CodeParameter),
     responses(Followed)
 )]
-pub async fn visit_shared(redirect: State<Redirect>, code: PathCode) -> Result<Found, NotFollowed> {
+pub async fn visit_shared(
+    redirect: State<Arc<Redirect>>,
+    code: PathCode,
+) -> Result<Found, NotFollowed> {
     visit(redirect, code).await
 }
 
@@ -99,7 +104,7 @@ pub async fn visit_shared(redirect: State<Redirect>, code: PathCode) -> Result<F
     responses(Followed)
 )]
 pub async fn preview_shared(
-    redirect: State<Redirect>,
+    redirect: State<Arc<Redirect>>,
     code: PathCode,
 ) -> Result<Found, NotFollowed> {
     preview(redirect, code).await

@@ -1,5 +1,7 @@
 //! Whether the process lives, whether it should get traffic, and its metrics.
 
+use std::sync::Arc;
+
 use std::time::Duration;
 
 use axum::Json;
@@ -90,7 +92,7 @@ pub(super) struct Ready {
             example = json!({"status": "unavailable", "database": "away", "replica": "away", "redis": "away"})),
     ),
 )]
-pub(super) async fn ready(State(readiness): State<Readiness>) -> (StatusCode, Json<Ready>) {
+pub(super) async fn ready(State(readiness): State<Arc<Readiness>>) -> (StatusCode, Json<Ready>) {
     let (database, redis) = tokio::join!(database(&readiness), redis(&readiness));
     let status = match (database, redis) {
         _ if readiness.stop.is_asked() => Traffic::Stopping,

@@ -27,18 +27,17 @@ use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS};
 use crate::telemetry::requests::routed;
 use crate::telemetry::seconds_since;
 
-/// What handlers work with; each takes the part it needs.
+/// What handlers work with; each takes the part it needs. The router copies it several times per request.
 #[derive(Clone, FromRef)]
 pub(super) struct ApiState {
-    accounts: Accounts,
-    links: LinksApi,
-    redirect: Redirect,
-    readiness: Readiness,
+    accounts: Arc<Accounts>,
+    links: Arc<LinksApi>,
+    redirect: Arc<Redirect>,
+    readiness: Arc<Readiness>,
     metrics: Exposition,
 }
 
 /// What readiness depends on.
-#[derive(Clone)]
 pub(super) struct Readiness {
     pub(super) links: Arc<dyn Links>,
     pub(super) replica: Option<Arc<PostgresReplica>>,
@@ -54,15 +53,15 @@ impl ApiState {
         stop: Stop,
     ) -> Self {
         Self {
-            accounts: assembly.accounts.clone(),
-            links: assembly.links.clone(),
-            redirect,
-            readiness: Readiness {
+            accounts: Arc::clone(&assembly.accounts),
+            links: Arc::clone(&assembly.links),
+            redirect: Arc::new(redirect),
+            readiness: Arc::new(Readiness {
                 links: Arc::clone(&assembly.store.links),
                 replica: assembly.replica.clone(),
                 redis: assembly.redis.clone(),
                 stop,
-            },
+            }),
             metrics,
         }
     }
