@@ -5,7 +5,7 @@
 //! same transaction; counts leave out what it covers. A crash, or another process, goes on from there.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::Instant;
 
 use foldhash::fast::RandomState;
 use futures_util::TryStreamExt;
@@ -23,8 +23,7 @@ const LINKS_PER_STEP: usize = 250;
 const ROWS_PER_STEP: u32 = 100;
 
 /// Batches summed up between two pauses, so that a long journal does not keep a core to itself.
-const BATCHES_PER_BREATH: u32 = 128;
-const BREATH: Duration = Duration::from_millis(1);
+const BATCHES_PER_BREATH: u32 = 64;
 
 /// Pages of the write-ahead log (4 KiB each) past which it is made to begin anew.
 const MOST_LOG_PAGES: i64 = 16_384;
@@ -83,15 +82,17 @@ impl SqliteStore {
             "SELECT clicks FROM click_journal WHERE sequence <= ?1 AND NOT held",
         )
         .bind(cut)
-        .fetch(&self.reader);
+        .fetch(&self.background);
         let mut read = 0;
+        let mut begun = Instant::now();
         while let Some(batch) = batches.try_next().await? {
             for (link, clicks) in from_json(&batch)? {
                 *sums.entry(link).or_default() += clicks;
             }
             read += 1;
             if read % BATCHES_PER_BREATH == 0 {
-                sleep(BREATH).await;
+                sleep(begun.elapsed()).await;
+                begun = Instant::now();
             }
         }
         let mut rest: Vec<_> = sums
@@ -193,10 +194,11 @@ impl SqliteStore {
         Ok(((!done).then_some(folding), folded))
     }
 
-    /// Writes the log back into the file, on a connection of its own: the writer goes on meanwhile.
+    /// Writes the log back into the file, on connections of their own: the writer goes on meanwhile. What is
+    /// left to do with the writer locked out is little, and does not stand back.
     async fn checkpoint(&self) -> Result<(), StoreError> {
         let (_, pages, _): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)")
-            .fetch_one(&self.checkpointer)
+            .fetch_one(&self.background)
             .await?;
         if pages > MOST_LOG_PAGES {
             // Says "busy" rather than wait for readers; then the next one tries.

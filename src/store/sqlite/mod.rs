@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, SqlitePool};
 
@@ -33,13 +34,22 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// Connections that only read: readers never wait for the writer.
 const READERS: u32 = 4;
 
+/// Name of the thread of what can wait; the system keeps 15 bytes of it.
+const BACKGROUND: &str = "sqlite-backgrnd";
+
+/// Its niceness: a tenth of a core where others want the rest.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+
 /// Users, links and clicks in an SQLite file.
 pub struct SqliteStore {
     /// One connection: SQLite has one writer, so writers queue here rather than in the file's lock.
     writer: SqlitePool,
     reader: SqlitePool,
-    /// One connection that writes the log back: the writer's own commits never stop to do so.
+    /// One connection that makes the log begin anew: the writer's own commits never stop to do so.
     checkpointer: SqlitePool,
+    /// One connection for what can wait, on a thread that stands back for all others.
+    background: SqlitePool,
     folding: Mutex<Option<Folding>>,
 }
 
@@ -82,15 +92,53 @@ impl SqliteStore {
         let checkpointer = pool(1)
             .connect_with(options.clone().busy_timeout(Duration::ZERO))
             .await?;
+        let background = pool(1)
+            .after_connect(|_, _| {
+                stand_back(BACKGROUND);
+                Box::pin(async { Ok(()) })
+            })
+            .connect_with(
+                options
+                    .clone()
+                    .busy_timeout(Duration::ZERO)
+                    .thread_name(|_| BACKGROUND.to_owned())
+                    // It is slow where others are busy, and that is as it should be.
+                    .disable_statement_logging(),
+            )
+            .await?;
         let reader = pool(READERS).connect_with(options.read_only(true)).await?;
         Ok(Self {
             writer,
             reader,
             checkpointer,
+            background,
             folding: Mutex::default(),
         })
     }
 }
+
+/// Lets the threads of that name have what others leave. The thread is the driver's own, so it is found by its name.
+#[cfg(target_os = "linux")]
+fn stand_back(name: &str) {
+    use rustix::process::{Pid, setpriority_process};
+
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+        return;
+    };
+    for thread in threads.flatten() {
+        let is_named = std::fs::read_to_string(thread.path().join("comm"))
+            .is_ok_and(|comm| comm.trim_end() == name);
+        let id = thread.file_name().to_str().and_then(|id| id.parse().ok());
+        if let Some(id) = id.and_then(Pid::from_raw).filter(|_| is_named) {
+            // Where the system does not allow it, all are equal.
+            let _ = setpriority_process(Some(id), NICENESS);
+        }
+    }
+}
+
+/// Nothing of the kind is known here: all are equal.
+#[cfg(not(target_os = "linux"))]
+fn stand_back(_name: &str) {}
 
 fn cannot_open(path: &Path, error: &sqlx::Error) -> OpenError {
     OpenError::Wrong(format!("{}: {error}", path.display()))
