@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 
 use crate::clicks::Deliveries;
 use crate::clicks::deliveries::Barriers;
@@ -90,7 +91,11 @@ impl Recorder {
                 biased;
                 // Before the next batch: what was in doubt keeps batches from Redis.
                 () = delivery.repaired(), if delivery.needs_repair() => {}
-                () = self.first.notified() => self.deliver_gathered(&mut delivery).await,
+                () = self.first.notified() => {
+                    // Whoever is at the door already comes along.
+                    yield_now().await;
+                    self.deliver_gathered(&mut delivery).await;
+                }
                 () = &mut stopped => break,
             }
         }
