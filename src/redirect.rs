@@ -133,9 +133,13 @@ impl Redirect {
         code: &ShortCode,
         now: Instant,
     ) -> Result<Arc<CachedLink>, NotFollowed> {
-        let (link, found) = match self.cache.held(code, now).await {
-            Some(known) => (known, &self.metrics.process),
-            None => self.look_up(code, now).await?,
+        let (link, found) = match self.cache.near(code, now) {
+            Some(near) => (Some(near), &self.metrics.process),
+            // Long futures, seldom needed: a connection makes no room for them.
+            None => match Box::pin(self.cache.held(code, now)).await {
+                Some(held) => (held, &self.metrics.process),
+                None => Box::pin(self.look_up(code, now)).await?,
+            },
         };
         match link {
             Some(link) if link.is_active => {

@@ -183,13 +183,16 @@ impl LinkCache {
         &self.shards[shard.index()]
     }
 
+    /// What the worker's own table has.
+    #[must_use]
+    pub fn near(&self, code: &ShortCode, now: Instant) -> Option<Arc<CachedLink>> {
+        self.near.get(code, self.version(), now)
+    }
+
     /// What is held in the process: `Some(None)` is a code known to be unknown.
     pub async fn held(&self, code: &ShortCode, now: Instant) -> Option<Option<Arc<CachedLink>>> {
         // Before the look-up: what changes during it is not believed later.
         let version = self.version();
-        if let Some(link) = self.near.get(code, version, now) {
-            return Some(Some(link));
-        }
         match self.process.link(code).await {
             Some(link) => {
                 self.near.put(code, &link, version, now);

@@ -36,14 +36,12 @@ pub(super) struct Api {
     pub(super) overload: Overload,
 }
 
-/// Serves the requests of one connection.
-#[derive(Clone)]
+/// What serves the requests of a worker's connections.
 pub(super) struct Entrance {
     redirect: Redirect,
     api: Api,
     main: Handle,
     ids: Arc<RequestIds>,
-    peer: Option<Peer>,
 }
 
 impl Entrance {
@@ -53,19 +51,23 @@ impl Entrance {
             api,
             main,
             ids,
-            peer: None,
         }
     }
 
-    /// For one connection, whose other end is `peer`; each of its requests shares it.
-    pub(super) fn of(mut self, peer: Option<SocketAddr>) -> Gate {
-        self.peer = peer.map(Peer);
-        Gate(Arc::new(self))
+    /// For one connection, whose other end is `peer`.
+    pub(super) fn gate(self: &Arc<Self>, peer: Option<SocketAddr>) -> Gate {
+        Gate {
+            entrance: Arc::clone(self),
+            peer: peer.map(Peer),
+        }
     }
 }
 
 /// The entrance as one connection has it.
-pub(super) struct Gate(Arc<Entrance>);
+pub(super) struct Gate {
+    entrance: Arc<Entrance>,
+    peer: Option<Peer>,
+}
 
 impl Service<Request<Incoming>> for Gate {
     type Response = Response;
@@ -73,7 +75,10 @@ impl Service<Request<Incoming>> for Gate {
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        let entrance = Arc::clone(&self.0);
+        let entrance = Arc::clone(&self.entrance);
+        if let Some(peer) = self.peer {
+            request.extensions_mut().insert(peer);
+        }
         Box::pin(async move {
             let id = entrance.ids.of(request.headers());
             let mut response = match code_of(request.uri().path()) {
@@ -139,10 +144,7 @@ impl Entrance {
             request.uri().path(),
             request.headers(),
         );
-        let mut request = request.map(Body::new);
-        if let Some(peer) = self.peer {
-            request.extensions_mut().insert(peer);
-        }
+        let request = request.map(Body::new);
         let api = self.api.router.clone();
         let answering = async move {
             let Ok(response) = api.oneshot(request).await;

@@ -6,6 +6,7 @@
 //! together with everything read so far, unchanged; the connection stays there. Nothing here decides
 //! about anything that hyper or the router would decide differently.
 
+use std::future::poll_fn;
 use std::io::{self, Cursor};
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,13 +36,12 @@ const MOST_HEADERS: usize = 32;
 /// How long a client may take to read an answer.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Answers plain redirects; cheap to clone, one per worker.
-#[derive(Clone)]
+/// Answers plain redirects; one per worker.
 pub(super) struct Express {
     redirect: Redirect,
     /// Head, without its end, and body of the answer to an unknown code: as the router gives it.
-    not_found: Arc<(Vec<u8>, Bytes)>,
-    date: Arc<Mutex<DateLine>>,
+    not_found: (Vec<u8>, Bytes),
+    date: Mutex<DateLine>,
     ids: Arc<RequestIds>,
     /// A connection that completes no request for this long, up to twice as long, is closed.
     patience: Duration,
@@ -83,8 +83,8 @@ impl Express {
         let not_found = rendered(ApiError::url_not_found().into_response()).await;
         Self {
             redirect,
-            not_found: Arc::new(not_found),
-            date: Arc::default(),
+            not_found,
+            date: Mutex::default(),
             ids,
             patience,
         }
@@ -124,10 +124,9 @@ impl Express {
                 Head::Other => break,
                 Head::Partial if stop.is_asked() && received.is_empty() => return Left::Closed,
                 Head::Partial => {
-                    received.reserve(HEAD_BYTES - received.len());
                     tokio::select! {
                         biased;
-                        read = stream.read_buf(&mut received) => match read {
+                        read = read(&mut stream, &mut received) => match read {
                             Ok(0) | Err(_) => return Left::Closed,
                             Ok(_) => {}
                         },
@@ -148,7 +147,7 @@ impl Express {
         }
         let (reader, writer) = stream.into_split();
         Left::HandedOver(join(
-            AsyncReadExt::chain(Cursor::new(received.freeze()), reader),
+            AsyncReadExt::chain(Cursor::new(Bytes::copy_from_slice(&received)), reader),
             writer,
         ))
     }
@@ -182,7 +181,7 @@ impl Express {
                 302
             }
             Err(NotFollowed::NotFound) => {
-                let (head, body) = &*self.not_found;
+                let (head, body) = &self.not_found;
                 answer.extend_from_slice(head);
                 self.end_head(Instant::now().into_std(), &id, closing, answer);
                 if !request.is_head {
@@ -215,6 +214,16 @@ impl Express {
         answer.extend_from_slice(date.at(now));
         answer.extend_from_slice(b"\r\n");
     }
+}
+
+/// Reads what has come. A connection takes memory for it only then, so that an idle one holds none.
+async fn read(stream: &mut TcpStream, received: &mut BytesMut) -> io::Result<usize> {
+    if received.is_empty() {
+        *received = BytesMut::new();
+    }
+    poll_fn(|context| stream.poll_read_ready(context)).await?;
+    received.reserve(HEAD_BYTES - received.len());
+    stream.read_buf(received).await
 }
 
 /// Writes an answer: nearly always at once, and otherwise not for ever.

@@ -2,12 +2,14 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::oneshot;
@@ -145,17 +147,13 @@ impl Work {
         let mut recording = work.spawn(self.drained.clone());
         let guards = self.guards;
         let ids = Arc::new(self.ids);
-        let express = Express::new(redirect.clone(), Arc::clone(&ids), guards.header_timeout).await;
-        let entrance = Entrance::new(redirect, self.api, self.main, ids);
-        let serve = |stream| {
-            serve(
-                stream,
-                express.clone(),
-                entrance.clone(),
-                guards,
-                self.stop.clone(),
-            )
-        };
+        let lanes = Arc::new(Lanes {
+            express: Express::new(redirect.clone(), Arc::clone(&ids), guards.header_timeout).await,
+            entrance: Arc::new(Entrance::new(redirect, self.api, self.main, ids)),
+            guards,
+            stop: self.stop.clone(),
+        });
+        let serve = |arrival| Arc::clone(&lanes).serve(arrival);
         loop {
             let arrived = tokio::select! {
                 arrived = self.arrivals.recv() => arrived,
@@ -176,40 +174,58 @@ impl Work {
     }
 }
 
-/// Serves one connection until it is closed or, when asked to stop, until its request is answered.
-async fn serve(arrival: Arrival, express: Express, entrance: Entrance, guards: Guards, stop: Stop) {
-    // Both until the end of the connection.
-    let (_place, _counted) = (arrival.place, Gauged::new(metrics::gauge!(CONNECTIONS)));
-    let stream = arrival.stream;
-    let stream = stream
-        .set_nonblocking(true)
-        .and_then(|()| tokio::net::TcpStream::from_std(stream));
-    let Ok(stream) = stream else {
-        return;
-    };
-    let entrance = entrance.of(stream.peer_addr().ok());
-    let Left::HandedOver(stream) = express.serve(stream, &stop).await else {
-        return;
-    };
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(guards.header_timeout)
-        .max_buf_size(guards.max_header_bytes)
-        .serve_connection(TokioIo::new(stream), entrance);
-    tokio::pin!(connection);
-    let served = tokio::select! {
-        served = &mut connection => served,
-        () = stop.asked() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+/// What the connections of a worker share.
+struct Lanes {
+    express: Express,
+    entrance: Arc<Entrance>,
+    guards: Guards,
+    stop: Stop,
+}
+
+impl Lanes {
+    /// Serves one connection until it is closed or, when asked to stop, until its request is answered.
+    async fn serve(self: Arc<Self>, arrival: Arrival) {
+        // Both until the end of the connection.
+        let (_place, _counted) = (arrival.place, Gauged::new(metrics::gauge!(CONNECTIONS)));
+        let stream = arrival.stream;
+        let stream = stream
+            .set_nonblocking(true)
+            .and_then(|()| tokio::net::TcpStream::from_std(stream));
+        let Ok(stream) = stream else {
+            return;
+        };
+        let peer = stream.peer_addr().ok();
+        if let Left::HandedOver(stream) = self.express.serve(stream, &self.stop).await {
+            // Most connections never come here: they do not make room for it.
+            Box::pin(self.serve_general(stream, peer)).await;
         }
-    };
-    if let Err(error) = served {
-        if error.is_timeout() {
-            metrics::counter!(LIMIT_HITS, "limit" => "header_time").increment(1);
-        } else if error.is_parse_too_large() {
-            metrics::counter!(LIMIT_HITS, "limit" => "header_size").increment(1);
+    }
+
+    async fn serve_general(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        peer: Option<SocketAddr>,
+    ) {
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.guards.header_timeout)
+            .max_buf_size(self.guards.max_header_bytes)
+            .serve_connection(TokioIo::new(stream), self.entrance.gate(peer));
+        tokio::pin!(connection);
+        let served = tokio::select! {
+            served = &mut connection => served,
+            () = self.stop.asked() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = served {
+            if error.is_timeout() {
+                metrics::counter!(LIMIT_HITS, "limit" => "header_time").increment(1);
+            } else if error.is_parse_too_large() {
+                metrics::counter!(LIMIT_HITS, "limit" => "header_size").increment(1);
+            }
+            tracing::debug!(%error, "a connection ended early");
         }
-        tracing::debug!(%error, "a connection ended early");
     }
 }
