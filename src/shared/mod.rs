@@ -232,7 +232,8 @@ impl SharedRedis {
             };
             call.send(&mut *connection).await
         };
-        timeout(deadline, work)
+        // Long, for it may have to connect: callers that seldom come here make no room for it.
+        timeout(deadline, Box::pin(work))
             .await
             .unwrap_or_else(|_| Err(RedisFailure::late()))
     }
