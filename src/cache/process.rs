@@ -1,8 +1,11 @@
 //! What this process remembers: links, and codes known to be unknown, each in a bounded space.
 
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
+use moka::Expiry;
 use moka::future::Cache;
 use moka::notification::RemovalCause;
 
@@ -25,13 +28,41 @@ enum NoLink<E> {
     Failed(E),
 }
 
+/// How long each link is held: between half of the time and all of it. Links that came together, after a start,
+/// must not all be looked up again together.
+struct Lifetimes {
+    longest: Duration,
+    hasher: RandomState,
+}
+
+impl Lifetimes {
+    fn up_to(longest: Duration) -> Self {
+        Self {
+            longest,
+            hasher: RandomState::default(),
+        }
+    }
+
+    fn of(&self, code: impl Hash) -> Duration {
+        let thousandths = u32::try_from(self.hasher.hash_one(code) % 1_000)
+            .expect("a number below a thousand is one");
+        self.longest / 2 + self.longest / 2 * thousandths / 1_000
+    }
+}
+
+impl<L> Expiry<ShortCode, L> for Lifetimes {
+    fn expire_after_create(&self, code: &ShortCode, _: &L, _: Instant) -> Option<Duration> {
+        Some(self.of(code))
+    }
+}
+
 impl ProcessCache {
     pub(super) fn new(limits: CacheLimits) -> Self {
         let evictions = metrics::counter!(CACHE_EVICTIONS);
         Self {
             links: Cache::builder()
                 .max_capacity(limits.links)
-                .time_to_live(limits.process_ttl())
+                .expire_after(Lifetimes::up_to(limits.process_ttl()))
                 .eviction_listener(move |_, _, cause| {
                     if cause == RemovalCause::Size {
                         evictions.increment(1);
@@ -97,5 +128,27 @@ impl ProcessCache {
 
     pub(super) fn links_held(&self) -> u64 {
         self.links.entry_count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_came_together_leave_one_after_the_other_and_in_time() {
+        let lifetimes = Lifetimes::up_to(Duration::from_mins(1));
+        let mut leaving = [0; 60];
+        for number in 0..30_000 {
+            let lifetime = lifetimes.of(number);
+            assert!(lifetime <= Duration::from_mins(1));
+            leaving[usize::try_from(lifetime.as_secs()).unwrap().min(59)] += 1;
+        }
+        assert!(leaving[..30].iter().all(|leaving| *leaving == 0));
+        assert!(
+            leaving[30..]
+                .iter()
+                .all(|leaving| (800..1_200).contains(leaving))
+        );
     }
 }
