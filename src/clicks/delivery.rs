@@ -33,10 +33,24 @@ pub struct Sinks {
     pub clicks: Arc<dyn Clicks>,
     /// Where link changes seen with an acknowledgement are taken in.
     pub cache: LinkCache,
-    /// The runtime on which database calls run.
-    pub database_runtime: Handle,
+    /// The runtime of the database's connections. `None` where they have threads of their own: then nothing is
+    /// gained by changing over to a third.
+    pub database_runtime: Option<Handle>,
     /// How long the database may take.
     pub deadline: Duration,
+}
+
+impl Sinks {
+    /// Does something in the database, and goes on even when nobody waits for it any more.
+    fn spawn<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        match &self.database_runtime {
+            Some(runtime) => runtime.spawn(call),
+            None => tokio::spawn(call),
+        }
+    }
 }
 
 /// How many answered clicks are nowhere but in the memory of this process.
@@ -201,14 +215,12 @@ impl Delivery {
     }
 }
 
-/// Writes to the journal within the deadline, on the database's own runtime; whether it is in for sure.
+/// Writes to the journal within the deadline; whether it is in for sure.
 /// Held, where it was sent to Redis.
 async fn append(sinks: &Sinks, batch: &ClickBatch, sent_to: Option<Arc<str>>) -> bool {
     let clicks = Arc::clone(&sinks.clicks);
     let batch = batch.clone();
-    let written = sinks
-        .database_runtime
-        .spawn(async move { clicks.append(&batch, sent_to.as_deref()).await });
+    let written = sinks.spawn(async move { clicks.append(&batch, sent_to.as_deref()).await });
     let sent = Instant::now();
     match timeout(sinks.deadline, written).await {
         Ok(Ok(Ok(()))) => {

@@ -56,6 +56,7 @@ pub(super) struct Assembly {
     pub(super) accounts: Arc<Accounts>,
     pub(super) links: Arc<LinksApi>,
     lookups: Lookups,
+    database_runtime: Option<Handle>,
     journal_deadline: Duration,
     last_flush: Mutex<Instant>,
 }
@@ -136,6 +137,10 @@ impl Assembly {
             Some(_) => config.click_deadline / 2,
             None => config.click_deadline.max(JOURNAL_PATIENCE),
         };
+        let database_runtime = match config.database {
+            Database::Postgres(_) => Some(Handle::current()),
+            Database::Sqlite(_) => None,
+        };
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks));
         Ok(Self {
             store,
@@ -147,6 +152,7 @@ impl Assembly {
             accounts: Arc::new(accounts),
             links: Arc::new(links),
             lookups,
+            database_runtime,
             journal_deadline,
             last_flush: Mutex::new(Instant::now()),
         })
@@ -175,7 +181,7 @@ impl Assembly {
                 redis: redis.map(RedisSink::new),
                 clicks: Arc::clone(&self.store.clicks),
                 cache: cache.clone(),
-                database_runtime: self.lookups.runtime.clone(),
+                database_runtime: self.database_runtime.clone(),
                 deadline: self.journal_deadline,
             };
             Delivery::new(sinks, Arc::clone(&self.memory_only))

@@ -37,6 +37,9 @@ const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 /// Pause between two looks at the replica: so long one that was away may be back and not be asked.
 const REPLICA_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Pause between two looks after the database.
+const TEND_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Pause between two prunings of ledgers.
 const PRUNE_INTERVAL: Duration = Duration::from_mins(1);
 
@@ -57,6 +60,7 @@ pub(super) fn spawn(
         flush_regularly(Arc::clone(assembly), flush_interval),
     ));
     tasks.spawn(until(stop.clone(), prune_regularly(Arc::clone(assembly))));
+    tasks.spawn(until(stop.clone(), tend_regularly(Arc::clone(assembly))));
     if let Some(replica) = &assembly.replica {
         tasks.spawn(until(stop.clone(), look_after(Arc::clone(replica))));
     }
@@ -86,13 +90,15 @@ async fn until(stop: Stop, work: impl Future<Output = ()>) {
     }
 }
 
-/// Flushes at least `every` so often, and never more than a fifth of the time: under great load fewer,
-/// larger flushes write each link's clicks back at once.
+/// Flushes at least `every` so often, and from Redis never more than a fifth of the time: under great load fewer,
+/// larger flushes write each link's clicks back at once. A journal grows meanwhile with every batch, so that the
+/// next time would take the longer.
 async fn flush_regularly(assembly: Arc<Assembly>, every: Duration) {
+    let rest = if assembly.redis.is_some() { 4 } else { 0 };
     loop {
         let begun = Instant::now();
         flush(&assembly).await;
-        sleep(every.max(begun.elapsed() * 4)).await;
+        sleep(every.max(begun.elapsed() * rest)).await;
     }
 }
 
@@ -167,6 +173,17 @@ async fn prune_regularly(assembly: Arc<Assembly>) {
         ticks.tick().await;
         if let Err(error) = assembly.flusher.prune().await {
             tracing::warn!(%error, "ledgers could not be pruned; trying again");
+        }
+    }
+}
+
+async fn tend_regularly(assembly: Arc<Assembly>) {
+    let mut ticks = interval(TEND_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = assembly.store.clicks.tend().await {
+            tracing::warn!(%error, "the database could not be looked after; trying again");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What database errors mean.
 
+use deadpool::managed::PoolError;
 use sqlx::error::DatabaseError;
 
 use super::StoreError;
@@ -35,12 +36,18 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-impl From<sqlx::Error> for OpenError {
-    fn from(error: sqlx::Error) -> Self {
-        match StoreError::from(error) {
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> Self {
+        match error {
             StoreError::Unavailable(why) => Self::NotYet(why),
             StoreError::Unexpected(why) => Self::Wrong(why),
         }
+    }
+}
+
+impl From<sqlx::Error> for OpenError {
+    fn from(error: sqlx::Error) -> Self {
+        StoreError::from(error).into()
     }
 }
 
@@ -50,6 +57,15 @@ impl From<sqlx::migrate::MigrateError> for OpenError {
             sqlx::migrate::MigrateError::Execute(error) => error.into(),
             other => Self::Wrong(other.to_string()),
         }
+    }
+}
+
+/// Why there is no connection, in sqlx's words.
+pub(super) fn of_pool(error: PoolError<sqlx::Error>) -> sqlx::Error {
+    match error {
+        PoolError::Backend(error) => error,
+        PoolError::Closed => sqlx::Error::PoolClosed,
+        _ => sqlx::Error::PoolTimedOut,
     }
 }
 

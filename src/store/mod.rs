@@ -306,6 +306,12 @@ pub trait Clicks: Send + Sync {
     /// transaction; changes no count. Clicks of links that are gone are dropped.
     async fn fold(&self) -> Result<Folded, StoreError>;
 
+    /// Does what has to be done every second or so, however little is written: what the database does not do by
+    /// itself.
+    async fn tend(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Up to `limit` batches that are held, oldest first per recorder.
     async fn held(&self, limit: u32) -> Result<Vec<HeldBatch>, StoreError>;
 

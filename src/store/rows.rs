@@ -2,7 +2,6 @@
 
 use super::{Change, CountSnapshot, StoreError};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
-use crate::telemetry::metrics::Connections;
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds.
 pub(super) type LinkRow = (i64, String, String, bool, i64);
@@ -76,14 +75,4 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> CountSnapshot {
 /// A count as databases keep it.
 pub(super) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-pub(super) fn connections<DB: sqlx::Database>(pool: &sqlx::Pool<DB>) -> Connections {
-    let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
-    Connections {
-        in_use: pool.size().saturating_sub(idle),
-        idle,
-        waiting: None,
-        most: pool.options().get_max_connections(),
-    }
 }

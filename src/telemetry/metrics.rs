@@ -247,8 +247,8 @@ pub struct Connections {
     pub in_use: u32,
     /// Open and doing nothing.
     pub idle: u32,
-    /// Not connections but what waits for one, where that is known.
-    pub waiting: Option<u32>,
+    /// Not connections but what waits for one.
+    pub waiting: u32,
     /// Most that may be open.
     pub most: u32,
 }
@@ -261,7 +261,7 @@ impl Connections {
         Self {
             in_use: count(status.size.saturating_sub(status.available)),
             idle: count(status.available),
-            waiting: Some(count(status.waiting)),
+            waiting: count(status.waiting),
             most: count(status.max_size),
         }
     }
@@ -270,9 +270,7 @@ impl Connections {
     pub fn tell(self, by_state: &'static str, most: &'static str) {
         gauge!(by_state, "state" => "in_use").set(self.in_use);
         gauge!(by_state, "state" => "idle").set(self.idle);
-        if let Some(waiting) = self.waiting {
-            gauge!(by_state, "state" => "waiting").set(waiting);
-        }
+        gauge!(by_state, "state" => "waiting").set(self.waiting);
         gauge!(most).set(self.most);
     }
 }
@@ -284,10 +282,7 @@ impl std::ops::Add for Connections {
         Self {
             in_use: self.in_use + other.in_use,
             idle: self.idle + other.idle,
-            waiting: self
-                .waiting
-                .zip(other.waiting)
-                .map(|(one, other)| one + other),
+            waiting: self.waiting + other.waiting,
             most: self.most + other.most,
         }
     }

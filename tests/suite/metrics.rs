@@ -34,6 +34,17 @@ mod pools {
     use crate::support::{App, Mode, eventually};
 
     #[tokio::test]
+    async fn what_waits_for_a_connection_is_told_of_sqlite() {
+        let app = App::start(Mode::Embedded).await;
+        eventually("the pool is told", async || {
+            let metrics = app.get("/metrics").await.text;
+            metrics.contains("shunt_database_connections{state=\"waiting\"} 0")
+        })
+        .await;
+        app.finish().await;
+    }
+
+    #[tokio::test]
     async fn what_waits_for_a_connection_is_told_of_postgres_and_redis() {
         let app = App::start(Mode::Production).await;
         eventually("both pools are told", async || {

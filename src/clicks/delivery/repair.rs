@@ -189,8 +189,6 @@ async fn send_to_redis_again(
     let clicks = Arc::clone(&sinks.clicks);
     let (recorder, number) = (batch.recorder, batch.number);
     // Should this fail, whoever settles held batches next finds that Redis knows it.
-    sinks
-        .database_runtime
-        .spawn(async move { clicks.release_held(recorder, number).await });
+    sinks.spawn(async move { clicks.release_held(recorder, number).await });
     Some(Repaired::Redis)
 }

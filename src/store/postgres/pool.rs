@@ -9,15 +9,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use deadpool::Runtime;
-use deadpool::managed::{
-    Manager, Metrics, Object, PoolError, RecycleError, RecycleResult, Timeouts,
-};
+use deadpool::managed::{Manager, Metrics, Object, RecycleError, RecycleResult, Timeouts};
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
 use tokio::time::timeout;
 
 use super::session::Session;
+use crate::store::failure::of_pool;
 use crate::store::{OpenError, StoreSettings};
 use crate::telemetry::metrics::Connections as InUse;
 
@@ -103,7 +102,7 @@ impl Pool {
     /// Brings the schema up to date, in one transaction, under a lock that other instances respect. Both are of
     /// the transaction, not of the connection.
     pub(super) async fn migrate(&self) -> Result<(), OpenError> {
-        let mut session = self.connections.get().await.map_err(sqlx_error)?;
+        let mut session = self.connections.get().await.map_err(of_pool)?;
         let mut transaction = session.connection.begin().await?;
         // Whoever is first may have much to do.
         sqlx::raw_sql("SET LOCAL statement_timeout = 0")
@@ -161,7 +160,7 @@ impl Pool {
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
-        let mut lease = Lease(Some(self.connections.get().await.map_err(sqlx_error)?));
+        let mut lease = Lease(Some(self.connections.get().await.map_err(of_pool)?));
         let done = timeout(self.deadline, async {
             let done = call(lease.session()).await;
             if let Err(error) = &done {
@@ -191,7 +190,7 @@ async fn direct_pool(
         Err(error) if is_refused_setting(&error) => return Ok(None),
         connected => connected?,
     };
-    let mut session = connections.get().await.map_err(sqlx_error)?;
+    let mut session = connections.get().await.map_err(of_pool)?;
     let ask = AssertSqlSafe(format!("SELECT current_setting('{MARK}', true)"));
     let told: Option<String> = sqlx::raw_sql(ask)
         .fetch_one(&mut session.connection)
@@ -221,7 +220,7 @@ async fn pool(
         .build()
         .expect("it has the runtime that its timeouts need");
     // The first says whether there is a server at all.
-    drop(pool.get().await.map_err(sqlx_error)?);
+    drop(pool.get().await.map_err(of_pool)?);
     Ok(pool)
 }
 
@@ -237,8 +236,9 @@ impl Manager for Server {
     type Error = sqlx::Error;
 
     async fn create(&self) -> Result<Session, sqlx::Error> {
+        // Long, and seldom needed: whoever waits for a connection makes no room for it.
         Ok(Session {
-            connection: PgConnection::connect_with(&self.options).await?,
+            connection: Box::pin(PgConnection::connect_with(&self.options)).await?,
             keeps_statements: self.keeps_statements,
         })
     }
@@ -251,14 +251,6 @@ impl Manager for Server {
             session.connection.ping().await?;
         }
         Ok(())
-    }
-}
-
-fn sqlx_error(error: PoolError<sqlx::Error>) -> sqlx::Error {
-    match error {
-        PoolError::Backend(error) => error,
-        PoolError::Closed => sqlx::Error::PoolClosed,
-        _ => sqlx::Error::PoolTimedOut,
     }
 }
 

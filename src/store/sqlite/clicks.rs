@@ -1,13 +1,12 @@
 //! Counted clicks in SQLite.
 
-use std::fmt::Write;
-
 use async_trait::async_trait;
 use sqlx::SqliteExecutor;
 
+use super::batch::{from_json, to_json};
 use super::{SqliteStore, begin};
 use crate::domain::{LinkId, Timestamp};
-use crate::store::rows::{self, signed};
+use crate::store::rows;
 use crate::store::{
     AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FlushId, FlushesSeen, Folded, HeldBatch,
     NOTHING, RecorderId, StoreError,
@@ -26,7 +25,7 @@ impl Clicks for SqliteStore {
         .bind(batch.number.cast_signed())
         .bind(held)
         .bind(to_json(&batch.clicks))
-        .execute(&self.writer)
+        .execute(&mut *self.writer.get().await?)
         .await?;
         Ok(())
     }
@@ -35,12 +34,16 @@ impl Clicks for SqliteStore {
         self.fold_step().await
     }
 
+    async fn tend(&self) -> Result<(), StoreError> {
+        self.log.checkpoint().await
+    }
+
     async fn held(&self, limit: u32) -> Result<Vec<HeldBatch>, StoreError> {
         let found: Vec<(i64, i64, String, String)> = sqlx::query_as(
             "SELECT recorder, number, coalesce(epoch, ''), clicks FROM click_journal WHERE held ORDER BY recorder, number LIMIT ?1",
         )
         .bind(limit)
-        .fetch_all(&self.reader)
+        .fetch_all(&mut *self.reader.get().await?)
         .await?;
         found
             .into_iter()
@@ -56,7 +59,8 @@ impl Clicks for SqliteStore {
     }
 
     async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
-        let mut transaction = begin(&self.writer).await?;
+        let mut writer = self.writer.get().await?;
+        let mut transaction = begin(&mut writer).await?;
         sqlx::query(
             "INSERT INTO click_recorders (recorder, last_batch, seen_at) VALUES (?1, ?2, ?3)
              ON CONFLICT (recorder) DO UPDATE
@@ -84,7 +88,8 @@ impl Clicks for SqliteStore {
         up_to: AppliedUpTo,
         now: Timestamp,
     ) -> Result<AppliedUpTo, StoreError> {
-        let mut transaction = begin(&self.writer).await?;
+        let mut writer = self.writer.get().await?;
+        let mut transaction = begin(&mut writer).await?;
         let mark = mark(&mut *transaction, flush).await?;
         if mark != from {
             return Ok(mark);
@@ -111,12 +116,13 @@ impl Clicks for SqliteStore {
     }
 
     async fn flush_mark(&self, flush: &FlushId) -> Result<AppliedUpTo, StoreError> {
-        Ok(mark(&self.reader, flush).await?)
+        Ok(mark(&mut *self.reader.get().await?, flush).await?)
     }
 
     async fn has_later_flush(&self, flush: &FlushId) -> Result<bool, StoreError> {
         // The one writer's turn: nobody else is writing a flush meanwhile.
-        let mut transaction = begin(&self.writer).await?;
+        let mut writer = self.writer.get().await?;
+        let mut transaction = begin(&mut writer).await?;
         let found = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM flush_ledger WHERE epoch = ?1 AND number > ?2 AND up_to > 0)",
         )
@@ -138,7 +144,7 @@ impl Clicks for SqliteStore {
         )
         .bind(before.0)
         .bind(limit)
-        .execute(&self.writer)
+        .execute(&mut *self.writer.get().await?)
         .await?;
         let recorders = sqlx::query(
             "DELETE FROM click_recorders WHERE recorder IN (
@@ -147,7 +153,7 @@ impl Clicks for SqliteStore {
         )
         .bind(before.0)
         .bind(limit)
-        .execute(&self.writer)
+        .execute(&mut *self.writer.get().await?)
         .await?;
         Ok(flushes.rows_affected() + recorders.rows_affected())
     }
@@ -167,12 +173,10 @@ impl Clicks for SqliteStore {
             "WITH asked AS (SELECT value AS id FROM json_each(?1)),
              journal AS (
                  SELECT CAST(pair.key AS INTEGER) AS id, sum(pair.value) AS n
-                 FROM click_journal, json_each(clicks) AS pair
+                 FROM click_journal LEFT JOIN folding_cuts USING (recorder), json_each(clicks) AS pair
                  WHERE NOT held AND CAST(pair.key AS INTEGER) IN (SELECT id FROM asked)
-                   AND NOT EXISTS (
-                       SELECT 1 FROM journal_fold
-                       WHERE sequence <= cut AND CAST(pair.key AS INTEGER) <= up_to
-                   )
+                   AND (last_batch IS NULL OR number > last_batch
+                        OR CAST(pair.key AS INTEGER) > (SELECT up_to FROM folding))
                  GROUP BY 1
              )
              SELECT 0, links.id, links.clicks + coalesce(journal.n, 0)
@@ -187,7 +191,7 @@ impl Clicks for SqliteStore {
         .bind(epoch)
         .bind(serde_json::json!(under_way).to_string())
         .bind(newest)
-        .fetch_all(&self.reader)
+        .fetch_all(&mut *self.reader.get().await?)
         .await?;
         Ok(rows::count_snapshot(found))
     }
@@ -204,26 +208,4 @@ async fn mark(
             .fetch_optional(database)
             .await?;
     Ok(mark.map_or(NOTHING, LinkId))
-}
-
-/// `{"id":clicks,…}`
-pub(super) fn to_json(clicks: &[(LinkId, u64)]) -> String {
-    let mut json = String::with_capacity(2 + clicks.len() * 12);
-    json.push('{');
-    for (index, (link, count)) in clicks.iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        // Writing to a string does not fail.
-        let _ = write!(json, "{comma}\"{}\":{}", link.0, signed(*count));
-    }
-    json.push('}');
-    json
-}
-
-pub(super) fn from_json(json: &str) -> Result<Vec<(LinkId, u64)>, StoreError> {
-    let counts: std::collections::BTreeMap<i64, u64> =
-        serde_json::from_str(json).map_err(|error| StoreError::Unexpected(error.to_string()))?;
-    Ok(counts
-        .into_iter()
-        .map(|(link, count)| (LinkId(link), count))
-        .collect())
 }

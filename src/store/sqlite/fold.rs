@@ -1,39 +1,42 @@
 //! Folding the journal into the links, in short steps.
 //!
 //! SQLite has one writer, and clicks wait for it: so the journal is summed up by a reader, and the sums
-//! are written some links at a time, by rising id. The row in `journal_fold` says how far that is, in the
+//! are written some links at a time, by rising id. The row in `folding` says how far that is, in the
 //! same transaction; counts leave out what it covers. A crash, or another process, goes on from there.
 
 use std::collections::HashMap;
 use std::time::Instant;
 
 use foldhash::fast::RandomState;
-use futures_util::TryStreamExt;
 use tokio::time::sleep;
 
-use super::clicks::{from_json, to_json};
+use super::batch::{from_json, to_json};
 use super::{SqliteStore, begin};
 use crate::domain::{LinkId, Timestamp};
+use crate::store::rows;
 use crate::store::{Folded, StoreError, WHOLE};
 
-/// Links per step: a step takes about a millisecond.
+/// Links per step: a step takes about half a millisecond.
 const LINKS_PER_STEP: usize = 250;
 
 /// Journal rows removed per step, once they are folded.
-const ROWS_PER_STEP: u32 = 100;
+const ROWS_PER_STEP: u32 = 250;
 
 /// Batches summed up between two pauses, so that a long journal does not keep a core to itself.
-const BATCHES_PER_BREATH: u32 = 64;
-
-/// Pages of the write-ahead log (4 KiB each) past which it is made to begin anew.
-const MOST_LOG_PAGES: i64 = 16_384;
+const BATCHES_PER_BREATH: u32 = 512;
 
 /// A folding that this process has summed up.
 pub(super) struct Folding {
-    cut: i64,
+    /// None ever has the number of another.
+    number: i64,
+    /// The recorders whose batches are still to be removed, and the newest of those.
+    cuts: Vec<Cut>,
     /// What is still to be added, by falling id.
     rest: Vec<(LinkId, u64)>,
 }
+
+/// Up to which of a recorder's batches a folding goes.
+type Cut = (i64, i64);
 
 impl SqliteStore {
     pub(super) async fn fold_step(&self) -> Result<Folded, StoreError> {
@@ -42,7 +45,6 @@ impl SqliteStore {
             Some(current) => Some(current),
             None => self.begin_folding().await?,
         }) else {
-            self.checkpoint().await?;
             return Ok(Folded {
                 done: true,
                 ..Folded::default()
@@ -55,44 +57,33 @@ impl SqliteStore {
         };
         let (next, folded) = step;
         *folding = next;
-        if folded.done {
-            self.checkpoint().await?;
-        }
         Ok(folded)
     }
 
     /// Sums up the folding that is under way or, where there is none, all that is in the journal.
     async fn begin_folding(&self) -> Result<Option<Folding>, StoreError> {
-        let newest: Option<i64> =
-            sqlx::query_scalar("SELECT max(sequence) FROM click_journal WHERE NOT held")
-                .fetch_one(&self.reader)
-                .await?;
-        let Some(newest) = newest else {
+        let Some((number, up_to)) = self.folding_under_way().await? else {
             return Ok(None);
         };
-        sqlx::query("INSERT INTO journal_fold (only_one, cut, up_to) VALUES (1, ?1, 0) ON CONFLICT DO NOTHING")
-            .bind(newest)
-            .execute(&self.writer)
-            .await?;
-        let (cut, up_to): (i64, i64) = sqlx::query_as("SELECT cut, up_to FROM journal_fold")
-            .fetch_one(&self.writer)
+        let cuts: Vec<Cut> = sqlx::query_as("SELECT recorder, last_batch FROM folding_cuts")
+            .fetch_all(&mut *self.reader.get().await?)
             .await?;
         let mut sums: HashMap<LinkId, u64, RandomState> = HashMap::default();
-        let mut batches = sqlx::query_scalar::<_, String>(
-            "SELECT clicks FROM click_journal WHERE sequence <= ?1 AND NOT held",
-        )
-        .bind(cut)
-        .fetch(&self.background);
-        let mut read = 0;
-        let mut begun = Instant::now();
-        while let Some(batch) = batches.try_next().await? {
-            for (link, clicks) in from_json(&batch)? {
-                *sums.entry(link).or_default() += clicks;
-            }
-            read += 1;
-            if read % BATCHES_PER_BREATH == 0 {
+        for (recorder, last) in &cuts {
+            let mut after = -1;
+            loop {
+                let begun = Instant::now();
+                let batches = self.batches(*recorder, after, *last).await?;
+                let Some((newest, _)) = batches.last() else {
+                    break;
+                };
+                after = *newest;
+                for (_, batch) in batches {
+                    for (link, clicks) in from_json(&batch)? {
+                        *sums.entry(link).or_default() += clicks;
+                    }
+                }
                 sleep(begun.elapsed()).await;
-                begun = Instant::now();
             }
         }
         let mut rest: Vec<_> = sums
@@ -100,7 +91,74 @@ impl SqliteStore {
             .filter(|(link, _)| link.0 > up_to)
             .collect();
         rest.sort_unstable_by(|a, b| b.cmp(a));
-        Ok(Some(Folding { cut, rest }))
+        Ok(Some(Folding { number, cuts, rest }))
+    }
+
+    /// The number of the folding that is under way, or of one that begins now, and up to which link it is;
+    /// `None` when there is nothing to fold.
+    async fn folding_under_way(&self) -> Result<Option<(i64, i64)>, StoreError> {
+        let is_wanted: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM folding_cuts) OR EXISTS (SELECT 1 FROM click_journal WHERE NOT held)",
+        )
+        .fetch_one(&mut *self.reader.get().await?)
+        .await?;
+        if !is_wanted {
+            return Ok(None);
+        }
+        let mut writer = self.writer.get().await?;
+        let mut transaction = begin(&mut writer).await?;
+        let under_way = sqlx::query_as(
+            "SELECT number, up_to FROM folding WHERE EXISTS (SELECT 1 FROM folding_cuts)",
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        if under_way.is_some() {
+            return Ok(under_way);
+        }
+        // From recorder to recorder by the key: the batches themselves are not read.
+        sqlx::query(
+            "WITH RECURSIVE recorders (id) AS (
+                 SELECT min(recorder) FROM click_journal
+                 UNION ALL
+                 SELECT (SELECT min(recorder) FROM click_journal WHERE recorder > id)
+                 FROM recorders WHERE id IS NOT NULL
+             ),
+             newest AS (
+                 SELECT id, (SELECT max(number) FROM click_journal WHERE recorder = id AND NOT held) AS number
+                 FROM recorders WHERE id IS NOT NULL
+             )
+             INSERT INTO folding_cuts SELECT id, number FROM newest WHERE number IS NOT NULL",
+        )
+        .execute(&mut *transaction)
+        .await?;
+        let begun = sqlx::query_as(
+            "INSERT INTO folding (only_one, number, up_to) VALUES (1, 1, 0)
+             ON CONFLICT (only_one) DO UPDATE SET number = number + 1, up_to = 0 RETURNING number, up_to",
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(rows::written(begun))
+    }
+
+    /// The next batches of a recorder. Read in parts: the log cannot begin anew while somebody reads in it.
+    async fn batches(
+        &self,
+        recorder: i64,
+        after: i64,
+        last: i64,
+    ) -> Result<Vec<(i64, String)>, StoreError> {
+        let batches = sqlx::query_as(
+            "SELECT number, clicks FROM click_journal
+             WHERE recorder = ?1 AND number > ?2 AND number <= ?3 AND NOT held ORDER BY number LIMIT ?4",
+        )
+        .bind(recorder)
+        .bind(after)
+        .bind(last)
+        .bind(BATCHES_PER_BREATH)
+        .fetch_all(&mut *self.log.background().await?)
+        .await?;
+        Ok(batches)
     }
 
     async fn add_some(
@@ -115,11 +173,12 @@ impl SqliteStore {
         } else {
             part[part.len() - 1].0
         };
-        let mut transaction = begin(&self.writer).await?;
+        let mut writer = self.writer.get().await?;
+        let mut transaction = begin(&mut writer).await?;
         // Unless another process of this file went on meanwhile: then its mark is where to go on.
-        let moved = sqlx::query("UPDATE journal_fold SET up_to = ?1 WHERE cut = ?2 AND up_to < ?3")
+        let moved = sqlx::query("UPDATE folding SET up_to = ?1 WHERE number = ?2 AND up_to < ?3")
             .bind(up_to.0)
-            .bind(folding.cut)
+            .bind(folding.number)
             .bind(part[0].0.0)
             .execute(&mut *transaction)
             .await?;
@@ -145,67 +204,66 @@ impl SqliteStore {
     /// Removes journal rows that are in the links; recorders' marks take over telling repetitions.
     async fn remove_folded(
         &self,
-        folding: Folding,
+        mut folding: Folding,
     ) -> Result<(Option<Folding>, Folded), StoreError> {
-        let mut transaction = begin(&self.writer).await?;
-        let finished: Option<i64> =
-            sqlx::query_scalar("SELECT 1 FROM journal_fold WHERE cut = ?1 AND up_to = ?2")
-                .bind(folding.cut)
-                .bind(WHOLE.0)
-                .fetch_optional(&mut *transaction)
-                .await?;
-        if finished.is_none() {
+        let Some((recorder, last)) = folding.cuts.last().copied() else {
+            return Ok((None, Folded::default()));
+        };
+        let mut writer = self.writer.get().await?;
+        let mut transaction = begin(&mut writer).await?;
+        // As above: another process may have done this, too, and be folding what came later.
+        let is_current: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM folding, folding_cuts WHERE folding.number = ?1 AND recorder = ?2)",
+        )
+        .bind(folding.number)
+        .bind(recorder)
+        .fetch_one(&mut *transaction)
+        .await?;
+        if !is_current {
             return Ok((None, Folded::default()));
         }
-        sqlx::query(
-            "INSERT INTO click_recorders (recorder, last_batch, seen_at)
-             SELECT recorder, max(number), ?3 FROM (
-                 SELECT recorder, number FROM click_journal
-                 WHERE sequence <= ?1 AND NOT held ORDER BY sequence LIMIT ?2
-             ) GROUP BY 1
-             ON CONFLICT (recorder) DO UPDATE
-             SET last_batch = max(last_batch, excluded.last_batch), seen_at = excluded.seen_at",
+        let up_to: Option<i64> = sqlx::query_scalar(
+            "SELECT max(number) FROM (
+                 SELECT number FROM click_journal
+                 WHERE recorder = ?1 AND number <= ?2 AND NOT held ORDER BY number LIMIT ?3)",
         )
-        .bind(folding.cut)
+        .bind(recorder)
+        .bind(last)
         .bind(ROWS_PER_STEP)
-        .bind(Timestamp::now().0)
-        .execute(&mut *transaction)
+        .fetch_one(&mut *transaction)
         .await?;
-        let removed = sqlx::query(
-            "DELETE FROM click_journal WHERE sequence IN (
-                 SELECT sequence FROM click_journal
-                 WHERE sequence <= ?1 AND NOT held ORDER BY sequence LIMIT ?2)",
-        )
-        .bind(folding.cut)
-        .bind(ROWS_PER_STEP)
-        .execute(&mut *transaction)
-        .await?;
-        let done = removed.rows_affected() < u64::from(ROWS_PER_STEP);
-        if done {
-            sqlx::query("DELETE FROM journal_fold")
+        if let Some(up_to) = up_to {
+            sqlx::query(
+                "INSERT INTO click_recorders (recorder, last_batch, seen_at) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (recorder) DO UPDATE
+                 SET last_batch = max(last_batch, excluded.last_batch), seen_at = excluded.seen_at",
+            )
+            .bind(recorder)
+            .bind(up_to)
+            .bind(Timestamp::now().0)
+            .execute(&mut *transaction)
+            .await?;
+            sqlx::query(
+                "DELETE FROM click_journal WHERE recorder = ?1 AND number <= ?2 AND NOT held",
+            )
+            .bind(recorder)
+            .bind(up_to)
+            .execute(&mut *transaction)
+            .await?;
+        }
+        if up_to.is_none_or(|up_to| up_to == last) {
+            sqlx::query("DELETE FROM folding_cuts WHERE recorder = ?1")
+                .bind(recorder)
                 .execute(&mut *transaction)
                 .await?;
+            folding.cuts.pop();
         }
         transaction.commit().await?;
+        let done = folding.cuts.is_empty();
         let folded = Folded {
             done,
             ..Folded::default()
         };
         Ok(((!done).then_some(folding), folded))
-    }
-
-    /// Writes the log back into the file, on connections of their own: the writer goes on meanwhile. What is
-    /// left to do with the writer locked out is little, and does not stand back.
-    async fn checkpoint(&self) -> Result<(), StoreError> {
-        let (_, pages, _): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)")
-            .fetch_one(&self.background)
-            .await?;
-        if pages > MOST_LOG_PAGES {
-            // Says "busy" rather than wait for readers; then the next one tries.
-            sqlx::query("PRAGMA wal_checkpoint(RESTART)")
-                .execute(&self.checkpointer)
-                .await?;
-        }
-        Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Links for SqliteStore {
         .bind(link.target.as_str())
         .bind(link.owner.0)
         .bind(link.created_at.0)
-        .fetch_all(&self.writer)
+        .fetch_all(&mut *self.writer.get().await?)
         .await;
         match created.map(rows::written) {
             Ok(Some(id)) => Ok(link.made(LinkId(id))),
@@ -38,7 +38,7 @@ impl Links for SqliteStore {
         let found: Option<TargetRow> =
             sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = ?1")
                 .bind(code.as_str())
-                .fetch_optional(&self.reader)
+                .fetch_optional(&mut *self.reader.get().await?)
                 .await?;
         Ok(found.map(rows::target))
     }
@@ -58,7 +58,7 @@ impl Links for SqliteStore {
         .bind(after.created_at.0)
         .bind(after.id.0)
         .bind(i64::from(limit))
-        .fetch_all(&self.reader)
+        .fetch_all(&mut *self.reader.get().await?)
         .await?;
         rows::links(owner, found)
     }
@@ -69,7 +69,8 @@ impl Links for SqliteStore {
         code: &ShortCode,
         now: Timestamp,
     ) -> Result<Option<Change>, StoreError> {
-        let mut transaction = begin(&self.writer).await?;
+        let mut writer = self.writer.get().await?;
+        let mut transaction = begin(&mut writer).await?;
         let deleted = sqlx::query("DELETE FROM links WHERE owner_id = ?1 AND short_code = ?2")
             .bind(owner.0)
             .bind(code.as_str())
@@ -100,7 +101,7 @@ impl Links for SqliteStore {
         let found =
             sqlx::query_as("SELECT number, short_code FROM link_changes ORDER BY number LIMIT ?1")
                 .bind(i64::from(limit))
-                .fetch_all(&self.reader)
+                .fetch_all(&mut *self.reader.get().await?)
                 .await?;
         rows::changes(found)
     }
@@ -109,17 +110,19 @@ impl Links for SqliteStore {
         let numbers = serde_json::json!(numbers).to_string();
         sqlx::query("DELETE FROM link_changes WHERE number IN (SELECT value FROM json_each(?1))")
             .bind(numbers)
-            .execute(&self.writer)
+            .execute(&mut *self.writer.get().await?)
             .await?;
         Ok(())
     }
 
     fn connections(&self) -> Connections {
-        rows::connections(&self.reader)
+        self.reader.in_use()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        sqlx::query("SELECT 1").execute(&self.reader).await?;
+        sqlx::query("SELECT 1")
+            .execute(&mut *self.reader.get().await?)
+            .await?;
         Ok(())
     }
 }

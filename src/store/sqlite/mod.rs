@@ -8,20 +8,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::ConnectOptions;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection, SqlitePool};
-
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use self::fold::Folding;
-
+use self::log::Log;
+use self::pool::{Opener, Pool};
 use super::{OpenError, Parts, Store, StoreError, StoreSettings};
 
+mod batch;
 mod clicks;
 mod fold;
 mod links;
+mod log;
+mod pool;
 mod users;
 
 /// How long a writer waits for another process's write.
@@ -32,7 +34,7 @@ const TURN_PATIENCE: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Connections that only read: readers never wait for the writer.
-const READERS: u32 = 4;
+const READERS: usize = 4;
 
 /// Name of the thread of what can wait; the system keeps 15 bytes of it.
 const BACKGROUND: &str = "sqlite-backgrnd";
@@ -44,12 +46,9 @@ const NICENESS: i32 = 10;
 /// Users, links and clicks in an SQLite file.
 pub struct SqliteStore {
     /// One connection: SQLite has one writer, so writers queue here rather than in the file's lock.
-    writer: SqlitePool,
-    reader: SqlitePool,
-    /// One connection that makes the log begin anew: the writer's own commits never stop to do so.
-    checkpointer: SqlitePool,
-    /// One connection for what can wait, on a thread that stands back for all others.
-    background: SqlitePool,
+    writer: Pool,
+    reader: Pool,
+    log: Log,
     folding: Mutex<Option<Folding>>,
 }
 
@@ -74,44 +73,40 @@ impl SqliteStore {
             .busy_timeout(BUSY_TIMEOUT)
             .foreign_keys(true)
             .pragma("wal_autocheckpoint", "0");
-        let pool = |connections| {
-            SqlitePoolOptions::new()
-                .max_connections(connections)
-                .acquire_timeout(settings.deadline)
+        let pool = |options, connections| {
+            let opener = Opener {
+                options,
+                background: None,
+            };
+            Pool::open(opener, connections, settings.deadline)
         };
         // Until all are connected: switching to WAL waits for nobody, and migrations are several transactions.
         let _turn = turn(path).await?;
-        let writer = pool(1)
-            // A transaction that could not be committed, for want of space, could not be left either.
-            .after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
-            .connect_with(options.clone())
+        let writer = pool(options.clone(), 1)
             .await
             .map_err(|error| cannot_open(path, &error))?;
-        sqlx::migrate!("migrations/sqlite").run(&writer).await?;
-        // It never waits: while it did, it would keep the writer waiting, too.
-        let checkpointer = pool(1)
-            .connect_with(options.clone().busy_timeout(Duration::ZERO))
-            .await?;
-        let background = pool(1)
-            .after_connect(|_, _| {
-                stand_back(BACKGROUND);
-                Box::pin(async { Ok(()) })
-            })
-            .connect_with(
-                options
-                    .clone()
-                    .busy_timeout(Duration::ZERO)
-                    .thread_name(|_| BACKGROUND.to_owned())
-                    // It is slow where others are busy, and that is as it should be.
-                    .disable_statement_logging(),
-            )
-            .await?;
-        let reader = pool(READERS).connect_with(options.read_only(true)).await?;
+        let mut first = writer.get().await?;
+        sqlx::migrate!("migrations/sqlite").run(&mut *first).await?;
+        drop(first);
+        let checkpointer = pool(options.clone().busy_timeout(Duration::ZERO), 1).await?;
+        let behind = Opener {
+            options: options
+                .clone()
+                .busy_timeout(Duration::ZERO)
+                .thread_name(|_| BACKGROUND.to_owned())
+                // It is slow where others are busy, and that is as it should be.
+                .disable_statement_logging(),
+            background: Some(BACKGROUND),
+        };
+        let background = Pool::open(behind, 2, settings.deadline).await?;
+        let reader = pool(options.read_only(true), READERS).await?;
         Ok(Self {
             writer,
             reader,
-            checkpointer,
-            background,
+            log: Log {
+                checkpointer,
+                background,
+            },
             folding: Mutex::default(),
         })
     }
@@ -180,8 +175,6 @@ impl Store for SqliteStore {
 }
 
 /// Begins a transaction that holds the write lock from its first statement on: no deadlock by upgrade.
-async fn begin(
-    writer: &SqlitePool,
-) -> Result<sqlx::Transaction<'static, sqlx::Sqlite>, StoreError> {
+async fn begin(writer: &mut SqliteConnection) -> Result<Transaction<'_, Sqlite>, StoreError> {
     Ok(writer.begin_with("BEGIN IMMEDIATE").await?)
 }

@@ -23,7 +23,7 @@ impl Users for SqliteStore {
         .bind(email.lookup_key())
         .bind(password_hash)
         .bind(now.0)
-        .fetch_all(&self.writer)
+        .fetch_all(&mut *self.writer.get().await?)
         .await
         .map_err(StoreError::from)?;
         let created = rows::written(created);
@@ -34,7 +34,7 @@ impl Users for SqliteStore {
         let found: Option<(i64, String)> =
             sqlx::query_as("SELECT id, password_hash FROM users WHERE email_key = ?1")
                 .bind(email.lookup_key())
-                .fetch_optional(&self.reader)
+                .fetch_optional(&mut *self.reader.get().await?)
                 .await?;
         Ok(found.map(|(id, password_hash)| Credentials {
             user: UserId(id),
@@ -45,7 +45,7 @@ impl Users for SqliteStore {
     async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
         let email: Option<String> = sqlx::query_scalar("SELECT email FROM users WHERE id = ?1")
             .bind(id.0)
-            .fetch_optional(&self.reader)
+            .fetch_optional(&mut *self.reader.get().await?)
             .await?;
         Ok(email.map(|email| User {
             id,

@@ -1,0 +1,75 @@
+//! The clicks of a batch as they are kept: a JSON object, which SQLite can read, too.
+
+use std::fmt::{self, Write};
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+
+use crate::domain::LinkId;
+use crate::store::StoreError;
+use crate::store::rows::signed;
+
+/// `{"id":clicks,…}`
+pub(super) fn to_json(clicks: &[(LinkId, u64)]) -> String {
+    let mut json = String::with_capacity(2 + clicks.len() * 12);
+    json.push('{');
+    for (index, (link, count)) in clicks.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        // Writing to a string does not fail.
+        let _ = write!(json, "{comma}\"{}\":{}", link.0, signed(*count));
+    }
+    json.push('}');
+    json
+}
+
+pub(super) fn from_json(json: &str) -> Result<Vec<(LinkId, u64)>, StoreError> {
+    let clicks: Clicks =
+        serde_json::from_str(json).map_err(|error| StoreError::Unexpected(error.to_string()))?;
+    Ok(clicks.0)
+}
+
+/// Pairs as they come: there are many batches to be read, and a map of each would be made in vain.
+struct Clicks(Vec<(LinkId, u64)>);
+
+impl<'de> Deserialize<'de> for Clicks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+struct Pairs;
+
+impl<'de> Visitor<'de> for Pairs {
+    type Value = Clicks;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object of numbers by link ids")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Clicks, A::Error> {
+        let mut clicks = Vec::new();
+        while let Some((link, count)) = map.next_entry()? {
+            clicks.push((LinkId(link), count));
+        }
+        Ok(Clicks(clicks))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_batch_is_read_as_it_was_written(clicks: Vec<(i64, u32)>) {
+            let clicks: Vec<_> = clicks.into_iter().map(|(link, count)| (LinkId(link), count.into())).collect();
+            prop_assert_eq!(from_json(&to_json(&clicks)).unwrap(), clicks);
+        }
+
+        #[test]
+        fn whatever_is_in_the_file_is_read_or_refused(json: String) {
+            let _ = from_json(&json);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Connections to the file.
+//!
+//! The pool of sqlx is not used: it pings a connection before each use and after it, and a ping is a change of
+//! threads there and back, as a batch of clicks itself is.
+
+use std::time::Duration;
+
+use deadpool::Runtime;
+use deadpool::managed::{self, Manager, Metrics, Object, RecycleError, RecycleResult, Timeouts};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection, SqliteConnection};
+
+use super::stand_back;
+use crate::store::StoreError;
+use crate::store::failure::of_pool;
+use crate::telemetry::metrics::Connections;
+
+/// A number of connections; whoever wants one more waits.
+pub(super) struct Pool(managed::Pool<Opener>);
+
+/// A connection in use.
+pub(super) type Lease = Object<Opener>;
+
+impl Pool {
+    /// Opens the first, to see that it can be done.
+    pub(super) async fn open(
+        opener: Opener,
+        connections: usize,
+        deadline: Duration,
+    ) -> Result<Self, sqlx::Error> {
+        let pool = managed::Pool::builder(opener)
+            .max_size(connections)
+            .timeouts(Timeouts {
+                wait: Some(deadline),
+                create: Some(deadline),
+                recycle: Some(deadline),
+            })
+            .runtime(Runtime::Tokio1)
+            .build()
+            .expect("it has the runtime that its timeouts need");
+        drop(pool.get().await.map_err(of_pool)?);
+        Ok(Self(pool))
+    }
+
+    /// A connection, within the deadline.
+    pub(super) async fn get(&self) -> Result<Lease, StoreError> {
+        Ok(self.0.get().await.map_err(of_pool)?)
+    }
+
+    pub(super) fn in_use(&self) -> Connections {
+        Connections::of(&self.0.status())
+    }
+}
+
+/// Opens connections.
+pub(super) struct Opener {
+    pub(super) options: SqliteConnectOptions,
+    /// The name of the connections' threads where they stand back for all others.
+    pub(super) background: Option<&'static str>,
+}
+
+impl Manager for Opener {
+    type Type = SqliteConnection;
+    type Error = sqlx::Error;
+
+    async fn create(&self) -> Result<SqliteConnection, sqlx::Error> {
+        let connection = Box::pin(SqliteConnection::connect_with(&self.options)).await?;
+        if let Some(name) = self.background {
+            stand_back(name);
+        }
+        Ok(connection)
+    }
+
+    async fn recycle(
+        &self,
+        connection: &mut SqliteConnection,
+        _: &Metrics,
+    ) -> RecycleResult<sqlx::Error> {
+        if connection.is_in_transaction() {
+            // One that was dropped is rolled back when its turn comes, which is before this one's.
+            connection.ping().await?;
+        }
+        if connection.is_in_transaction() {
+            // What could not be committed, for want of space, could not be left either.
+            return Err(RecycleError::message("in a transaction"));
+        }
+        Ok(())
+    }
+}
