@@ -46,10 +46,8 @@ impl Sinks {
         &self,
         call: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
-        match &self.database_runtime {
-            Some(runtime) => runtime.spawn(call),
-            None => tokio::spawn(call),
-        }
+        let runtime = self.database_runtime.clone();
+        runtime.unwrap_or_else(Handle::current).spawn(call)
     }
 }
 

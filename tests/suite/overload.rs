@@ -172,7 +172,8 @@ async fn ten_thousand_idle_connections_cost_less_than_200_mib() {
         assert_eq!(&answer, b"HTTP/1.1 302");
         idle.push(stream);
     }
-    let grown = app.server.resident_kib() - before;
+    // What the start took may have been given back meanwhile.
+    let grown = app.server.resident_kib().saturating_sub(before);
     assert!(grown < 200 * 1024, "{grown} KiB");
     let visited = app.get(&format!("/{code}")).await;
     assert_eq!(visited.status, 302);
