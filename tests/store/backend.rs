@@ -7,7 +7,7 @@ use shunt::domain::{LinkId, OwnHost, ShortCode, TargetUrl, Timestamp, UserId};
 use shunt::store::{NewLink, Parts, PostgresStore, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection};
 
-const SETTINGS: StoreSettings = StoreSettings {
+pub(crate) const SETTINGS: StoreSettings = StoreSettings {
     max_connections: 5,
     deadline: Duration::from_secs(10),
 };

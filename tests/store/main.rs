@@ -5,6 +5,7 @@
 mod backend;
 mod clicks;
 mod links;
+mod upgrade;
 
 use backend::both_stores;
 use shunt::domain::{EmailAddress, Timestamp, UserId};

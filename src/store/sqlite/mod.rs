@@ -103,10 +103,7 @@ impl SqliteStore {
         Ok(Self {
             writer,
             reader,
-            log: Log {
-                checkpointer,
-                background,
-            },
+            log: Log::new(checkpointer, background),
             folding: Mutex::default(),
         })
     }

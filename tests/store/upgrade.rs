@@ -1,0 +1,74 @@
+//! A file that an older version left behind.
+
+use std::sync::Arc;
+
+use shunt::domain::LinkId;
+use shunt::store::{ClickBatch, SqliteStore, Store};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Connection};
+
+use crate::backend::SETTINGS;
+
+/// The last version whose journal had a sequence of its own.
+const JOURNAL_WITH_SEQUENCE: i64 = 3;
+
+/// Two links; of three batches two are being folded, which is done up to the first link. One more is held.
+const LEFT_BEHIND: &str = r#"
+    INSERT INTO users VALUES (1, 'a@example.org', 'a@example.org', 'hash', 0);
+    INSERT INTO links (id, short_code, target_url, owner_id, clicks, created_at) VALUES
+        (1, 'one', 'https://example.org/', 1, 12, 0),
+        (2, 'two', 'https://example.org/', 1, 20, 0);
+    INSERT INTO click_journal (sequence, recorder, number, held, epoch, clicks) VALUES
+        (1, 7, 1, 0, NULL, '{"1":1,"2":1}'),
+        (2, 7, 2, 0, NULL, '{"1":1,"2":1}'),
+        (3, 7, 3, 0, NULL, '{"1":1,"2":1}'),
+        (4, 9, 1, 1, 'epoch', '{"1":100}');
+    INSERT INTO journal_fold VALUES (1, 2, 1);
+"#;
+
+#[tokio::test]
+async fn clicks_in_the_journal_of_an_older_version_count_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let mut older = SqliteConnectOptions::new()
+        .filename(&path)
+        .create_if_missing(true)
+        .connect()
+        .await
+        .unwrap();
+    let mut migrations = sqlx::migrate!("migrations/sqlite");
+    migrations
+        .migrations
+        .to_mut()
+        .retain(|migration| migration.version <= JOURNAL_WITH_SEQUENCE);
+    migrations.run(&mut older).await.unwrap();
+    sqlx::raw_sql(LEFT_BEHIND)
+        .execute(&mut older)
+        .await
+        .unwrap();
+    SqliteConnection::close(older).await.unwrap();
+
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, SETTINGS).await.unwrap());
+    let links = [LinkId(1), LinkId(2)];
+    let counts = async || {
+        let counts = store.counts(&links, None).await.unwrap();
+        counts
+            .clicks
+            .iter()
+            .map(|(_, count)| *count)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(counts().await, [13, 23]);
+    while !store.fold().await.unwrap().done {
+        assert_eq!(counts().await, [13, 23]);
+    }
+    while !store.fold().await.unwrap().done {}
+    let again = ClickBatch {
+        recorder: 7,
+        number: 3,
+        clicks: vec![(LinkId(1), 1), (LinkId(2), 1)],
+    };
+    store.append(&again, None).await.unwrap();
+    assert_eq!(counts().await, [13, 23]);
+    assert_eq!(store.held(10).await.unwrap().len(), 1);
+}
