@@ -1,4 +1,5 @@
--- A batch changes one page of the journal instead of three: the log gets each changed page whole.
+-- The log gets each changed page whole, and a small batch changes one or two of this tree: of the row, of its index and
+-- of the sequence it was three. Batches of a hundred links and more change as many as before.
 CREATE TABLE batches (
     recorder INTEGER NOT NULL,
     number   INTEGER NOT NULL,

@@ -69,7 +69,9 @@ impl SqliteStore {
             .fetch_all(&mut *self.reader.get().await?)
             .await?;
         let mut sums: HashMap<LinkId, u64, RandomState> = HashMap::default();
-        for (recorder, last) in &cuts {
+        // Where all is in the links already it is only to be removed.
+        let unread = if up_to == WHOLE.0 { &[] } else { &*cuts };
+        for (recorder, last) in unread {
             let mut after = -1;
             loop {
                 let begun = Instant::now();

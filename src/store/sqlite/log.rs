@@ -47,6 +47,10 @@ impl Log {
         let (_, pages, _): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)")
             .fetch_one(&mut *self.background().await?)
             .await?;
+        if pages < 0 {
+            // Another process is at it.
+            return Ok(());
+        }
         let is_quiet = pages - self.pages.swap(pages, Ordering::Relaxed) <= QUIET_PAGES;
         if pages > MOST_PAGES || (pages > ENOUGH_PAGES && is_quiet) {
             // Says "busy" rather than wait for readers; then the next one tries.

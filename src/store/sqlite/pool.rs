@@ -15,6 +15,10 @@ use crate::store::StoreError;
 use crate::store::failure::of_pool;
 use crate::telemetry::metrics::Connections;
 
+/// After how long, and after how many uses, a connection is asked whether its thread still lives.
+const IDLE: Duration = Duration::from_secs(1);
+const USES: usize = 64;
+
 /// A number of connections; whoever wants one more waits.
 pub(super) struct Pool(managed::Pool<Opener>);
 
@@ -74,10 +78,13 @@ impl Manager for Opener {
     async fn recycle(
         &self,
         connection: &mut SqliteConnection,
-        _: &Metrics,
+        used: &Metrics,
     ) -> RecycleResult<sqlx::Error> {
-        if connection.is_in_transaction() {
-            // One that was dropped is rolled back when its turn comes, which is before this one's.
+        // A transaction that was dropped is rolled back when its turn comes, which is before the ping's.
+        if connection.is_in_transaction()
+            || used.last_used() > IDLE
+            || used.recycle_count % USES == 0
+        {
             connection.ping().await?;
         }
         if connection.is_in_transaction() {
