@@ -83,7 +83,7 @@ impl Manager for Opener {
         // A transaction that was dropped is rolled back when its turn comes, which is before the ping's.
         if connection.is_in_transaction()
             || used.last_used() > IDLE
-            || used.recycle_count % USES == 0
+            || used.recycle_count.is_multiple_of(USES)
         {
             connection.ping().await?;
         }
