@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 
 use super::LinksApi;
 use crate::accounts::CurrentUser;
-use crate::domain::{ShortCode, Timestamp, UserId};
+use crate::domain::{ShortCode, UserId};
 use crate::http::documented::{NeedsDatabase, NeedsToken};
 use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
 
@@ -47,20 +47,13 @@ pub async fn delete(
 
 impl LinksApi {
     async fn delete(&self, owner: UserId, code: &ShortCode) -> Result<bool, ApiError> {
-        let Some(change) = self
-            .links
-            .delete_link(owner, code, Timestamp::now())
-            .await?
-        else {
+        if !self.links.delete_link(owner, code).await? {
             return Ok(false);
-        };
+        }
         // Without Redis, or while the outbox cannot be emptied, whoever looks after the outbox makes up for it.
-        if timeout(TELLING_PATIENCE, self.tell(&change.code))
-            .await
-            .is_err()
-        {
+        if timeout(TELLING_PATIENCE, self.tell(code)).await.is_err() {
             tracing::warn!("a deletion is told to other instances later: Redis is away");
-        } else if let Err(error) = self.links.changes_published(&[change.number]).await {
+        } else if let Err(error) = self.links.deletion_published(code).await {
             tracing::warn!(%error, "a published change stays in the outbox for now");
         }
         Ok(true)

@@ -1,4 +1,4 @@
-//! Changes that could not be told when they were made.
+//! Changes that were not told when they were made: those of an instance cut off from Redis, and those made by hand.
 
 use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
@@ -34,12 +34,14 @@ pub async fn publish_pending(
         let mut told = Vec::new();
         let mut outcome = Ok(());
         for change in &changes {
-            if wanted(cache.shard_of(&change.code)) {
-                match cache.forget(&change.code).await {
+            match &change.code {
+                None => told.push(change.number),
+                Some(code) if !wanted(cache.shard_of(code)) => {}
+                Some(code) => match cache.forget(code).await {
                     Ok(()) => told.push(change.number),
                     // Those of other shards are told all the same.
                     Err(error) => outcome = Err(error),
-                }
+                },
             }
         }
         if !told.is_empty() {

@@ -27,8 +27,8 @@ const PROBE_PAUSE: Duration = Duration::from_millis(250);
 /// Pause between two sweeps of what crashed instances left over.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Pause between two looks into the outbox: so long a deletion may be unknown to others that was made by an
-/// instance cut off from Redis.
+/// Pause between two looks into the outbox: so long a change may be unknown that was made by hand, or by an instance
+/// cut off from Redis.
 const PUBLISH_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Pause between two measurements.
@@ -61,6 +61,7 @@ pub(super) fn spawn(
     ));
     tasks.spawn(until(stop.clone(), prune_regularly(Arc::clone(assembly))));
     tasks.spawn(until(stop.clone(), tend_regularly(Arc::clone(assembly))));
+    tasks.spawn(until(stop.clone(), publish_regularly(Arc::clone(assembly))));
     if let Some(replica) = &assembly.replica {
         tasks.spawn(until(stop.clone(), look_after(Arc::clone(replica))));
     }
@@ -70,10 +71,6 @@ pub(super) fn spawn(
     tasks.spawn(until(
         stop.clone(),
         sweep_regularly(Arc::clone(assembly), shards.clone()),
-    ));
-    tasks.spawn(until(
-        stop.clone(),
-        publish_regularly(Arc::clone(assembly), shards.clone()),
     ));
     for redis in shards.iter() {
         tasks.spawn(until(
@@ -188,12 +185,15 @@ async fn tend_regularly(assembly: Arc<Assembly>) {
     }
 }
 
-/// Tells what instances that crashed or do not reach Redis could not tell.
-async fn publish_regularly(assembly: Arc<Assembly>, shards: Shards) {
+/// Tells what nobody told: changes made by hand, or by instances that crashed or do not reach Redis.
+async fn publish_regularly(assembly: Arc<Assembly>) {
+    // Without Redis there is nobody else to be told.
     let is_up = |shard| {
-        shards
-            .iter()
-            .any(|redis| redis.shard() == shard && redis.is_up())
+        assembly.redis.as_ref().is_none_or(|shards| {
+            shards
+                .iter()
+                .any(|redis| redis.shard() == shard && redis.is_up())
+        })
     };
     let mut ticks = interval(PUBLISH_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -170,8 +170,8 @@ impl Position {
 pub struct Change {
     /// Rising number of the change in this database.
     pub number: i64,
-    /// The code whose remembered form is no longer true.
-    pub code: ShortCode,
+    /// The code whose remembered form is no longer true; `None` where it is no code, so that nobody remembers it.
+    pub code: Option<ShortCode>,
 }
 
 /// Links, and the outbox of their changes.
@@ -193,19 +193,17 @@ pub trait Links: Send + Sync {
     ) -> Result<Vec<Link>, StoreError>;
 
     /// Removes a link of this owner, keeps its code from being handed out again and notes the change
-    /// in the outbox, in one transaction. `None` when there is no such link or it is another's.
-    async fn delete_link(
-        &self,
-        owner: UserId,
-        code: &ShortCode,
-        now: Timestamp,
-    ) -> Result<Option<Change>, StoreError>;
+    /// in the outbox, in one transaction. `false` when there is no such link or it is another's.
+    async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError>;
 
     /// Up to `limit` changes in the outbox, oldest first.
     async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError>;
 
     /// Removes changes from the outbox: every instance can hear of them now. Unknown numbers are fine.
     async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError>;
+
+    /// Removes the changes of a link that is gone from the outbox.
+    async fn deletion_published(&self, code: &ShortCode) -> Result<(), StoreError>;
 
     /// Connections to the database at the moment.
     fn connections(&self) -> Connections;

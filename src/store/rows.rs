@@ -38,13 +38,11 @@ pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<Vec<Link>, Stor
         .collect()
 }
 
-pub(super) fn changes(rows: Vec<(i64, String)>) -> Result<Vec<Change>, StoreError> {
+pub(super) fn changes(rows: Vec<(i64, String)>) -> Vec<Change> {
     rows.into_iter()
-        .map(|(number, stored_code)| {
-            Ok(Change {
-                number,
-                code: code(&stored_code)?,
-            })
+        .map(|(number, stored_code)| Change {
+            number,
+            code: ShortCode::parse(&stored_code),
         })
         .collect()
 }

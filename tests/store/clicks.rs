@@ -95,7 +95,7 @@ both_stores! {
         let owner = user(&store).await;
         let (code, gone) = link(&store, owner).await;
         let (_, id) = link(&store, owner).await;
-        store.links.delete_link(owner, &code, Timestamp::now()).await.unwrap();
+        store.links.delete_link(owner, &code).await.unwrap();
         store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), None).await.unwrap();
         fold_all(&store).await;
         store.clicks.apply_flush(&flush(1), NOTHING, &[(gone, 5), (id, 1)], WHOLE, Timestamp::now()).await.unwrap();

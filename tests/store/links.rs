@@ -30,9 +30,9 @@ both_stores! {
     async fn a_deleted_link_is_gone_and_its_code_stays_taken(store) {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
-        assert!(store.links.delete_link(owner, &code, Timestamp::now()).await.unwrap().is_some());
+        assert!(store.links.delete_link(owner, &code).await.unwrap());
         assert!(store.links.link_target(&code).await.unwrap().is_none());
-        assert!(store.links.delete_link(owner, &code, Timestamp::now()).await.unwrap().is_none());
+        assert!(!store.links.delete_link(owner, &code).await.unwrap());
         let new = NewLink { code: &code, target: &target(), owner, created_at: Timestamp::now() };
         assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::CodeTaken)));
     }
@@ -40,21 +40,24 @@ both_stores! {
     async fn nobody_deletes_anothers_link(store) {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (code, _) = link(&store, ada).await;
-        assert!(store.links.delete_link(bob, &code, Timestamp::now()).await.unwrap().is_none());
+        assert!(!store.links.delete_link(bob, &code).await.unwrap());
         assert!(store.links.link_target(&code).await.unwrap().is_some());
         assert!(store.links.unpublished_changes(10).await.unwrap().is_empty());
     }
 
     async fn a_deletion_stays_in_the_outbox_until_it_is_published(store) {
         let owner = user(&store).await;
-        let mut changes = Vec::new();
-        for _ in 0..3 {
+        let mut deleted = Vec::new();
+        for _ in 0..4 {
             let (code, _) = link(&store, owner).await;
-            changes.push(store.links.delete_link(owner, &code, Timestamp::now()).await.unwrap().unwrap());
+            assert!(store.links.delete_link(owner, &code).await.unwrap());
+            deleted.push(Some(code));
         }
-        assert_eq!(store.links.unpublished_changes(10).await.unwrap(), changes);
+        let changes = store.links.unpublished_changes(10).await.unwrap();
+        assert_eq!(changes.iter().map(|change| change.code.clone()).collect::<Vec<_>>(), deleted);
         assert_eq!(store.links.unpublished_changes(2).await.unwrap(), changes[..2]);
         store.links.changes_published(&[changes[0].number, changes[2].number, 12345]).await.unwrap();
+        store.links.deletion_published(deleted[3].as_ref().unwrap()).await.unwrap();
         assert_eq!(store.links.unpublished_changes(10).await.unwrap(), changes[1..2]);
     }
 

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 
-use crate::support::{Answer, both_modes, raw};
+use crate::support::{Answer, both_modes, eventually, raw, unique};
 
 both_modes! {
     async fn a_link_is_followed_by_a_302_without_a_body_that_nobody_may_cache(app) {
@@ -65,6 +65,31 @@ both_modes! {
         app.get(&format!("/{code}")).await.is_error(404, "URL not found");
         assert_eq!(app.clicks(&code).await, 0);
         assert_eq!(app.get_as(&token, "/urls/my").await.json()[0]["is_active"], false);
+    }
+
+    async fn a_change_by_hand_is_felt_by_itself_though_the_link_is_in_memory(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let path = format!("/{code}");
+        assert_eq!(app.get(&path).await.status, 302);
+        for (change, status) in [
+            ("UPDATE links SET is_active = (1 = 0) WHERE short_code = $1", 404),
+            ("UPDATE links SET is_active = (1 = 1) WHERE short_code = $1", 302),
+            ("DELETE FROM links WHERE short_code = $1", 404),
+        ] {
+            app.backend.execute(change, &code).await;
+            eventually(change, async || app.get(&path).await.status == status).await;
+        }
+    }
+
+    async fn links_of_an_account_that_is_deleted_by_hand_are_not_followed_any_more(app) {
+        let email = unique() + "@example.org";
+        let account = app.account("/auth/register", &email, "correct horse").await.json();
+        let code = app.shorten(account["access_token"].as_str().unwrap(), "https://example.org/").await;
+        let path = format!("/{code}");
+        assert_eq!(app.get(&path).await.status, 302);
+        app.backend.execute("DELETE FROM users WHERE email = $1", &email).await;
+        eventually("the link is gone", async || app.get(&path).await.status == 404).await;
     }
 
     async fn what_a_header_may_not_carry_is_encoded_in_the_location_alone(app) {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{PostgresStore, micros, moment};
-use crate::domain::{Link, LinkId, LinkTarget, ShortCode, Timestamp, UserId};
+use crate::domain::{Link, LinkId, LinkTarget, ShortCode, UserId};
 use crate::store::rows::{self, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError};
 use crate::telemetry::metrics::Connections;
@@ -79,28 +79,19 @@ impl Links for PostgresStore {
         rows::links(owner, found)
     }
 
-    async fn delete_link(
-        &self,
-        owner: UserId,
-        code: &ShortCode,
-        now: Timestamp,
-    ) -> Result<Option<Change>, StoreError> {
-        let number: Vec<i64> = self.pool.run(async |session| sqlx::query_scalar(concat!(
-            "WITH gone AS (DELETE FROM links WHERE owner_id = $1 AND short_code = $2 RETURNING id, short_code),
-             uncounted AS (DELETE FROM link_clicks USING gone WHERE link_id = gone.id),
-             retired AS (INSERT INTO retired_codes (short_code, retired_at) SELECT short_code, ",
-            moment!("$3"),
-            " FROM gone ON CONFLICT DO NOTHING)
-             INSERT INTO link_changes (short_code) SELECT short_code FROM gone RETURNING number"
-        ))
-        .bind(owner.0)
-        .bind(code.as_str())
-        .bind(now.0)
-        .fetch_all(session).await).await?;
-        Ok(rows::written(number).map(|number| Change {
-            number,
-            code: code.clone(),
-        }))
+    async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError> {
+        // All else that a deletion needs does the table itself.
+        let deleted = self
+            .pool
+            .run(async |session| {
+                sqlx::query("DELETE FROM links WHERE owner_id = $1 AND short_code = $2")
+                    .bind(owner.0)
+                    .bind(code.as_str())
+                    .execute(session)
+                    .await
+            })
+            .await?;
+        Ok(deleted.rows_affected() > 0)
     }
 
     async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError> {
@@ -115,7 +106,7 @@ impl Links for PostgresStore {
                 .await
             })
             .await?;
-        rows::changes(found)
+        Ok(rows::changes(found))
     }
 
     async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError> {
@@ -123,6 +114,18 @@ impl Links for PostgresStore {
             .run(async |session| {
                 sqlx::query("DELETE FROM link_changes WHERE number = ANY($1)")
                     .bind(numbers)
+                    .execute(session)
+                    .await
+            })
+            .await?;
+        Ok(())
+    }
+
+    async fn deletion_published(&self, code: &ShortCode) -> Result<(), StoreError> {
+        self.pool
+            .run(async |session| {
+                sqlx::query("DELETE FROM link_changes WHERE short_code = $1")
+                    .bind(code.as_str())
                     .execute(session)
                     .await
             })

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use sqlx::error::ErrorKind;
 
-use super::{SqliteStore, begin};
-use crate::domain::{Link, LinkId, LinkTarget, ShortCode, Timestamp, UserId};
+use super::SqliteStore;
+use crate::domain::{Link, LinkId, LinkTarget, ShortCode, UserId};
 use crate::store::rows::{self, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError};
 use crate::telemetry::metrics::Connections;
@@ -63,38 +63,14 @@ impl Links for SqliteStore {
         rows::links(owner, found)
     }
 
-    async fn delete_link(
-        &self,
-        owner: UserId,
-        code: &ShortCode,
-        now: Timestamp,
-    ) -> Result<Option<Change>, StoreError> {
-        let mut writer = self.writer.get().await?;
-        let mut transaction = begin(&mut writer).await?;
+    async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError> {
+        // All else that a deletion needs does the table itself.
         let deleted = sqlx::query("DELETE FROM links WHERE owner_id = ?1 AND short_code = ?2")
             .bind(owner.0)
             .bind(code.as_str())
-            .execute(&mut *transaction)
+            .execute(&mut *self.writer.get().await?)
             .await?;
-        if deleted.rows_affected() == 0 {
-            return Ok(None);
-        }
-        sqlx::query("INSERT OR IGNORE INTO retired_codes (short_code, retired_at) VALUES (?1, ?2)")
-            .bind(code.as_str())
-            .bind(now.0)
-            .execute(&mut *transaction)
-            .await?;
-        let number = sqlx::query_scalar(
-            "INSERT INTO link_changes (short_code) VALUES (?1) RETURNING number",
-        )
-        .bind(code.as_str())
-        .fetch_one(&mut *transaction)
-        .await?;
-        transaction.commit().await?;
-        Ok(Some(Change {
-            number,
-            code: code.clone(),
-        }))
+        Ok(deleted.rows_affected() > 0)
     }
 
     async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError> {
@@ -103,13 +79,21 @@ impl Links for SqliteStore {
                 .bind(i64::from(limit))
                 .fetch_all(&mut *self.reader.get().await?)
                 .await?;
-        rows::changes(found)
+        Ok(rows::changes(found))
     }
 
     async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError> {
         let numbers = serde_json::json!(numbers).to_string();
         sqlx::query("DELETE FROM link_changes WHERE number IN (SELECT value FROM json_each(?1))")
             .bind(numbers)
+            .execute(&mut *self.writer.get().await?)
+            .await?;
+        Ok(())
+    }
+
+    async fn deletion_published(&self, code: &ShortCode) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM link_changes WHERE short_code = ?1")
+            .bind(code.as_str())
             .execute(&mut *self.writer.get().await?)
             .await?;
         Ok(())
