@@ -11,7 +11,7 @@
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `forget.lua` | trimming, `admit.lua` |
 //! | `{prefix}:probe` | string | a second | whoever looks for a Redis that was away | expiry |
 //! | `{prefix}:limit:ACTION:CALLER:MINUTE` | counter | two minutes | `limits` | expiry |
-//! | `{prefix}:link:CODE` | string, a cached link | an hour | `remember.lua` | `forget.lua`, expiry, eviction |
+//! | `{prefix}:link:CODE` | string, a cached link | six hours | `remember.lua` | `forget.lua`, expiry, eviction |
 //!
 //! Only cached links have an expiry worth evicting: Redis runs with a `volatile-*` policy, so that
 //! counters are never evicted. The braces are part of the names: on a cluster they keep all keys of

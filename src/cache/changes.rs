@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Instant;
 
 use tokio::sync::Mutex;
 
@@ -19,6 +20,8 @@ pub struct Observed {
     pub epoch: String,
     /// Number of the newest change. A new epoch begins above every number of those before it.
     pub change: i64,
+    /// When this was asked: all changes of before are in it.
+    pub asked: Instant,
 }
 
 /// What this process has taken in of one shard.

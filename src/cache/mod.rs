@@ -6,7 +6,7 @@
 //!
 //! A change of a link raises a number in Redis and is told in a stream. Every click batch brings the
 //! newest number home; an instance that is behind forgets what changed before it releases the batch
-//! ([`LinkCache::observe`]). A visitor compares [`LinkCache::version`] from before the lookup with
+//! ([`LinkCache::observe`]), and otherwise knows that what it remembers is as it should be, see `belief`. A visitor compares [`LinkCache::version`] from before the lookup with
 //! that after the click: where it moved, it looks again.
 
 use std::sync::Arc;
@@ -16,12 +16,14 @@ use std::time::{Duration, Instant};
 use crate::domain::{Click, LinkId, LinkTarget, Location, Shard, ShortCode};
 use crate::shared::{Lane, RedisFailure, Shards, SharedRedis};
 
+mod belief;
 mod changes;
 mod misses;
 mod near;
 mod process;
 mod remote;
 
+use belief::Belief;
 use changes::Changes;
 use near::Near;
 use process::ProcessCache;
@@ -35,8 +37,11 @@ pub use misses::MissesAsked;
 pub struct CacheLimits {
     /// Links held in the process at most.
     pub links: u64,
-    /// How long a link is held at most: the last quarter of it perhaps in a worker's own table alone.
+    /// How long a link is served at most without word that it did not change: the last quarter of it perhaps
+    /// from a worker's own table alone.
     pub link_ttl: Duration,
+    /// Whether nobody but this process can change a link: then every link in memory is as it should be.
+    pub is_alone: bool,
     /// Unknown codes held in the process at most.
     pub unknown: u64,
     /// How long an unknown code is held at most.
@@ -107,6 +112,7 @@ pub struct LinkCache {
 /// What is particular to a data set; without Redis there is one, too.
 struct CacheShard {
     changes: Arc<Changes>,
+    belief: Arc<Belief>,
     remote: Option<Remote>,
 }
 
@@ -128,6 +134,7 @@ impl LinkCache {
         let version = Arc::default();
         let shard = |redis: Option<&SharedRedis>| CacheShard {
             changes: Arc::new(Changes::new(&version)),
+            belief: Arc::new(Belief::new(limits.process_ttl())),
             // Nobody looks anything up here: workers do, with caches of their own.
             remote: redis.map(|redis| Remote::new(redis.clone()).0),
         };
@@ -156,6 +163,7 @@ impl LinkCache {
         };
         let shard = |shard: &CacheShard| CacheShard {
             changes: Arc::clone(&shard.changes),
+            belief: Arc::clone(&shard.belief),
             remote: shard.remote.as_ref().map(&mut with_own_lane),
         };
         let shards = self.shards.iter().map(shard).collect();
@@ -194,12 +202,21 @@ impl LinkCache {
         // Before the look-up: what changes during it is not believed later.
         let version = self.version();
         match self.process.link(code).await {
-            Some(link) => {
-                self.near.put(code, &link, version, now);
-                Some(Some(link))
+            Some(held) if self.is_believed(code, held.since, now) => {
+                self.near.put(code, &held.link, version, now);
+                Some(Some(held.link))
+            }
+            Some(_) => {
+                self.process.forget(code).await;
+                None
             }
             None => self.process.is_unknown(code).await.then_some(None),
         }
+    }
+
+    fn is_believed(&self, code: &ShortCode, since: Instant, now: Instant) -> bool {
+        let belief = &self.shard(self.shard_of(code)).belief;
+        self.limits.is_alone || belief.holds(code, since, now)
     }
 
     /// Looks a code up in Redis, then with `read` in the database, one lookup per code at a time,
@@ -292,10 +309,13 @@ impl LinkCache {
 
     /// Takes in every change up to the one that was seen in Redis. Free when there is none.
     pub async fn observe(&self, observed: &Observed) {
-        let CacheShard { changes, remote } = self.shard(observed.shard);
-        if let Some(remote) = remote.as_ref().filter(|_| !changes.is_current(observed)) {
-            changes.catch_up(observed, remote, &self.process).await;
+        let shard = self.shard(observed.shard);
+        let Some(remote) = &shard.remote else { return };
+        if !shard.changes.is_current(observed) {
+            let catching_up = shard.changes.catch_up(observed, remote, &self.process);
+            catching_up.await;
         }
+        shard.belief.confirm(observed.asked);
     }
 
     /// Learns where the changes of a shard stand; to be called before the first lookup.

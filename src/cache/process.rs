@@ -1,6 +1,5 @@
 //! What this process remembers: links, and codes known to be unknown, each in a bounded space.
 
-use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,14 +8,25 @@ use moka::Expiry;
 use moka::future::Cache;
 use moka::notification::RemovalCause;
 
+use super::belief::Lifetimes;
 use super::{CacheLimits, CachedLink};
 use crate::domain::ShortCode;
 use crate::telemetry::metrics::CACHE_EVICTIONS;
 
+/// How long a link is held that stays believed: then Redis is asked again, and learns that the link is in use.
+const HELD_AT_MOST: Duration = Duration::from_mins(15);
+
 #[derive(Clone)]
 pub(super) struct ProcessCache {
-    links: Cache<ShortCode, Arc<CachedLink>, RandomState>,
+    links: Cache<ShortCode, Held, RandomState>,
     unknown: Cache<ShortCode, (), RandomState>,
+}
+
+/// A link, and when it was looked up: the moment before.
+#[derive(Clone)]
+pub(super) struct Held {
+    pub(super) link: Arc<CachedLink>,
+    pub(super) since: Instant,
 }
 
 /// A lookup's end other than a link; moka does not remember those.
@@ -28,30 +38,8 @@ enum NoLink<E> {
     Failed(E),
 }
 
-/// How long each link is held: between half of the time and all of it. Links that came together, after a start,
-/// must not all be looked up again together.
-struct Lifetimes {
-    longest: Duration,
-    hasher: RandomState,
-}
-
-impl Lifetimes {
-    fn up_to(longest: Duration) -> Self {
-        Self {
-            longest,
-            hasher: RandomState::default(),
-        }
-    }
-
-    fn of(&self, code: impl Hash) -> Duration {
-        let thousandths = u32::try_from(self.hasher.hash_one(code) % 1_000)
-            .expect("a number below a thousand is one");
-        self.longest / 2 + self.longest / 2 * thousandths / 1_000
-    }
-}
-
-impl<L> Expiry<ShortCode, L> for Lifetimes {
-    fn expire_after_create(&self, code: &ShortCode, _: &L, _: Instant) -> Option<Duration> {
+impl Expiry<ShortCode, Held> for Lifetimes {
+    fn expire_after_create(&self, code: &ShortCode, _: &Held, _: Instant) -> Option<Duration> {
         Some(self.of(code))
     }
 }
@@ -62,7 +50,7 @@ impl ProcessCache {
         Self {
             links: Cache::builder()
                 .max_capacity(limits.links)
-                .expire_after(Lifetimes::up_to(limits.process_ttl()))
+                .expire_after(Lifetimes::up_to(HELD_AT_MOST.max(limits.link_ttl)))
                 .eviction_listener(move |_, _, cause| {
                     if cause == RemovalCause::Size {
                         evictions.increment(1);
@@ -76,7 +64,7 @@ impl ProcessCache {
         }
     }
 
-    pub(super) async fn link(&self, code: &ShortCode) -> Option<Arc<CachedLink>> {
+    pub(super) async fn link(&self, code: &ShortCode) -> Option<Held> {
         self.links.get(code).await
     }
 
@@ -96,15 +84,19 @@ impl ProcessCache {
         E: Clone + Send + Sync + 'static,
     {
         let link = async {
+            let since = Instant::now();
             match fetch.await {
                 Ok(_) if !is_current() => Err(NoLink::Overtaken),
-                Ok(Some(link)) => Ok(Arc::new(link)),
+                Ok(Some(link)) => {
+                    let link = Arc::new(link);
+                    Ok(Held { link, since })
+                }
                 Ok(None) => Err(NoLink::Unknown),
                 Err(error) => Err(NoLink::Failed(error)),
             }
         };
         match self.links.try_get_with_by_ref(code, link).await {
-            Ok(link) => Ok(Some(Some(link))),
+            Ok(held) => Ok(Some(Some(held.link))),
             Err(no_link) => match &*no_link {
                 NoLink::Unknown => {
                     self.unknown.insert(code.clone(), ()).await;
@@ -128,27 +120,5 @@ impl ProcessCache {
 
     pub(super) fn links_held(&self) -> u64 {
         self.links.entry_count()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_that_came_together_leave_one_after_the_other_and_in_time() {
-        let lifetimes = Lifetimes::up_to(Duration::from_mins(1));
-        let mut leaving = [0; 60];
-        for number in 0..30_000 {
-            let lifetime = lifetimes.of(number);
-            assert!(lifetime <= Duration::from_mins(1));
-            leaving[usize::try_from(lifetime.as_secs()).unwrap().min(59)] += 1;
-        }
-        assert!(leaving[..30].iter().all(|leaving| *leaving == 0));
-        assert!(
-            leaving[30..]
-                .iter()
-                .all(|leaving| (800..1_200).contains(leaving))
-        );
     }
 }

@@ -1,15 +1,15 @@
 //! What Redis remembers of links, for all instances.
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::misses::{Misses, MissesAsked};
 use super::{CachedLink, Lane, Observed, RedisFailure, SharedRedis};
 use crate::domain::{Click, LinkId, Location, Shard, ShortCode, Timestamp};
 use crate::shared::{Call, Script};
 
-/// How long Redis holds a link that nobody asks for.
-const LINK_EXPIRY: Duration = Duration::from_hours(1);
+/// How long Redis holds a link: many times as long as a process does, which only then looks it up again.
+const LINK_EXPIRY: Duration = Duration::from_hours(6);
 
 /// Most changes that are caught up with one by one; past that everything is forgotten.
 const MOST_CHANGES: i64 = 1_000;
@@ -85,24 +85,28 @@ impl Remote {
         call.arg(self.redis.process())
             .arg(Timestamp::now().0)
             .arg(code.as_str());
+        let asked = Instant::now();
         let (epoch, change) = self.lane.query(&call).await?;
         let shard = self.redis.shard();
         Ok(Observed {
             shard,
             epoch,
             change,
+            asked,
         })
     }
 
     pub(super) async fn state(&self) -> Result<Observed, RedisFailure> {
         let mut call = STATE.call(&[&self.redis.keys().state()]);
         call.arg(self.redis.process()).arg(Timestamp::now().0);
+        let asked = Instant::now();
         let (epoch, change) = self.lane.query(&call).await?;
         let shard = self.redis.shard();
         Ok(Observed {
             shard,
             epoch,
             change,
+            asked,
         })
     }
 

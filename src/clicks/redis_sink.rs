@@ -1,6 +1,7 @@
 //! The Redis sink: one script call per batch, applied once.
 
 use std::sync::{Arc, LazyLock};
+use std::time::Instant;
 
 use crate::cache::{LinkCache, Observed};
 use crate::domain::{Shard, Timestamp};
@@ -86,6 +87,7 @@ impl RedisSink {
         for (_, clicks) in &batch.clicks {
             call.arg(*clicks);
         }
+        let asked = Instant::now();
         let (found, change): (String, i64) = self.lane.query(&call).await?;
         let applied = if found == epoch {
             Applied::InEpoch
@@ -96,6 +98,7 @@ impl RedisSink {
             shard: self.shard(),
             epoch: found,
             change,
+            asked,
         }))
     }
 }

@@ -130,7 +130,7 @@ pub struct Settings {
         value_name = "N"
     )]
     cache_max_links: String,
-    /// How long the process holds a link, and serves a deleted one while Redis is away.
+    /// How long a link is served from memory without word from Redis that none changed.
     #[arg(
         long,
         env = "CACHE_TTL_SECONDS",

@@ -39,6 +39,7 @@ impl From<&Config> for CacheLimits {
         Self {
             links: config.cache_max_links,
             link_ttl: config.cache_ttl,
+            is_alone: matches!(config.database, Database::Sqlite(_)),
             unknown: UNKNOWN_CODES,
             unknown_ttl: UNKNOWN_TTL,
             workers: config.workers,

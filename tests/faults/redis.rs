@@ -118,6 +118,47 @@ async fn a_redis_that_hangs_or_refuses_holds_up_no_redirect() {
 }
 
 #[tokio::test]
+async fn a_link_is_looked_up_again_after_its_time_only_while_redis_is_away() {
+    let mut redis = RedisServer::start(&KEPT).await;
+    let url = redis.url();
+    let settings = [("REDIS_URL", url.as_str()), ("CACHE_TTL_SECONDS", "1")];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let other = app.another(&settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let path = format!("/{code}");
+    let looked_up = async || {
+        let redis = metric(&app, r#"shunt_redirects_total{result="redis"}"#).await;
+        let database = metric(&app, r#"shunt_redirects_total{result="database"}"#).await;
+        format!("{redis} in Redis, {database} in the database")
+    };
+    assert_eq!(app.get(&path).await.status, 302);
+    let at_first = looked_up().await;
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(3) {
+        assert_eq!(app.get(&path).await.status, 302);
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(looked_up().await, at_first, "each click confirmed the link");
+
+    redis.kill();
+    let delete = reqwest::Client::new().delete(format!("{}/urls/{code}", other.base));
+    assert_eq!(
+        delete.bearer_auth(&token).send().await.unwrap().status(),
+        204
+    );
+    eventually("the link has had its time", async || {
+        app.get(&path).await.status == 404
+    })
+    .await;
+    redis.start_again().await;
+    is_used_again(&app).await;
+    assert_eq!(app.get(&path).await.status, 404);
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn a_redis_that_is_emptied_loses_what_was_pending_at_most() {
     let redis = RedisServer::start(&KEPT).await;
     let url = redis.url();

@@ -163,6 +163,7 @@ const STORE: StoreSettings = StoreSettings {
 const CACHE: CacheLimits = CacheLimits {
     links: 100,
     link_ttl: Duration::from_mins(1),
+    is_alone: false,
     unknown: 100,
     unknown_ttl: Duration::from_secs(1),
     workers: 1,
