@@ -5,6 +5,7 @@
 mod backend;
 mod clicks;
 mod links;
+mod log;
 mod upgrade;
 
 use backend::both_stores;

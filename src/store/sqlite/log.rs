@@ -2,7 +2,8 @@
 //!
 //! A writer whose commits did so themselves would keep clicks waiting for the disk. Copying needs no lock and is
 //! done on a thread that stands back. Beginning anew locks the writer out while what came during the copying is
-//! copied, and twice for the disk: so it waits for a quiet moment, as long as the log is not too long.
+//! copied, and twice for the disk: so it waits for a quiet moment, in which its space is given back, too, as long as
+//! the log is not too long.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -44,20 +45,33 @@ impl Log {
 
     /// Writes the log back, and has it begin anew where that is due. To be called every second or so.
     pub(super) async fn checkpoint(&self) -> Result<(), StoreError> {
+        let Some(pages) = self.copy().await? else {
+            return Ok(());
+        };
+        let is_quiet = pages - self.pages.swap(pages, Ordering::Relaxed) <= QUIET_PAGES;
+        let begin_anew = if is_quiet && pages > ENOUGH_PAGES {
+            "PRAGMA wal_checkpoint(TRUNCATE)"
+        } else if pages > MOST_PAGES {
+            // Under load its place on the disk is kept: overwriting is quicker than growing.
+            "PRAGMA wal_checkpoint(RESTART)"
+        } else {
+            return Ok(());
+        };
+        // What came during the first copying, so that little is left to do while the writer waits.
+        self.copy().await?;
+        // Says "busy" rather than wait for readers; then the next one tries.
+        sqlx::query(begin_anew)
+            .execute(&mut *self.checkpointer.get().await?)
+            .await?;
+        self.pages.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Writes the log back. How many pages it has; `None` while another process is at it.
+    async fn copy(&self) -> Result<Option<i64>, StoreError> {
         let (_, pages, _): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)")
             .fetch_one(&mut *self.background().await?)
             .await?;
-        if pages < 0 {
-            // Another process is at it.
-            return Ok(());
-        }
-        let is_quiet = pages - self.pages.swap(pages, Ordering::Relaxed) <= QUIET_PAGES;
-        if pages > MOST_PAGES || (pages > ENOUGH_PAGES && is_quiet) {
-            // Says "busy" rather than wait for readers; then the next one tries.
-            sqlx::query("PRAGMA wal_checkpoint(RESTART)")
-                .execute(&mut *self.checkpointer.get().await?)
-                .await?;
-        }
-        Ok(())
+        Ok(Some(pages).filter(|pages| *pages >= 0))
     }
 }

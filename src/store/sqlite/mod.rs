@@ -36,13 +36,6 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// Connections that only read: readers never wait for the writer.
 const READERS: usize = 4;
 
-/// Name of the thread of what can wait; the system keeps 15 bytes of it.
-const BACKGROUND: &str = "sqlite-backgrnd";
-
-/// Its niceness: a tenth of a core where others want the rest.
-#[cfg(target_os = "linux")]
-const NICENESS: i32 = 10;
-
 /// Users, links and clicks in an SQLite file.
 pub struct SqliteStore {
     /// One connection: SQLite has one writer, so writers queue here rather than in the file's lock.
@@ -73,13 +66,8 @@ impl SqliteStore {
             .busy_timeout(BUSY_TIMEOUT)
             .foreign_keys(true)
             .pragma("wal_autocheckpoint", "0");
-        let pool = |options, connections| {
-            let opener = Opener {
-                options,
-                background: None,
-            };
-            Pool::open(opener, connections, settings.deadline)
-        };
+        let pool =
+            |options, connections| Pool::open(Opener::new(options), connections, settings.deadline);
         // Until all are connected: switching to WAL waits for nobody, and migrations are several transactions.
         let _turn = turn(path).await?;
         let writer = pool(options.clone(), 1)
@@ -89,15 +77,13 @@ impl SqliteStore {
         sqlx::migrate!("migrations/sqlite").run(&mut *first).await?;
         drop(first);
         let checkpointer = pool(options.clone().busy_timeout(Duration::ZERO), 1).await?;
-        let behind = Opener {
-            options: options
+        let behind = Opener::standing_back(
+            options
                 .clone()
                 .busy_timeout(Duration::ZERO)
-                .thread_name(|_| BACKGROUND.to_owned())
                 // It is slow where others are busy, and that is as it should be.
                 .disable_statement_logging(),
-            background: Some(BACKGROUND),
-        };
+        );
         let background = Pool::open(behind, 2, settings.deadline).await?;
         let reader = pool(options.read_only(true), READERS).await?;
         Ok(Self {
@@ -108,29 +94,6 @@ impl SqliteStore {
         })
     }
 }
-
-/// Lets the threads of that name have what others leave. The thread is the driver's own, so it is found by its name.
-#[cfg(target_os = "linux")]
-fn stand_back(name: &str) {
-    use rustix::process::{Pid, setpriority_process};
-
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
-        return;
-    };
-    for thread in threads.flatten() {
-        let is_named = std::fs::read_to_string(thread.path().join("comm"))
-            .is_ok_and(|comm| comm.trim_end() == name);
-        let id = thread.file_name().to_str().and_then(|id| id.parse().ok());
-        if let Some(id) = id.and_then(Pid::from_raw).filter(|_| is_named) {
-            // Where the system does not allow it, all are equal.
-            let _ = setpriority_process(Some(id), NICENESS);
-        }
-    }
-}
-
-/// Nothing of the kind is known here: all are equal.
-#[cfg(not(target_os = "linux"))]
-fn stand_back(_name: &str) {}
 
 fn cannot_open(path: &Path, error: &sqlx::Error) -> OpenError {
     OpenError::Wrong(format!("{}: {error}", path.display()))

@@ -10,7 +10,6 @@ use deadpool::managed::{self, Manager, Metrics, Object, RecycleError, RecycleRes
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
-use super::stand_back;
 use crate::store::StoreError;
 use crate::store::failure::of_pool;
 use crate::telemetry::metrics::Connections;
@@ -18,6 +17,13 @@ use crate::telemetry::metrics::Connections;
 /// After how long, and after how many uses, a connection is asked whether its thread still lives.
 const IDLE: Duration = Duration::from_secs(1);
 const USES: usize = 64;
+
+/// Name of the thread of what can wait; the system keeps 15 bytes of it.
+const BACKGROUND: &str = "sqlite-backgrnd";
+
+/// Its niceness: a tenth of a core where others want the rest.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
 
 /// A number of connections; whoever wants one more waits.
 pub(super) struct Pool(managed::Pool<Opener>);
@@ -58,9 +64,25 @@ impl Pool {
 
 /// Opens connections.
 pub(super) struct Opener {
-    pub(super) options: SqliteConnectOptions,
-    /// The name of the connections' threads where they stand back for all others.
-    pub(super) background: Option<&'static str>,
+    options: SqliteConnectOptions,
+    stands_back: bool,
+}
+
+impl Opener {
+    pub(super) fn new(options: SqliteConnectOptions) -> Self {
+        Self {
+            options,
+            stands_back: false,
+        }
+    }
+
+    /// Connections whose threads stand back for all others.
+    pub(super) fn standing_back(options: SqliteConnectOptions) -> Self {
+        Self {
+            options: options.thread_name(|_| BACKGROUND.to_owned()),
+            stands_back: true,
+        }
+    }
 }
 
 impl Manager for Opener {
@@ -69,8 +91,8 @@ impl Manager for Opener {
 
     async fn create(&self) -> Result<SqliteConnection, sqlx::Error> {
         let connection = Box::pin(SqliteConnection::connect_with(&self.options)).await?;
-        if let Some(name) = self.background {
-            stand_back(name);
+        if self.stands_back {
+            stand_back(BACKGROUND);
         }
         Ok(connection)
     }
@@ -94,3 +116,26 @@ impl Manager for Opener {
         Ok(())
     }
 }
+
+/// Lets the threads of that name have what others leave. The thread is the driver's own, so it is found by its name.
+#[cfg(target_os = "linux")]
+fn stand_back(name: &str) {
+    use rustix::process::{Pid, setpriority_process};
+
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+        return;
+    };
+    for thread in threads.flatten() {
+        let is_named = std::fs::read_to_string(thread.path().join("comm"))
+            .is_ok_and(|comm| comm.trim_end() == name);
+        let id = thread.file_name().to_str().and_then(|id| id.parse().ok());
+        if let Some(id) = id.and_then(Pid::from_raw).filter(|_| is_named) {
+            // Where the system does not allow it, all are equal.
+            let _ = setpriority_process(Some(id), NICENESS);
+        }
+    }
+}
+
+/// Nothing of the kind is known here: all are equal.
+#[cfg(not(target_os = "linux"))]
+fn stand_back(_name: &str) {}
