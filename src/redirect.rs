@@ -135,11 +135,8 @@ impl Redirect {
     ) -> Result<Arc<CachedLink>, NotFollowed> {
         let (link, found) = match self.cache.near(code, now) {
             Some(near) => (Some(near), &self.metrics.process),
-            // Long futures, seldom needed: a connection makes no room for them.
-            None => match Box::pin(self.cache.held(code, now)).await {
-                Some(held) => (held, &self.metrics.process),
-                None => Box::pin(self.look_up(code, now)).await?,
-            },
+            // A long future, seldom needed: a connection makes no room for it.
+            None => Box::pin(self.recall(code, now)).await?,
         };
         match link {
             Some(link) if link.is_active => {
@@ -157,12 +154,15 @@ impl Redirect {
         }
     }
 
-    /// What Redis or the database knows, and as what that counts.
-    async fn look_up(
+    /// What the process, Redis or the database knows, and as what that counts.
+    async fn recall(
         &self,
         code: &ShortCode,
         now: Instant,
     ) -> Result<(Option<Arc<CachedLink>>, &Counter), NotFollowed> {
+        if let Some(held) = self.cache.held(code, now).await {
+            return Ok((held, &self.metrics.process));
+        }
         let asked_database = AtomicBool::new(false);
         let read = |told| {
             asked_database.store(true, Ordering::Relaxed);

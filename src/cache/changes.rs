@@ -48,7 +48,12 @@ impl Changes {
     }
 
     /// Runs `forgetting` so that everybody who looked something up meanwhile notices.
-    pub(super) async fn taken_in(&self, forgetting: impl Future<Output = ()>) {
+    pub(super) async fn taken_in(
+        &self,
+        process: &ProcessCache,
+        forgetting: impl Future<Output = ()>,
+    ) {
+        let _changing = process.changing().await;
         self.version.fetch_add(1, Ordering::AcqRel);
         forgetting.await;
         self.version.fetch_add(1, Ordering::AcqRel);
@@ -73,7 +78,7 @@ impl Changes {
         } else {
             None
         };
-        self.taken_in(async {
+        self.taken_in(process, async {
             match codes {
                 Some(codes) => {
                     for code in &codes {

@@ -219,7 +219,7 @@ impl LinkCache {
         self.limits.is_alone || belief.holds(code, since, now)
     }
 
-    /// Looks a code up in Redis, then with `read` in the database, one lookup per code at a time,
+    /// Looks a code up in Redis, then with `read` in the database, there one look-up per code at a time,
     /// and remembers what was found. `read` is handed what Redis had been told before, where that is known:
     /// what it finds must have all those changes in it.
     ///
@@ -235,59 +235,57 @@ impl LinkCache {
         E: Clone + Send + Sync + 'static,
         R: Future<Output = Result<Option<LinkTarget>, E>>,
     {
+        let shard = self.shard_of(code);
+        let remote = self.shard(shard).remote.as_ref();
+        let remote = remote.filter(|remote| remote.is_up());
         for _ in 0..LOOKUP_TRIES {
             let version = self.version();
             let is_current = || self.version() == version;
-            let found = self
-                .process
-                .fetch(code, self.fetch(code, &read), is_current)
-                .await?;
-            match found {
-                // What was taken in meanwhile may have missed what was remembered just now.
-                Some(found) if self.version() == version => {
-                    if let Some(link) = &found {
-                        self.near.put(code, link, version, now);
-                    }
-                    return Ok(found);
+            let cached = match remote {
+                Some(remote) => remote.get(code).await,
+                None => None,
+            };
+            let found = if let Some(link) = cached {
+                let remembered = self.process.remember(code, link, now, is_current).await;
+                remembered.map(Some)
+            } else {
+                let read = self.read(code, remote, &read);
+                self.process.look_up_once(code, read, is_current).await?
+            };
+            if let Some(found) = found {
+                if let Some(link) = &found {
+                    self.near.put(code, link, version, now);
                 }
-                Some(_) => self.process.forget(code).await,
-                None => {}
+                return Ok(found);
             }
         }
         // Changes come faster than look-ups: one of one's own, remembered nowhere.
-        let shard = self.shard_of(code);
         let link = read(None).await?.map(|link| CachedLink::new(&link, shard));
         Ok(link.map(Arc::new))
     }
 
-    async fn fetch<E, R>(
+    /// Reads a link from the database, and has Redis remember it.
+    async fn read<E, R>(
         &self,
         code: &ShortCode,
+        remote: Option<&Remote>,
         read: impl Fn(Option<Told>) -> R,
     ) -> Result<Option<CachedLink>, E>
     where
         R: Future<Output = Result<Option<LinkTarget>, E>>,
     {
         let shard = self.shard_of(code);
-        let read = async |told| {
-            let link = read(told).await?;
-            Ok(link.map(|link| CachedLink::new(&link, shard)))
+        let newest_change = match remote {
+            Some(remote) => remote.newest_change().await,
+            None => None,
         };
-        let remote = self.shard(shard).remote.as_ref();
-        let Some(remote) = remote.filter(|remote| remote.is_up()) else {
-            return read(None).await;
-        };
-        if let Some(link) = remote.get(code).await {
-            return Ok(Some(link));
-        }
-        let newest_change = remote.newest_change().await;
         // Without a number the data set is empty: what was told before is not known.
         let told = newest_change
             .clone()
             .filter(|change| !change.is_empty())
             .map(|change| Told { shard, change });
-        let link = read(told).await?;
-        if let (Some(link), Some(newest_change)) = (&link, newest_change) {
+        let link = read(told).await?.map(|link| CachedLink::new(&link, shard));
+        if let (Some(remote), Some(link), Some(newest_change)) = (remote, &link, newest_change) {
             remote.remember(code, link, &newest_change).await;
         }
         Ok(link)
@@ -299,7 +297,8 @@ impl LinkCache {
     /// When Redis cannot be told; this process has forgotten it all the same.
     pub async fn forget(&self, code: &ShortCode) -> Result<(), CacheError> {
         let shard = self.shard(self.shard_of(code));
-        shard.changes.taken_in(self.process.forget(code)).await;
+        let forgetting = self.process.forget(code);
+        shard.changes.taken_in(&self.process, forgetting).await;
         if let Some(remote) = &shard.remote {
             let observed = remote.forget(code).await?;
             self.observe(&observed).await;

@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 use moka::Expiry;
 use moka::future::Cache;
 use moka::notification::RemovalCause;
+use tokio::sync::{RwLock, RwLockWriteGuard};
 
 use super::belief::Lifetimes;
 use super::{CacheLimits, CachedLink};
@@ -16,10 +17,16 @@ use crate::telemetry::metrics::CACHE_EVICTIONS;
 /// How long a link is held that stays believed: then Redis is asked again, and learns that the link is in use.
 const HELD_AT_MOST: Duration = Duration::from_mins(15);
 
+/// Links that there is room for at first, 5 MB: a table that grows is copied, just when all come at once.
+const ROOM_AT_FIRST: u64 = 1 << 16;
+
 #[derive(Clone)]
 pub(super) struct ProcessCache {
     links: Cache<ShortCode, Held, RandomState>,
     unknown: Cache<ShortCode, (), RandomState>,
+    /// Held to write by who forgets changed links, to read by who remembers one: so nobody remembers what a change has
+    /// overtaken just now.
+    changing: Arc<RwLock<()>>,
 }
 
 /// A link, and when it was looked up: the moment before.
@@ -29,11 +36,12 @@ pub(super) struct Held {
     pub(super) since: Instant,
 }
 
-/// A lookup's end other than a link; moka does not remember those.
+/// What came of a look-up that several visitors share.
 #[derive(Clone)]
-enum NoLink<E> {
+enum Shared<E> {
+    Remembered(Arc<CachedLink>),
     Unknown,
-    /// Some link changed while it was looked up: perhaps this one.
+    /// Some link changed meanwhile: perhaps this one.
     Overtaken,
     Failed(E),
 }
@@ -50,6 +58,7 @@ impl ProcessCache {
         Self {
             links: Cache::builder()
                 .max_capacity(limits.links)
+                .initial_capacity(limits.links.min(ROOM_AT_FIRST) as usize)
                 .expire_after(Lifetimes::up_to(HELD_AT_MOST.max(limits.link_ttl)))
                 .eviction_listener(move |_, _, cause| {
                     if cause == RemovalCause::Size {
@@ -61,6 +70,7 @@ impl ProcessCache {
                 .max_capacity(limits.unknown)
                 .time_to_live(limits.unknown_ttl)
                 .build_with_hasher(RandomState::default()),
+            changing: Arc::default(),
         }
     }
 
@@ -72,40 +82,72 @@ impl ProcessCache {
         self.unknown.get(code).await.is_some()
     }
 
-    /// Remembers what `fetch` finds; callers for one code share one fetch. `None` when it was overtaken by
-    /// a change: then nobody who shared it may use it, whenever they joined.
-    pub(super) async fn fetch<E>(
+    /// Remembers a link that was looked up from `since` on; `None` when it was overtaken by a change.
+    pub(super) async fn remember(
         &self,
         code: &ShortCode,
-        fetch: impl Future<Output = Result<Option<CachedLink>, E>>,
+        link: CachedLink,
+        since: Instant,
+        is_current: impl Fn() -> bool,
+    ) -> Option<Arc<CachedLink>> {
+        let _unchanging = self.changing.read().await;
+        if !is_current() {
+            return None;
+        }
+        let link = Arc::new(link);
+        let held = Held {
+            link: Arc::clone(&link),
+            since,
+        };
+        self.links.insert(code.clone(), held).await;
+        Some(link)
+    }
+
+    /// Remembers what `look_up` finds; callers for one code share one look-up. `None` when it was overtaken by
+    /// a change: then nobody who shared it may use it, whenever they joined.
+    pub(super) async fn look_up_once<E>(
+        &self,
+        code: &ShortCode,
+        look_up: impl Future<Output = Result<Option<CachedLink>, E>>,
         is_current: impl Fn() -> bool,
     ) -> Result<Option<Option<Arc<CachedLink>>>, E>
     where
         E: Clone + Send + Sync + 'static,
     {
-        let link = async {
-            let since = Instant::now();
-            match fetch.await {
-                Ok(_) if !is_current() => Err(NoLink::Overtaken),
-                Ok(Some(link)) => {
-                    let link = Arc::new(link);
-                    Ok(Held { link, since })
-                }
-                Ok(None) => Err(NoLink::Unknown),
-                Err(error) => Err(NoLink::Failed(error)),
+        // Always an error: moka has it shared, and does not remember it of its own accord.
+        let shared = async {
+            // By those who came just before.
+            if self.is_unknown(code).await {
+                return Err(Shared::Unknown);
             }
-        };
-        match self.links.try_get_with_by_ref(code, link).await {
-            Ok(held) => Ok(Some(Some(held.link))),
-            Err(no_link) => match &*no_link {
-                NoLink::Unknown => {
+            let since = Instant::now();
+            Err(match look_up.await {
+                Ok(Some(link)) => self
+                    .remember(code, link, since, is_current)
+                    .await
+                    .map_or(Shared::Overtaken, Shared::Remembered),
+                Ok(None) if is_current() => {
                     self.unknown.insert(code.clone(), ()).await;
-                    Ok(Some(None))
+                    Shared::Unknown
                 }
-                NoLink::Overtaken => Ok(None),
-                NoLink::Failed(error) => Err(error.clone()),
+                Ok(None) => Shared::Overtaken,
+                Err(error) => Shared::Failed(error),
+            })
+        };
+        match self.links.try_get_with_by_ref(code, shared).await {
+            Ok(held) => Ok(Some(Some(held.link))),
+            Err(shared) => match &*shared {
+                Shared::Remembered(link) => Ok(Some(Some(Arc::clone(link)))),
+                Shared::Unknown => Ok(Some(None)),
+                Shared::Overtaken => Ok(None),
+                Shared::Failed(error) => Err(error.clone()),
             },
         }
+    }
+
+    /// While it is held, nothing is remembered.
+    pub(super) async fn changing(&self) -> RwLockWriteGuard<'_, ()> {
+        self.changing.write().await
     }
 
     pub(super) async fn forget(&self, code: &ShortCode) {
@@ -120,5 +162,44 @@ impl ProcessCache {
 
     pub(super) fn links_held(&self) -> u64 {
         self.links.entry_count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::domain::{LinkId, Location, Shard};
+
+    #[tokio::test]
+    async fn what_a_change_overtakes_is_not_remembered() {
+        let process = ProcessCache::new(CacheLimits {
+            links: 100,
+            link_ttl: Duration::from_mins(1),
+            is_alone: false,
+            unknown: 100,
+            unknown_ttl: Duration::from_secs(1),
+            workers: 1,
+        });
+        let code = ShortCode::parse("abc123").unwrap();
+        let link = CachedLink {
+            id: LinkId(1),
+            shard: Shard::ONLY,
+            location: Location::parse("https://example.com/").unwrap(),
+            is_active: true,
+        };
+        let changed = AtomicBool::new(false);
+        let changing = process.changing().await;
+        let is_current = || !changed.load(Ordering::Acquire);
+        let remembered = process.remember(&code, link, Instant::now(), is_current);
+        let change = async {
+            tokio::task::yield_now().await;
+            process.forget(&code).await;
+            changed.store(true, Ordering::Release);
+            drop(changing);
+        };
+        assert_eq!(tokio::join!(remembered, change).0, None);
+        assert!(process.link(&code).await.is_none());
     }
 }
