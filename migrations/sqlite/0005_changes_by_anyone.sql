@@ -8,5 +8,5 @@ END;
 CREATE TRIGGER link_deleted AFTER DELETE ON links
 BEGIN
     INSERT INTO link_changes (short_code) VALUES (old.short_code);
-    INSERT OR IGNORE INTO retired_codes (short_code, retired_at) VALUES (old.short_code, unixepoch() * 1000000);
+    INSERT OR IGNORE INTO retired_codes (short_code, retired_at) VALUES (old.short_code, CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 END;

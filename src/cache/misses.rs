@@ -1,14 +1,14 @@
 //! What a worker's table and the process do not hold is asked of Redis: while one question is on its way,
 //! the next one gathers, as clicks do. One command and one round trip serve many visitors.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::CachedLink;
 use super::remote::decode;
 use crate::domain::ShortCode;
-use crate::shared::{Call, Lane, SharedRedis};
+use crate::shared::{Lane, Script, SharedRedis};
 
 /// Codes asked for with one command at most.
 const AT_ONCE: usize = 256;
@@ -16,10 +16,20 @@ const AT_ONCE: usize = 256;
 /// Visitors that may wait to be taken along; more wait to wait.
 const QUEUE: usize = 1_024;
 
+static LOOK_UP: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("look_up.lua")));
+
+/// What Redis says of a code.
+#[derive(Default)]
+pub(super) struct Asked {
+    pub(super) link: Option<CachedLink>,
+    /// Number of the newest change, empty where there was none yet; `None` where Redis does not answer.
+    pub(super) newest_change: Option<Arc<str>>,
+}
+
 /// A code that is asked for, and where its answer goes.
 struct Miss {
     code: ShortCode,
-    answer: oneshot::Sender<Option<CachedLink>>,
+    answer: oneshot::Sender<Asked>,
 }
 
 /// Where codes are asked for; cheap to clone.
@@ -45,13 +55,14 @@ impl Misses {
         (Self(sender), asked)
     }
 
-    /// What Redis holds for the code. Waits for two deadlines of Redis at most: of the question that is on
+    /// What Redis says of the code. Waits for two deadlines of Redis at most: of the question that is on
     /// its way, and of its own.
-    pub(super) async fn get(&self, code: &ShortCode) -> Option<CachedLink> {
+    pub(super) async fn get(&self, code: &ShortCode) -> Asked {
         let (answer, answered) = oneshot::channel();
         let code = code.clone();
-        self.0.send(Miss { code, answer }).await.ok()?;
-        answered.await.ok()?
+        // Should nobody ask any more, the database knows.
+        let _ = self.0.send(Miss { code, answer }).await;
+        answered.await.unwrap_or_default()
     }
 }
 
@@ -60,24 +71,29 @@ impl MissesAsked {
     pub async fn run(mut self) {
         let mut misses = Vec::with_capacity(AT_ONCE);
         while self.misses.recv_many(&mut misses, AT_ONCE).await > 0 {
-            let found = self.ask(&misses).await.unwrap_or_default();
-            let found = found.into_iter().chain(std::iter::repeat(None));
+            let (newest_change, found) = self.ask(&misses).await.unzip();
+            let newest_change: Option<Arc<str>> = newest_change.map(String::into);
+            let found = found.unwrap_or_default().into_iter();
             // After the answer: what an older life cached is not believed, should a new one have begun.
             let life = self.redis.life();
-            for (miss, stored) in misses.drain(..).zip(found) {
+            for (miss, stored) in misses.drain(..).zip(found.chain(std::iter::repeat(None))) {
                 let link = stored.and_then(|stored| decode(&stored, &life, self.redis.shard()));
                 // Whoever is gone does not want to know.
-                let _ = miss.answer.send(link);
+                let _ = miss.answer.send(Asked {
+                    link,
+                    newest_change: newest_change.clone(),
+                });
             }
         }
     }
 
     /// `None` where Redis fails: the database knows.
-    async fn ask(&self, misses: &[Miss]) -> Option<Vec<Option<String>>> {
-        let mut get = redis::cmd("MGET");
-        for miss in misses {
-            get.arg(self.redis.keys().link(&miss.code));
-        }
-        self.lane.query(&Call::plain(get)).await.ok()
+    async fn ask(&self, misses: &[Miss]) -> Option<(String, Vec<Option<String>>)> {
+        let keys = self.redis.keys();
+        let state = keys.state();
+        let links: Vec<_> = misses.iter().map(|miss| keys.link(&miss.code)).collect();
+        let all = std::iter::once(&state).chain(&links).map(String::as_str);
+        let call = LOOK_UP.call(&all.collect::<Vec<_>>());
+        self.lane.query(&call).await.ok()
     }
 }

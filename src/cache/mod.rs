@@ -25,6 +25,7 @@ mod remote;
 
 use belief::Belief;
 use changes::Changes;
+use misses::Asked;
 use near::Near;
 use process::ProcessCache;
 use remote::Remote;
@@ -40,7 +41,7 @@ pub struct CacheLimits {
     /// How long a link is served at most without word that it did not change: the last quarter of it perhaps
     /// from a worker's own table alone.
     pub link_ttl: Duration,
-    /// Whether nobody but this process can change a link: then every link in memory is as it should be.
+    /// Whether this process hears of every change by itself: then every link in memory is as it should be.
     pub is_alone: bool,
     /// Unknown codes held in the process at most.
     pub unknown: u64,
@@ -241,14 +242,15 @@ impl LinkCache {
         for _ in 0..LOOKUP_TRIES {
             let version = self.version();
             let is_current = || self.version() == version;
-            let cached = match remote {
+            let asked = match remote {
                 Some(remote) => remote.get(code).await,
-                None => None,
+                None => Asked::default(),
             };
-            let found = if let Some(link) = cached {
+            let found = if let Some(link) = asked.link {
                 let remembered = self.process.remember(code, link, now, is_current).await;
                 remembered.map(Some)
             } else {
+                let remote = remote.zip(asked.newest_change);
                 let read = self.read(code, remote, &read);
                 self.process.look_up_once(code, read, is_current).await?
             };
@@ -264,43 +266,47 @@ impl LinkCache {
         Ok(link.map(Arc::new))
     }
 
-    /// Reads a link from the database, and has Redis remember it.
+    /// Reads a link from the database, and has Redis remember it, which told the number of the newest change before.
     async fn read<E, R>(
         &self,
         code: &ShortCode,
-        remote: Option<&Remote>,
+        remote: Option<(&Remote, Arc<str>)>,
         read: impl Fn(Option<Told>) -> R,
     ) -> Result<Option<CachedLink>, E>
     where
         R: Future<Output = Result<Option<LinkTarget>, E>>,
     {
         let shard = self.shard_of(code);
-        let newest_change = match remote {
-            Some(remote) => remote.newest_change().await,
-            None => None,
-        };
         // Without a number the data set is empty: what was told before is not known.
-        let told = newest_change
-            .clone()
-            .filter(|change| !change.is_empty())
-            .map(|change| Told { shard, change });
+        let told = remote
+            .as_ref()
+            .filter(|(_, change)| !change.is_empty())
+            .map(|(_, change)| Told {
+                shard,
+                change: change.to_string(),
+            });
         let link = read(told).await?.map(|link| CachedLink::new(&link, shard));
-        if let (Some(remote), Some(link), Some(newest_change)) = (remote, &link, newest_change) {
+        if let (Some((remote, newest_change)), Some(link)) = (remote, &link) {
             remote.remember(code, link, &newest_change).await;
         }
         Ok(link)
     }
 
-    /// Forgets a changed code in this process, in Redis, and through Redis in every instance.
+    /// Forgets changed codes of one shard in this process, in Redis, and through Redis in every instance; some hundreds at
+    /// most.
     ///
     /// # Errors
-    /// When Redis cannot be told; this process has forgotten it all the same.
-    pub async fn forget(&self, code: &ShortCode) -> Result<(), CacheError> {
-        let shard = self.shard(self.shard_of(code));
-        let forgetting = self.process.forget(code);
+    /// When Redis cannot be told; this process has forgotten them all the same.
+    pub async fn forget(&self, shard: Shard, codes: &[ShortCode]) -> Result<(), CacheError> {
+        let shard = self.shard(shard);
+        let forgetting = async {
+            for code in codes {
+                self.process.forget(code).await;
+            }
+        };
         shard.changes.taken_in(&self.process, forgetting).await;
         if let Some(remote) = &shard.remote {
-            let observed = remote.forget(code).await?;
+            let observed = remote.forget(codes).await?;
             self.observe(&observed).await;
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use super::misses::{Misses, MissesAsked};
+use super::misses::{Asked, Misses, MissesAsked};
 use super::{CachedLink, Lane, Observed, RedisFailure, SharedRedis};
 use crate::domain::{Click, LinkId, Location, Shard, ShortCode, Timestamp};
 use crate::shared::{Call, Script};
@@ -56,17 +56,9 @@ impl Remote {
         self.redis.is_up()
     }
 
-    /// `None` also where Redis fails: the database knows.
-    pub(super) async fn get(&self, code: &ShortCode) -> Option<CachedLink> {
+    /// What Redis says of the code: nothing, where it fails.
+    pub(super) async fn get(&self, code: &ShortCode) -> Asked {
         self.misses.get(code).await
-    }
-
-    /// Number of the newest change, empty where there was none yet.
-    pub(super) async fn newest_change(&self) -> Option<String> {
-        let mut get = redis::cmd("HGET");
-        get.arg(self.redis.keys().state()).arg("change");
-        let change: Option<String> = self.lane.query(&Call::plain(get)).await.ok()?;
-        Some(change.unwrap_or_default())
     }
 
     /// Failing is fine: the next instance reads the database.
@@ -79,12 +71,17 @@ impl Remote {
         let _: Result<bool, RedisFailure> = self.lane.query(&call).await;
     }
 
-    pub(super) async fn forget(&self, code: &ShortCode) -> Result<Observed, RedisFailure> {
+    pub(super) async fn forget(&self, codes: &[ShortCode]) -> Result<Observed, RedisFailure> {
         let keys = self.redis.keys();
-        let mut call = FORGET.call(&[&keys.state(), &keys.link(code), &keys.changes()]);
-        call.arg(self.redis.process())
-            .arg(Timestamp::now().0)
-            .arg(code.as_str());
+        let (state, changes) = (keys.state(), keys.changes());
+        let links: Vec<_> = codes.iter().map(|code| keys.link(code)).collect();
+        let mut all = vec![state.as_str(), changes.as_str()];
+        all.extend(links.iter().map(String::as_str));
+        let mut call = FORGET.call(&all);
+        call.arg(self.redis.process()).arg(Timestamp::now().0);
+        for code in codes {
+            call.arg(code.as_str());
+        }
         let asked = Instant::now();
         let (epoch, change) = self.lane.query(&call).await?;
         let shard = self.redis.shard();

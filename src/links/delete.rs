@@ -61,7 +61,8 @@ impl LinksApi {
 
     /// Until it is told: other instances may reach Redis when this one does not.
     async fn tell(&self, code: &ShortCode) {
-        while self.cache.forget(code).await.is_err() {
+        let (shard, codes) = (self.cache.shard_of(code), std::slice::from_ref(code));
+        while self.cache.forget(shard, codes).await.is_err() {
             sleep(TELLING_PAUSE).await;
         }
     }

@@ -1,5 +1,7 @@
 //! Changes that were not told when they were made: those of an instance cut off from Redis, and those made by hand.
 
+use std::collections::HashMap;
+
 use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
 use crate::store::{Links, StoreError};
@@ -28,27 +30,40 @@ pub async fn publish_pending(
     cache: &LinkCache,
     wanted: impl Fn(Shard) -> bool,
 ) -> Result<(), OutboxError> {
+    let few = AT_ONCE as usize;
     let mut at_once = AT_ONCE;
     loop {
         let changes = links.unpublished_changes(at_once).await?;
+        let seen = changes.len();
         let mut told = Vec::new();
         let mut outcome = Ok(());
-        for change in &changes {
-            match &change.code {
-                None => told.push(change.number),
-                Some(code) if !wanted(cache.shard_of(code)) => {}
-                Some(code) => match cache.forget(code).await {
-                    Ok(()) => told.push(change.number),
+        let mut of_shards = HashMap::<_, (Vec<_>, Vec<_>)>::new();
+        for change in changes {
+            let Some(code) = change.code else {
+                told.push(change.number);
+                continue;
+            };
+            let shard = cache.shard_of(&code);
+            if wanted(shard) {
+                let (numbers, codes) = of_shards.entry(shard).or_default();
+                numbers.push(change.number);
+                codes.push(code);
+            }
+        }
+        for (shard, (numbers, codes)) in of_shards {
+            for (numbers, codes) in numbers.chunks(few).zip(codes.chunks(few)) {
+                match cache.forget(shard, codes).await {
+                    Ok(()) => told.extend(numbers),
                     // Those of other shards are told all the same.
                     Err(error) => outcome = Err(error),
-                },
+                }
             }
         }
         if !told.is_empty() {
             links.changes_published(&told).await?;
         }
         outcome?;
-        if changes.len() < at_once as usize {
+        if seen < at_once as usize {
             return Ok(());
         }
         if told.is_empty() {

@@ -19,7 +19,7 @@ use crate::limits::Limiter;
 use crate::links::LinksApi;
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::shared::{Shards, SharedRedis};
-use crate::store::{Parts, PostgresReplica};
+use crate::store::{Parts, PostgresReplica, Store};
 use crate::telemetry::metrics::{LookupMetrics, RedirectMetrics};
 
 /// Unknown codes held in the process at most.
@@ -34,16 +34,15 @@ const LOOKUP_DEADLINE: Duration = Duration::from_secs(2);
 /// How long the journal may take where clicks have no other place: a busy disk is slow for a moment.
 const JOURNAL_PATIENCE: Duration = Duration::from_secs(2);
 
-impl From<&Config> for CacheLimits {
-    fn from(config: &Config) -> Self {
-        Self {
-            links: config.cache_max_links,
-            link_ttl: config.cache_ttl,
-            is_alone: matches!(config.database, Database::Sqlite(_)),
-            unknown: UNKNOWN_CODES,
-            unknown_ttl: UNKNOWN_TTL,
-            workers: config.workers,
-        }
+/// What the cache may do with this database.
+pub(super) fn cache_limits(config: &Config, store: &dyn Store) -> CacheLimits {
+    CacheLimits {
+        links: config.cache_max_links,
+        link_ttl: config.cache_ttl,
+        is_alone: store.is_alone(),
+        unknown: UNKNOWN_CODES,
+        unknown_ttl: UNKNOWN_TTL,
+        workers: config.workers,
     }
 }
 
@@ -51,6 +50,8 @@ pub(super) struct Assembly {
     pub(super) store: Parts,
     pub(super) replica: Option<Arc<PostgresReplica>>,
     pub(super) redis: Option<Shards>,
+    /// Whether the outbox is this process's own.
+    pub(super) is_alone: bool,
     pub(super) cache: LinkCache,
     pub(super) memory_only: Arc<MemoryOnly>,
     pub(super) flusher: Flusher,
@@ -100,6 +101,7 @@ impl Assembly {
         base_url: &BaseUrl,
     ) -> Result<Self, ServeError> {
         let Databases { store, replica } = databases;
+        let is_alone = store.is_alone();
         let store = store.parts();
         let memory_only = Arc::<MemoryOnly>::default();
         let counts = Counts::new(
@@ -144,6 +146,7 @@ impl Assembly {
         };
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks));
         Ok(Self {
+            is_alone,
             store,
             replica,
             redis,

@@ -61,7 +61,10 @@ pub(super) fn spawn(
     ));
     tasks.spawn(until(stop.clone(), prune_regularly(Arc::clone(assembly))));
     tasks.spawn(until(stop.clone(), tend_regularly(Arc::clone(assembly))));
-    tasks.spawn(until(stop.clone(), publish_regularly(Arc::clone(assembly))));
+    // Without Redis nobody else can be told: what is in the outbox is left to instances that have one.
+    if assembly.redis.is_some() || assembly.is_alone {
+        tasks.spawn(until(stop.clone(), publish_regularly(Arc::clone(assembly))));
+    }
     if let Some(replica) = &assembly.replica {
         tasks.spawn(until(stop.clone(), look_after(Arc::clone(replica))));
     }
@@ -187,18 +190,22 @@ async fn tend_regularly(assembly: Arc<Assembly>) {
 
 /// Tells what nobody told: changes made by hand, or by instances that crashed or do not reach Redis.
 async fn publish_regularly(assembly: Arc<Assembly>) {
-    // Without Redis there is nobody else to be told.
-    let is_up = |shard| {
-        assembly.redis.as_ref().is_none_or(|shards| {
-            shards
-                .iter()
-                .any(|redis| redis.shard() == shard && redis.is_up())
-        })
+    let is_up = |shard| match &assembly.redis {
+        Some(shards) => shards
+            .iter()
+            .any(|redis| redis.shard() == shard && redis.is_up()),
+        // There is nobody else to be told.
+        None => true,
     };
     let mut ticks = interval(PUBLISH_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        if let Some(shards) = &assembly.redis
+            && !shards.iter().any(SharedRedis::is_up)
+        {
+            continue;
+        }
         let published = publish_pending(&*assembly.store.links, &assembly.cache, is_up);
         if let Err(error) = published.await {
             tracing::warn!(%error, "changes of links could not be published; trying again");

@@ -4,7 +4,7 @@
 //! and serves redirects; and the *main* runtime, on which everything else runs (API, database, flusher),
 //! so that none of it ever keeps a redirect waiting.
 
-use crate::cache::{CacheLimits, LinkCache};
+use crate::cache::LinkCache;
 use crate::config::{BaseUrl, Config};
 use crate::shared::Shards;
 use crate::telemetry::metrics::Exposition;
@@ -23,7 +23,7 @@ mod router;
 mod welcome;
 mod worker;
 
-use assembly::Assembly;
+use assembly::{Assembly, cache_limits};
 pub use connect::migrate;
 pub use lifecycle::{ServeError, Stop};
 
@@ -38,7 +38,7 @@ pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<()
         .map(|urls| Shards::new(&urls.0, &config.redis_prefix, config.click_deadline / 2))
         .transpose()?;
     let databases = connect::databases(&config).await?;
-    let cache = LinkCache::new(CacheLimits::from(&config), redis.as_ref());
+    let cache = LinkCache::new(cache_limits(&config, &*databases.store), redis.as_ref());
     if let Some(redis) = &redis {
         connect::redis(redis, &*databases.store, &cache).await?;
     }

@@ -36,6 +36,12 @@ pub struct StoreSettings {
 pub trait Store: Users + Links + Clicks {
     /// The same store seen as its parts.
     fn parts(self: Arc<Self>) -> Parts;
+
+    /// Whether every change of a link that this process does not make is in the outbox, for it to read: then nothing
+    /// changes unheard.
+    fn is_alone(&self) -> bool {
+        false
+    }
 }
 
 /// The store's narrow views, for parts that need only one of them.

@@ -85,7 +85,7 @@ impl Askers {
         let (id, active) = (link.id.0, u8::from(link.is_active));
         let told = format!("{LIFE} {id} {active} {}", link.location.as_str());
         assert!(is_known || lies.iter().any(|lie| lie.says(&told)), "{told}");
-        let _ = self.cache.forget(&code).await;
+        let _ = self.cache.forget(self.cache.shard_of(&code), &[code]).await;
         let _ = self.cache.synchronise(Shard::ONLY).await;
     }
 

@@ -4,8 +4,8 @@
 
 mod backend;
 mod clicks;
+mod file;
 mod links;
-mod log;
 mod upgrade;
 
 use backend::both_stores;

@@ -86,10 +86,17 @@ both_modes! {
         let email = unique() + "@example.org";
         let account = app.account("/auth/register", &email, "correct horse").await.json();
         let code = app.shorten(account["access_token"].as_str().unwrap(), "https://example.org/").await;
-        let path = format!("/{code}");
-        assert_eq!(app.get(&path).await.status, 302);
+        let many = "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 3000)
+            INSERT INTO links (short_code, target_url, owner_id, created_at)
+            SELECT short_code || '-' || number, target_url, owner_id, created_at FROM links, numbers WHERE short_code = $1";
+        app.backend.execute(many, &code).await;
+        for path in [format!("/{code}"), format!("/{code}-3000")] {
+            assert_eq!(app.get(&path).await.status, 302);
+        }
         app.backend.execute("DELETE FROM users WHERE email = $1", &email).await;
-        eventually("the link is gone", async || app.get(&path).await.status == 404).await;
+        for path in [format!("/{code}"), format!("/{code}-3000")] {
+            eventually("the link is gone", async || app.get(&path).await.status == 404).await;
+        }
     }
 
     async fn what_a_header_may_not_carry_is_encoded_in_the_location_alone(app) {

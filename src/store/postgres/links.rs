@@ -80,18 +80,22 @@ impl Links for PostgresStore {
     }
 
     async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError> {
-        // All else that a deletion needs does the table itself.
+        // The table itself tells of it and retires the code.
         let deleted = self
             .pool
             .run(async |session| {
-                sqlx::query("DELETE FROM links WHERE owner_id = $1 AND short_code = $2")
-                    .bind(owner.0)
-                    .bind(code.as_str())
-                    .execute(session)
-                    .await
+                sqlx::query(
+                    "WITH gone AS (DELETE FROM links WHERE owner_id = $1 AND short_code = $2 RETURNING id),
+                     uncounted AS (DELETE FROM link_clicks USING gone WHERE link_id = gone.id)
+                     SELECT FROM gone",
+                )
+                .bind(owner.0)
+                .bind(code.as_str())
+                .fetch_all(session)
+                .await
             })
             .await?;
-        Ok(deleted.rows_affected() > 0)
+        Ok(!deleted.is_empty())
     }
 
     async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError> {

@@ -5,22 +5,24 @@
 //! copied, and twice for the disk: so it waits for a quiet moment, in which its space is given back, too, as long as
 //! the log is not too long.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::pool::{Lease, Pool};
 use crate::store::StoreError;
 
-/// Pages of the log (4 KiB each) past which it begins anew in a quiet moment.
-const ENOUGH_PAGES: i64 = 4_096;
+/// Bytes of the log past which its space is given back in a quiet moment.
+const LONG: u64 = 16 << 20;
 
-/// What came since the copying before, at most, for a moment to be quiet.
+/// Pages that came since the copying before, at most, for a moment to be quiet.
 const QUIET_PAGES: i64 = 64;
 
-/// Pages past which it begins anew whoever waits: 256 MiB.
+/// Pages (4 KiB each) past which it begins anew although others have to wait meanwhile: 256 MiB.
 const MOST_PAGES: i64 = 65_536;
 
 /// The write-ahead log.
 pub(super) struct Log {
+    file: PathBuf,
     /// Pages that it had at the last copying.
     pages: AtomicI64,
     /// One connection that makes the log begin anew, and never waits: while it did, the writer would, too.
@@ -30,8 +32,12 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn new(checkpointer: Pool, background: Pool) -> Self {
+    /// That of the database at this path.
+    pub(super) fn new(database: &Path, checkpointer: Pool, background: Pool) -> Self {
+        let mut file = database.as_os_str().to_owned();
+        file.push("-wal");
         Self {
+            file: file.into(),
             pages: AtomicI64::new(0),
             checkpointer,
             background,
@@ -48,8 +54,11 @@ impl Log {
         let Some(pages) = self.copy().await? else {
             return Ok(());
         };
-        let is_quiet = pages - self.pages.swap(pages, Ordering::Relaxed) <= QUIET_PAGES;
-        let begin_anew = if is_quiet && pages > ENOUGH_PAGES {
+        let before = self.pages.swap(pages, Ordering::Relaxed);
+        // Fewer than before: it began anew meanwhile.
+        let came = pages.checked_sub(before).filter(|came| *came >= 0);
+        let is_quiet = came.unwrap_or(pages) <= QUIET_PAGES;
+        let begin_anew = if is_quiet && self.bytes() > LONG {
             "PRAGMA wal_checkpoint(TRUNCATE)"
         } else if pages > MOST_PAGES {
             // Under load its place on the disk is kept: overwriting is quicker than growing.
@@ -63,8 +72,12 @@ impl Log {
         sqlx::query(begin_anew)
             .execute(&mut *self.checkpointer.get().await?)
             .await?;
-        self.pages.store(0, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        // Without a file there is no log.
+        std::fs::metadata(&self.file).map_or(0, |file| file.len())
     }
 
     /// Writes the log back. How many pages it has; `None` while another process is at it.

@@ -43,6 +43,8 @@ pub struct SqliteStore {
     reader: Pool,
     log: Log,
     folding: Mutex<Option<Folding>>,
+    /// A locked file, of the first process that has the database open: the outbox is read by it alone.
+    owner: Option<File>,
 }
 
 impl SqliteStore {
@@ -70,6 +72,7 @@ impl SqliteStore {
             |options, connections| Pool::open(Opener::new(options), connections, settings.deadline);
         // Until all are connected: switching to WAL waits for nobody, and migrations are several transactions.
         let _turn = turn(path).await?;
+        let owner = locked(&path.with_extension("owner"))?;
         let writer = pool(options.clone(), 1)
             .await
             .map_err(|error| cannot_open(path, &error))?;
@@ -89,8 +92,9 @@ impl SqliteStore {
         Ok(Self {
             writer,
             reader,
-            log: Log::new(checkpointer, background),
+            log: Log::new(path, checkpointer, background),
             folding: Mutex::default(),
+            owner,
         })
     }
 }
@@ -101,26 +105,32 @@ fn cannot_open(path: &Path, error: &sqlx::Error) -> OpenError {
 
 /// Processes that start at once take turns; a turn ends when the file is closed.
 async fn turn(path: &Path) -> Result<File, OpenError> {
-    let lock_path = path.with_extension("lock");
-    let failed =
-        |error: std::io::Error| OpenError::Wrong(format!("{}: {error}", lock_path.display()));
-    let lock = File::options()
-        .create(true)
-        .append(true)
-        .open(&lock_path)
-        .map_err(failed)?;
     let deadline = Instant::now() + TURN_PATIENCE;
     loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => sleep(LOCK_PAUSE).await,
-            Err(TryLockError::WouldBlock) => {
+        match locked(&path.with_extension("lock"))? {
+            Some(lock) => return Ok(lock),
+            None if Instant::now() < deadline => sleep(LOCK_PAUSE).await,
+            None => {
                 return Err(OpenError::NotYet(
                     "another process is opening the database".into(),
                 ));
             }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
+    }
+}
+
+/// The file, locked until it is closed; `None` while another process has it.
+fn locked(path: &Path) -> Result<Option<File>, OpenError> {
+    let failed = |error: std::io::Error| OpenError::Wrong(format!("{}: {error}", path.display()));
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }
 
@@ -131,6 +141,10 @@ impl Store for SqliteStore {
             links: self.clone(),
             clicks: self,
         }
+    }
+
+    fn is_alone(&self) -> bool {
+        self.owner.is_some()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The write-ahead log of an SQLite file.
+//! What is particular to SQLite: one file, and its log.
 
 use std::fs;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shunt::domain::LinkId;
 use shunt::store::{ClickBatch, SqliteStore, Store};
 
-use crate::backend::SETTINGS;
+use crate::backend::{SETTINGS, link, user};
 
 /// A log past which its space is given back in a quiet moment.
 const LONG: u64 = 17 << 20;
@@ -34,4 +34,29 @@ async fn the_log_is_written_back_and_its_space_given_back_once_it_is_quiet() {
     assert!(size() > LONG, "much came just now: it is not quiet");
     clicks.tend().await.unwrap();
     assert_eq!(size(), 0);
+}
+
+#[tokio::test]
+async fn changes_of_a_second_process_are_left_in_the_outbox_for_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let first = Arc::new(SqliteStore::open(&path, SETTINGS).await.unwrap());
+    let second = Arc::new(SqliteStore::open(&path, SETTINGS).await.unwrap());
+    assert!(first.is_alone());
+    assert!(!second.is_alone());
+    let (first, second) = (first.parts(), second.parts());
+    let owner = user(&first).await;
+    let (code, _) = link(&first, owner).await;
+    assert!(second.links.delete_link(owner, &code).await.unwrap());
+    second.links.deletion_published(&code).await.unwrap();
+    assert!(
+        second
+            .links
+            .unpublished_changes(10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let changes = first.links.unpublished_changes(10).await.unwrap();
+    assert_eq!(changes[0].code, Some(code));
 }
