@@ -1,22 +1,21 @@
 //! What a worker's table and the process do not hold is asked of Redis: while one question is on its way,
-//! the next one gathers, as clicks do. One command and one round trip serve many visitors.
+//! the next one gathers, as clicks do. One round trip serves many visitors.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
+use futures_util::future::join;
 use tokio::sync::{mpsc, oneshot};
 
 use super::CachedLink;
 use super::remote::decode;
 use crate::domain::ShortCode;
-use crate::shared::{Lane, Script, SharedRedis};
+use crate::shared::{Call, Lane, SharedRedis};
 
 /// Codes asked for with one command at most.
 const AT_ONCE: usize = 256;
 
 /// Visitors that may wait to be taken along; more wait to wait.
 const QUEUE: usize = 1_024;
-
-static LOOK_UP: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("look_up.lua")));
 
 /// What Redis says of a code.
 #[derive(Default)]
@@ -90,10 +89,16 @@ impl MissesAsked {
     /// `None` where Redis fails: the database knows.
     async fn ask(&self, misses: &[Miss]) -> Option<(String, Vec<Option<String>>)> {
         let keys = self.redis.keys();
-        let state = keys.state();
-        let links: Vec<_> = misses.iter().map(|miss| keys.link(&miss.code)).collect();
-        let all = std::iter::once(&state).chain(&links).map(String::as_str);
-        let call = LOOK_UP.call(&all.collect::<Vec<_>>());
-        self.lane.query(&call).await.ok()
+        let mut newest_change = redis::cmd("HGET");
+        newest_change.arg(keys.state()).arg("change");
+        let mut get = redis::cmd("MGET");
+        for miss in misses {
+            get.arg(keys.link(&miss.code));
+        }
+        // Two commands in one round trip: a script would cost Redis more.
+        let (newest_change, get) = (Call::plain(newest_change), Call::plain(get));
+        let (newest_change, links): (Result<Option<String>, _>, _) =
+            join(self.lane.query(&newest_change), self.lane.query(&get)).await;
+        Some((newest_change.ok()?.unwrap_or_default(), links.ok()?))
     }
 }

@@ -114,12 +114,8 @@ fn nearly_right() -> impl Strategy<Value = Lie> {
         // `HMGET`, the state, a new change, an admission
         (text(), told_number()).prop_map(move |(epoch, number)| list(vec![epoch, number])),
         (text(), told_number(), text()).prop_map(move |(a, b, c)| list(vec![a, b, c])),
-        // A look-up
-        (
-            told_number(),
-            vec(prop_oneof![3 => text(), 1 => Just(Lie::Nil)], 0..3)
-        )
-            .prop_map(move |(change, links)| list(vec![change, Lie::List(links)])),
+        // `MGET`
+        vec(prop_oneof![3 => text(), 1 => Just(Lie::Nil)], 0..3).prop_map(Lie::List),
         // `XRANGE`
         vec((text(), fields), 0..3).prop_map(move |entries| {
             list(
