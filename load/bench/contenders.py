@@ -196,13 +196,15 @@ class Shunt(Contender):
         api = Api(port, self.token)
         wait_for(f"{self.name} is ready", api.is_ready)
         yield Running(server, port, self.redis, self.postgres, api)
+        is_killed = server not in self.workshop.processes
+        if not is_killed:
+            self.workshop.stop(server)
+        # The last flush may have something to say, too.
         if complaints := server.complaints():
             self.complaints += complaints
             say(f"  {self.name} logged {len(complaints)} warnings, such as: {complaints[0]}")
-        if server in self.workshop.processes:
-            self.workshop.stop(server)
-            if server.popen.returncode != 0:
-                raise Failed(f"{self.name} ended with code {server.popen.returncode}, not 0")
+        if not is_killed and server.popen.returncode != 0:
+            raise Failed(f"{self.name} ended with code {server.popen.returncode}, not 0")
 
 
 class Production(Shunt):

@@ -15,7 +15,8 @@ from .stock import Stock
 from .workshop import Failed, say, wait_for
 
 CONNECTIONS = 64
-HOLD = {"CACHE_TTL_SECONDS": "86400"}
+HOLD = {"CACHE_TTL_SECONDS": "86400", "SHUTDOWN_TIMEOUT_SECONDS": "150"}
+"""Links are held, and nothing is left to the next start: what is counted is looked at in the database."""
 MARGIN = 45.0
 """Seconds for what is measured between the last pending click and the flush."""
 

@@ -23,6 +23,8 @@ from types import TracebackType
 
 from .accounting import Usage, usage
 
+PATIENCE = 180.0
+"""Seconds for a server to stop, more than any is given here to write back what it holds."""
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 BEGIN = time.monotonic()
@@ -96,7 +98,7 @@ class Process:
         if self.popen.poll() is None:
             self.popen.send_signal(signal.SIGKILL if hard else self.stop_signal)
             try:
-                self.popen.wait(30)
+                self.popen.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 say(f"{self.name} does not stop: killed")
                 self.popen.kill()

@@ -1,7 +1,8 @@
 //! Until when a link is believed that was looked up a while ago.
 //!
-//! Whatever Redis answers to a batch says where link changes stand. So while it answers, all that is held is as good as
-//! looked up just now, however long ago it was; only without word from it a link is looked up again after its time.
+//! Whatever Redis answers to a batch says where link changes stand. So while it answers, all that is held
+//! is as good as looked up just now, however long ago it was; only without word from it a link is looked up
+//! again after its time.
 
 use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -27,7 +27,8 @@ pub struct Observed {
 /// What this process has taken in of one shard.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// Of all shards. Raised before and after anything is forgotten: a reader that saw it in between sees it move.
+    /// Of all shards. Raised before and after anything is forgotten: a reader that saw it in between sees
+    /// it move.
     version: Arc<AtomicU64>,
     /// The newest change of Redis that is taken in.
     taken_in: AtomicI64,

@@ -1,13 +1,14 @@
 //! What the process and Redis remember of links, and how a change is felt everywhere at once.
 //!
-//! A lookup goes to the worker's own table, to the process (moka), then to Redis, then to whoever can read the database (the
-//! caller: this module does not know the store). Unknown codes are remembered too, for a short time,
-//! in a space of their own, so that a scanner cannot push warm links out.
+//! A lookup goes to the worker's own table, to the process (moka), then to Redis, then to whoever can read
+//! the database (the caller: this module does not know the store). Unknown codes are remembered too, for a
+//! short time, in a space of their own, so that a scanner cannot push warm links out.
 //!
-//! A change of a link raises a number in Redis and is told in a stream. Every click batch brings the
-//! newest number home; an instance that is behind forgets what changed before it releases the batch
-//! ([`LinkCache::observe`]), and otherwise knows that what it remembers is as it should be, see `belief`. A visitor compares [`LinkCache::version`] from before the lookup with
-//! that after the click: where it moved, it looks again.
+//! A change of a link raises a number in Redis and is told in a stream. Every click batch brings the newest
+//! number home; an instance that is behind forgets what changed before it releases the batch
+//! ([`LinkCache::observe`]), and otherwise knows that what it remembers is as it should be, see `belief`. A
+//! visitor compares [`LinkCache::version`] from before the lookup with that after the click: where it
+//! moved, it looks again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -266,7 +267,8 @@ impl LinkCache {
         Ok(link.map(Arc::new))
     }
 
-    /// Reads a link from the database, and has Redis remember it, which told the number of the newest change before.
+    /// Reads a link from the database, and has Redis remember it, which told the number of the newest
+    /// change before.
     async fn read<E, R>(
         &self,
         code: &ShortCode,
@@ -292,8 +294,8 @@ impl LinkCache {
         Ok(link)
     }
 
-    /// Forgets changed codes of one shard in this process, in Redis, and through Redis in every instance; some hundreds at
-    /// most.
+    /// Forgets changed codes of one shard in this process, in Redis, and through Redis in every instance;
+    /// some hundreds at most.
     ///
     /// # Errors
     /// When Redis cannot be told; this process has forgotten them all the same.

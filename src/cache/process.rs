@@ -24,8 +24,8 @@ const ROOM_AT_FIRST: u64 = 1 << 16;
 pub(super) struct ProcessCache {
     links: Cache<ShortCode, Held, RandomState>,
     unknown: Cache<ShortCode, (), RandomState>,
-    /// Held to write by who forgets changed links, to read by who remembers one: so nobody remembers what a change has
-    /// overtaken just now.
+    /// Held to write by who forgets changed links, to read by who remembers one: so nobody remembers what a
+    /// change has overtaken just now.
     changing: Arc<RwLock<()>>,
 }
 

@@ -1,8 +1,9 @@
 //! Reading a count: exact, and never falling while clicks are written back.
 //!
 //! A click is in one of four places: pending in Redis, in a flush, in the journal, in the link. It only
-//! moves rightwards, once batches that are held in the journal are settled. Redis is read first and the database second, in one snapshot, so a click may be seen
-//! twice (it moved in between) but never missed; the snapshot's ledger says which were seen twice:
+//! moves rightwards, once batches that are held in the journal are settled. Redis is read first and the
+//! database second, in one snapshot, so a click may be seen twice (it moved in between) but never missed;
+//! the snapshot's ledger says which were seen twice:
 //!
 //! * a flush that Redis showed and the ledger has is left out, up to the ledger's mark;
 //! * a flush newer than those that Redis showed took from what was seen as pending: read again.

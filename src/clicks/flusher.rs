@@ -69,8 +69,9 @@ impl Flushed {
     }
 }
 
-/// How fast a flush is written back: what shares a machine with the database, Redis above all, must not wait
-/// for it noticeably. Of those tried for large flushes these did best; `load/scale --only pending` measures them.
+/// How fast a flush is written back: what shares a machine with the database, Redis above all, must not
+/// wait for it noticeably. Of those tried for large flushes these did best; `load/scale --only pending`
+/// measures them.
 struct Pace {
     /// Per transaction: bounds how long rows stay locked and a core is kept busy.
     links: usize,

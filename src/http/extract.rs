@@ -91,8 +91,8 @@ async fn read(body: Body, limits: BodyLimits) -> Result<Vec<u8>, ApiError> {
     Ok(read)
 }
 
-/// Throws away some of what comes: a client that is still sending when it is refused would see its connection break
-/// instead of the answer.
+/// Throws away some of what comes: a client that is still sending when it is refused would see its
+/// connection break instead of the answer.
 async fn hear_out(mut pieces: BodyDataStream) {
     let mut heard = 0;
     while let Some(Ok(piece)) = pieces.next().await {

@@ -1,4 +1,5 @@
-//! Changes that were not told when they were made: those of an instance cut off from Redis, and those made by hand.
+//! Changes that were not told when they were made: those of an instance cut off from Redis, and those made
+//! by hand.
 
 use std::collections::HashMap;
 
@@ -6,8 +7,11 @@ use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
 use crate::store::{Links, StoreError};
 
-/// Changes told in one go.
-const AT_ONCE: u32 = 500;
+/// Changes read from the outbox in one go, as long as some of them are told.
+const READ_AT_ONCE: u32 = 500;
+
+/// Changes of a shard told in one call.
+const TOLD_AT_ONCE: usize = 500;
 
 /// Why changes are still untold.
 #[derive(Debug, thiserror::Error)]
@@ -30,8 +34,7 @@ pub async fn publish_pending(
     cache: &LinkCache,
     wanted: impl Fn(Shard) -> bool,
 ) -> Result<(), OutboxError> {
-    let few = AT_ONCE as usize;
-    let mut at_once = AT_ONCE;
+    let mut at_once = READ_AT_ONCE;
     loop {
         let changes = links.unpublished_changes(at_once).await?;
         let seen = changes.len();
@@ -51,7 +54,7 @@ pub async fn publish_pending(
             }
         }
         for (shard, (numbers, codes)) in of_shards {
-            for (numbers, codes) in numbers.chunks(few).zip(codes.chunks(few)) {
+            for (numbers, codes) in numbers.chunks(TOLD_AT_ONCE).zip(codes.chunks(TOLD_AT_ONCE)) {
                 match cache.forget(shard, codes).await {
                     Ok(()) => told.extend(numbers),
                     // Those of other shards are told all the same.

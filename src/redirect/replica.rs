@@ -15,8 +15,8 @@
 //!    nothing is remembered that a change overtook, and the visitor looks again.
 //!
 //! So the replica is not asked before there is a pair (after the start, after a change, after Redis was
-//! emptied), nor while Redis is away. A pair is used for a few seconds, then made anew: so long, and no longer, a
-//! replica that lags may show a deletion as not made that nobody could tell Redis of.
+//! emptied), nor while Redis is away. A pair is used for a few seconds, then made anew: so long, and no
+//! longer, a replica that lags may show a deletion as not made that nobody could tell Redis of.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

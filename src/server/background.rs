@@ -27,8 +27,8 @@ const PROBE_PAUSE: Duration = Duration::from_millis(250);
 /// Pause between two sweeps of what crashed instances left over.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Pause between two looks into the outbox: so long a change may be unknown that was made by hand, or by an instance
-/// cut off from Redis.
+/// Pause between two looks into the outbox: so long a change may be unknown that was made by hand, or by an
+/// instance cut off from Redis.
 const PUBLISH_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Pause between two measurements.
@@ -90,9 +90,9 @@ async fn until(stop: Stop, work: impl Future<Output = ()>) {
     }
 }
 
-/// Flushes at least `every` so often, and from Redis never more than a fifth of the time: under great load fewer,
-/// larger flushes write each link's clicks back at once. A journal grows meanwhile with every batch, so that the
-/// next time would take the longer.
+/// Flushes at least `every` so often, and from Redis never more than a fifth of the time: under great load
+/// fewer, larger flushes write each link's clicks back at once. A journal grows meanwhile with every batch,
+/// so that the next time would take the longer.
 async fn flush_regularly(assembly: Arc<Assembly>, every: Duration) {
     let rest = if assembly.redis.is_some() { 4 } else { 0 };
     loop {

@@ -32,8 +32,9 @@ impl Overload {
         }
     }
 
-    /// Notes that a request is worked on, before it costs a task and a change of threads: three times what can be done
-    /// must not take the time from what is being done. [`held`] keeps the place until there is an answer.
+    /// Notes that a request is worked on, before it costs a task and a change of threads: three times what
+    /// can be done must not take the time from what is being done. [`held`] keeps the place until there is
+    /// an answer.
     ///
     /// # Errors
     /// The answer, where there is no place.

@@ -1,7 +1,8 @@
 //! The Redis that instances share: connections with a deadline, and one opinion on whether it is up.
 //!
-//! A handle is on one data set, see [`Shards`]. Redis is *up* from when it was admitted (see `home`) until a command fails or misses its deadline;
-//! then it is *away* for the whole process and nobody waits for it. A probe (run by the server) brings it back.
+//! A handle is on one data set, see [`Shards`]. Redis is *up* from when it was admitted (see `home`) until
+//! a command fails or misses its deadline; then it is *away* for the whole process and nobody waits for it.
+//! A probe (run by the server) brings it back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};

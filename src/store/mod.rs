@@ -1,9 +1,9 @@
 //! The source of truth: users, links and counted clicks, behind small object-safe traits.
 //!
-//! Two implementations, [`PostgresStore`] and [`SqliteStore`], pass the same contract tests. To add an operation:
-//! write it here with its errors and its promise, then in both implementations, then in the contract
-//! tests. What must be one transaction is one method. "Not found" is `None`, never an error; the clock
-//! is a parameter. SQL lives in this module alone.
+//! Two implementations, [`PostgresStore`] and [`SqliteStore`], pass the same contract tests. To add an
+//! operation: write it here with its errors and its promise, then in both implementations, then in the
+//! contract tests. What must be one transaction is one method. "Not found" is `None`, never an error; the
+//! clock is a parameter. SQL lives in this module alone.
 
 use std::sync::Arc;
 
@@ -37,8 +37,8 @@ pub trait Store: Users + Links + Clicks {
     /// The same store seen as its parts.
     fn parts(self: Arc<Self>) -> Parts;
 
-    /// Whether every change of a link that this process does not make is in the outbox, for it to read: then nothing
-    /// changes unheard.
+    /// Whether every change of a link that this process does not make is in the outbox, for it to read:
+    /// then nothing changes unheard.
     fn is_alone(&self) -> bool {
         false
     }
@@ -176,7 +176,8 @@ impl Position {
 pub struct Change {
     /// Rising number of the change in this database.
     pub number: i64,
-    /// The code whose remembered form is no longer true; `None` where it is no code, so that nobody remembers it.
+    /// The code whose remembered form is no longer true; `None` where it is no code, so that nobody
+    /// remembers it.
     pub code: Option<ShortCode>,
 }
 
@@ -322,10 +323,11 @@ pub trait Clicks: Send + Sync {
     /// Removes a held batch: what became of it is known. Unknown ones are fine.
     async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;
 
-    /// Adds one part of a flush to the links and notes in the ledger that the flush is in up to `up_to`, in one
-    /// transaction, where the ledger says that it was in up to `from` ([`NOTHING`] where it does not know the flush).
-    /// Otherwise nothing changes: somebody else was at it, or a database that crashed forgot what it had not
-    /// written out. Returns how far the flush is in now: `up_to`, or where to go on from.
+    /// Adds one part of a flush to the links and notes in the ledger that the flush is in up to `up_to`, in
+    /// one transaction, where the ledger says that it was in up to `from` ([`NOTHING`] where it does not
+    /// know the flush). Otherwise nothing changes: somebody else was at it, or a database that crashed
+    /// forgot what it had not written out. Returns how far the flush is in now: `up_to`, or where to go on
+    /// from.
     ///
     /// `part` holds the links above `from` up to `up_to`, by rising id; those that are gone are passed over.
     /// Only the last part, with [`WHOLE`], is durable when this returns, and with it all before.

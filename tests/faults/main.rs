@@ -1,4 +1,5 @@
-//! Harm done to a real service under real load, with a real Postgres and a real Redis; then the books are checked.
+//! Harm done to a real service under real load, with a real Postgres and a real Redis; then the books are
+//! checked.
 //!
 //! `SHUNT_TEST_LONG=1` (`tests/run --long`) makes the harm longer and more frequent.
 

@@ -13,8 +13,9 @@ fn moment(most: u64) -> Duration {
 }
 
 async fn killed(mode: Mode) {
-    // Flushes all the time, so that it is also killed while it writes back. Patient: where a busy machine makes both
-    // sinks miss their deadline, clicks are in memory alone, and are lost with it; that is not promised.
+    // Flushes all the time, so that it is also killed while it writes back. Patient: where a busy machine
+    // makes both sinks miss their deadline, clicks are in memory alone, and are lost with it; that is not
+    // promised.
     let settings = [("FLUSH_INTERVAL_MS", "20"), ("CLICK_DEADLINE_MS", "10000")];
     let mut app = App::start_with(mode, &settings).await;
     let codes = warm_links(&app).await;

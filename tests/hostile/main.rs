@@ -1,7 +1,7 @@
 //! Input that nobody who means well sends, made up by the hundred: what a Redis answers, and requests.
 //!
-//! `tests/run --long` (`PROPTEST_CASES`) makes it up by the ten thousand. The parsers themselves have tests like these
-//! beside them.
+//! `tests/run --long` (`PROPTEST_CASES`) makes it up by the ten thousand. The parsers themselves have tests
+//! like these beside them.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -86,8 +86,8 @@ impl fmt::Debug for Sent {
     }
 }
 
-/// What comes back until the connection is closed. Where it is `cut_off`, nothing more is sent: hyper takes that for
-/// the end of the client.
+/// What comes back until the connection is closed. Where it is `cut_off`, nothing more is sent: hyper takes
+/// that for the end of the client.
 async fn exchange(app: &App, request: &[u8], cut_off: bool) -> Vec<u8> {
     let address = app.server.base.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).await.unwrap();

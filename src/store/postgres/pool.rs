@@ -29,7 +29,8 @@ const IDLE: Duration = Duration::from_secs(1);
 /// After how long a connection is replaced: its server, or a proxy on the way, may have grown old with it.
 const LIFETIME: Duration = Duration::from_mins(30);
 
-/// What instances that start together take turns by, while they look at the schema: any number of this service's own.
+/// What instances that start together take turns by, while they look at the schema: any number of this
+/// service's own.
 const MIGRATION_LOCK: i64 = 0x5348_554e_5400_0001;
 
 /// What a proxy in front of Postgres says of settings that a connection may not begin with.
@@ -224,8 +225,8 @@ async fn pool(
     Ok(pool)
 }
 
-/// Makes connections. The pool of sqlx is not used: it pings a connection before each use and after it, two round
-/// trips beside the one that is wanted.
+/// Makes connections. The pool of sqlx is not used: it pings a connection before each use and after it, two
+/// round trips beside the one that is wanted.
 struct Server {
     options: PgConnectOptions,
     keeps_statements: bool,

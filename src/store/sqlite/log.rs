@@ -1,9 +1,9 @@
 //! Writing the write-ahead log back into the file, and having it begin anew, beside the one who writes.
 //!
-//! A writer whose commits did so themselves would keep clicks waiting for the disk. Copying needs no lock and is
-//! done on a thread that stands back. Beginning anew locks the writer out while what came during the copying is
-//! copied, and twice for the disk: so it waits for a quiet moment, in which its space is given back, too, as long as
-//! the log is not too long.
+//! A writer whose commits did so themselves would keep clicks waiting for the disk. Copying needs no lock
+//! and is done on a thread that stands back. Beginning anew locks the writer out while what came during the
+//! copying is copied, and twice for the disk: so it waits for a quiet moment, in which its space is given
+//! back, too, as long as the log is not too long.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -27,7 +27,8 @@ pub(super) struct Log {
     pages: AtomicI64,
     /// One connection that makes the log begin anew, and never waits: while it did, the writer would, too.
     checkpointer: Pool,
-    /// Two for what can wait, reading the journal and copying the log, on threads that stand back for all others.
+    /// Two for what can wait, reading the journal and copying the log, on threads that stand back for all
+    /// others.
     background: Pool,
 }
 

@@ -117,7 +117,8 @@ impl Manager for Opener {
     }
 }
 
-/// Lets the threads of that name have what others leave. The thread is the driver's own, so it is found by its name.
+/// Lets the threads of that name have what others leave. The thread is the driver's own, so it is found by
+/// its name.
 #[cfg(target_os = "linux")]
 fn stand_back(name: &str) {
     use rustix::process::{Pid, setpriority_process};
