@@ -8,7 +8,7 @@ import time
 from .api import PASSWORD
 from .backends import Watch
 from .bench import Bench
-from .contenders import Contender, Embedded, Production, Running, Shunt, Textbook
+from .contenders import Contender, Embedded, Production, Running, Shunt, Textbook, TextbookDefault
 from .counting import Count
 from .drive import Load
 from .links import codes, write_paths
@@ -21,6 +21,7 @@ LOGINS = 200
 PACED = 64
 """Connections of the cases that are held against the half load."""
 WIDE = 256
+TEXTBOOKS = {Textbook.name: "pool of 16", TextbookDefault.name: "default pool"}
 
 
 def fresh(bench: Bench, contender: Contender) -> None:
@@ -173,12 +174,14 @@ def compare_round(bench: Bench) -> None:
             ratio(f"{contender}, {connections} connections: CPU against nginx",
                   newest(contender, "uniform", connections, "cpu"),
                   newest("nginx", "uniform", connections, "cpu"))
-        ratio(f"shunt, {connections} connections: redirects/s against textbook",
-              newest("shunt", "uniform", connections, "rate"),
-              newest("textbook", "uniform", connections, "rate"))
+        for textbook in TEXTBOOKS:
+            ratio(f"shunt, {connections} connections: redirects/s against {textbook}",
+                  newest("shunt", "uniform", connections, "rate"),
+                  newest(textbook, "uniform", connections, "rate"))
     figures = {name: values[-1] for name, values in results.figures.items()}
-    ratio("fresh: redirects/s against textbook", figures.get("fresh: shunt: redirects/s"),
-          figures.get("fresh: textbook: redirects/s"))
+    for textbook in TEXTBOOKS:
+        ratio(f"fresh: redirects/s against {textbook}", figures.get("fresh: shunt: redirects/s"),
+              figures.get(f"fresh: {textbook}: redirects/s"))
     halves = [newest(contender, "half", connections, "p99") for contender in
               (Production.name, Embedded.name) for connections in bench.connections]
     if found := [p99 for p99 in halves if p99 is not None]:
@@ -202,9 +205,10 @@ def judge(results: Results) -> None:
           "shunt, 256 connections: CPU against nginx", 1.25, 1.0, "x")
     judge("warm redirect, 64 connections: CPU against nginx's map",
           "shunt, 64 connections: CPU against nginx", 1.4, 1.1, "x")
-    for connections in (64, 256):
-        judge(f"redirects/s against the textbook design, {connections} connections",
-              f"shunt, {connections} connections: redirects/s against textbook", 8, 10, "x", least=True)
+    for textbook, pool in TEXTBOOKS.items():
+        for connections in (64, 256):
+            judge(f"redirects/s against the textbook design, {pool}, {connections} connections",
+                  f"shunt, {connections} connections: redirects/s against {textbook}", 8, 10, "x", least=True)
     for connections in (64, 256):
         judge(f"embedded, {connections} connections: CPU against nginx's map",
               f"shunt embedded, {connections} connections: CPU against nginx", 2.2, 1.5, "x")
@@ -215,8 +219,9 @@ def judge(results: Results) -> None:
     judge("a scanner beside half load: p99 against without", "scanner: p99 against without", 2, None, "x")
     judge("a scanner: look-ups under way in the database (setting: 8)",
           "scanner: look-ups under way in the database, at most", 8, None, "", digits=0)
-    judge("in Redis, not in the process: redirects/s against textbook",
-          "fresh: redirects/s against textbook", 3, None, "x", least=True)
+    for textbook, pool in TEXTBOOKS.items():
+        judge(f"in Redis, not in the process: redirects/s against textbook, {pool}",
+              f"fresh: redirects/s against {textbook}", 3, None, "x", least=True)
     judge("half load, all modes and connections: p99", "half load: greatest p99, ms", 2, 1, "ms")
     judge("200 logins at once beside half load: p99 against without", "logins: p99 against without",
           2, None, "x")

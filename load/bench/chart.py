@@ -20,6 +20,7 @@ COLOURS = {
     "nginx": "#4c6a92",
     "constant": "#9aa5b1",
     "textbook": "#b5651d",
+    "textbook default": "#d9a066",
 }
 
 

@@ -134,22 +134,30 @@ http {{
 
 
 class Textbook(Contender):
-    """Pooled `GET` and `INCR` per request."""
+    """Pooled `GET` and `INCR` per request, with a pool that does it good."""
 
     name: ClassVar[str] = "textbook"
+    pool: ClassVar[dict[str, str]] = {"POOL_SIZE": "16"}
 
     def prepare(self) -> None:
-        self.redis = start_redis(self.workshop, self.tools, "redis-of-textbook")
+        self.redis = start_redis(self.workshop, self.tools, f"redis-of-{self.name.replace(' ', '-')}")
         self.redis.ask("--pipe", text="".join(
             f"SET url:{code} {target(number)}\r\n" for number, code in enumerate(self.known)))
 
     @contextmanager
     def running(self) -> Iterator[Running]:
         port = free_port()
-        settings = {"BIND": f"127.0.0.1:{port}", "REDIS_URL": self.redis.url}
+        settings = {"BIND": f"127.0.0.1:{port}", "REDIS_URL": self.redis.url} | self.pool
         server = self.serve([self.programs / "textbook"], port, settings)
         yield Running(server, port, redis=self.redis)
         self.workshop.stop(server)
+
+
+class TextbookDefault(Textbook):
+    """The same with the pool that `deadpool-redis` makes unless told otherwise."""
+
+    name: ClassVar[str] = "textbook default"
+    pool: ClassVar[dict[str, str]] = {}
 
 
 @dataclass
@@ -250,4 +258,5 @@ CONTENDERS: dict[str, type[Contender]] = {
     "nginx": Nginx,
     "constant": Constant,
     "textbook": Textbook,
+    "textbook-default": TextbookDefault,
 }

@@ -17,7 +17,7 @@ use crate::telemetry::metrics::CACHE_EVICTIONS;
 /// How long a link is held that stays believed: then Redis is asked again, and learns that the link is in use.
 const HELD_AT_MOST: Duration = Duration::from_mins(15);
 
-/// Links that there is room for at first, 5 MB: a table that grows is copied, just when all come at once.
+/// Links that there is room for at first, 4 MB: a table that grows is copied, just when all come at once.
 const ROOM_AT_FIRST: u64 = 1 << 16;
 
 #[derive(Clone)]

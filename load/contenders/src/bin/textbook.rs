@@ -2,8 +2,8 @@
 //! the other, in every request.
 //!
 //! Settings from the environment: `BIND` (default `127.0.0.1:8000`), `REDIS_URL` (default
-//! `redis://127.0.0.1:6379`), `POOL_SIZE` (default 16 connections). Targets are read from the keys
-//! `url:CODE`, clicks go to the keys `clicks:CODE`.
+//! `redis://127.0.0.1:6379`), `POOL_SIZE` (connections; default: what `deadpool` takes, two per core). Targets
+//! are read from the keys `url:CODE`, clicks go to the keys `clicks:CODE`.
 
 use std::env;
 use std::error::Error;
@@ -21,9 +21,10 @@ use tokio::net::TcpListener;
 async fn main() -> Result<(), Box<dyn Error>> {
     let bind = env::var("BIND").unwrap_or_else(|_| "127.0.0.1:8000".into());
     let redis = env::var("REDIS_URL").unwrap_or_else(|_| "redis://127.0.0.1:6379".into());
-    let size = env::var("POOL_SIZE").map_or(Ok(16), |size| size.parse())?;
     let mut config = Config::from_url(redis);
-    config.pool = Some(PoolConfig::new(size));
+    if let Ok(size) = env::var("POOL_SIZE") {
+        config.pool = Some(PoolConfig::new(size.parse()?));
+    }
     let pool = config.create_pool(Some(Runtime::Tokio1))?;
     let router = Router::new().route("/{code}", get(follow)).with_state(pool);
     let listener = TcpListener::bind(&bind).await?;
