@@ -114,9 +114,14 @@ impl Limiter {
         let count = if count_here <= limit / FAR_FROM_LIMIT {
             count_here
         } else {
-            let untold = count_here.saturating_sub(here.told.swap(count_here, Ordering::Relaxed));
+            // Others may have told more already, on their way here.
+            let told = here.told.fetch_max(count_here, Ordering::Relaxed);
+            let untold = count_here.saturating_sub(told);
             let counted = self.count_in_redis(action, caller, window, untold).await;
-            counted.unwrap_or(count_here)
+            counted.unwrap_or_else(|| {
+                here.told.fetch_sub(untold, Ordering::Relaxed);
+                count_here
+            })
         };
         if count <= limit {
             return Ok(());

@@ -32,8 +32,26 @@ pub(super) struct Changes {
     version: Arc<AtomicU64>,
     /// The newest change of Redis that is taken in.
     taken_in: AtomicI64,
-    /// The epoch it belongs to, empty before the first. Its lock lets one catch up at a time.
-    epoch: Mutex<String>,
+    /// The epoch it belongs to. Its lock lets one catch up at a time.
+    epoch: Mutex<Epochs>,
+}
+
+/// The epoch that is taken in, and what was taken in of the one before it.
+#[derive(Default)]
+struct Epochs {
+    /// Empty before the first.
+    now: String,
+    before: Option<(String, i64)>,
+}
+
+impl Epochs {
+    /// Whether this was on its way while others heard of the next epoch. A server that comes back in an old one
+    /// is told apart by its number: in another life it begins far above.
+    fn has_left(&self, observed: &Observed) -> bool {
+        self.before
+            .as_ref()
+            .is_some_and(|(epoch, change)| *epoch == observed.epoch && observed.change <= *change)
+    }
 }
 
 impl Changes {
@@ -67,14 +85,14 @@ impl Changes {
         remote: &Remote,
         process: &ProcessCache,
     ) {
-        let mut epoch = self.epoch.lock().await;
+        let mut epochs = self.epoch.lock().await;
         let known = self.taken_in.load(Ordering::Acquire);
+        let is_same = epochs.now == observed.epoch;
         // A batch that was under way while others caught up brings an old number.
-        if known >= observed.change && *epoch == observed.epoch {
+        if (is_same && known >= observed.change) || epochs.has_left(observed) {
             return;
         }
-        let first = epoch.is_empty();
-        let codes = if *epoch == observed.epoch {
+        let codes = if is_same {
             remote.changes(known, observed.change).await
         } else {
             None
@@ -90,13 +108,73 @@ impl Changes {
             }
         })
         .await;
-        if !first && *epoch != observed.epoch {
-            metrics::counter!(REDIS_EMPTIED).increment(1);
-            tracing::error!(
-                "Redis lost what it had, or part of it: clicks that were pending in it are lost"
-            );
+        if !is_same {
+            let left = std::mem::replace(&mut epochs.now, observed.epoch.clone());
+            if !left.is_empty() {
+                epochs.before = Some((left, known));
+                metrics::counter!(REDIS_EMPTIED).increment(1);
+                tracing::error!(
+                    "Redis lost what it had, or part of it: clicks that were pending in it are lost"
+                );
+            }
         }
-        epoch.clone_from(&observed.epoch);
         self.taken_in.store(observed.change, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::cache::{CacheLimits, LinkCache};
+    use crate::shared::Shards;
+
+    fn cache() -> LinkCache {
+        let limits = CacheLimits {
+            links: 100,
+            link_ttl: Duration::from_mins(1),
+            is_alone: false,
+            unknown: 100,
+            unknown_ttl: Duration::from_secs(1),
+            workers: 1,
+        };
+        // Where nobody listens: what is told apart here is told apart without asking.
+        let url = "redis://127.0.0.1:1".to_owned();
+        let redis = Shards::new(&[url], "test", Duration::from_secs(1)).unwrap();
+        LinkCache::new(limits, Some(&redis))
+    }
+
+    fn observed(epoch: &str, change: i64) -> Observed {
+        Observed {
+            shard: Shard::ONLY,
+            epoch: epoch.to_owned(),
+            change,
+            asked: Instant::now(),
+        }
+    }
+
+    /// Whether what is remembered was forgotten because of this.
+    async fn is_news(cache: &LinkCache, observed: Observed) -> bool {
+        let version = cache.version();
+        cache.observe(&observed).await;
+        cache.version() != version
+    }
+
+    #[tokio::test]
+    async fn an_emptied_redis_is_noticed_once_however_late_the_last_word_from_before_comes() {
+        let cache = cache();
+        assert!(is_news(&cache, observed("first", 10)).await);
+        assert!(is_news(&cache, observed("second", 20)).await);
+        assert!(!is_news(&cache, observed("first", 10)).await);
+        assert!(!is_news(&cache, observed("second", 20)).await);
+    }
+
+    #[tokio::test]
+    async fn a_redis_that_comes_back_with_what_it_had_before_is_noticed() {
+        let cache = cache();
+        for (epoch, change) in [("first", 10), ("second", 20), ("first", 1_000_010)] {
+            assert!(is_news(&cache, observed(epoch, change)).await);
+        }
     }
 }

@@ -97,7 +97,11 @@ impl Remote {
         let mut call = STATE.call(&[&self.redis.keys().state()]);
         call.arg(self.redis.process()).arg(Timestamp::now().0);
         let asked = Instant::now();
-        let (epoch, change) = self.lane.query(&call).await?;
+        let (epoch, change) = match self.lane.query(&call).await {
+            // It may still be connecting, where the pool has a connection.
+            Err(RedisFailure::Refused(_)) => self.redis.query(&call, self.redis.deadline()).await?,
+            answered => answered?,
+        };
         let shard = self.redis.shard();
         Ok(Observed {
             shard,

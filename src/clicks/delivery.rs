@@ -116,7 +116,7 @@ impl Delivery {
         }
     }
 
-    /// Without clicks nothing needs a batch, but whoever waits wants to know of changes.
+    /// Whoever waits wants to know of changes, also where no batch brings them.
     async fn take_in_changes(&mut self) {
         if let Some(redis) = self.sinks.redis.as_ref().filter(|redis| redis.is_up()) {
             // Where Redis is away, changes are learnt when it is back.
@@ -165,6 +165,8 @@ impl Delivery {
             self.only_in_memory(&batch.clicks);
             self.doubtful_in_journal = Some(batch);
         }
+        // What Redis did not acknowledge brought no news of it: somebody may have deleted one of these links.
+        self.take_in_changes().await;
     }
 
     /// Nothing newer may go to Redis while a batch is in doubt there.

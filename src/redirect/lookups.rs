@@ -38,16 +38,17 @@ impl Lookups {
         told: Option<Told>,
     ) -> Result<Option<LinkTarget>, NotFollowed> {
         let read = async {
-            let Ok(_turn) = self.at_once.acquire().await else {
+            let Ok(turn) = Arc::clone(&self.at_once).acquire_owned().await else {
                 return Err(NotFollowed::Unavailable("the service is stopping".into()));
             };
             let (lookups, code) = (self.clone(), code.clone());
+            let asking = async move {
+                // For as long as the database is at it, whether or not anybody still waits.
+                let _turn = turn;
+                lookups.ask(&code, told).await
+            };
             // On the database's own runtime: this one belongs to the redirects.
-            match self
-                .runtime
-                .spawn(async move { lookups.ask(&code, told).await })
-                .await
-            {
+            match self.runtime.spawn(asking).await {
                 Ok(found) => found.map_err(NotFollowed::from),
                 Err(failed) => Err(NotFollowed::Unavailable(failed.to_string())),
             }

@@ -16,6 +16,7 @@ mod instances;
 mod lifecycle;
 mod list;
 mod logs;
+mod lookups;
 mod metrics;
 mod overload;
 mod pgbouncer;

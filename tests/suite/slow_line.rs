@@ -10,19 +10,22 @@ use crate::support::{App, Mode, RedisServer, eventually};
 /// How long the first answer on every connection takes: several times a command's deadline.
 const HANDSHAKE: Duration = Duration::from_millis(300);
 
+/// So long that much can be done before a connection is there, and still shorter than connecting may take.
+const LONG_HANDSHAKE: Duration = Duration::from_millis(1_500);
+
 /// Passes bytes on to `port`, the first answer of a connection late; the address of its own.
-async fn slow_line(port: u16) -> String {
+async fn slow_line(port: u16, handshake: Duration) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
-            tokio::spawn(pass_on(client, port));
+            tokio::spawn(pass_on(client, port, handshake));
         }
     });
     format!("redis://{address}")
 }
 
-async fn pass_on(client: TcpStream, port: u16) {
+async fn pass_on(client: TcpStream, port: u16, handshake: Duration) {
     let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
@@ -31,7 +34,7 @@ async fn pass_on(client: TcpStream, port: u16) {
     let Ok(length) = from_server.read(&mut first).await else {
         return;
     };
-    tokio::time::sleep(HANDSHAKE).await;
+    tokio::time::sleep(handshake).await;
     if to_client.write_all(&first[..length]).await.is_ok() {
         let _ = tokio::io::copy(&mut from_server, &mut to_client).await;
     }
@@ -40,7 +43,7 @@ async fn pass_on(client: TcpStream, port: u16) {
 #[tokio::test]
 async fn clicks_reach_a_redis_that_takes_long_to_connect_to() {
     let redis = RedisServer::start(&[]).await;
-    let url = slow_line(redis.port()).await;
+    let url = slow_line(redis.port(), HANDSHAKE).await;
     let settings = [
         ("REDIS_URL", url.as_str()),
         ("FLUSH_INTERVAL_MS", "60000"),
@@ -60,5 +63,35 @@ async fn clicks_reach_a_redis_that_takes_long_to_connect_to() {
         exists.query_async(&mut connection.clone()).await.unwrap()
     })
     .await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_deleted_link_is_gone_also_while_its_clicks_have_no_connection_to_redis_yet() {
+    let redis = RedisServer::start(&[]).await;
+    let near = redis.url();
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", near.as_str())]).await;
+    let far = slow_line(redis.port(), LONG_HANDSHAKE).await;
+    let mut other = app
+        .another(&[("REDIS_URL", far.as_str()), ("WORKERS", "1")])
+        .await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let visit = async || {
+        let link = format!("{}/{code}", other.base);
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        let answer = client.build().unwrap().get(link).send().await.unwrap();
+        answer.status().as_u16()
+    };
+    // Statistics come over the occasional connections: with one of them Redis can be reached.
+    eventually("it reaches Redis", async || {
+        let stats = format!("{}/urls/{code}/stats", other.base);
+        reqwest::get(stats).await.unwrap().status() == 200
+    })
+    .await;
+    assert_eq!(visit().await, 302);
+    assert_eq!(app.delete(&token, &code).await.status, 204);
+    assert_eq!(visit().await, 404);
+    other.stop().await;
     app.finish().await;
 }

@@ -1,0 +1,53 @@
+//! Look-ups of redirects in the database are bounded, whatever visitors and the database do.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use sqlx::{Connection, PgConnection};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::support::{App, Mode, eventually};
+
+const AT_ONCE: &str = "2";
+const VISITORS: usize = 20;
+
+/// Look-ups that wait for a lock in this database.
+async fn under_way(observer: &mut PgConnection) -> i64 {
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+        AND wait_event_type = 'Lock' AND query ILIKE '%target%'";
+    sqlx::query_scalar(sql).fetch_one(observer).await.unwrap()
+}
+
+#[tokio::test]
+async fn visitors_who_leave_do_not_make_room_for_further_look_ups_while_the_database_hangs() {
+    let settings = [("LOOKUP_CONCURRENCY", AT_ONCE), ("WORKERS", "1")];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let of_backend: HashMap<_, _> = app.backend.settings().into_iter().collect();
+    let url = &of_backend["DATABASE_URL"];
+    let mut observer = PgConnection::connect(url).await.unwrap();
+    let mut holder = PgConnection::connect(url).await.unwrap();
+    let mut locked = holder.begin().await.unwrap();
+    sqlx::raw_sql("LOCK TABLE links IN ACCESS EXCLUSIVE MODE")
+        .execute(&mut *locked)
+        .await
+        .unwrap();
+    let address = app.server.base.trim_start_matches("http://");
+    let mut most = 0;
+    for visitor in 0..VISITORS {
+        // Not a plain request: hyper serves it, and lets go of it when the visitor is gone.
+        let request =
+            format!("GET /unseen{visitor} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        most = most.max(under_way(&mut observer).await);
+    }
+    assert_eq!(most.to_string(), AT_ONCE);
+    locked.rollback().await.unwrap();
+    eventually("look-ups are answered again", async || {
+        app.visit("/unseen").await.status == 404
+    })
+    .await;
+    app.finish().await;
+}
