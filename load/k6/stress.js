@@ -1,4 +1,4 @@
-// Where does it give way? Ten steps up to MAX_RATE; ends early once latency or errors pass all bounds.
+// Where does it give way? Ten steps up to MAX_RATE; ends early once latency (P99_MS, 1000) or errors pass all bounds.
 // Requests that got no answer may have been counted: what fails first tells what gave way.
 //   k6 run -e BASE_URL=https://sho.rt -e MAX_RATE=20000 load/k6/stress.js
 //   MAX_RATE (10 times RATE), RATE (500/s), DURATION (5m)
@@ -15,8 +15,11 @@ for (let part = 1; part <= 10; part += 1) {
   stages.push({ target, duration: `${Math.round((step * 4) / 5)}ms` });
 }
 
+const giveUp = { abortOnFail: true, delayAbortEval: '10s' };
+
 export const options = common({ executor: 'ramping-arrival-rate', startRate: rate, stages }, 1000, {
-  'http_req_failed{kind:redirect}': [{ threshold: 'rate<0.05', abortOnFail: true, delayAbortEval: '10s' }],
+  'http_req_duration{kind:redirect}': [{ threshold: `p(99)<${number('P99_MS', 1000)}`, ...giveUp }],
+  'http_req_failed{kind:redirect}': [{ threshold: 'rate<0.05', ...giveUp }],
   checks: ['rate>0.95'],
 });
 
