@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
+use futures_util::future::join;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -106,21 +107,13 @@ impl Delivery {
     /// Delivers clicks, one entry per click, within the deadlines of the sinks.
     pub(super) async fn deliver(&mut self, clicks: Vec<LinkId>) {
         if clicks.is_empty() {
-            return self.take_in_changes().await;
+            return take_in_changes(&self.sinks).await;
         }
         let mut clicks = summed(clicks);
         while !clicks.is_empty() {
             let rest = clicks.split_off(clicks.len().min(MOST_LINKS));
             self.deliver_batch(clicks).await;
             clicks = rest;
-        }
-    }
-
-    /// Whoever waits wants to know of changes, also where no batch brings them.
-    async fn take_in_changes(&mut self) {
-        if let Some(redis) = self.sinks.redis.as_ref().filter(|redis| redis.is_up()) {
-            // Where Redis is away, changes are learnt when it is back.
-            let _ = self.sinks.cache.synchronise(redis.shard()).await;
         }
     }
 
@@ -148,6 +141,17 @@ impl Delivery {
                 }
             }
         }
+        // No acknowledgement of Redis brings news: somebody may have deleted one of these links.
+        join(
+            self.deliver_elsewhere(batch, sent_to),
+            take_in_changes(&sinks),
+        )
+        .await;
+    }
+
+    /// Delivers what Redis did not acknowledge, perhaps `sent_to` one of its epochs.
+    async fn deliver_elsewhere(&mut self, batch: ClickBatch, sent_to: Option<Arc<str>>) {
+        let sinks = Arc::clone(&self.sinks);
         if sent_to.is_some() {
             let is_held = self.journal_is_free() && append(&sinks, &batch, sent_to.clone()).await;
             if !is_held {
@@ -165,8 +169,6 @@ impl Delivery {
             self.only_in_memory(&batch.clicks);
             self.doubtful_in_journal = Some(batch);
         }
-        // What Redis did not acknowledge brought no news of it: somebody may have deleted one of these links.
-        self.take_in_changes().await;
     }
 
     /// Nothing newer may go to Redis while a batch is in doubt there.
@@ -212,6 +214,14 @@ impl Delivery {
     /// any instance settles it.
     pub(super) fn is_at_risk(&self) -> bool {
         !self.journal_is_free()
+    }
+}
+
+/// Whoever waits wants to know of changes, also where no batch brings them.
+async fn take_in_changes(sinks: &Sinks) {
+    if let Some(redis) = sinks.redis.as_ref().filter(|redis| redis.is_up()) {
+        // Where Redis is away, changes are learnt when it is back.
+        let _ = sinks.cache.synchronise(redis.shard()).await;
     }
 }
 
