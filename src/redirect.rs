@@ -99,7 +99,7 @@ impl Redirect {
     async fn counted(&self, raw_code: &str, begun: Instant) -> Result<Found, NotFollowed> {
         let code = ShortCode::parse(raw_code).ok_or(NotFollowed::NotFound)?;
         let version = self.cache.version();
-        let link = self.resolve(&code, begun).await?;
+        let link = self.followable(self.resolve(&code, begun).await?)?;
         let click = link.click();
         let recorded = self.recorder.record(click).await;
         if self.cache.version() == version {
@@ -110,7 +110,9 @@ impl Redirect {
         let now = match self.resolve(&code, recorded.at).await {
             // Counted already: what was true a moment ago beats an error that would have it counted again.
             Err(NotFollowed::Unavailable(_)) => link,
-            other => other?,
+            // Counted already, and its count stays: the last visitor before it became inactive.
+            Ok(Some(now)) if !now.is_active && now.click() == click => link,
+            now => self.followable(now?)?,
         };
         let counted = Counted::Click(self.recounted(recorded, click, now.click()).await);
         Ok(Found { link: now, counted })
@@ -123,26 +125,31 @@ impl Redirect {
     pub async fn preview(&self, raw_code: &str) -> Result<Found, NotFollowed> {
         let code = ShortCode::parse(raw_code).ok_or(NotFollowed::NotFound)?;
         let now = self.recorder.barrier(self.cache.shard_of(&code)).await;
-        let link = self.resolve(&code, now).await?;
+        let link = self.followable(self.resolve(&code, now).await?)?;
         let counted = Counted::Preview(now);
         Ok(Found { link, counted })
     }
 
+    /// What a code leads to; `None` where nobody has it.
     async fn resolve(
         &self,
         code: &ShortCode,
         now: Instant,
-    ) -> Result<Arc<CachedLink>, NotFollowed> {
+    ) -> Result<Option<Arc<CachedLink>>, NotFollowed> {
         let (link, found) = match self.cache.near(code, now) {
             Some(near) => (Some(near), &self.metrics.process),
             // A long future, seldom needed: a connection makes no room for it.
             None => Box::pin(self.recall(code, now)).await?,
         };
+        if link.as_ref().is_some_and(|link| link.is_active) {
+            found.increment(1);
+        }
+        Ok(link)
+    }
+
+    fn followable(&self, link: Option<Arc<CachedLink>>) -> Result<Arc<CachedLink>, NotFollowed> {
         match link {
-            Some(link) if link.is_active => {
-                found.increment(1);
-                Ok(link)
-            }
+            Some(link) if link.is_active => Ok(link),
             Some(_) => {
                 self.metrics.inactive.increment(1);
                 Err(NotFollowed::NotFound)

@@ -31,6 +31,9 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// instance cut off from Redis.
 const PUBLISH_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Pause between two questions where link changes stand.
+const LISTEN_INTERVAL: Duration = Duration::from_millis(250);
+
 /// Pause between two measurements.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -76,6 +79,10 @@ pub(super) fn spawn(
         sweep_regularly(Arc::clone(assembly), shards.clone()),
     ));
     for redis in shards.iter() {
+        tasks.spawn(until(
+            stop.clone(),
+            listen(Arc::clone(assembly), redis.clone()),
+        ));
         tasks.spawn(until(
             stop.clone(),
             find_again(Arc::clone(assembly), redis.clone()),
@@ -209,6 +216,20 @@ async fn publish_regularly(assembly: Arc<Assembly>) {
         let published = publish_pending(&*assembly.store.links, &assembly.cache, is_up);
         if let Err(error) = published.await {
             tracing::warn!(%error, "changes of links could not be published; trying again");
+        }
+    }
+}
+
+/// Hears of changes also while no click is acknowledged that would tell: an inactive link that is active again
+/// has none.
+async fn listen(assembly: Arc<Assembly>, redis: SharedRedis) {
+    let mut ticks = interval(LISTEN_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if redis.is_up() {
+            // A failure makes it away: then it is looked for.
+            let _ = assembly.cache.synchronise(redis.shard()).await;
         }
     }
 }

@@ -1,9 +1,14 @@
 //! Several instances over one Postgres and one Redis.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use crate::support::{App, Backend, Mode, Server};
+use crate::support::{App, Backend, Mode, Server, eventually};
+
+const INACTIVE: &str = "UPDATE links SET is_active = false WHERE short_code = $1";
+const ACTIVE: &str = "UPDATE links SET is_active = true WHERE short_code = $1";
 
 async fn status(base: &str, code: &str) -> u16 {
     let client = reqwest::Client::builder()
@@ -63,12 +68,46 @@ async fn a_deletion_is_felt_while_both_instances_are_busy_with_the_link() {
                 })
             })
             .collect();
-        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+        tokio::time::sleep(Duration::from_millis(30)).await;
         assert_eq!(app.delete(&token, &code).await.status, 204);
         deleted.store(true, Ordering::SeqCst);
         for visitor in visitors {
             visitor.await.unwrap();
         }
+    }
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_link_made_inactive_by_hand_is_answered_404_uncounted_and_followed_again_later_on_every_instance()
+ {
+    let app = App::start(Mode::Production).await;
+    let other = app.another(&[]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let answered = Cell::new(0);
+    let becomes = async |base: &str, expected: u16| {
+        eventually("it is felt", async || {
+            let status = status(base, &code).await;
+            answered.set(answered.get() + u64::from(status == 302));
+            status == expected
+        })
+        .await;
+    };
+    let both = [app.server.base.as_str(), other.base.as_str()];
+    for round in 0..5 {
+        for base in both {
+            becomes(base, 302).await;
+        }
+        app.backend.execute(INACTIVE, &code).await;
+        // Visited from the first moment on, or only once both have had the time to hear of it.
+        tokio::time::sleep(Duration::from_millis(400 * round)).await;
+        for base in both {
+            becomes(base, 404).await;
+        }
+        assert_eq!(app.clicks(&code).await, answered.get());
+        app.backend.execute(ACTIVE, &code).await;
     }
     drop(other);
     app.finish().await;
@@ -148,7 +187,7 @@ async fn when_redis_is_emptied_the_service_goes_on_and_counts_on() {
     for round in 1..=3_u64 {
         for _ in 0..5 {
             assert_eq!(status(&app.server.base, &code).await, 302);
-            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+            tokio::time::sleep(Duration::from_millis(30)).await;
         }
         app.backend.empty_redis().await;
         // At most what was pending is missing, nothing is counted twice, and what comes now is counted.
@@ -158,7 +197,7 @@ async fn when_redis_is_emptied_the_service_goes_on_and_counts_on() {
             assert_eq!(status(&app.server.base, &code).await, 302);
         }
         assert_eq!(app.clicks(&code).await, before + 3);
-        crate::support::eventually("written back", async || {
+        eventually("written back", async || {
             app.clicks(&code).await == before + 3
         })
         .await;
