@@ -43,6 +43,11 @@ fn start(
 ) -> Result<(), Failure> {
     let config = settings.check().map_err(|error| Failure::of(&error))?;
     let filter = EnvFilter::try_new(&config.log_filter).map_err(|error| Failure::of(&error))?;
+    // What Postgres remarks at each start, such as that a table is there already, is no news.
+    let quiet = "sqlx::postgres::notice=warn"
+        .parse()
+        .expect("it is a directive");
+    let filter = filter.add_directive(quiet);
     let traces = config.otlp_endpoint.as_ref().map(Traces::start);
     let traces = traces.transpose().map_err(|error| Failure::of(&error))?;
     telemetry::start_logging(config.log_format, filter, traces.as_ref());

@@ -25,6 +25,9 @@ impl BaseUrl {
         {
             return Err("must be an http:// or https:// address without ? and #".into());
         }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("must be without a user name and password: everybody sees it".into());
+        }
         let own_host =
             OwnHost::of(&url).ok_or("has no host; give an address such as https://sho.rt")?;
         Ok(Self {

@@ -18,7 +18,7 @@ mod parse;
 use guards::GuardSettings;
 use parse::{
     address, collector, database, fault, jwt_secret, log_filter, log_format, networks, number,
-    optional_number, prefix, redis_urls, replica, seconds,
+    optional_number, other_address, prefix, redis_urls, replica, seconds,
 };
 
 pub use base_url::BaseUrl;
@@ -296,8 +296,9 @@ impl Settings {
             .map(|raw| replica(raw, &database, redis.as_ref()))
             .transpose()
             .map_err(fault("DATABASE_REPLICA_URL"))?;
+        let bind = address(&self.bind).map_err(fault("BIND"))?;
         Ok(Config {
-            bind: address(&self.bind).map_err(fault("BIND"))?,
+            bind,
             base_url: self
                 .base_url
                 .map(|raw| BaseUrl::parse(&raw).map_err(fault("BASE_URL")))
@@ -313,7 +314,7 @@ impl Settings {
             jwt_ttl: seconds("JWT_TTL_SECONDS", &self.jwt_ttl_seconds, 1..=315_360_000)?,
             metrics_bind: self
                 .metrics_bind
-                .map(|raw| address(&raw).map_err(fault("METRICS_BIND")))
+                .map(|raw| other_address(&raw, bind).map_err(fault("METRICS_BIND")))
                 .transpose()?,
             otlp_endpoint: self
                 .otlp_endpoint

@@ -20,6 +20,15 @@ pub(super) fn address(raw: &str) -> Result<SocketAddr, String> {
         .map_err(|_| format!("`{raw}` is no address; give one such as 127.0.0.1:8000 or [::]:8000"))
 }
 
+/// One that something else can be served on than on `bind`.
+pub(super) fn other_address(raw: &str, bind: SocketAddr) -> Result<SocketAddr, String> {
+    let other = address(raw)?;
+    if other == bind && other.port() != 0 {
+        return Err("is the address of BIND; give another port".into());
+    }
+    Ok(other)
+}
+
 pub(super) fn networks(raw: &str) -> Result<Vec<IpNet>, String> {
     let parse = |part: &str| {
         let network = part
@@ -50,7 +59,7 @@ where
         .ok_or_else(|| ConfigError {
             name,
             fault: format!(
-                "`{raw}` is out of range; give a whole number from {} to {}",
+                "must be a whole number from {} to {}, not `{raw}`",
                 range.start(),
                 range.end()
             ),

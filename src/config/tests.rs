@@ -39,8 +39,12 @@ fn a_wrong_setting_is_named_with_its_mend() {
         ("--base-url=sho.rt", "BASE_URL: "),
         ("--base-url=ftp://sho.rt", "BASE_URL: "),
         (
+            "--base-url=https://me:secret@sho.rt",
+            "BASE_URL: must be without a user name and password",
+        ),
+        (
             "--database-max-connections=0",
-            "DATABASE_MAX_CONNECTIONS: `0` is out of range",
+            "DATABASE_MAX_CONNECTIONS: must be a whole number from 1 to 1000, not `0`",
         ),
         ("--redis-url=http://localhost", "REDIS_URL: "),
         ("--redis-url=redis://a,b", "REDIS_URL: "),
@@ -48,6 +52,10 @@ fn a_wrong_setting_is_named_with_its_mend() {
         ("--jwt-secret=short", "JWT_SECRET: is 5 bytes long"),
         ("--jwt-ttl-seconds=-1", "JWT_TTL_SECONDS: "),
         ("--metrics-bind=9090", "METRICS_BIND: "),
+        (
+            "--metrics-bind=127.0.0.1:8000",
+            "METRICS_BIND: is the address of BIND; give another port",
+        ),
         (
             "--otlp-endpoint=localhost:4317",
             "OTEL_EXPORTER_OTLP_ENDPOINT: ",

@@ -47,10 +47,10 @@ impl EmailAddress {
         &self.0
     }
 
-    /// The form under which an address is unique: lower case.
+    /// The form under which an address is unique: lower case, with one small sigma wherever it stands.
     #[must_use]
     pub fn lookup_key(&self) -> String {
-        self.0.to_lowercase()
+        self.0.to_lowercase().replace('ς', "σ")
     }
 }
 
@@ -80,6 +80,13 @@ mod tests {
         let email: EmailAddress = "Ada.Lovelace@Example.ORG".parse().unwrap();
         assert_eq!(email.as_str(), "Ada.Lovelace@Example.ORG");
         assert_eq!(email.lookup_key(), "ada.lovelace@example.org");
+    }
+
+    #[test]
+    fn a_sigma_is_the_same_letter_at_the_end_of_a_word_and_in_capitals() {
+        let key = |raw: &str| raw.parse::<EmailAddress>().unwrap().lookup_key();
+        assert_eq!(key("νίκος.παπάς@x.gr"), key("ΝΊΚΟΣ.ΠΑΠΆΣ@X.GR"));
+        assert_eq!(key("νίκος1@x.gr"), key("ΝΊΚΟΣ1@x.gr"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::header::EXPECT;
 use axum::http::request::Parts;
 use futures_util::StreamExt;
 use percent_encoding::percent_decode_str;
@@ -48,12 +49,17 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let limits: BodyLimits = request.extensions().get().copied().unwrap_or_default();
-        let body = timeout(limits.patience, read(request.into_body(), limits))
-            .await
-            .unwrap_or_else(|_| {
-                metrics::counter!(LIMIT_HITS, "limit" => "body_time").increment(1);
-                Err(ApiError::request_timeout())
-            })?;
+        // Who asks first whether to send it sends nothing that is refused.
+        let is_coming = !request.headers().contains_key(EXPECT);
+        let body = timeout(
+            limits.patience,
+            read(request.into_body(), is_coming, limits),
+        )
+        .await
+        .unwrap_or_else(|_| {
+            metrics::counter!(LIMIT_HITS, "limit" => "body_time").increment(1);
+            Err(ApiError::request_timeout())
+        })?;
         // serde would also take the fields as an array, in order.
         if !body.trim_ascii_start().starts_with(b"{") {
             return Err(ApiError::invalid(NO_OBJECT));
@@ -69,17 +75,21 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     }
 }
 
-async fn read(body: Body, limits: BodyLimits) -> Result<Vec<u8>, ApiError> {
+async fn read(body: Body, is_coming: bool, limits: BodyLimits) -> Result<Vec<u8>, ApiError> {
     let refused = || {
         metrics::counter!(LIMIT_HITS, "limit" => "body_size").increment(1);
         ApiError::too_large(limits.bytes)
     };
-    // What says that it is far longer is refused before it comes.
-    if body.size_hint().lower() > (limits.bytes + HEARD_OUT) as u64 {
+    // What says that it is longer is refused before it comes, or while it does.
+    let length = body.size_hint().lower();
+    let mut pieces = body.into_data_stream();
+    if length > limits.bytes as u64 {
+        if is_coming && length <= (limits.bytes + HEARD_OUT) as u64 {
+            let _ = timeout(HEARD_OUT_FOR, hear_out(pieces)).await;
+        }
         return Err(refused());
     }
     let mut read = Vec::new();
-    let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| ApiError::invalid("body: could not be read to its end"))?;
         if read.len() + piece.len() > limits.bytes {
@@ -103,14 +113,24 @@ async fn hear_out(mut pieces: BodyDataStream) {
     }
 }
 
-/// `email: missing field`, `password: invalid type: integer, expected a string`, `body: …`.
+/// `email: field is required`, `password: must be a string`, `body: …`.
 fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let path = error.path().to_string();
     let fault = error.inner().to_string();
     // Where in the text it is tells a program's author nothing that the field does not.
     let fault = fault.split(" at line ").next().unwrap_or_default();
     if !error.inner().is_data() {
-        return NO_OBJECT.into();
+        // JSON may write half a character; text may not have one.
+        return if fault.contains("hex escape") && path != "." {
+            format!("{path}: must be whole characters")
+        } else {
+            NO_OBJECT.into()
+        };
+    }
+    // serde says what came: that is the client's own, and perhaps a password.
+    if let Some((_, expected)) = fault.rsplit_once(", expected ") {
+        let place = if path == "." { "body" } else { &path };
+        return format!("{place}: must be {expected}");
     }
     match (fault.strip_prefix("missing field `"), path.as_str()) {
         (Some(field), _) => format!("{}: field is required", field.trim_end_matches('`')),
@@ -128,8 +148,10 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let query = parts.uri.query().unwrap_or_default();
         // A parameter is text in whatever encoding; what is no UTF-8 must not be stored as something else.
-        if percent_decode_str(query).decode_utf8().is_err() {
-            return Err(ApiError::invalid("query: must be UTF-8, percent-encoded"));
+        if let Some(field) = no_text(query) {
+            return Err(ApiError::invalid(format!(
+                "{field}: must be UTF-8, percent-encoded"
+            )));
         }
         let deserializer =
             serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
@@ -142,6 +164,18 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
                 ))
             })
     }
+}
+
+/// Where a query is no text: the first parameter that is none, or `query` where that has no name, either.
+fn no_text(query: &str) -> Option<&str> {
+    let is_text = |raw: &str| percent_decode_str(raw).decode_utf8().is_ok();
+    let pair = query.split('&').find(|pair| !is_text(pair))?;
+    let name = pair.split('=').next().unwrap_or_default();
+    let is_name = !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    Some(if is_name { name } else { "query" })
 }
 
 fn query_sentence(path: &str, fault: &str) -> String {

@@ -287,3 +287,12 @@ pub(super) async fn last_flush(assembly: &Assembly, deadline: Instant) {
         );
     }
 }
+
+/// Leaves the database as one finds it best while nobody uses it.
+pub(super) async fn close(assembly: &Assembly, deadline: Instant) {
+    match timeout_at(deadline, assembly.store.clicks.close()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "the database is left as it is"),
+        Err(_) => tracing::debug!("there was no time to put the database in order"),
+    }
+}

@@ -54,6 +54,11 @@ impl Entrance {
         }
     }
 
+    /// What makes ids for answers that are not given here.
+    pub(super) fn ids(&self) -> Arc<RequestIds> {
+        Arc::clone(&self.ids)
+    }
+
     /// For one connection, whose other end is `peer`.
     pub(super) fn gate(self: &Arc<Self>, peer: Option<SocketAddr>) -> Gate {
         Gate {

@@ -1,13 +1,13 @@
 //! The OpenAPI document and its explorer, whose assets are in the binary.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Extension;
 use axum::body::Bytes;
 use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode, Uri};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{OpenApi as Document, ServerBuilder};
 use utoipa::{Modify, OpenApi};
@@ -85,25 +85,36 @@ pub(super) async fn document(Extension(Written(json)): Extension<Written>) -> Re
     ([(CONTENT_TYPE, "application/json")], json).into_response()
 }
 
-/// The way to the explorer.
-#[utoipa::path(
-    get, path = "/docs", tag = "documentation", operation_id = "docs",
-    responses((status = 303, description = "The explorer is at `/docs/`", headers(
-        ("Location" = String, description = "`docs/`, relative: wherever a proxy may put it"),
-    ))),
-)]
-pub(super) async fn docs() -> Redirect {
-    Redirect::to("docs/")
-}
-
 /// The explorer.
 #[utoipa::path(
-    get, path = "/docs/", tag = "documentation", operation_id = "explorer",
+    get, path = "/docs", tag = "documentation", operation_id = "docs",
     responses((status = 200, description = "A page on which every operation can be tried out", body = String,
         content_type = "text/html")),
 )]
+pub(super) async fn docs() -> Response {
+    page(&PAGE_ABOVE)
+}
+
+/// The explorer, by the address that its parts are under.
+#[utoipa::path(
+    get, path = "/docs/", tag = "documentation", operation_id = "explorer",
+    responses((status = 200, description = "The same page", body = String, content_type = "text/html")),
+)]
 pub(super) async fn explorer() -> Response {
-    asset("index.html").unwrap_or_else(|| ApiError::not_found().into_response())
+    page(PAGE)
+}
+
+/// The explorer's page, as it is beside its parts.
+const PAGE: &str = include_str!("explorer/index.html");
+
+/// The same from one level above. Its links stay relative: wherever a proxy may put it.
+static PAGE_ABOVE: LazyLock<String> = LazyLock::new(|| {
+    PAGE.replace("href=\"", "href=\"docs/")
+        .replace("src=\"", "src=\"docs/")
+});
+
+fn page(text: &'static str) -> Response {
+    own_part("text/html; charset=utf-8", text)
 }
 
 /// A part of the explorer.
@@ -133,10 +144,7 @@ const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
 /// A part of the explorer: the project's own page around the vendored Swagger UI.
 fn asset(file: &str) -> Option<Response> {
     let (kind, text) = match file {
-        "index.html" => (
-            "text/html; charset=utf-8",
-            include_str!("explorer/index.html"),
-        ),
+        "index.html" => ("text/html; charset=utf-8", PAGE),
         "start.js" => (
             "text/javascript; charset=utf-8",
             include_str!("explorer/start.js"),
@@ -147,12 +155,16 @@ fn asset(file: &str) -> Option<Response> {
         "swagger-ui-bundle.js" => return vendored(file, "text/javascript; charset=utf-8"),
         _ => return None,
     };
+    Some(own_part(kind, text))
+}
+
+fn own_part(kind: &'static str, text: &'static str) -> Response {
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static(kind)),
         (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         (CONTENT_SECURITY_POLICY, PAGE_POLICY),
     ];
-    Some((headers, text).into_response())
+    (headers, text).into_response()
 }
 
 /// A large part, compressed when the program was built; every browser reads that.

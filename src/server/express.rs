@@ -3,8 +3,8 @@
 //! A general HTTP stack spends more on a request than the redirect itself does. So a connection begins
 //! here, where only one shape of request is known: `GET` or `HEAD` of a code, HTTP/1.1, without a body,
 //! on a connection that stays open. Whatever else comes, however slightly different, is handed to hyper
-//! together with everything read so far, unchanged; the connection stays there. Nothing here decides
-//! about anything that hyper or the router would decide differently.
+//! together with everything read so far; the connection stays there. Nothing here decides about anything that
+//! hyper or the router would decide differently.
 
 use std::future::poll_fn;
 use std::io::{self, Cursor};
@@ -19,6 +19,8 @@ use httpdate::HttpDate;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, join};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout};
+
+mod target;
 
 use super::bridge::code_of;
 use super::lifecycle::Stop;
@@ -43,7 +45,7 @@ pub(super) struct Express {
     not_found: (Vec<u8>, Bytes),
     date: Mutex<DateLine>,
     ids: Arc<RequestIds>,
-    /// A connection that completes no request for this long, up to twice as long, is closed.
+    /// A connection that completes no request for this long, later on up to twice as long, is closed.
     patience: Duration,
 }
 
@@ -99,7 +101,7 @@ impl Express {
         let mut received = BytesMut::new();
         let mut answer = Vec::new();
         let mut served = 0_u64;
-        let mut served_before = u64::MAX;
+        let mut served_before = 0;
         let asked = stop.asked();
         let tick = sleep_until(Instant::now() + self.patience);
         tokio::pin!(asked, tick);
@@ -147,7 +149,7 @@ impl Express {
         }
         let (reader, writer) = stream.into_split();
         Left::HandedOver(join(
-            AsyncReadExt::chain(Cursor::new(Bytes::copy_from_slice(&received)), reader),
+            AsyncReadExt::chain(Cursor::new(target::encoded(&received).into_owned()), reader),
             writer,
         ))
     }

@@ -83,8 +83,17 @@ impl Stop {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// An address cannot be listened on.
-    #[error("cannot listen on {0}: {1}")]
-    Bind(SocketAddr, io::Error),
+    #[error("{setting}: cannot listen on {address}: {error}; {mend}")]
+    Bind {
+        /// Which names it.
+        setting: &'static str,
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+        /// What to do about it.
+        mend: &'static str,
+    },
     /// Input or output failed.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -215,6 +224,7 @@ impl Running {
             .await
             .map_err(|_| ServeError::Late("clicks are only in memory"))??;
         background::last_flush(&self.assembly, deadline).await;
+        background::close(&self.assembly, deadline).await;
         tracing::info!("stopped");
         Ok(())
     }

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::lifecycle::{ServeError, Stop};
+use crate::http;
 use crate::telemetry::metrics::{Exposition, LIMIT_HITS};
 
 /// Pause after the system had no file handle left for a connection.
@@ -20,9 +21,21 @@ const BREATH: Duration = Duration::from_millis(50);
 #[cfg(target_os = "linux")]
 const UNREAD_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Listens on an address.
-pub(super) fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    TcpListener::bind(address).map_err(|error| ServeError::Bind(address, error))
+/// Listens on the address of a setting.
+pub(super) fn bind(setting: &'static str, address: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).map_err(|error| ServeError::Bind {
+        setting,
+        address,
+        mend: match error.kind() {
+            io::ErrorKind::AddrInUse => "stop what listens there, or give another port",
+            io::ErrorKind::AddrNotAvailable => "give an address of this machine",
+            io::ErrorKind::PermissionDenied => {
+                "give a port above 1023, or the right to use this one"
+            }
+            _ => "give another address",
+        },
+        error,
+    })
 }
 
 /// A connection on its way to a worker, with the place that it takes up until it is closed.
@@ -107,7 +120,10 @@ pub(super) async fn serve_metrics(listener: TcpListener, metrics: Exposition, st
     let render = get(async move || metrics.render());
     let served = match asynchronous(listener) {
         Ok(listener) => {
-            let router = Router::new().route("/metrics", render);
+            let router = Router::new()
+                .route("/metrics", render)
+                .fallback(http::not_found)
+                .method_not_allowed_fallback(http::method_not_allowed);
             axum::serve(listener, router)
                 .with_graceful_shutdown(async move { stop.asked().await })
                 .await

@@ -19,6 +19,7 @@ mod health;
 mod lifecycle;
 mod listener;
 mod overload;
+mod refusals;
 mod router;
 mod welcome;
 mod worker;
@@ -43,14 +44,14 @@ pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<()
         connect::redis(redis, &*databases.store, &cache).await?;
     }
     // Only now: a connection that is let in is answered.
-    let listener = listener::bind(config.bind)?;
+    let listener = listener::bind("BIND", config.bind)?;
     let address = listener.local_addr()?;
     let base_url = match &config.base_url {
         Some(base_url) => base_url.clone(),
         None => BaseUrl::parse(&format!("http://{address}")).map_err(ServeError::BaseUrl)?,
     };
     let metrics_listener = match config.metrics_bind {
-        Some(address) => Some(listener::bind(address)?),
+        Some(address) => Some(listener::bind("METRICS_BIND", address)?),
         None => None,
     };
     let assembly = Assembly::new(&config, databases, redis, cache, &base_url)?;

@@ -21,6 +21,7 @@ use super::bridge::{Api, Entrance};
 use super::express::{Express, Left};
 use super::lifecycle::{ServeError, Stop};
 use super::listener::Arrival;
+use super::refusals::Explained;
 use crate::config::Guards;
 use crate::http::RequestIds;
 use crate::telemetry::metrics::{CONNECTIONS, Gauged, LIMIT_HITS};
@@ -210,7 +211,10 @@ impl Lanes {
             .timer(TokioTimer::new())
             .header_read_timeout(self.guards.header_timeout)
             .max_buf_size(self.guards.max_header_bytes)
-            .serve_connection(TokioIo::new(stream), self.entrance.gate(peer));
+            .serve_connection(
+                TokioIo::new(Explained::new(stream, self.entrance.ids())),
+                self.entrance.gate(peer),
+            );
         tokio::pin!(connection);
         let served = tokio::select! {
             served = &mut connection => served,

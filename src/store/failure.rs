@@ -29,9 +29,9 @@ impl From<sqlx::Error> for StoreError {
             _ => false,
         };
         if passing {
-            Self::Unavailable(error.to_string())
+            Self::Unavailable(said(&error))
         } else {
-            Self::Unexpected(error.to_string())
+            Self::Unexpected(said(&error))
         }
     }
 }
@@ -47,7 +47,26 @@ impl From<StoreError> for OpenError {
 
 impl From<sqlx::Error> for OpenError {
     fn from(error: sqlx::Error) -> Self {
-        StoreError::from(error).into()
+        let code = error
+            .as_database_error()
+            .and_then(|error| Some(error.code()?.into_owned()));
+        let mend = match code.as_deref() {
+            Some("3D000") => "create it, or name another",
+            Some("28P01" | "28000") => "give a user and password that are let in",
+            // SQLite's.
+            Some("26") => "name another file, or a new one",
+            Some("14") => "name a file that can be made and written",
+            _ => return StoreError::from(error).into(),
+        };
+        Self::Wrong(format!("{}; {mend}", said(&error)))
+    }
+}
+
+/// In the database's own words; without the place in its source, which tells nobody anything.
+fn said(error: &sqlx::Error) -> String {
+    match error.as_database_error() {
+        Some(error) => error.message().to_owned(),
+        None => error.to_string(),
     }
 }
 

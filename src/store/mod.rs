@@ -317,6 +317,11 @@ pub trait Clicks: Send + Sync {
         Ok(())
     }
 
+    /// Puts the database in order before its last user leaves; to be asked last.
+    async fn close(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Up to `limit` batches that are held, oldest first per recorder.
     async fn held(&self, limit: u32) -> Result<Vec<HeldBatch>, StoreError>;
 

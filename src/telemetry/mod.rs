@@ -1,7 +1,9 @@
 //! Logging, traces, and every metric's name, unit and help.
 
+use std::io;
 use std::time::Instant;
 
+use anstream::{AutoStream, ColorChoice};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
@@ -24,7 +26,8 @@ pub enum LogFormat {
 
 /// Begins logging to standard error, and tracing where a collector is named; later calls change nothing.
 pub fn start_logging(format: LogFormat, filter: EnvFilter, traces: Option<&Traces>) {
-    let lines = fmt::layer().with_writer(std::io::stderr);
+    let colours = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
+    let lines = fmt::layer().with_writer(io::stderr).with_ansi(colours);
     let lines = match format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().boxed(),

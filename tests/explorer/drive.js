@@ -52,9 +52,8 @@ const tryOut = async (operation, fill = async () => {}) => {
 const body = (value) => (block) => block.locator("textarea.body-param__text").fill(JSON.stringify(value));
 const parameter = (name, value) => (block) => block.locator(`tr[data-param-name="${name}"] input`).fill(value);
 
-await step("/docs leads to the explorer, with every operation", async () => {
+await step("/docs is the explorer, with every operation", async () => {
   await page.goto(`${base}/docs`);
-  assert.equal(page.url(), `${base}/docs/`);
   await page.locator("#operations-links-shorten").waitFor();
   assert.ok((await page.locator(".opblock").count()) >= 10);
   await page.screenshot({ path: artefact("explorer.png") });

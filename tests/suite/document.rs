@@ -108,7 +108,7 @@ fn no_route_is_made_beside_the_document() {
             }));
         }
     }
-    assert_eq!(beside, ["listener.rs: .route(\"/metrics\", render);"]);
+    assert_eq!(beside, ["listener.rs: .route(\"/metrics\", render)"]);
 }
 
 both_modes! {

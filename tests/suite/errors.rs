@@ -40,9 +40,48 @@ both_modes! {
     }
 
     async fn the_explorer_is_served(app) {
-        let docs = app.get("/docs").await;
-        assert_eq!((docs.status.as_u16(), docs.header("location")), (303, "docs/"));
-        assert_eq!(app.get("/docs/").await.status, 200);
+        for path in ["/docs", "/docs/"] {
+            let page = app.get(path).await;
+            assert_eq!((page.status.as_u16(), page.header("content-type")), (200, "text/html; charset=utf-8"), "{path}");
+            // Each part that the page names is found from where the page is.
+            let here = url::Url::parse(&format!("{}{path}", app.server.base)).unwrap();
+            for named in page.text.split(['"', ' ']).filter(|word| [".js", ".css", ".json"].iter().any(|end| word.ends_with(end))) {
+                let part = here.join(named).unwrap();
+                assert_eq!(app.get(part.path()).await.status, 200, "{path}: {named}");
+            }
+        }
+    }
+
+    async fn what_cannot_be_read_as_http_is_refused_with_a_sentence(app) {
+        for (request, status) in [
+            ("GET /health HTTP/1.1\r\nno colon\r\n\r\n".to_owned(), 400),
+            ("GET /health HTTP/9.9\r\n\r\n".to_owned(), 400),
+            ("POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n".to_owned(), 400),
+            (format!("GET /health HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(100_000)), 431),
+            (format!("GET /health HTTP/1.1\r\n{}\r\n", "X: x\r\n".repeat(200)), 431),
+        ] {
+            let answer = raw::exchange(&app.server.base, request.as_bytes()).await;
+            let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{request:.60}: {answer}"));
+            assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request:.60}: {answer}");
+            for header in ["content-type: application/json", "x-request-id: ", &format!("content-length: {}", body.len())] {
+                assert!(head.to_lowercase().contains(header), "{request:.60}: {answer}");
+            }
+            let body: serde_json::Value = serde_json::from_str(body).unwrap();
+            assert!(!body["detail"].as_str().unwrap().is_empty());
+        }
+        assert_eq!(app.get("/health").await.status, 200);
+    }
+
+    async fn what_an_address_may_not_carry_is_read_as_a_browser_would_send_it(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for path in ["/urls/r/<x>", "/<script>", "/a`b"] {
+            let answer = raw::get(&app.server.base, path).await;
+            assert!(answer.starts_with("HTTP/1.1 404") && answer.ends_with(r#"{"detail":"URL not found"}"#), "{path}: {answer}");
+        }
+        let answer = raw::get(&app.server.base, &format!("/{code}?<>")).await;
+        assert!(answer.starts_with("HTTP/1.1 302"), "{answer}");
+        assert_eq!(app.clicks(&code).await, 1);
     }
 
     async fn what_is_no_http_gets_an_answer_or_a_closed_connection(app) {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use sqlx::Connection;
+
 use crate::support::{App, Mode, Server, both_modes};
 
 /// Visits links from several connections until told to stop; answered and sent requests per code.
@@ -81,6 +83,23 @@ async fn links(app: &App, count: usize) -> Vec<String> {
         codes.push(app.shorten(&token, "https://example.org/").await);
     }
     codes
+}
+
+#[tokio::test]
+async fn after_a_stop_the_file_of_the_embedded_mode_is_whole_by_itself() {
+    let mut app = App::start(Mode::Embedded).await;
+    app.register().await;
+    app.server.stop().await;
+    let copy = tempfile::tempdir().unwrap();
+    let file = copy.path().join("shunt.db");
+    std::fs::copy(app.backend.folder().join("shunt.db"), &file).unwrap();
+    let url = format!("sqlite://{}", file.display());
+    let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
+    let users: i64 = sqlx::query_scalar("SELECT count(*) FROM users")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(users, 1);
 }
 
 both_modes! {

@@ -42,13 +42,14 @@ async fn a_bad_body_is_answered_with_a_sentence_that_names_the_field() {
         (r#"{"email":"a@b.c"}"#, "password: field is required"),
         (r#"["a@b.c","x"]"#, "body: must be a JSON object"),
         (r#"{"password":"x"}"#, "email: field is required"),
-        (
-            r#"{"email":1,"password":"x"}"#,
-            "email: invalid type: integer `1`, expected a string",
-        ),
+        (r#"{"email":1,"password":"x"}"#, "email: must be a string"),
         (
             r#"{"email":null,"password":"x"}"#,
-            "email: invalid type: null, expected a string",
+            "email: must be a string",
+        ),
+        (
+            r#"{"email":"a","password":"b\ud800"}"#,
+            "password: must be whole characters",
         ),
         (
             r#"{"email":"a","password":"b"} x"#,
@@ -186,7 +187,8 @@ proptest! {
     ) {
         if let Err(refusal) = query(&sent) {
             let named = names_a_field(&refusal, &["query", "target_url", "limit"]);
-            prop_assert!(named || refusal == "no request at all", "{}", refusal);
+            let is_no_text = refusal.ends_with(": must be UTF-8, percent-encoded");
+            prop_assert!(named || is_no_text || refusal == "no request at all", "{}", refusal);
         }
     }
 

@@ -1,7 +1,8 @@
 "use strict";
 
-// Requests go where this page is from, by whatever name the service was reached.
-const here = new URL("..", location.href).href.replace(/\/$/, "");
+// Requests go where this script is from, by whatever name the service was reached.
+const { src } = document.currentScript;
+const here = new URL("..", src).href.replace(/\/$/, "");
 
 const fromHere = () => ({
   statePlugins: {
@@ -29,7 +30,7 @@ dark.addEventListener("change", paint);
 paint();
 
 SwaggerUIBundle({
-  url: "../openapi.json",
+  url: new URL("../openapi.json", src).href,
   dom_id: "#explorer",
   deepLinking: true,
   defaultModelsExpandDepth: 0,

@@ -38,6 +38,10 @@ impl Clicks for SqliteStore {
         self.log.checkpoint().await
     }
 
+    async fn close(&self) -> Result<(), StoreError> {
+        self.log.close().await
+    }
+
     async fn held(&self, limit: u32) -> Result<Vec<HeldBatch>, StoreError> {
         let found: Vec<(i64, i64, String, String)> = sqlx::query_as(
             "SELECT recorder, number, coalesce(epoch, ''), clicks FROM click_journal WHERE held ORDER BY recorder, number LIMIT ?1",

@@ -76,6 +76,15 @@ impl Log {
         Ok(())
     }
 
+    /// Writes all of the log back: then the file is whole by itself, for whoever copies it while nothing runs.
+    pub(super) async fn close(&self) -> Result<(), StoreError> {
+        self.copy().await?;
+        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+            .execute(&mut *self.checkpointer.get().await?)
+            .await?;
+        Ok(())
+    }
+
     fn bytes(&self) -> u64 {
         // Without a file there is no log.
         std::fs::metadata(&self.file).map_or(0, |file| file.len())

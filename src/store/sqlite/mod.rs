@@ -57,8 +57,13 @@ impl SqliteStore {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
         {
-            std::fs::create_dir_all(folder)
-                .map_err(|error| OpenError::Wrong(format!("{}: {error}", folder.display())))?;
+            std::fs::create_dir_all(folder).map_err(|error| {
+                let fault = format!(
+                    "{}: {error}; name a file in a folder that can be made",
+                    folder.display()
+                );
+                OpenError::Wrong(fault)
+            })?;
         }
         let options = SqliteConnectOptions::new()
             .filename(path)
@@ -75,7 +80,7 @@ impl SqliteStore {
         let owner = locked(&path.with_extension("owner"))?;
         let writer = pool(options.clone(), 1)
             .await
-            .map_err(|error| cannot_open(path, &error))?;
+            .map_err(|error| cannot_open(path, error))?;
         let mut first = writer.get().await?;
         sqlx::migrate!("migrations/sqlite").run(&mut *first).await?;
         drop(first);
@@ -99,8 +104,9 @@ impl SqliteStore {
     }
 }
 
-fn cannot_open(path: &Path, error: &sqlx::Error) -> OpenError {
-    OpenError::Wrong(format!("{}: {error}", path.display()))
+fn cannot_open(path: &Path, error: sqlx::Error) -> OpenError {
+    let (OpenError::Wrong(why) | OpenError::NotYet(why)) = error.into();
+    OpenError::Wrong(format!("{}: {why}", path.display()))
 }
 
 /// Processes that start at once take turns; a turn ends when the file is closed.
@@ -121,7 +127,13 @@ async fn turn(path: &Path) -> Result<File, OpenError> {
 
 /// The file, locked until it is closed; `None` while another process has it.
 fn locked(path: &Path) -> Result<Option<File>, OpenError> {
-    let failed = |error: std::io::Error| OpenError::Wrong(format!("{}: {error}", path.display()));
+    let failed = |error: std::io::Error| {
+        let fault = format!(
+            "{}: {error}; name a file in a folder that can be written to",
+            path.display()
+        );
+        OpenError::Wrong(fault)
+    };
     let file = File::options()
         .create(true)
         .append(true)

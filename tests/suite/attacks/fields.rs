@@ -193,7 +193,7 @@ both_modes! {
     }
 
     async fn a_page_for_browsers_lets_in_no_script_of_others_and_no_frame(app) {
-        for path in ["/", "/docs/"] {
+        for path in ["/", "/docs", "/docs/"] {
             let answer = app.get(path).await;
             assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
             if answer.header("content-type").starts_with("text/html") {

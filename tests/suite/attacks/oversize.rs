@@ -119,6 +119,9 @@ both_modes! {
             let answers = wire::send(&app.server.base, request).await;
             assert_eq!(answers.statuses(), [413], "{}", answers.text);
         }
+        let half = format!("{head}Content-Length: {}\r\n\r\n{{", 17 * 1024);
+        let answers = wire::send(&app.server.base, half).await;
+        assert_eq!(answers.statuses(), [413], "what is too long is refused also while it does not come: {}", answers.text);
         // What is announced is refused before it comes, and what never ends is not waited for.
         for request in [
             format!("{head}Content-Length: 99999999999\r\n\r\n"),
