@@ -14,6 +14,7 @@ mod encrypted_redis;
 mod errors;
 mod instances;
 mod lifecycle;
+mod limits;
 mod list;
 mod logs;
 mod lookups;

@@ -204,6 +204,14 @@ impl App {
         panic!("{clicks} clicks were to be written back, {found:?} are");
     }
 
+    /// How often a limit has turned somebody away.
+    pub(crate) async fn limit_hits(&self, limit: &str) -> u64 {
+        let metrics = self.get("/metrics").await.text;
+        let line = format!("shunt_limit_hits_total{{limit=\"{limit}\"}} ");
+        let hits = metrics.lines().find_map(|text| text.strip_prefix(&line));
+        hits.map_or(0, |hits| hits.parse().unwrap())
+    }
+
     /// Another instance over the same back ends.
     pub(crate) async fn another(&self, settings: &[(&str, &str)]) -> Server {
         let mut all = self.backend.settings();
@@ -218,7 +226,16 @@ impl App {
 
 /// Runs a test against a service of its own.
 pub(crate) async fn with_app(mode: Mode, test: impl AsyncFnOnce(&mut App)) {
-    let mut app = App::start(mode).await;
+    with_app_set(mode, &[], test).await;
+}
+
+/// The same with settings.
+pub(crate) async fn with_app_set(
+    mode: Mode,
+    settings: &[(&str, &str)],
+    test: impl AsyncFnOnce(&mut App),
+) {
+    let mut app = App::start_with(mode, settings).await;
     test(&mut app).await;
     app.finish().await;
 }

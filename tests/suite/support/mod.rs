@@ -9,32 +9,42 @@ pub(crate) mod redis_server;
 mod server;
 pub(crate) mod unprivileged;
 
-pub(crate) use app::{Answer, App, with_app};
+pub(crate) use app::{Answer, App, with_app, with_app_set};
 pub(crate) use backend::{Backend, Mode, admin_url};
 pub(crate) use pgbouncer::PgBouncer;
 pub(crate) use redis_cluster::{RedisCluster, has_all};
 pub(crate) use redis_server::RedisServer;
 pub(crate) use server::{Server, refused};
 
-/// Makes each test twice: `embedded::name` and `production::name`.
+/// Makes each test twice: `embedded::name` and `production::name`; under settings where it begins with
+/// `with &[("NAME", "value")];`.
 macro_rules! both_modes {
-    ($($(#[$doc:meta])* async fn $name:ident($app:ident) $body:block)+) => {
+    (with $settings:expr; $($tests:tt)+) => {
+        const SET: &[(&str, &str)] = $settings;
+        crate::support::both_modes! { @in_each $($tests)+ }
+    };
+    (@in_each $($(#[$doc:meta])* async fn $name:ident($app:ident) $body:block)+) => {
         mod embedded {
             $(#[tokio::test] async fn $name() {
-                crate::support::with_app(crate::support::Mode::Embedded, super::$name).await;
+                use crate::support::{Mode::Embedded, with_app_set};
+                with_app_set(Embedded, super::SET, super::$name).await;
             })+
         }
         mod production {
             $(#[tokio::test] async fn $name() {
-                crate::support::with_app(crate::support::Mode::Production, super::$name).await;
+                use crate::support::{Mode::Production, with_app_set};
+                with_app_set(Production, super::SET, super::$name).await;
             })+
         }
         $($(#[$doc])* async fn $name($app: &mut crate::support::App) $body)+
     };
+    ($($tests:tt)+) => {
+        crate::support::both_modes! { with &[]; $($tests)+ }
+    };
 }
 pub(crate) use both_modes;
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Asks again until it holds; fails the test when it does not within ten seconds.
 pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
@@ -43,6 +53,23 @@ pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
         assert!(Instant::now() < deadline, "it never came to pass: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// Tries again until one try began and ended in the same minute: limits are counted by the minute. Each
+/// try needs callers of its own.
+pub(crate) async fn within_a_minute<T>(mut tried: impl AsyncFnMut() -> T) -> T {
+    loop {
+        let begun = minute();
+        let outcome = tried().await;
+        if minute() == begun {
+            return outcome;
+        }
+    }
+}
+
+fn minute() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    now.as_secs() / 60
 }
 
 /// A number that no other test draws.

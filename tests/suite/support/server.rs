@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Settings that the developer's own environment must not leak into.
-const SETTINGS: [&str; 31] = [
+const SETTINGS: [&str; 32] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -34,6 +34,7 @@ const SETTINGS: [&str; 31] = [
     "LIMIT_LOGIN",
     "LIMIT_REGISTER",
     "LIMIT_CREATE",
+    "TRUSTED_PROXIES",
     "MAX_CONNECTIONS",
     "MAX_REQUESTS",
     "REQUEST_TIMEOUT_SECONDS",

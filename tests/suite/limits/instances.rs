@@ -1,0 +1,112 @@
+//! Limits of several instances: counted in Redis for all of them, in each process while it is away.
+
+use super::{Caller, THREE, limited};
+use crate::support::{App, Mode, RedisServer, Server, eventually, within_a_minute};
+
+/// Patient: on a busy machine Redis, too, may take its time, and who is late is taken to be away.
+const PATIENT: (&str, &str) = ("CLICK_DEADLINE_MS", "20000");
+
+async fn redis_is_up(server: &Server) {
+    eventually("Redis is used", async || {
+        let answer = reqwest::get(format!("{}/ready", server.base)).await;
+        let ready: serde_json::Value = answer.unwrap().json().await.unwrap();
+        ready["redis"] == "up"
+    })
+    .await;
+}
+
+/// Two instances with these limits over the same database and Redis.
+async fn two(settings: &[(&str, &str)]) -> (App, Server) {
+    let all = [settings, &[PATIENT]].concat();
+    let app = App::start_with(Mode::Production, &all).await;
+    let other = app.another(&all).await;
+    redis_is_up(&app.server).await;
+    redis_is_up(&other).await;
+    (app, other)
+}
+
+/// Three attempts are too few for any one of the instances to stop the caller by itself.
+async fn is_shared(caller: impl AsyncFn(&str) -> Caller) {
+    let (app, other) = two(THREE).await;
+    let (here, there) = (app.server.base.as_str(), other.base.as_str());
+    let answers = within_a_minute(async || {
+        let caller = caller(here).await;
+        caller.tries_at(&[here, there, here, there, here]).await
+    })
+    .await;
+    assert_eq!(limited(&answers), [false, false, false, true, true]);
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn log_ins_from_one_address_count_on_all_instances() {
+    is_shared(async |_| Caller::logs_in_from_one_address()).await;
+}
+
+#[tokio::test]
+async fn log_ins_to_one_account_count_on_all_instances() {
+    is_shared(async |_| Caller::logs_in_to_one_account()).await;
+}
+
+#[tokio::test]
+async fn registrations_count_on_all_instances() {
+    is_shared(async |_| Caller::registers_from_one_address()).await;
+}
+
+#[tokio::test]
+async fn links_made_count_on_all_instances() {
+    is_shared(Caller::shortens).await;
+}
+
+/// Far from a limit an instance keeps its count to itself: of 16 the first two.
+#[tokio::test]
+async fn what_instances_did_not_tell_at_first_counts_in_the_end() {
+    let settings = [("LIMIT_CREATE", "16"), THREE[3]];
+    let (app, other) = two(&settings).await;
+    let (here, there) = (app.server.base.as_str(), other.base.as_str());
+    let answers = within_a_minute(async || {
+        let user = Caller::shortens(here).await;
+        user.tries_at(&[here, there].repeat(9)).await
+    })
+    .await;
+    let expected = [vec![false; 16], vec![true; 2]].concat();
+    assert_eq!(limited(&answers), expected);
+    drop(other);
+    app.finish().await;
+}
+
+/// An instance over a Redis of its own, whose limits are three.
+async fn with_own_redis() -> (App, RedisServer) {
+    let redis = RedisServer::start(&[]).await;
+    let url = redis.url();
+    let all = [THREE, &[("REDIS_URL", url.as_str())]].concat();
+    let app = App::start_with(Mode::Production, &all).await;
+    redis_is_up(&app.server).await;
+    (app, redis)
+}
+
+async fn every_caller(base: &str) -> [Caller; 4] {
+    [
+        Caller::logs_in_from_one_address(),
+        Caller::logs_in_to_one_account(),
+        Caller::registers_from_one_address(),
+        Caller::shortens(base).await,
+    ]
+}
+
+#[tokio::test]
+async fn while_redis_is_away_limits_hold_in_each_process() {
+    let (app, mut redis) = with_own_redis().await;
+    let base = app.server.base.as_str();
+    redis.kill();
+    for number in 0..4 {
+        let answers = within_a_minute(async || {
+            let callers = every_caller(base).await;
+            callers[number].tries_at(&[base; 4]).await
+        })
+        .await;
+        assert_eq!(limited(&answers), [false, false, false, true], "{number}");
+    }
+    app.finish().await;
+}
