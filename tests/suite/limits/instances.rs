@@ -1,5 +1,7 @@
 //! Limits of several instances: counted in Redis for all of them, in each process while it is away.
 
+use futures_util::future::join_all;
+
 use super::{Caller, THREE, limited};
 use crate::support::{App, Mode, RedisServer, Server, eventually, within_a_minute};
 
@@ -76,6 +78,24 @@ async fn what_instances_did_not_tell_at_first_counts_in_the_end() {
     app.finish().await;
 }
 
+#[tokio::test]
+async fn who_stays_within_a_limit_is_refused_nothing_however_much_comes_at_once() {
+    let settings = [("LIMIT_CREATE", "400"), THREE[3]];
+    let (app, other) = two(&settings).await;
+    let (here, there) = (app.server.base.as_str(), other.base.as_str());
+    let (at_once, one_more) = within_a_minute(async || {
+        let user = Caller::shortens(here).await;
+        let bases = [here, there].repeat(200);
+        let at_once = join_all(bases.into_iter().map(|base| user.tries(base))).await;
+        (at_once, user.tries(here).await)
+    })
+    .await;
+    assert_eq!(limited(&at_once), [false; 400]);
+    assert_eq!(limited(&[one_more]), [true]);
+    drop(other);
+    app.finish().await;
+}
+
 /// An instance over a Redis of its own, whose limits are three.
 async fn with_own_redis() -> (App, RedisServer) {
     let redis = RedisServer::start(&[]).await;
@@ -108,5 +128,23 @@ async fn while_redis_is_away_limits_hold_in_each_process() {
         .await;
         assert_eq!(limited(&answers), [false, false, false, true], "{number}");
     }
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn who_was_stopped_while_redis_was_away_is_still_when_it_is_back() {
+    let (app, mut redis) = with_own_redis().await;
+    let base = app.server.base.as_str();
+    let answers = within_a_minute(async || {
+        redis.kill();
+        let guesser = Caller::logs_in_from_one_address();
+        let mut answers = guesser.tries_at(&[base; 4]).await;
+        redis.start_again().await;
+        redis_is_up(&app.server).await;
+        answers.push(guesser.tries(base).await);
+        answers
+    })
+    .await;
+    assert_eq!(limited(&answers), [false, false, false, true, true]);
     app.finish().await;
 }
