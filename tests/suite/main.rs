@@ -7,6 +7,7 @@ mod support;
 mod accounts;
 mod architecture;
 mod attacks;
+mod busy;
 mod cluster;
 mod delete;
 mod document;
