@@ -7,6 +7,7 @@ mod support;
 mod accounts;
 mod architecture;
 mod attacks;
+mod browsers;
 mod busy;
 mod cluster;
 mod delete;
