@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::middleware::map_response;
 use axum::routing::get;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -100,7 +101,9 @@ pub(super) async fn accept(
 fn turn_away(mut stream: &TcpStream) {
     const FULL: &[u8] =
         b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
-        content-type: application/json\r\ncontent-length: 43\r\n\r\n\
+        content-type: application/json\r\ncontent-length: 43\r\n\
+        x-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\ncache-control: no-store\r\n\
+        content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n\r\n\
         {\"detail\":\"The service is busy; try again\"}";
     let _ = stream.write_all(FULL);
 }
@@ -123,7 +126,8 @@ pub(super) async fn serve_metrics(listener: TcpListener, metrics: Exposition, st
             let router = Router::new()
                 .route("/metrics", render)
                 .fallback(http::not_found)
-                .method_not_allowed_fallback(http::method_not_allowed);
+                .method_not_allowed_fallback(http::method_not_allowed)
+                .layer(map_response(http::guard));
             axum::serve(listener, router)
                 .with_graceful_shutdown(async move { stop.asked().await })
                 .await

@@ -12,6 +12,10 @@ use crate::http::RequestIds;
 /// What hyper's own answers say of their body, as no other error here does.
 const NO_BODY: &[u8] = b"\r\ncontent-length: 0\r\n";
 
+/// What guards a browser, as on every other error.
+const GUARDS: &str = "x-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\ncache-control: no-store\r\n\
+    content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n";
+
 /// A connection on which errors without a body get one.
 pub(super) struct Explained<S> {
     stream: S,
@@ -48,7 +52,7 @@ impl<S> Explained<S> {
         };
         let body = format!("{{\"detail\":\"{sentence}\"}}");
         let fields = format!(
-            "\r\ncontent-type: application/json\r\nx-content-type-options: nosniff\r\nx-request-id: {}\r\ncontent-length: {}\r\n",
+            "\r\ncontent-type: application/json\r\n{GUARDS}x-request-id: {}\r\ncontent-length: {}\r\n",
             self.ids.make().as_str(),
             body.len(),
         );

@@ -1,6 +1,10 @@
 //! What a browser is told of all that it shows: no script of others, no frame, no guessing, no referrer.
 
-use crate::support::{Answer, both_modes};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+
+use crate::support::redis_server::free_port;
+use crate::support::{Answer, App, Mode, both_modes};
 
 /// Of what is data or a mere part of a page.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
@@ -127,4 +131,48 @@ both_modes! {
             assert_eq!((answer.text.as_str(), answer.header("content-type")), ("", ""), "{path}");
         }
     }
+}
+
+#[tokio::test]
+async fn who_has_no_place_is_shown_nothing_but_data_either() {
+    let app = App::start_with(Mode::Embedded, &[("MAX_CONNECTIONS", "1")]).await;
+    let address = app.server.base.trim_start_matches("http://");
+    // One of them has no place, whoever has it: that one is answered unasked.
+    let mut streams = [
+        TcpStream::connect(address).await.unwrap(),
+        TcpStream::connect(address).await.unwrap(),
+    ];
+    let [first, second] = &mut streams;
+    let (mut one, mut other) = (String::new(), String::new());
+    tokio::select! {
+        read = first.read_to_string(&mut one) => read.unwrap(),
+        read = second.read_to_string(&mut other) => read.unwrap(),
+    };
+    let answer = one + &other;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    for line in [
+        "cache-control: no-store",
+        &format!("content-security-policy: {NOTHING}"),
+        "content-type: application/json",
+        "referrer-policy: no-referrer",
+        "x-content-type-options: nosniff",
+    ] {
+        assert!(
+            answer.contains(&format!("\r\n{line}\r\n")),
+            "{line}: {answer}"
+        );
+    }
+    drop(streams);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn metrics_on_an_address_of_their_own_are_nothing_but_data_either() {
+    let address = format!("127.0.0.1:{}", free_port());
+    let app = App::start_with(Mode::Embedded, &[("METRICS_BIND", &address)]).await;
+    let url = format!("http://{address}/metrics");
+    let answer = Answer::of(reqwest::Client::new().get(url)).await;
+    assert_eq!(answer.status, 200);
+    is_guarded(&answer, "/metrics", "no-store", NOTHING);
+    app.finish().await;
 }
