@@ -117,14 +117,12 @@ impl Limiter {
             // Others may have told more already, on their way here.
             let told = here.told.fetch_max(count_here, Ordering::Relaxed);
             let untold = count_here.saturating_sub(told);
-            match self.count_in_redis(action, caller, window, untold).await {
-                // Redis knows less where it was emptied meanwhile.
-                Some(counted) => counted.max(count_here),
-                None => {
-                    here.told.fetch_sub(untold, Ordering::Relaxed);
-                    count_here
-                }
+            let counted = self.count_in_redis(action, caller, window, untold).await;
+            if counted.is_none() {
+                here.told.fetch_sub(untold, Ordering::Relaxed);
             }
+            // Redis knows less where it was emptied meanwhile.
+            counted.unwrap_or_default().max(count_here)
         };
         if count <= limit {
             return Ok(());
