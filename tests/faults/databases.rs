@@ -1,28 +1,15 @@
-//! Harm to Postgres, and to both: redirects of known codes go on, and no click is lost.
+//! Harm to Postgres: redirects of known codes go on, and no click is lost.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sqlx::{Connection, PgConnection};
 use tokio::time::sleep;
 
+use crate::api::Caller;
 use crate::postgres::Postgres;
 use crate::readers::Readers;
-use crate::support::{App, Mode, RedisServer, eventually};
-use crate::{AT_ONCE, goes_on, metric, quick_or_long, under_load, warm_links};
-
-/// Answers of the API while the database is away.
-async fn the_api_is_unavailable(app: &App, token: &str) {
-    let answer = app.get_as(token, "/auth/me").await;
-    assert_eq!(answer.status, 503, "{answer:?}");
-    assert!(!answer.header("retry-after").is_empty());
-}
-
-async fn the_api_is_back(app: &App, token: &str) {
-    eventually("the API answers again", async || {
-        app.get_as(token, "/auth/me").await.status == 200
-    })
-    .await;
-}
+use crate::support::{App, Mode};
+use crate::{AT_ONCE, goes_on, quick_or_long, under_load, warm_links};
 
 #[tokio::test]
 async fn postgres_away_stops_no_redirect_of_a_known_code_and_loses_no_click() {
@@ -30,46 +17,42 @@ async fn postgres_away_stops_no_redirect_of_a_known_code_and_loses_no_click() {
     let url = postgres.url();
     let settings = [("DATABASE_URL", url.as_str()), ("FLUSH_INTERVAL_MS", "20")];
     let app = App::start_with(Mode::Production, &settings).await;
-    let token = app.register().await;
+    let caller = Caller::of(&app).await;
     let codes = warm_links(&app).await;
-    let readers = Readers::start(&[&app.server.base], &codes);
-    let (_, load) = under_load(&app, &codes).await;
+    let (address, load) = under_load(&app, &codes).await;
+    let readers = Readers::start(&address, &load.books);
     load.books.slowest();
 
     postgres.stop();
     goes_on(&load).await;
-    the_api_is_unavailable(&app, &token).await;
+    caller.is_put_off(&app).await;
     postgres.start_again();
-    the_api_is_back(&app, &token).await;
+    caller.is_served_again(&app).await;
 
     // Also between the commit of a flush and its removal from Redis.
     for _ in 0..quick_or_long(10, 100) {
         cut_all_connections(&url).await;
         sleep(Duration::from_millis(50)).await;
     }
-    the_api_is_back(&app, &token).await;
+    caller.is_served_again(&app).await;
 
     // Answers nothing and closes nothing.
     postgres.signal("STOP");
     goes_on(&load).await;
-    let asked = Instant::now();
-    the_api_is_unavailable(&app, &token).await;
-    let waited = asked.elapsed();
-    assert!(waited < Duration::from_secs(12), "{waited:?} for an answer");
+    caller.is_put_off(&app).await;
     sleep(quick_or_long(
         Duration::from_secs(1),
         Duration::from_secs(10),
     ))
     .await;
     postgres.signal("CONT");
-    the_api_is_back(&app, &token).await;
+    caller.is_served_again(&app).await;
 
     let slowest = load.books.slowest();
     assert!(slowest < AT_ONCE, "a redirect took {slowest:?}");
     let books = load.stop().await;
     assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    books.are_right(&app).await;
-    readers.stop().await;
+    readers.end_with(books.are_right(&app)).await;
     app.finish().await;
 }
 
@@ -87,6 +70,7 @@ async fn postgres_crashing_while_large_flushes_are_written_forgets_no_part_of_th
     let url = postgres.url();
     let settings = [("DATABASE_URL", url.as_str()), ("FLUSH_INTERVAL_MS", "100")];
     let app = App::start_with(Mode::Production, &settings).await;
+    let caller = Caller::of(&app).await;
     let token = app.register().await;
     let mut codes = Vec::new();
     // More than are written in one transaction.
@@ -94,51 +78,16 @@ async fn postgres_crashing_while_large_flushes_are_written_forgets_no_part_of_th
         let target = format!("https://example.org/{number}");
         codes.push(app.shorten(&token, &target).await);
     }
-    let (_, load) = under_load(&app, &codes).await;
+    let (address, load) = under_load(&app, &codes).await;
+    let readers = Readers::start(&address, &load.books);
     for _ in 0..quick_or_long(4, 40) {
         sleep(Duration::from_millis(300)).await;
-        postgres.stop();
+        postgres.kill();
         postgres.start_again();
-        the_api_is_back(&app, &token).await;
+        caller.is_served_again(&app).await;
     }
     goes_on(&load).await;
     let books = load.stop().await;
-    books.are_right(&app).await;
-    app.finish().await;
-}
-
-#[tokio::test]
-async fn with_redis_and_postgres_away_clicks_wait_in_memory() {
-    let postgres = Postgres::start();
-    let mut redis = RedisServer::start(&["--appendonly", "yes", "--appendfsync", "always"]).await;
-    let (database_url, redis_url) = (postgres.url(), redis.url());
-    let settings = [
-        ("DATABASE_URL", database_url.as_str()),
-        ("REDIS_URL", redis_url.as_str()),
-        // What is known stays known for as long as this takes.
-        ("CACHE_TTL_SECONDS", "600"),
-    ];
-    let app = App::start_with(Mode::Production, &settings).await;
-    let codes = warm_links(&app).await;
-    let (_, load) = under_load(&app, &codes).await;
-    redis.kill();
-    postgres.stop();
-    sleep(Duration::from_millis(500)).await;
-    goes_on(&load).await;
-    assert!(metric(&app, "shunt_clicks_memory_only").await > 0.0);
-    let answer = app.get(&format!("/urls/{}/stats", codes[0])).await;
-    assert_eq!(
-        answer.status, 503,
-        "a number that lacks some clicks: {answer:?}"
-    );
-    redis.start_again().await;
-    postgres.start_again();
-    eventually("nothing is in memory alone", async || {
-        metric(&app, "shunt_clicks_memory_only").await < f64::EPSILON
-    })
-    .await;
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    books.are_right(&app).await;
+    readers.end_with(books.are_right(&app)).await;
     app.finish().await;
 }

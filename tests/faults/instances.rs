@@ -22,11 +22,12 @@ async fn with_instances(count: usize) {
     for _ in 1..count {
         others.push(app.another(&[OFTEN]).await);
     }
-    let bases: Vec<_> = others.iter().map(|other| other.base.as_str()).collect();
-    let readers = Readers::start(&bases, &codes);
-    let loads: Vec<_> = bases
+    let all = std::iter::once(&app.server).chain(&others);
+    let all: Vec<_> = all.map(|server| Address::of(&server.base)).collect();
+    let readers = Readers::of_several(&all, &codes);
+    let loads: Vec<_> = all[1..]
         .iter()
-        .map(|base| Load::start(&Address::of(base), &codes, 4))
+        .map(|address| Load::start(address, &codes, 4))
         .collect();
     for _ in 0..quick_or_long(1, 5) {
         // The one with the lease, sooner or later: each stands still for a while.
@@ -39,12 +40,15 @@ async fn with_instances(count: usize) {
         assert_eq!((books.refused(), books.cut_off()), (0, 0));
         answered += books.answered();
     }
-    let mut counted = 0;
-    for code in &codes {
-        counted += app.clicks(code).await;
-    }
-    assert_eq!(counted, answered);
-    readers.stop().await;
+    let counted = async {
+        let mut counts = Vec::new();
+        for code in &codes {
+            counts.push(app.clicks(code).await);
+        }
+        assert_eq!(counts.iter().sum::<u64>(), answered);
+        counts
+    };
+    readers.end_with(counted).await;
     drop(others);
     app.finish().await;
 }

@@ -11,13 +11,17 @@
 #[path = "../suite/support/mod.rs"]
 mod support;
 
+mod api;
 mod load;
 mod nginx;
 mod postgres;
 mod proxy;
 mod readers;
 
+mod both_away;
+mod clock;
 mod databases;
+mod emptied;
 mod instances;
 mod redis;
 mod replica;
@@ -27,13 +31,16 @@ mod system;
 use std::time::Duration;
 
 use load::{Address, Load};
-use support::App;
+use support::{App, eventually};
 
 /// Visitors of one test.
 const VISITORS: usize = 16;
 
 /// Far above any deadline, so that a busy machine passes; far below any time-out that would tell of waiting.
 const AT_ONCE: Duration = Duration::from_millis(1_500);
+
+/// In production: Postgres alone.
+const WITHOUT_REDIS: (&str, &str) = ("REDIS_URL", "");
 
 /// One of the two, by how long the tests may take.
 fn quick_or_long<T>(quick: T, long: T) -> T {
@@ -72,6 +79,14 @@ async fn goes_on(load: &Load) {
     tokio::time::sleep(Duration::from_millis(500)).await;
     let answered = load.books.answered() - before;
     assert!(answered > 50, "{answered} redirects in half a second");
+}
+
+/// Every answered click is with a sink.
+async fn nothing_is_in_memory_alone(app: &App) {
+    eventually("nothing is in memory alone", async || {
+        metric(app, "shunt_clicks_memory_only").await < f64::EPSILON
+    })
+    .await;
 }
 
 /// Sends a signal by name, such as `STOP`.

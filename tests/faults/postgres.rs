@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
@@ -86,10 +87,38 @@ impl Postgres {
             .arg("stop"));
     }
 
+    /// `kill -9` of all its processes.
+    pub(crate) fn kill(&self) {
+        let postmaster = self.postmaster();
+        let signal = |name: &str, pids: &[&str]| {
+            let mut kill = Command::new("kill");
+            kill.arg(format!("-{name}"))
+                .args(pids)
+                .stderr(Stdio::null())
+                .status()
+                .unwrap();
+        };
+        // So that it starts no further one while they are listed.
+        signal("STOP", &[&postmaster]);
+        let children = Command::new("pgrep").args(["-P", &postmaster]).output();
+        let children = String::from_utf8(children.unwrap().stdout).unwrap();
+        let all: Vec<_> = children.lines().chain([postmaster.as_str()]).collect();
+        signal("KILL", &all);
+        while all.iter().any(|pid| lives(pid)) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // A start would take its number for that of a server, where nobody buries the dead.
+        std::fs::remove_file(self.data().join("postmaster.pid")).unwrap();
+    }
+
+    fn postmaster(&self) -> String {
+        let file = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
+        file.lines().next().unwrap().to_owned()
+    }
+
     /// Sends a signal, such as `STOP`, to all its processes.
     pub(crate) fn signal(&self, name: &str) {
-        let pid = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
-        let pid = pid.lines().next().unwrap().to_owned();
+        let pid = self.postmaster();
         run(Command::new("kill").arg(format!("-{name}")).arg(&pid));
         run(Command::new("pkill")
             .arg(format!("-{name}"))
@@ -115,6 +144,12 @@ impl Drop for Postgres {
             .arg("stop");
         let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
+}
+
+/// Whether a process is there and not only waits to be buried.
+fn lives(pid: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    status.is_ok_and(|status| !status.contains(") Z ") && !status.contains(") X "))
 }
 
 fn run(command: &mut Command) {

@@ -27,15 +27,20 @@ const HARMS: [Harm; 4] = [Harm::None, Harm::Late, Harm::Cut, Harm::Silent];
 const LATE: Duration = Duration::from_millis(300);
 
 pub(crate) struct Proxy {
-    port: u16,
+    url: String,
     harm: Arc<AtomicU8>,
 }
 
 impl Proxy {
-    pub(crate) async fn before(port: u16) -> Self {
+    /// On the way to the server of a URL.
+    pub(crate) async fn before(url: &str) -> Self {
+        let mut url = url::Url::parse(url).unwrap();
+        let port = url.port().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let own = listener.local_addr().unwrap().port();
+        url.set_port(Some(own)).unwrap();
         let proxy = Self {
-            port: listener.local_addr().unwrap().port(),
+            url: url.into(),
             harm: Arc::default(),
         };
         let harm = Arc::clone(&proxy.harm);
@@ -53,8 +58,9 @@ impl Proxy {
         proxy
     }
 
-    pub(crate) fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+    /// The same URL, through here.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
     pub(crate) fn does(&self, harm: Harm) {

@@ -11,7 +11,7 @@ use crate::support::{App, Mode, RedisServer, eventually};
 use crate::{AT_ONCE, goes_on, metric, quick_or_long, signal, under_load, warm_links};
 
 /// An append-only file that holds what was acknowledged, also after `kill -9`.
-const KEPT: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
+pub(crate) const KEPT: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
 async fn app_with(url: &str) -> App {
     App::start_with(
@@ -22,7 +22,7 @@ async fn app_with(url: &str) -> App {
 }
 
 /// The service uses Redis again, by itself and soon.
-async fn is_used_again(app: &App) {
+pub(crate) async fn is_used_again(app: &App) {
     let back = Instant::now();
     eventually("Redis is used again", async || {
         metric(app, "shunt_redis_up").await > 0.0
@@ -45,15 +45,14 @@ async fn nobody_waits(load: &Load, harm: &str) {
     assert!(slowest < AT_ONCE, "{harm}: a redirect took {slowest:?}");
 }
 
-#[tokio::test]
-async fn redis_killed_and_started_again_loses_no_click() {
-    let mut redis = RedisServer::start(&KEPT).await;
+async fn killed(settings: &[&str], kill: impl AsyncFn(&mut RedisServer, &App)) {
+    let mut redis = RedisServer::start(settings).await;
     let app = app_with(&redis.url()).await;
     let codes = warm_links(&app).await;
-    let readers = Readers::start(&[&app.server.base], &codes);
-    let (_, load) = under_load(&app, &codes).await;
+    let (address, load) = under_load(&app, &codes).await;
+    let readers = Readers::start(&address, &load.books);
     for _ in 0..quick_or_long(3, 20) {
-        redis.kill();
+        kill(&mut redis, &app).await;
         nobody_waits(&load, "killed").await;
         redis.start_again().await;
         is_used_again(&app).await;
@@ -61,19 +60,28 @@ async fn redis_killed_and_started_again_loses_no_click() {
     }
     let books = load.stop().await;
     assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    books.are_right(&app).await;
-    readers.stop().await;
+    readers.end_with(books.are_right(&app)).await;
     app.finish().await;
+}
+
+mod redis_killed_and_started_again_loses_no_click {
+    use super::{App, KEPT, RedisServer, killed};
+
+    #[tokio::test]
+    async fn with_an_fsync_for_each_answer() {
+        let kill = async |redis: &mut RedisServer, _: &App| redis.kill();
+        killed(&KEPT, kill).await;
+    }
 }
 
 #[tokio::test]
 async fn a_redis_that_hangs_or_refuses_holds_up_no_redirect() {
     let redis = RedisServer::start(&KEPT).await;
-    let proxy = Proxy::before(redis.port()).await;
-    let app = app_with(&proxy.url()).await;
+    let proxy = Proxy::before(&redis.url()).await;
+    let app = app_with(proxy.url()).await;
     let codes = warm_links(&app).await;
-    let readers = Readers::start(&[&app.server.base], &codes);
-    let (_, load) = under_load(&app, &codes).await;
+    let (address, load) = under_load(&app, &codes).await;
+    let readers = Readers::start(&address, &load.books);
     let mut connection = redis.connection().await;
     let mut ask = async |command: &[&str]| {
         let mut asked = ::redis::cmd(command[0]);
@@ -112,8 +120,7 @@ async fn a_redis_that_hangs_or_refuses_holds_up_no_redirect() {
     goes_on(&load).await;
     let books = load.stop().await;
     assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    books.are_right(&app).await;
-    readers.stop().await;
+    readers.end_with(books.are_right(&app)).await;
     app.finish().await;
 }
 
@@ -154,72 +161,6 @@ async fn a_link_is_looked_up_again_after_its_time_only_while_redis_is_away() {
     redis.start_again().await;
     is_used_again(&app).await;
     assert_eq!(app.get(&path).await.status, 404);
-    drop(other);
-    app.finish().await;
-}
-
-#[tokio::test]
-async fn a_redis_that_is_emptied_loses_what_was_pending_at_most() {
-    let redis = RedisServer::start(&KEPT).await;
-    let url = redis.url();
-    let settings = [("REDIS_URL", url.as_str()), ("FLUSH_INTERVAL_MS", "60000")];
-    let app = App::start_with(Mode::Production, &settings).await;
-    let codes = warm_links(&app).await;
-    let (_, load) = under_load(&app, &codes).await;
-    let mut connection = redis.connection().await;
-    ::redis::cmd("FLUSHALL")
-        .exec_async(&mut connection)
-        .await
-        .unwrap();
-    let lost_at_most = load.books.sent();
-    goes_on(&load).await;
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    let mut counted = 0;
-    for code in &codes {
-        counted += app.clicks(code).await;
-    }
-    assert!(counted <= books.answered(), "counted twice");
-    assert!(
-        counted + lost_at_most >= books.answered(),
-        "{counted} of {} are counted; {lost_at_most} were asked for before",
-        books.answered()
-    );
-    assert!(metric(&app, "shunt_redis_emptied_total").await >= 1.0);
-    app.finish().await;
-}
-
-#[tokio::test]
-async fn a_batch_in_doubt_that_was_written_back_before_redis_was_emptied_counts_once() {
-    let redis = RedisServer::start(&KEPT).await;
-    let proxy = Proxy::before(redis.port()).await;
-    let (through, direct) = (proxy.url(), redis.url());
-    let rarely = [("REDIS_URL", &*through), ("FLUSH_INTERVAL_MS", "60000")];
-    let app = App::start_with(Mode::Production, &rarely).await;
-    let token = app.register().await;
-    let code = app.shorten(&token, "https://example.org/").await;
-    let path = format!("/{code}");
-    assert_eq!(app.visit(&path).await.status, 302);
-    // Redis does what it is asked, and nobody hears of it.
-    proxy.does(Harm::Silent);
-    assert_eq!(app.visit(&path).await.status, 302);
-    let often = [("REDIS_URL", &*direct), ("FLUSH_INTERVAL_MS", "20")];
-    let other = app.another(&often).await;
-    app.written_back(&code, 2).await;
-    let mut connection = redis.connection().await;
-    ::redis::cmd("FLUSHALL")
-        .exec_async(&mut connection)
-        .await
-        .unwrap();
-    proxy.does(Harm::None);
-    is_used_again(&app).await;
-    eventually("the count is to be had", async || {
-        app.get(&format!("/urls/{code}/stats")).await.status == 200
-    })
-    .await;
-    assert_eq!(app.clicks(&code).await, 2);
-    assert_eq!(app.visit(&path).await.status, 302);
-    app.written_back(&code, 3).await;
     drop(other);
     app.finish().await;
 }

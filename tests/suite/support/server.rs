@@ -162,6 +162,11 @@ impl Server {
         self.child.wait().unwrap();
     }
 
+    /// Where it listens, as the setting says it.
+    pub(crate) fn bind(&self) -> String {
+        self.base.trim_start_matches("http://").to_owned()
+    }
+
     /// Sends a signal by name, such as `TERM`.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill")

@@ -1,0 +1,99 @@
+//! What the API answers while what it needs is away or ill.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use reqwest::{Method, RequestBuilder};
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::support::{Answer, App, unique};
+
+/// How long an answer may take while Postgres hangs: three waits of 5 s, for a turn, a connection and an
+/// answer, and what a busy machine adds.
+const PATIENCE: Duration = Duration::from_secs(18);
+
+const PASSWORD: &str = "correct horse";
+
+/// An account that asks for everything that needs the database.
+pub(crate) struct Caller {
+    email: String,
+    token: String,
+    kept: String,
+    deleted: String,
+}
+
+impl Caller {
+    pub(crate) async fn of(app: &App) -> Self {
+        let email = format!("{}@example.org", unique());
+        let registered = app.account("/auth/register", &email, PASSWORD).await;
+        let token = registered.json()["access_token"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        Self {
+            kept: app.shorten(&token, "https://example.org/kept").await,
+            deleted: app.shorten(&token, "https://example.org/deleted").await,
+            email,
+            token,
+        }
+    }
+
+    /// Every route that needs the database, all at once.
+    async fn asks(&self, app: &App) -> Vec<(&'static str, Answer)> {
+        let as_owner = |method, path: &str| app.request(method, path).bearer_auth(&self.token);
+        let account = |path: &str, email: &str| {
+            let body = json!({ "email": email, "password": PASSWORD });
+            app.request(Method::POST, path)
+                .header("content-type", "application/json")
+                .body(body.to_string())
+        };
+        let shorten = as_owner(Method::POST, "/urls/shorten");
+        let stats = app.request(Method::GET, &format!("/urls/{}/stats", self.kept));
+        let requests: [(&str, RequestBuilder); 7] = [
+            ("me", as_owner(Method::GET, "/auth/me")),
+            ("login", account("/auth/login", &self.email)),
+            (
+                "register",
+                account("/auth/register", &format!("{}@example.org", unique())),
+            ),
+            (
+                "shorten",
+                shorten.query(&[("target_url", "https://example.org/")]),
+            ),
+            ("list", as_owner(Method::GET, "/urls/my?limit=10")),
+            ("stats", stats),
+            (
+                "delete",
+                as_owner(Method::DELETE, &format!("/urls/{}", self.deleted)),
+            ),
+        ];
+        let answers = requests.map(async |(name, request)| (name, Answer::of(request).await));
+        join_all(answers).await
+    }
+
+    /// Nothing is answered but 503, and when to come again.
+    pub(crate) async fn is_put_off(&self, app: &App) {
+        let asked = Instant::now();
+        for (name, answer) in self.asks(app).await {
+            assert_eq!(answer.status, 503, "{name}: {answer:?}");
+            says_when(name, &answer);
+        }
+        let waited = asked.elapsed();
+        assert!(waited < PATIENCE, "{waited:?} for an answer");
+    }
+
+    pub(crate) async fn is_served_again(&self, app: &App) {
+        let deadline = Instant::now() + 2 * PATIENCE;
+        let is_put_off = |(_, answer): &(_, Answer)| answer.status == 503;
+        while self.asks(app).await.iter().any(is_put_off) {
+            assert!(Instant::now() < deadline, "the API does not come back");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+fn says_when(name: &str, answer: &Answer) {
+    assert_eq!(answer.header("retry-after"), "1", "{name}");
+    assert!(!answer.detail().is_empty(), "{name}");
+}
