@@ -9,7 +9,10 @@ use crate::api::Caller;
 use crate::postgres::Postgres;
 use crate::readers::Readers;
 use crate::support::{App, Mode};
-use crate::{AT_ONCE, goes_on, quick_or_long, under_load, warm_links};
+use crate::{
+    AT_ONCE, WITHOUT_REDIS, goes_on, nothing_is_in_memory_alone, quick_or_long, under_load,
+    warm_links,
+};
 
 #[tokio::test]
 async fn postgres_away_stops_no_redirect_of_a_known_code_and_loses_no_click() {
@@ -88,6 +91,31 @@ async fn postgres_crashing_while_large_flushes_are_written_forgets_no_part_of_th
     }
     goes_on(&load).await;
     let books = load.stop().await;
+    readers.end_with(books.are_right(&app)).await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn postgres_alone_killed_and_started_again_loses_no_click() {
+    let postgres = Postgres::start();
+    let url = postgres.url();
+    let settings = [("DATABASE_URL", url.as_str()), WITHOUT_REDIS];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let caller = Caller::of(&app).await;
+    let codes = warm_links(&app).await;
+    let (address, load) = under_load(&app, &codes).await;
+    let readers = Readers::start(&address, &load.books);
+    for _ in 0..quick_or_long(3, 30) {
+        postgres.kill();
+        goes_on(&load).await;
+        caller.is_put_off(&app).await;
+        postgres.start_again();
+        nothing_is_in_memory_alone(&app).await;
+        caller.is_served_again(&app).await;
+        goes_on(&load).await;
+    }
+    let books = load.stop().await;
+    assert_eq!((books.refused(), books.cut_off()), (0, 0));
     readers.end_with(books.are_right(&app)).await;
     app.finish().await;
 }
