@@ -7,6 +7,7 @@ use tokio::time::sleep;
 
 use crate::api::Caller;
 use crate::postgres::Postgres;
+use crate::proxy::{Harm, Proxy};
 use crate::readers::Readers;
 use crate::support::{App, Mode};
 use crate::{
@@ -65,6 +66,35 @@ async fn cut_all_connections(url: &str) {
         .execute(&mut admin)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn postgres_behind_a_bad_line_stops_no_redirect_of_a_known_code_and_loses_no_click() {
+    let postgres = Postgres::start();
+    let proxy = Proxy::before(&postgres.url()).await;
+    let settings = [("DATABASE_URL", proxy.url()), ("FLUSH_INTERVAL_MS", "20")];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let caller = Caller::of(&app).await;
+    let codes = warm_links(&app).await;
+    let (address, load) = under_load(&app, &codes).await;
+    let readers = Readers::start(&address, &load.books);
+    load.books.slowest();
+    for _ in 0..quick_or_long(1, 10) {
+        for harm in [Harm::Late, Harm::Cut, Harm::Silent] {
+            proxy.does(harm);
+            goes_on(&load).await;
+            caller.is_answered_or_put_off(&app).await;
+            goes_on(&load).await;
+            proxy.does(Harm::None);
+            caller.is_served_again(&app).await;
+        }
+    }
+    let slowest = load.books.slowest();
+    assert!(slowest < AT_ONCE, "a redirect took {slowest:?}");
+    let books = load.stop().await;
+    assert_eq!((books.refused(), books.cut_off()), (0, 0));
+    readers.end_with(books.are_right(&app)).await;
+    app.finish().await;
 }
 
 #[tokio::test]
