@@ -53,6 +53,12 @@ impl Both {
     async fn in_memory(&self) -> f64 {
         metric(&self.app, "shunt_clicks_memory_only").await
     }
+
+    /// Batches that Postgres took.
+    async fn taken(&self) -> f64 {
+        let labels = r#"{sink="journal",outcome="acknowledged"}"#;
+        metric(&self.app, &format!("shunt_click_batches_total{labels}")).await
+    }
 }
 
 #[tokio::test]
@@ -75,5 +81,40 @@ async fn with_redis_and_postgres_away_clicks_wait_in_memory() {
     let books = load.stop().await;
     assert_eq!((books.refused(), books.cut_off()), (0, 0));
     readers.end_with(books.are_right(&both.app)).await;
+    both.app.finish().await;
+}
+
+#[tokio::test]
+async fn what_waits_in_memory_grows_with_the_links_and_not_with_the_clicks() {
+    let mut both = Both::start().await;
+    let codes = warm_links(&both.app).await;
+    let (_, load) = under_load(&both.app, &codes).await;
+    both.go();
+    // What was on its way to one of them is through.
+    sleep(Duration::from_millis(500)).await;
+    let known_before = load.books.answered();
+    while load.books.answered() < known_before + 2_000 {
+        sleep(Duration::from_millis(20)).await;
+    }
+    let books = load.stop().await;
+    let at_least = u32::try_from(books.answered() - known_before).unwrap();
+    let in_memory = both.in_memory().await;
+    assert!(
+        in_memory >= f64::from(at_least),
+        "{in_memory} of {at_least}"
+    );
+
+    let before = both.taken().await;
+    both.postgres.start_again();
+    nothing_is_in_memory_alone(&both.app).await;
+    // Per worker: one that Redis may have, one that Postgres did not take, and one of all that came later.
+    let taken = both.taken().await - before;
+    assert!(
+        taken <= f64::from(3 * WORKERS),
+        "{in_memory} clicks in {taken} batches"
+    );
+    both.redis.start_again().await;
+    assert_eq!((books.refused(), books.cut_off()), (0, 0));
+    books.are_right(&both.app).await;
     both.app.finish().await;
 }
