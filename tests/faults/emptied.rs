@@ -67,6 +67,34 @@ async fn a_redis_that_is_emptied_loses_what_was_pending_at_most() {
 }
 
 #[tokio::test]
+async fn a_redis_that_lost_its_disk_loses_what_was_pending_at_most_and_says_so_once() {
+    let mut redis = RedisServer::start(&KEPT).await;
+    let url = redis.url();
+    let settings = [("REDIS_URL", &*url), ("FLUSH_INTERVAL_MS", "100"), WORKERS];
+    let app = App::start_with(Mode::Production, &settings).await;
+    for times in 1..=quick_or_long(3, 30) {
+        let codes = warm_links(&app).await;
+        let (_, load) = under_load(&app, &codes).await;
+        goes_on(&load).await;
+        let mut written_back = 0;
+        for code in &codes {
+            written_back += app.backend.clicks_in_database(code).await;
+        }
+        redis.kill();
+        let pending = load.books.sent() - written_back;
+        goes_on(&load).await;
+        redis.start_again_empty().await;
+        is_used_again(&app).await;
+        goes_on(&load).await;
+        is_told(&app, times).await;
+        let books = load.stop().await;
+        assert_eq!((books.refused(), books.cut_off()), (0, 0));
+        lacks_at_most(pending, &books, &books.counts(&app).await);
+    }
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn a_batch_in_doubt_that_was_written_back_before_redis_was_emptied_counts_once() {
     let redis = RedisServer::start(&KEPT).await;
     let proxy = Proxy::before(&redis.url()).await;

@@ -104,6 +104,13 @@ impl RedisServer {
         self.answers().await;
     }
 
+    /// Starts it after a kill, its disk lost, too.
+    pub(crate) async fn start_again_empty(&mut self) {
+        std::fs::remove_dir_all(self.folder.path()).unwrap();
+        std::fs::create_dir(self.folder.path()).unwrap();
+        self.start_again().await;
+    }
+
     async fn answers(&self) {
         super::eventually("Redis answers", async || {
             tokio::net::TcpStream::connect(("127.0.0.1", self.port))
