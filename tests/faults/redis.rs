@@ -13,6 +13,9 @@ use crate::{AT_ONCE, goes_on, metric, quick_or_long, signal, under_load, warm_li
 /// An append-only file that holds what was acknowledged, also after `kill -9`.
 pub(crate) const KEPT: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
+/// As deployed. While an fsync is under way, what is written waits in Redis.
+const KEPT_BY_THE_SECOND: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "everysec"];
+
 async fn app_with(url: &str) -> App {
     App::start_with(
         Mode::Production,
@@ -65,13 +68,38 @@ async fn killed(settings: &[&str], kill: impl AsyncFn(&mut RedisServer, &App)) {
 }
 
 mod redis_killed_and_started_again_loses_no_click {
-    use super::{App, KEPT, RedisServer, killed};
+    use super::{App, KEPT, KEPT_BY_THE_SECOND, RedisServer, killed, nothing_waits_in};
 
     #[tokio::test]
     async fn with_an_fsync_for_each_answer() {
         let kill = async |redis: &mut RedisServer, _: &App| redis.kill();
         killed(&KEPT, kill).await;
     }
+
+    #[tokio::test]
+    async fn with_an_fsync_each_second() {
+        let kill = async |redis: &mut RedisServer, app: &App| {
+            // What is acknowledged meanwhile would go with an fsync that is late, which is not promised.
+            app.server.signal("STOP");
+            nothing_waits_in(redis).await;
+            redis.kill();
+            app.server.signal("CONT");
+        };
+        killed(&KEPT_BY_THE_SECOND, kill).await;
+    }
+}
+
+/// All that Redis acknowledged is with the system.
+async fn nothing_waits_in(redis: &RedisServer) {
+    let connection = redis.connection().await;
+    eventually("Redis holds nothing back", async || {
+        let mut info = ::redis::cmd("INFO");
+        info.arg("persistence");
+        let info: String = info.query_async(&mut connection.clone()).await.unwrap();
+        let is_zero = |field: &str| info.lines().any(|line| line == format!("{field}:0"));
+        is_zero("aof_pending_bio_fsync") && is_zero("aof_buffer_length")
+    })
+    .await;
 }
 
 #[tokio::test]
