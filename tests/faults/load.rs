@@ -24,6 +24,9 @@ pub(crate) struct Books {
     /// Answers other than a redirect.
     refused: AtomicU64,
     slowest: AtomicU64,
+    begun: Instant,
+    /// Microseconds after `begun`: only what is sent later counts for the slowest.
+    watched_from: AtomicU64,
 }
 
 struct Link {
@@ -95,6 +98,21 @@ impl Books {
         Duration::from_micros(self.slowest.swap(0, Ordering::SeqCst))
     }
 
+    /// From here on the slowest is that of redirects which are sent later.
+    pub(crate) fn watch_from_now(&self) {
+        let now = micros(self.begun.elapsed());
+        self.watched_from.store(now, Ordering::SeqCst);
+        self.slowest.store(0, Ordering::SeqCst);
+    }
+
+    fn took(&self, sent: Instant) {
+        let from = self.watched_from.load(Ordering::SeqCst);
+        if micros(sent.duration_since(self.begun)) >= from {
+            let took = micros(sent.elapsed());
+            self.slowest.fetch_max(took, Ordering::SeqCst);
+        }
+    }
+
     fn total(&self, of: impl Fn(&Link) -> &AtomicU64) -> u64 {
         let counts = self
             .links
@@ -161,6 +179,8 @@ impl Load {
             torn: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             slowest: AtomicU64::new(0),
+            begun: Instant::now(),
+            watched_from: AtomicU64::new(0),
         });
         let stop = Arc::new(AtomicBool::new(false));
         let visitor = |number| {
@@ -226,9 +246,7 @@ async fn visit(number: usize, address: &Address, books: &Books, stop: &AtomicBoo
             match answer.expect("no answer takes so long") {
                 Answered::Whole { status: 302, stays } => {
                     link.answered.fetch_add(1, Ordering::SeqCst);
-                    books
-                        .slowest
-                        .fetch_max(micros(begun.elapsed()), Ordering::SeqCst);
+                    books.took(begun);
                     if !stays {
                         break;
                     }
