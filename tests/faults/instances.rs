@@ -8,7 +8,7 @@ use crate::load::{Address, Load};
 use crate::nginx::Nginx;
 use crate::readers::Readers;
 use crate::support::{App, Mode, Server};
-use crate::{quick_or_long, warm_links};
+use crate::{VISITORS, goes_on, quick_or_long, warm_links};
 
 /// Longer than any lease.
 const STANDSTILL: Duration = Duration::from_secs(11);
@@ -77,19 +77,27 @@ mod a_flush_continued_after_its_lease_counts_nothing_twice {
 
 #[tokio::test]
 async fn a_rolling_restart_behind_a_proxy_that_tries_again_cuts_nothing_off() {
-    let app = App::start(Mode::Production).await;
+    let mut app = App::start(Mode::Production).await;
+    let mut second = app.another(&[]).await;
     let codes = warm_links(&app).await;
-    let (mut first, mut second) = (app.another(&[]).await, app.another(&[]).await);
-    let nginx = Nginx::before(&[&first.base, &second.base, &app.server.base]);
-    let load = Load::start(&Address::of(&nginx.base()), &codes, 8);
-    for instance in [&mut first, &mut second] {
-        sleep(Duration::from_secs(1)).await;
-        instance.stop().await;
+    let nginx = Nginx::before(&[&app.server.base, &second.base]);
+    let address = Address::of(&nginx.base());
+    let load = Load::start(&address, &codes, VISITORS);
+    let readers = Readers::of_several(&[address], &codes);
+    let (first_bind, second_bind) = (app.server.bind(), second.bind());
+    for _ in 0..quick_or_long(3, 30) {
+        goes_on(&load).await;
+        app.server.stop().await;
+        goes_on(&load).await;
+        app.server = app.another(&[("BIND", &first_bind)]).await;
+        goes_on(&load).await;
+        second.stop().await;
+        goes_on(&load).await;
+        second = app.another(&[("BIND", &second_bind)]).await;
     }
-    sleep(Duration::from_secs(1)).await;
     let books = load.stop().await;
     assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    assert!(books.answered() > 0);
-    books.are_right(&app).await;
+    readers.end_with(books.are_right(&app)).await;
+    drop(second);
     app.finish().await;
 }

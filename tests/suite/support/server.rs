@@ -69,10 +69,13 @@ pub(crate) fn command(settings: &[(String, String)]) -> Command {
 }
 
 impl Server {
-    /// Starts an instance on a free port and waits until it takes traffic.
+    /// Starts an instance, on a free port unless `BIND` is given, and waits until it takes traffic.
     pub(crate) async fn start(settings: &[(String, String)]) -> Self {
-        let mut child = command(settings)
-            .env("BIND", "127.0.0.1:0")
+        let mut command = command(settings);
+        if settings.iter().all(|(name, _)| name != "BIND") {
+            command.env("BIND", "127.0.0.1:0");
+        }
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
