@@ -49,6 +49,8 @@ const SETTINGS: [&str; 32] = [
 pub(crate) struct Server {
     child: Child,
     log: Arc<Mutex<String>>,
+    /// Reads the log, to the end of the process.
+    reader: Option<thread::JoinHandle<()>>,
     pub(crate) base: String,
 }
 
@@ -111,7 +113,7 @@ impl Server {
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let log = Arc::<Mutex<String>>::default();
         let lines = Arc::clone(&log);
-        thread::spawn(move || {
+        let reader = thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
                 eprintln!("{line}");
                 let mut lines = lines.lock().unwrap();
@@ -119,7 +121,12 @@ impl Server {
                 lines.push('\n');
             }
         });
-        let server = Self { child, log, base };
+        let server = Self {
+            child,
+            log,
+            reader: Some(reader),
+            base,
+        };
         super::eventually("ready", async || {
             reqwest::get(format!("{}/ready", server.base))
                 .await
@@ -159,10 +166,13 @@ impl Server {
             .unwrap()
     }
 
-    /// `kill -9`.
+    /// `kill -9`; what it had logged is there afterwards.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
     }
 
     /// Where it listens, as the setting says it.
