@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::readers::Readers;
-use crate::support::{App, Mode};
-use crate::{WITHOUT_REDIS, quick_or_long, under_load, warm_links};
+use crate::support::{App, Mode, RedisServer};
+use crate::{WITHOUT_REDIS, quick_or_long, signal, under_load, warm_links};
 
 /// Flushes all the time, so that it is also killed while it writes back.
 const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
@@ -142,4 +144,35 @@ mod sigterm_under_full_load_cuts_no_answer_off_and_loses_no_click {
     async fn postgres_alone() {
         told_to_stop(Mode::Production, &[WITHOUT_REDIS]).await;
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_waited_for_when_the_stop_is_asked_for_says_that_its_connection_closes() {
+    let redis = RedisServer::start(&[]).await;
+    let url = redis.url();
+    // A click waits for a Redis that hangs for half of this.
+    let settings = [("REDIS_URL", url.as_str()), ("CLICK_DEADLINE_MS", "4000")];
+    let mut app = App::start_with(Mode::Production, &settings).await;
+    let code = app
+        .shorten(&app.register().await, "https://example.org/")
+        .await;
+    let mut stream = TcpStream::connect(app.server.bind()).await.unwrap();
+    let request = format!("GET /{code} HTTP/1.1\r\nHost: test\r\n\r\n");
+    let mut head = [0; 1_024];
+    stream.write_all(request.as_bytes()).await.unwrap();
+    assert!(stream.read(&mut head).await.unwrap() > 0);
+    signal(redis.child.id(), "STOP");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    sleep(Duration::from_millis(500)).await;
+    app.server.signal("TERM");
+    let mut last = String::new();
+    stream.read_to_string(&mut last).await.unwrap();
+    signal(redis.child.id(), "CONT");
+    assert!(last.starts_with("HTTP/1.1 302"), "{last}");
+    // Whoever is not told sends the next request into a connection that is closed.
+    assert!(last.contains("connection: close"), "{last}");
+    assert_eq!(app.server.ended().await.code(), Some(0));
+    app.server = app.another(&settings).await;
+    assert_eq!(app.clicks(&code).await, 2);
+    app.finish().await;
 }
