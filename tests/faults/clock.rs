@@ -6,8 +6,10 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::readers::Readers;
-use crate::support::{App, Mode};
+use crate::support::{Answer, App, Mode, unique};
 use crate::{goes_on, under_load, warm_links};
+
+const PASSWORD: &str = "correct horse";
 
 /// A clock that is set for the service alone.
 struct Clock {
@@ -98,5 +100,100 @@ mod a_clock_set_back_and_forth_hurts_nothing {
     #[tokio::test]
     async fn production() {
         set_back_and_forth(Mode::Production).await;
+    }
+}
+
+/// Whose token it is, is told with this clock.
+async fn is_good(app: &App, token: &str) {
+    let answer = app.get_as(token, "/auth/me").await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+async fn is_refused(app: &App, token: &str) {
+    let answer = app.get_as(token, "/auth/me").await;
+    answer.is_error(401, "Not authenticated");
+    assert_eq!(answer.header("www-authenticate"), "Bearer");
+}
+
+#[tokio::test]
+async fn a_token_is_good_while_the_clock_is_between_its_beginning_and_its_end() {
+    let clock = Clock::right();
+    let app = clock.app(Mode::Embedded, ("LIMIT_LOGIN", "0")).await;
+    let token = app.register().await;
+    for (offset, good) in [
+        ("+1h", true),
+        ("+2h", false),
+        ("+1h", true),
+        ("+0", true),
+        // Clocks of instances differ by so much.
+        ("-4m", true),
+        // From the future: nobody issued it yet.
+        ("-1h", false),
+        ("+0", true),
+    ] {
+        clock.set(offset);
+        if good {
+            is_good(&app, &token).await;
+        } else {
+            is_refused(&app, &token).await;
+        }
+    }
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn whoever_logs_in_anew_after_the_clock_was_set_back_is_let_in() {
+    let clock = Clock::right();
+    let app = clock.app(Mode::Embedded, ("LIMIT_LOGIN", "0")).await;
+    let email = format!("{}@example.org", unique());
+    let token = |answer: &Answer| answer.json()["access_token"].as_str().unwrap().to_owned();
+    clock.set("+1h");
+    let ahead = token(&app.account("/auth/register", &email, PASSWORD).await);
+    is_good(&app, &ahead).await;
+    clock.set("+0");
+    is_refused(&app, &ahead).await;
+    let anew = token(&app.account("/auth/login", &email, PASSWORD).await);
+    is_good(&app, &anew).await;
+    // Both, once the clock is there again.
+    clock.set("+1h");
+    is_good(&app, &ahead).await;
+    is_good(&app, &anew).await;
+    app.finish().await;
+}
+
+async fn limited(mode: Mode) {
+    let clock = Clock::right();
+    let app = clock.app(mode, ("LIMIT_LOGIN", "4")).await;
+    let email = format!("{}@example.org", unique());
+    let tries = async || app.account("/auth/login", &email, PASSWORD).await;
+    for offset in ["+0", "-1h", "+1h", "+2h", "-2h"] {
+        clock.set(offset);
+        // The limit of another minute, which that clock never showed before.
+        assert_eq!(tries().await.status, 401, "at {offset}");
+        let mut refused = tries().await;
+        // The turn of a minute may come in between.
+        for _ in 0..8 {
+            if refused.status == 401 {
+                refused = tries().await;
+            }
+        }
+        assert_eq!(refused.status, 429, "at {offset}");
+        let wait: u64 = refused.header("retry-after").parse().unwrap();
+        assert!((1..=60).contains(&wait), "{wait} s at {offset}");
+    }
+    app.finish().await;
+}
+
+mod a_limit_turns_nobody_away_for_more_than_a_minute_whatever_the_clock_does {
+    use super::{Mode, limited};
+
+    #[tokio::test]
+    async fn embedded() {
+        limited(Mode::Embedded).await;
+    }
+
+    #[tokio::test]
+    async fn production() {
+        limited(Mode::Production).await;
     }
 }
