@@ -19,7 +19,7 @@ impl<'a> SmallDisk<'a> {
             .status();
         mounted
             .is_ok_and(|status| status.success())
-            .then_some(Self(folder))
+            .then(|| Self(folder))
     }
 
     fn fill(&self) {
