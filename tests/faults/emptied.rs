@@ -1,5 +1,7 @@
 //! Redis emptied: what was pending in it is lost, once, and nothing is counted twice.
 
+use std::path::Path;
+
 use crate::load::Books;
 use crate::proxy::{Harm, Proxy};
 use crate::redis::{KEPT, is_used_again};
@@ -19,6 +21,12 @@ async fn is_told(app: &App, times: u32) {
         (f64::from(times), times as usize),
         "metric and log lines"
     );
+}
+
+/// What is left of a lost disk.
+fn empty(folder: &Path) {
+    std::fs::remove_dir_all(folder).unwrap();
+    std::fs::create_dir(folder).unwrap();
 }
 
 /// At most so many of the answered clicks are missing, and none was counted twice.
@@ -83,7 +91,8 @@ async fn a_redis_that_lost_its_disk_loses_what_was_pending_at_most_and_says_so_o
         redis.kill();
         let pending = load.books.sent() - written_back;
         goes_on(&load).await;
-        redis.start_again_empty().await;
+        empty(redis.folder.path());
+        redis.start_again().await;
         is_used_again(&app).await;
         goes_on(&load).await;
         is_told(&app, times).await;

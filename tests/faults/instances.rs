@@ -84,7 +84,8 @@ async fn a_rolling_restart_behind_a_proxy_that_tries_again_cuts_nothing_off() {
     let address = Address::of(&nginx.base());
     let load = Load::start(&address, &codes, VISITORS);
     let readers = Readers::of_several(&[address], &codes);
-    let (first_bind, second_bind) = (app.server.bind(), second.bind());
+    let bind = |server: &Server| Address::of(&server.base).now();
+    let (first_bind, second_bind) = (bind(&app.server), bind(&second));
     for _ in 0..quick_or_long(3, 30) {
         goes_on(&load).await;
         app.server.stop().await;

@@ -6,6 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
+use crate::load::Address;
 use crate::readers::Readers;
 use crate::support::{App, Mode, RedisServer};
 use crate::{WITHOUT_REDIS, quick_or_long, signal, under_load, warm_links};
@@ -156,7 +157,8 @@ async fn an_answer_that_is_waited_for_when_the_stop_is_asked_for_says_that_its_c
     let code = app
         .shorten(&app.register().await, "https://example.org/")
         .await;
-    let mut stream = TcpStream::connect(app.server.bind()).await.unwrap();
+    let address = Address::of(&app.server.base).now();
+    let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET /{code} HTTP/1.1\r\nHost: test\r\n\r\n");
     let mut head = [0; 1_024];
     stream.write_all(request.as_bytes()).await.unwrap();

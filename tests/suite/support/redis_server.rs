@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 /// A Redis with its own folder; killed when dropped.
 pub(crate) struct RedisServer {
-    folder: TempDir,
+    pub(crate) folder: TempDir,
     port: u16,
     arguments: Vec<String>,
     pub(crate) child: Child,
@@ -102,13 +102,6 @@ impl RedisServer {
     pub(crate) async fn start_again(&mut self) {
         self.child = spawn(self.folder.path(), &self.arguments);
         self.answers().await;
-    }
-
-    /// Starts it after a kill, its disk lost, too.
-    pub(crate) async fn start_again_empty(&mut self) {
-        std::fs::remove_dir_all(self.folder.path()).unwrap();
-        std::fs::create_dir(self.folder.path()).unwrap();
-        self.start_again().await;
     }
 
     async fn answers(&self) {

@@ -175,11 +175,6 @@ impl Server {
         }
     }
 
-    /// Where it listens, as the setting says it.
-    pub(crate) fn bind(&self) -> String {
-        self.base.trim_start_matches("http://").to_owned()
-    }
-
     /// Sends a signal by name, such as `TERM`.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill")
