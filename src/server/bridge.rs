@@ -9,6 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::HeaderValue;
+use axum::http::header::CONNECTION;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use futures_util::stream::unfold;
@@ -20,6 +21,7 @@ use tokio::sync::mpsc;
 use tower::ServiceExt;
 use tracing::Instrument;
 
+use super::lifecycle::Stop;
 use super::overload::Overload;
 use crate::domain::ShortCode;
 use crate::http::{ApiError, Peer, RequestId, RequestIds, X_REQUEST_ID};
@@ -42,15 +44,23 @@ pub(super) struct Entrance {
     api: Api,
     main: Handle,
     ids: Arc<RequestIds>,
+    stop: Stop,
 }
 
 impl Entrance {
-    pub(super) fn new(redirect: Redirect, api: Api, main: Handle, ids: Arc<RequestIds>) -> Self {
+    pub(super) fn new(
+        redirect: Redirect,
+        api: Api,
+        main: Handle,
+        ids: Arc<RequestIds>,
+        stop: Stop,
+    ) -> Self {
         Self {
             redirect,
             api,
             main,
             ids,
+            stop,
         }
     }
 
@@ -102,8 +112,11 @@ impl Service<Request<Incoming>> for Gate {
                     }
                 },
             };
-            let header = HeaderValue::from(&id);
-            response.headers_mut().insert(X_REQUEST_ID, header);
+            let headers = response.headers_mut();
+            headers.insert(X_REQUEST_ID, HeaderValue::from(&id));
+            if entrance.stop.is_asked() {
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             Ok(response)
         })
     }

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 mod target;
 
 use super::bridge::code_of;
-use super::lifecycle::Stop;
+use super::lifecycle::{LAST_CALL, Stop};
 use crate::http::{ApiError, RequestId, RequestIds};
 use crate::redirect::{NotFollowed, Redirect};
 use crate::telemetry::metrics::LIMIT_HITS;
@@ -102,6 +102,7 @@ impl Express {
         let mut answer = Vec::new();
         let mut served = 0_u64;
         let mut served_before = 0;
+        let mut leaving = false;
         let asked = stop.asked();
         let tick = sleep_until(Instant::now() + self.patience);
         tokio::pin!(asked, tick);
@@ -109,11 +110,10 @@ impl Express {
             match parse(&received) {
                 Head::Plain(plain) => {
                     answer.clear();
-                    let closing = stop.is_asked();
                     let length = plain.length;
-                    if self.answer(plain, closing, &mut answer).await.is_err() {
+                    let Ok(closing) = self.answer(plain, stop, &mut answer).await else {
                         break;
-                    }
+                    };
                     if write(&mut stream, &answer).await.is_err() {
                         return Left::Closed;
                     }
@@ -124,7 +124,6 @@ impl Express {
                     received.advance(length);
                 }
                 Head::Other => break,
-                Head::Partial if stop.is_asked() && received.is_empty() => return Left::Closed,
                 Head::Partial => {
                     tokio::select! {
                         biased;
@@ -132,8 +131,15 @@ impl Express {
                             Ok(0) | Err(_) => return Left::Closed,
                             Ok(_) => {}
                         },
-                        () = &mut asked, if !stop.is_asked() => {}
+                        () = &mut asked, if !leaving => {
+                            leaving = true;
+                            served_before = u64::MAX;
+                            tick.as_mut().reset(Instant::now() + LAST_CALL);
+                        }
                         () = &mut tick => {
+                            if leaving && received.is_empty() {
+                                return Left::Closed;
+                            }
                             if served == served_before {
                                 if !received.is_empty() {
                                     metrics::counter!(LIMIT_HITS, "limit" => "header_time").increment(1);
@@ -154,16 +160,16 @@ impl Express {
         ))
     }
 
-    /// Writes the answer to a plain redirect.
+    /// Writes the answer to a plain redirect; whether it says that the connection closes.
     ///
     /// # Errors
     /// When it cannot be answered here; nothing was counted then.
     async fn answer(
         &self,
         request: Plain<'_>,
-        closing: bool,
+        stop: &Stop,
         answer: &mut Vec<u8>,
-    ) -> Result<(), NotFollowed> {
+    ) -> Result<bool, NotFollowed> {
         let id = request.id.unwrap_or_else(|| self.ids.make());
         let method = if request.is_head { "HEAD" } else { "GET" };
         let observed = Observed::at_debug(id.as_str(), method, request.path);
@@ -172,6 +178,8 @@ impl Express {
         } else {
             self.redirect.follow(request.code).await
         };
+        // Only now: it may have been asked for while the click was waited for.
+        let closing = stop.is_asked();
         let status = match followed {
             Ok(found) => {
                 answer.extend_from_slice(b"HTTP/1.1 302 Found\r\nlocation: ");
@@ -196,7 +204,7 @@ impl Express {
         if let Some(observed) = observed {
             observed.answered(status);
         }
-        Ok(())
+        Ok(closing)
     }
 
     fn end_head(

@@ -26,6 +26,10 @@ use crate::telemetry::metrics::Exposition;
 /// Exit code of a service that was told to stop twice.
 const KILLED: i32 = 130;
 
+/// How long a connection stays open, once the stop is asked for, to a request that is on its way: the answer
+/// says that the connection closes, so that nobody asks on one that is closed just then.
+pub(super) const LAST_CALL: Duration = Duration::from_millis(250);
+
 /// Asks the service to stop; cheap to clone.
 #[derive(Clone, Default)]
 pub struct Stop {

@@ -13,13 +13,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::assembly::{Assembly, Road};
 use super::bridge::{Api, Entrance};
 use super::express::{Express, Left};
-use super::lifecycle::{ServeError, Stop};
+use super::lifecycle::{LAST_CALL, ServeError, Stop};
 use super::listener::Arrival;
 use super::refusals::Explained;
 use crate::config::Guards;
@@ -150,7 +151,13 @@ impl Work {
         let ids = Arc::new(self.ids);
         let lanes = Arc::new(Lanes {
             express: Express::new(redirect.clone(), Arc::clone(&ids), guards.header_timeout).await,
-            entrance: Arc::new(Entrance::new(redirect, self.api, self.main, ids)),
+            entrance: Arc::new(Entrance::new(
+                redirect,
+                self.api,
+                self.main,
+                ids,
+                self.stop.clone(),
+            )),
             guards,
             stop: self.stop.clone(),
         });
@@ -219,8 +226,12 @@ impl Lanes {
         let served = tokio::select! {
             served = &mut connection => served,
             () = self.stop.asked() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
+                if let Ok(served) = timeout(LAST_CALL, connection.as_mut()).await {
+                    served
+                } else {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
             }
         };
         if let Err(error) = served {

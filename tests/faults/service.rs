@@ -122,7 +122,7 @@ async fn told_to_stop(mode: Mode, settings: &[(&str, &str)]) {
         sleep(Duration::from_millis(300)).await;
     }
     let books = load.stop().await;
-    assert_eq!((books.torn(), books.refused()), (0, 0));
+    assert_eq!((books.torn(), books.refused(), books.cut_off()), (0, 0, 0));
     // Where a connection is closed just when somebody asks anew, nothing of that was begun.
     readers.end_with(books.are_exact(&app)).await;
     app.finish().await;
