@@ -66,7 +66,7 @@ async fn with_redis_and_postgres_away_clicks_wait_in_memory() {
     let mut both = Both::start().await;
     let codes = warm_links(&both.app).await;
     let (address, load) = under_load(&both.app, &codes).await;
-    let readers = Readers::start(&address, &load.books);
+    let readers = Readers::start(&address, &load.books).await;
     both.go();
     sleep(Duration::from_millis(500)).await;
     goes_on(&load).await;

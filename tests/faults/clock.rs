@@ -72,7 +72,7 @@ async fn set_back_and_forth(mode: Mode) {
     let app = clock.app(mode, ("FLUSH_INTERVAL_MS", "20")).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books);
+    let readers = Readers::start(&address, &load.books).await;
     for offset in ["+1h", "+0", "-1h", "+1h", "+0"] {
         clock.set(offset);
         goes_on(&load).await;

@@ -24,7 +24,7 @@ async fn postgres_away_stops_no_redirect_of_a_known_code_and_loses_no_click() {
     let caller = Caller::of(&app).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books);
+    let readers = Readers::start(&address, &load.books).await;
     load.books.slowest();
 
     postgres.stop();
@@ -77,7 +77,7 @@ async fn postgres_behind_a_bad_line_stops_no_redirect_of_a_known_code_and_loses_
     let caller = Caller::of(&app).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books);
+    let readers = Readers::start(&address, &load.books).await;
     load.books.slowest();
     for _ in 0..quick_or_long(1, 10) {
         for harm in [Harm::Late, Harm::Cut, Harm::Silent] {
@@ -112,7 +112,7 @@ async fn postgres_crashing_while_large_flushes_are_written_forgets_no_part_of_th
         codes.push(app.shorten(&token, &target).await);
     }
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books);
+    let readers = Readers::start(&address, &load.books).await;
     for _ in 0..quick_or_long(4, 40) {
         sleep(Duration::from_millis(300)).await;
         postgres.kill();
@@ -134,7 +134,7 @@ async fn postgres_alone_killed_and_started_again_loses_no_click() {
     let caller = Caller::of(&app).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books);
+    let readers = Readers::start(&address, &load.books).await;
     for _ in 0..quick_or_long(3, 30) {
         postgres.kill();
         goes_on(&load).await;

@@ -24,7 +24,7 @@ async fn with_instances(count: usize) {
     }
     let all = std::iter::once(&app.server).chain(&others);
     let all: Vec<_> = all.map(|server| Address::of(&server.base)).collect();
-    let readers = Readers::of_several(&all, &codes);
+    let readers = Readers::of_several(&all, &codes).await;
     let loads: Vec<_> = all[1..]
         .iter()
         .map(|address| Load::start(address, &codes, 4))
@@ -83,7 +83,7 @@ async fn a_rolling_restart_behind_a_proxy_that_tries_again_cuts_nothing_off() {
     let nginx = Nginx::before(&[&app.server.base, &second.base]);
     let address = Address::of(&nginx.base());
     let load = Load::start(&address, &codes, VISITORS);
-    let readers = Readers::of_several(&[address], &codes);
+    let readers = Readers::of_several(&[address], &codes).await;
     let bind = |server: &Server| Address::of(&server.base).now();
     let (first_bind, second_bind) = (bind(&app.server), bind(&second));
     for _ in 0..quick_or_long(3, 30) {

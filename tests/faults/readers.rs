@@ -3,7 +3,7 @@
 
 use std::slice;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, Response};
@@ -49,25 +49,28 @@ struct Reader {
     floor: Arc<Floor>,
     /// Whether the instance may be gone, so that a request gets no answer.
     may_be_gone: bool,
+    /// How many readers were told a number.
+    at_work: Arc<AtomicUsize>,
 }
 
 impl Readers {
     /// Of the instance that these visitors go to, which stays: every request is answered.
-    pub(crate) fn start(address: &Address, books: &Arc<Books>) -> Self {
-        Self::of(slice::from_ref(address), &books.codes(), Some(books), false)
+    pub(crate) async fn start(address: &Address, books: &Arc<Books>) -> Self {
+        Self::of(slice::from_ref(address), &books.codes(), Some(books), false).await
     }
 
     /// The same where it ends and begins anew.
-    pub(crate) fn through_restarts(address: &Address, books: &Arc<Books>) -> Self {
-        Self::of(slice::from_ref(address), &books.codes(), Some(books), true)
+    pub(crate) async fn through_restarts(address: &Address, books: &Arc<Books>) -> Self {
+        Self::of(slice::from_ref(address), &books.codes(), Some(books), true).await
     }
 
     /// Shared out among several instances.
-    pub(crate) fn of_several(addresses: &[Address], codes: &[String]) -> Self {
-        Self::of(addresses, codes, None, false)
+    pub(crate) async fn of_several(addresses: &[Address], codes: &[String]) -> Self {
+        Self::of(addresses, codes, None, false).await
     }
 
-    fn of(
+    /// Returns once each of them was told a number: harm that begins then is done to readers at work.
+    async fn of(
         addresses: &[Address],
         codes: &[String],
         books: Option<&Arc<Books>>,
@@ -81,6 +84,7 @@ impl Readers {
             books: books.cloned(),
         });
         let codes: Arc<[String]> = codes.into();
+        let at_work = Arc::<AtomicUsize>::default();
         let reader = |(number, address): (usize, &Address)| {
             let mut links = links.clone();
             // Not all of them the same one at the same time.
@@ -93,15 +97,18 @@ impl Readers {
                 links,
                 floor: Arc::clone(&floor),
                 may_be_gone,
+                at_work: Arc::clone(&at_work),
             };
             tokio::spawn(reader.read_until(Arc::clone(&stop)))
         };
         let addresses = addresses.iter().cycle().take(READERS).enumerate();
-        Self {
-            tasks: addresses.map(reader).collect(),
-            stop,
-            links,
+        let tasks = addresses.map(reader).collect();
+        let deadline = Instant::now() + PATIENCE;
+        while at_work.load(Ordering::SeqCst) < READERS {
+            assert!(Instant::now() < deadline, "a reader gets no number");
+            sleep(PAUSE).await;
         }
+        Self { stop, tasks, links }
     }
 
     /// Fails if a number lacked some clicks, if anything but a number or a 503 was answered, or if what a
@@ -123,17 +130,16 @@ impl Readers {
 impl Reader {
     /// Returns the last numbers, from the oldest link to the newest.
     async fn read_until(mut self, stop: Arc<AtomicBool>) -> Vec<u64> {
-        let mut is_told_any = false;
+        let mut is_at_work = false;
         while !stop.load(Ordering::SeqCst) {
             for link in &self.links {
-                is_told_any |= self.read(*link).await.is_some();
+                if self.read(*link).await.is_some() && !is_at_work {
+                    is_at_work = true;
+                    self.at_work.fetch_add(1, Ordering::SeqCst);
+                }
                 sleep(PAUSE).await;
             }
         }
-        assert!(
-            is_told_any,
-            "a reader got no number while the harm was done"
-        );
         let deadline = Instant::now() + PATIENCE;
         let mut last = Vec::new();
         self.links.sort_unstable();

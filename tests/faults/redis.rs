@@ -80,7 +80,7 @@ async fn killed(settings: &[&str], kill: impl AsyncFn(&mut RedisServer, &App)) {
     let app = app_with(&redis.url()).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books);
+    let readers = Readers::start(&address, &load.books).await;
     for _ in 0..quick_or_long(3, 20) {
         kill(&mut redis, &app).await;
         nobody_waits(&load, "killed").await;
@@ -136,7 +136,7 @@ async fn a_redis_that_hangs_or_refuses_holds_up_no_redirect() {
     let app = app_with(proxy.url()).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books);
+    let readers = Readers::start(&address, &load.books).await;
     let mut connection = redis.connection().await;
     let mut ask = async |command: &[&str]| {
         let mut asked = ::redis::cmd(command[0]);

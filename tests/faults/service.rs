@@ -28,7 +28,7 @@ async fn killed(mode: Mode, settings: &[(&str, &str)]) {
     let mut app = App::start_with(mode, &settings).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::through_restarts(&address, &load.books);
+    let readers = Readers::through_restarts(&address, &load.books).await;
     for _ in 0..quick_or_long(20, 200) {
         sleep(moment(300)).await;
         app.server.kill();
@@ -110,7 +110,7 @@ async fn told_to_stop(mode: Mode, settings: &[(&str, &str)]) {
     let mut app = App::start_with(mode, settings).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::through_restarts(&address, &load.books);
+    let readers = Readers::through_restarts(&address, &load.books).await;
     for _ in 0..quick_or_long(3, 20) {
         sleep(moment(500)).await;
         let asked = Instant::now();

@@ -54,7 +54,7 @@ async fn a_full_disk_under_sqlite_corrupts_nothing() {
     let token = app.register().await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books);
+    let readers = Readers::start(&address, &load.books).await;
     disk.fill();
     let target = format!("https://example.org/{}", "x".repeat(1_500));
     eventually("what needs space is refused", async || {
