@@ -33,6 +33,8 @@ pub(super) const LAST_CALL: Duration = Duration::from_millis(250);
 /// Asks the service to stop; cheap to clone.
 #[derive(Clone, Default)]
 pub struct Stop {
+    /// First nobody else is let in: whoever is told that a connection closes comes back at once, and not here.
+    door: CancellationToken,
     /// Asked before every answer: an atomic, where the token takes a lock.
     is_asked: Arc<AtomicBool>,
     token: CancellationToken,
@@ -65,8 +67,23 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Asks now.
+    /// Asks now: first whoever lets connections in, who then asks everybody.
     pub fn now(&self) {
+        self.door.cancel();
+    }
+
+    /// Whether nobody else is to be let in.
+    pub(super) fn door_is_closed(&self) -> bool {
+        self.door.is_cancelled()
+    }
+
+    /// Returns once nobody else is to be let in.
+    pub(super) async fn door_closes(&self) {
+        self.door.cancelled().await;
+    }
+
+    /// Asks everybody: the door is closed.
+    pub(super) fn everybody(&self) {
         self.is_asked.store(true, Ordering::Release);
         self.token.cancel();
     }

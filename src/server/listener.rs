@@ -18,6 +18,9 @@ use crate::telemetry::metrics::{Exposition, LIMIT_HITS};
 /// Pause after the system had no file handle left for a connection.
 const BREATH: Duration = Duration::from_millis(50);
 
+/// Connections that the system took before a stop, and that are let in yet, at most.
+const MOST_LATE: usize = 4_096;
+
 /// How long an answer may lie unread before the system closes its connection.
 #[cfg(target_os = "linux")]
 const UNREAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -45,28 +48,41 @@ pub(super) struct Arrival {
     pub(super) place: OwnedSemaphorePermit,
 }
 
-/// Hands connections to the workers in turn, until asked to stop.
+/// Hands connections to the workers in turn, until asked to stop; then asks everybody else.
 pub(super) async fn accept(
     listener: TcpListener,
     workers: Vec<Sender<Arrival>>,
     most_connections: usize,
     stop: Stop,
 ) {
-    let places = Arc::new(Semaphore::new(most_connections));
-    let full = metrics::counter!(LIMIT_HITS, "limit" => "connections");
-    let listener = match asynchronous(listener) {
-        Ok(listener) => listener,
+    match asynchronous(listener) {
+        Ok(listener) => let_in(listener, workers, most_connections, &stop).await,
         Err(error) => {
             tracing::error!(%error, "the listener cannot be used");
             return;
         }
-    };
+    }
+    stop.everybody();
+}
+
+async fn let_in(
+    listener: tokio::net::TcpListener,
+    workers: Vec<Sender<Arrival>>,
+    most_connections: usize,
+    stop: &Stop,
+) {
+    let places = Arc::new(Semaphore::new(most_connections));
+    let full = metrics::counter!(LIMIT_HITS, "limit" => "connections");
     let mut turn = 0;
-    loop {
+    let mut late = 0;
+    while late < MOST_LATE {
         let accepted = tokio::select! {
-            () = stop.asked() => return,
+            biased;
+            // First: whoever is connected already is let in.
             accepted = listener.accept() => accepted,
+            () = stop.door_closes() => return,
         };
+        late += usize::from(stop.door_is_closed());
         let stream = accepted.and_then(|(stream, _)| {
             stream.set_nodelay(true)?;
             #[cfg(target_os = "linux")]

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::load::Address;
 use crate::readers::Readers;
 use crate::support::{App, Mode, RedisServer};
-use crate::{WITHOUT_REDIS, quick_or_long, signal, under_load, warm_links};
+use crate::{VISITORS, WITHOUT_REDIS, quick_or_long, signal, under_load, warm_links};
 
 /// Flushes all the time, so that it is also killed while it writes back.
 const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
@@ -122,7 +122,14 @@ async fn told_to_stop(mode: Mode, settings: &[(&str, &str)]) {
         sleep(Duration::from_millis(300)).await;
     }
     let books = load.stop().await;
-    assert_eq!((books.torn(), books.refused(), books.cut_off()), (0, 0, 0));
+    assert_eq!((books.torn(), books.refused()), (0, 0));
+    // None, where the machine does not stall for longer than a connection in use stays open.
+    let (cut_off, stops) = (books.cut_off(), quick_or_long(3_u64, 20));
+    println!("{cut_off} asked on a connection that was closed just then, in {stops} stops");
+    assert!(
+        cut_off < stops * VISITORS as u64 / 2,
+        "{cut_off} were cut off"
+    );
     // Where a connection is closed just when somebody asks anew, nothing of that was begun.
     readers.end_with(books.are_exact(&app)).await;
     app.finish().await;
