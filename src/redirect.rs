@@ -147,6 +147,7 @@ impl Redirect {
         Ok(link)
     }
 
+    /// The link, where there is one and it is active.
     fn followable(&self, link: Option<Arc<CachedLink>>) -> Result<Arc<CachedLink>, NotFollowed> {
         match link {
             Some(link) if link.is_active => Ok(link),

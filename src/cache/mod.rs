@@ -337,6 +337,18 @@ impl LinkCache {
         Ok(())
     }
 
+    /// Hears where the changes of a shard stand, while nobody waits for it.
+    ///
+    /// # Errors
+    /// When Redis does not answer.
+    pub async fn listen(&self, shard: Shard) -> Result<(), CacheError> {
+        if let Some(remote) = &self.shard(shard).remote {
+            let observed = remote.state_at_leisure().await?;
+            self.observe(&observed).await;
+        }
+        Ok(())
+    }
+
     /// Links held in the process, about.
     #[must_use]
     pub fn links_held(&self) -> u64 {

@@ -11,6 +11,9 @@ use crate::shared::{Call, Script};
 /// How long Redis holds a link: many times as long as a process does, which only then looks it up again.
 const LINK_EXPIRY: Duration = Duration::from_hours(6);
 
+/// How long an answer may take that nobody waits for.
+const LEISURE: Duration = Duration::from_secs(1);
+
 /// Most changes that are caught up with one by one; past that everything is forgotten.
 const MOST_CHANGES: i64 = 1_000;
 
@@ -83,32 +86,44 @@ impl Remote {
             call.arg(code.as_str());
         }
         let asked = Instant::now();
-        let (epoch, change) = self.lane.query(&call).await?;
-        let shard = self.redis.shard();
-        Ok(Observed {
-            shard,
-            epoch,
-            change,
-            asked,
-        })
+        let state = self.lane.query(&call).await?;
+        Ok(self.observed(asked, state))
     }
 
+    /// Where changes stand, for whoever waits to know.
     pub(super) async fn state(&self) -> Result<Observed, RedisFailure> {
-        let mut call = STATE.call(&[&self.redis.keys().state()]);
-        call.arg(self.redis.process()).arg(Timestamp::now().0);
         let asked = Instant::now();
-        let (epoch, change) = match self.lane.query(&call).await {
+        let state = match self.lane.query(&self.state_call()).await {
             // It may still be connecting, where the pool has a connection.
-            Err(RedisFailure::Refused(_)) => self.redis.query(&call, self.redis.deadline()).await?,
+            Err(RedisFailure::Refused(_)) => {
+                let deadline = self.redis.deadline();
+                self.redis.query(&self.state_call(), deadline).await?
+            }
             answered => answered?,
         };
-        let shard = self.redis.shard();
-        Ok(Observed {
-            shard,
+        Ok(self.observed(asked, state))
+    }
+
+    /// The same where nobody waits: an answer that is late says nothing of Redis, which stays up.
+    pub(super) async fn state_at_leisure(&self) -> Result<Observed, RedisFailure> {
+        let asked = Instant::now();
+        let state = self.redis.query(&self.state_call(), LEISURE).await?;
+        Ok(self.observed(asked, state))
+    }
+
+    fn state_call(&self) -> Call {
+        let mut call = STATE.call(&[&self.redis.keys().state()]);
+        call.arg(self.redis.process()).arg(Timestamp::now().0);
+        call
+    }
+
+    fn observed(&self, asked: Instant, (epoch, change): (String, i64)) -> Observed {
+        Observed {
+            shard: self.redis.shard(),
             epoch,
             change,
             asked,
-        })
+        }
     }
 
     /// The codes that changed after `known` up to `newest`; `None` when Redis does not know them all.

@@ -228,8 +228,8 @@ async fn listen(assembly: Arc<Assembly>, redis: SharedRedis) {
     loop {
         ticks.tick().await;
         if redis.is_up() {
-            // A failure makes it away: then it is looked for.
-            let _ = assembly.cache.synchronise(redis.shard()).await;
+            // What is not heard now is heard with the next click, or the next time.
+            let _ = assembly.cache.listen(redis.shard()).await;
         }
     }
 }

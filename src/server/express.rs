@@ -3,8 +3,9 @@
 //! A general HTTP stack spends more on a request than the redirect itself does. So a connection begins
 //! here, where only one shape of request is known: `GET` or `HEAD` of a code, HTTP/1.1, without a body,
 //! on a connection that stays open. Whatever else comes, however slightly different, is handed to hyper
-//! together with everything read so far; the connection stays there. Nothing here decides about anything that
-//! hyper or the router would decide differently.
+//! together with everything read so far (its address as a browser would have sent it, see `target`); the
+//! connection stays there. Nothing here decides about anything that hyper or the router would decide
+//! differently.
 
 use std::future::poll_fn;
 use std::io::{self, Cursor};

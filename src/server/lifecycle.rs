@@ -27,7 +27,8 @@ use crate::telemetry::metrics::Exposition;
 const KILLED: i32 = 130;
 
 /// How long a connection stays open, once the stop is asked for, to a request that is on its way: the answer
-/// says that the connection closes, so that nobody asks on one that is closed just then.
+/// says that the connection closes, so that nobody asks on one that is closed just then. So long, at most,
+/// connections are let in that the system took before.
 pub(super) const LAST_CALL: Duration = Duration::from_millis(250);
 
 /// Asks the service to stop; cheap to clone.
@@ -70,11 +71,6 @@ impl Stop {
     /// Asks now: first whoever lets connections in, who then asks everybody.
     pub fn now(&self) {
         self.door.cancel();
-    }
-
-    /// Whether nobody else is to be let in.
-    pub(super) fn door_is_closed(&self) -> bool {
-        self.door.is_cancelled()
     }
 
     /// Returns once nobody else is to be let in.

@@ -10,16 +10,14 @@ use axum::middleware::map_response;
 use axum::routing::get;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep;
 
-use super::lifecycle::{ServeError, Stop};
+use super::lifecycle::{LAST_CALL, ServeError, Stop};
 use crate::http;
 use crate::telemetry::metrics::{Exposition, LIMIT_HITS};
 
 /// Pause after the system had no file handle left for a connection.
 const BREATH: Duration = Duration::from_millis(50);
-
-/// Connections that the system took before a stop, and that are let in yet, at most.
-const MOST_LATE: usize = 4_096;
 
 /// How long an answer may lie unread before the system closes its connection.
 #[cfg(target_os = "linux")]
@@ -56,7 +54,16 @@ pub(super) async fn accept(
     stop: Stop,
 ) {
     match asynchronous(listener) {
-        Ok(listener) => let_in(listener, workers, most_connections, &stop).await,
+        Ok(listener) => {
+            let late = async {
+                stop.door_closes().await;
+                sleep(LAST_CALL).await;
+            };
+            tokio::select! {
+                () = let_in(listener, workers, most_connections, &stop) => {}
+                () = late => {}
+            }
+        }
         Err(error) => {
             tracing::error!(%error, "the listener cannot be used");
             return;
@@ -65,6 +72,7 @@ pub(super) async fn accept(
     stop.everybody();
 }
 
+/// Until the door closes and nobody stands before it.
 async fn let_in(
     listener: tokio::net::TcpListener,
     workers: Vec<Sender<Arrival>>,
@@ -74,15 +82,13 @@ async fn let_in(
     let places = Arc::new(Semaphore::new(most_connections));
     let full = metrics::counter!(LIMIT_HITS, "limit" => "connections");
     let mut turn = 0;
-    let mut late = 0;
-    while late < MOST_LATE {
+    loop {
         let accepted = tokio::select! {
             biased;
             // First: whoever is connected already is let in.
             accepted = listener.accept() => accepted,
             () = stop.door_closes() => return,
         };
-        late += usize::from(stop.door_is_closed());
         let stream = accepted.and_then(|(stream, _)| {
             stream.set_nodelay(true)?;
             #[cfg(target_os = "linux")]
@@ -106,7 +112,7 @@ async fn let_in(
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
-                tokio::time::sleep(BREATH).await;
+                sleep(BREATH).await;
             }
         }
     }
