@@ -131,18 +131,10 @@ mod tests {
     use crate::shared::Shards;
 
     fn cache() -> LinkCache {
-        let limits = CacheLimits {
-            links: 100,
-            link_ttl: Duration::from_mins(1),
-            is_alone: false,
-            unknown: 100,
-            unknown_ttl: Duration::from_secs(1),
-            workers: 1,
-        };
         // Where nobody listens: what is told apart here is told apart without asking.
         let url = "redis://127.0.0.1:1".to_owned();
         let redis = Shards::new(&[url], "test", Duration::from_secs(1)).unwrap();
-        LinkCache::new(limits, Some(&redis))
+        LinkCache::new(CacheLimits::of_a_test(), Some(&redis))
     }
 
     fn observed(epoch: &str, change: i64) -> Observed {

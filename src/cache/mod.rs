@@ -60,6 +60,18 @@ impl CacheLimits {
     fn near_ttl(&self) -> Duration {
         self.link_ttl / 4
     }
+
+    #[cfg(test)]
+    fn of_a_test() -> Self {
+        Self {
+            links: 100,
+            link_ttl: Duration::from_mins(1),
+            is_alone: false,
+            unknown: 100,
+            unknown_ttl: Duration::from_secs(1),
+            workers: 1,
+        }
+    }
 }
 
 /// Which changes of a shard's links Redis had been told of at some moment: those up to a number, which never

@@ -174,14 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_change_overtakes_is_not_remembered() {
-        let process = ProcessCache::new(CacheLimits {
-            links: 100,
-            link_ttl: Duration::from_mins(1),
-            is_alone: false,
-            unknown: 100,
-            unknown_ttl: Duration::from_secs(1),
-            workers: 1,
-        });
+        let process = ProcessCache::new(CacheLimits::of_a_test());
         let code = ShortCode::parse("abc123").unwrap();
         let link = CachedLink {
             id: LinkId(1),

@@ -17,6 +17,15 @@ pub(super) const GUARDS: [(HeaderName, HeaderValue); 4] = [
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
 
+/// The same as lines of a head, for answers that no router gives.
+#[must_use]
+pub fn guard_lines() -> String {
+    let line = |(name, value): &(HeaderName, HeaderValue)| {
+        format!("{name}: {}\r\n", value.to_str().unwrap_or_default())
+    };
+    GUARDS.iter().map(line).collect()
+}
+
 /// Adds the guards; what an answer says of itself stays. A redirect has nothing to show.
 pub async fn guard(mut response: Response) -> Response {
     if !response.status().is_redirection() {

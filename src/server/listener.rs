@@ -121,13 +121,14 @@ async fn let_in(
 /// Answers before anything is read: whoever is one too many learns so at once. The socket does not
 /// block; a client that takes not even these bytes gets none.
 fn turn_away(mut stream: &TcpStream) {
-    const FULL: &[u8] =
-        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
-        content-type: application/json\r\ncontent-length: 43\r\n\
-        x-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\ncache-control: no-store\r\n\
-        content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n\r\n\
-        {\"detail\":\"The service is busy; try again\"}";
-    let _ = stream.write_all(FULL);
+    const BODY: &str = r#"{"detail":"The service is busy; try again"}"#;
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
+        content-type: application/json\r\ncontent-length: {}\r\n{}\r\n{BODY}",
+        BODY.len(),
+        http::guard_lines(),
+    );
+    let _ = stream.write_all(answer.as_bytes());
 }
 
 fn is_of_one_connection(error: &io::Error) -> bool {

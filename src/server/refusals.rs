@@ -7,14 +7,10 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::http::RequestIds;
+use crate::http::{RequestIds, guard_lines};
 
 /// What hyper's own answers say of their body, as no other error here does.
 const NO_BODY: &[u8] = b"\r\ncontent-length: 0\r\n";
-
-/// What guards a browser, as on every other error.
-const GUARDS: &str = "x-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\ncache-control: no-store\r\n\
-    content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n";
 
 /// A connection on which errors without a body get one.
 pub(super) struct Explained<S> {
@@ -52,7 +48,8 @@ impl<S> Explained<S> {
         };
         let body = format!("{{\"detail\":\"{sentence}\"}}");
         let fields = format!(
-            "\r\ncontent-type: application/json\r\n{GUARDS}x-request-id: {}\r\ncontent-length: {}\r\n",
+            "\r\ncontent-type: application/json\r\n{}x-request-id: {}\r\ncontent-length: {}\r\n",
+            guard_lines(),
             self.ids.make().as_str(),
             body.len(),
         );

@@ -224,7 +224,7 @@ async fn a_link_is_looked_up_again_after_its_time_only_while_redis_is_away() {
 async fn a_redis_that_is_slow_is_not_given_up_while_nobody_waits_for_it() {
     let redis = RedisServer::start(&[]).await;
     let proxy = Proxy::before(&redis.url()).await;
-    let app = app_with(&proxy.url()).await;
+    let app = app_with(proxy.url()).await;
     // Longer than a click may take, and than anybody asks for what changed.
     proxy.does(Harm::Late);
     sleep(Duration::from_secs(2)).await;
