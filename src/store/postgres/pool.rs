@@ -121,8 +121,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Does something over one connection within the deadline, counted from when there is one. What takes more
-    /// than one statement is for [`Pool::transaction`].
+    /// Does something over one connection within the deadline, waiting for the connection included. What takes
+    /// more than one statement is for [`Pool::transaction`].
     ///
     /// # Errors
     /// [`sqlx::Error::PoolTimedOut`] also when Postgres did not answer in time: whether it did what it was asked
@@ -161,8 +161,8 @@ impl Pool {
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
-        let mut lease = Lease(Some(self.connections.get().await.map_err(of_pool)?));
         let done = timeout(self.deadline, async {
+            let mut lease = Lease(Some(self.connections.get().await.map_err(of_pool)?));
             let done = call(lease.session()).await;
             if let Err(error) = &done {
                 // It may have been the last word of a server that shuts down.
