@@ -19,7 +19,8 @@ pub(super) struct GuardSettings {
         value_name = "N"
     )]
     max_connections: String,
-    /// API requests worked on at once; further ones are answered 503. Redirects are not among them.
+    /// API requests worked on at once; further ones are answered 503. Redirects are not among them, nor are
+    /// registrations and log-ins, which wait for their turn to hash.
     #[arg(long, env = "MAX_REQUESTS", default_value = "512", value_name = "N")]
     max_requests: String,
     /// How long an API request may take before it is answered 503.

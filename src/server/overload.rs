@@ -39,7 +39,7 @@ impl Overload {
     /// # Errors
     /// The answer, where there is no place.
     pub(super) fn admit<B>(&self, request: &mut hyper::Request<B>) -> Result<(), Response> {
-        if is_of_the_api(request.uri().path()) {
+        if takes_a_place(request.uri().path()) {
             let place = self.place().ok_or_else(|| refused(&self.full))?;
             request.extensions_mut().insert(place);
         }
@@ -56,13 +56,14 @@ impl Overload {
 #[derive(Clone)]
 struct Place(#[expect(dead_code, reason = "it is held, not read")] Arc<OwnedSemaphorePermit>);
 
-/// Redirects are never shed, however their code is spelt.
-fn is_of_the_api(path: &str) -> bool {
+/// Redirects are never shed, however their code is spelt. Whoever registers or logs in takes one of the places
+/// for hashing once the body is there: bodies that come slowly keep nobody from anything.
+fn takes_a_place(path: &str) -> bool {
     let of_links = path.starts_with("/urls/") && !path.starts_with("/urls/r/");
-    of_links || path.starts_with("/auth/")
+    of_links || path == "/auth/me"
 }
 
-/// Holds the place of a request while it is worked on, and bounds how long that takes.
+/// Holds the place of a request while it is worked on.
 pub(super) async fn held(
     State(overload): State<Overload>,
     mut request: Request,
@@ -72,6 +73,15 @@ pub(super) async fn held(
     let Some(_place) = place.or_else(|| overload.place()) else {
         return refused(&overload.full);
     };
+    next.run(request).await
+}
+
+/// Bounds how long a request is worked on.
+pub(super) async fn in_time(
+    State(overload): State<Overload>,
+    request: Request,
+    next: Next,
+) -> Response {
     let late = || metrics::counter!(LIMIT_HITS, "limit" => "request_time");
     timeout(overload.patience, next.run(request))
         .await

@@ -1,8 +1,9 @@
 //! Work that takes too long, or is too much: a 503 that says when to come back, and the service goes on.
 
 use futures_util::StreamExt;
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use futures_util::stream::FuturesUnordered;
+use reqwest::Method;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use crate::support::{Answer, App, Mode, Server, both_modes, eventually, unique};
@@ -82,6 +83,61 @@ both_modes! {
         })
         .await;
     }
+}
+
+#[tokio::test]
+async fn past_its_capacity_the_api_sheds_load_at_once_while_redirects_go_on() {
+    let app = App::start_with(Mode::Production, &[("MAX_REQUESTS", "1")]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    let held = Held::begin(&app, "links").await;
+    let shed = async {
+        eventually("the only place is taken", async || {
+            app.get_as(&token, "/auth/me").await.status == 503
+        })
+        .await;
+        let shed = app.get_as(&token, "/auth/me").await;
+        shed.is_error(503, "The service is busy; try again");
+        assert_eq!(shed.header("retry-after"), "1");
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        // A code that is spelt otherwise goes the API's way, and is a redirect all the same.
+        let spelt = format!("/urls/r/%{:02x}{}", code.as_bytes()[0], &code[1..]);
+        let preview = Answer::of(app.request(Method::HEAD, &spelt)).await;
+        assert_eq!(preview.status, 302);
+        assert_eq!(app.get("/health").await.status, 200);
+        drop(held);
+    };
+    // Whoever asks whether the place is taken may have it just then.
+    let made = eventually("a link is made", async || {
+        app.try_shorten(&token, "https://example.org/2")
+            .await
+            .status
+            == 200
+    });
+    join(made, shed).await;
+    assert_eq!(app.get_as(&token, "/auth/me").await.status, 200);
+    assert!(app.limit_hits("requests").await >= 1);
+    app.finish().await;
+}
+
+/// Not even twice as long: waiting for a connection, and then for the table.
+#[tokio::test]
+async fn who_waits_for_a_connection_waits_no_longer_for_the_database_in_all() {
+    let settings = [
+        ("DATABASE_MAX_CONNECTIONS", "1"),
+        ("REQUEST_TIMEOUT_SECONDS", "8"),
+    ];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let token = app.register().await;
+    let held = Held::begin(&app, "links").await;
+    let late = (0..3).map(|_| app.try_shorten(&token, "https://example.org/"));
+    for answer in join_all(late).await {
+        says_when_to_come_back(&answer);
+    }
+    assert_eq!(app.limit_hits("request_time").await, 0);
+    drop(held);
+    app.finish().await;
 }
 
 #[tokio::test]
