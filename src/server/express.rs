@@ -19,15 +19,17 @@ use bytes::{Buf, Bytes, BytesMut};
 use httpdate::HttpDate;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, join};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
+mod patience;
 mod target;
 
+use patience::Patience;
+
 use super::bridge::code_of;
-use super::lifecycle::{LAST_CALL, Stop};
+use super::lifecycle::Stop;
 use crate::http::{ApiError, RequestId, RequestIds};
 use crate::redirect::{NotFollowed, Redirect};
-use crate::telemetry::metrics::LIMIT_HITS;
 use crate::telemetry::requests::Observed;
 
 /// Longest head that is read here.
@@ -101,12 +103,9 @@ impl Express {
     ) -> Left<impl AsyncRead + AsyncWrite + Unpin + use<>> {
         let mut received = BytesMut::new();
         let mut answer = Vec::new();
-        let mut served = 0_u64;
-        let mut served_before = 0;
-        let mut leaving = false;
-        let asked = stop.asked();
-        let tick = sleep_until(Instant::now() + self.patience);
-        tokio::pin!(asked, tick);
+        let (asked, clock) = (stop.asked(), sleep(self.patience));
+        tokio::pin!(asked, clock);
+        let mut patience = Patience::new(asked, clock, self.patience);
         loop {
             match parse(&received) {
                 Head::Plain(plain) => {
@@ -115,41 +114,22 @@ impl Express {
                     let Ok(closing) = self.answer(plain, stop, &mut answer).await else {
                         break;
                     };
-                    if write(&mut stream, &answer).await.is_err() {
+                    if write(&mut stream, &answer).await.is_err() || closing {
                         return Left::Closed;
                     }
-                    if closing {
-                        return Left::Closed;
-                    }
-                    served += 1;
+                    patience.answered();
                     received.advance(length);
                 }
                 Head::Other => break,
                 Head::Partial => {
+                    let is_idle = received.is_empty();
                     tokio::select! {
                         biased;
                         read = read(&mut stream, &mut received) => match read {
                             Ok(0) | Err(_) => return Left::Closed,
                             Ok(_) => {}
                         },
-                        () = &mut asked, if !leaving => {
-                            leaving = true;
-                            served_before = u64::MAX;
-                            tick.as_mut().reset(Instant::now() + LAST_CALL);
-                        }
-                        () = &mut tick => {
-                            if leaving && received.is_empty() {
-                                return Left::Closed;
-                            }
-                            if served == served_before {
-                                if !received.is_empty() {
-                                    metrics::counter!(LIMIT_HITS, "limit" => "header_time").increment(1);
-                                }
-                                return Left::Closed;
-                            }
-                            served_before = served;
-                            tick.as_mut().reset(Instant::now() + self.patience);
-                        }
+                        () = patience.ends(is_idle) => return Left::Closed,
                     }
                 }
             }
