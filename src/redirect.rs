@@ -26,7 +26,7 @@ mod lookups;
 mod replica;
 pub mod visit;
 
-pub use lookups::Lookups;
+pub use lookups::{FailureLog, Lookups};
 pub use replica::ReplicaReads;
 
 /// All that the road may touch; one per worker, cheap to clone.

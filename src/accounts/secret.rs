@@ -19,8 +19,13 @@ pub enum SecretError {
     /// Under 32 bytes.
     #[error("JWT_SECRET: the secret is shorter than 32 bytes")]
     TooShort,
+    /// The file beside the database holds less than that.
+    #[error(
+        "JWT_SECRET: {0} holds fewer than 32 bytes; remove it: a new one is made, and everybody logs in again"
+    )]
+    Cut(String),
     /// The file beside the database cannot be read or made.
-    #[error("JWT_SECRET: {0}: {1}")]
+    #[error("JWT_SECRET: {0}: {1}; let it be read and made, or set JWT_SECRET")]
     File(String, io::Error),
 }
 
@@ -43,8 +48,11 @@ impl TokenSecret {
     /// When the file cannot be read or made, or holds too little.
     pub fn load_or_create(path: &Path) -> Result<Self, SecretError> {
         let failed = |error| SecretError::File(path.display().to_string(), error);
+        let whole = |bytes| {
+            Self::from_bytes(bytes).map_err(|_| SecretError::Cut(path.display().to_string()))
+        };
         match fs::read(path) {
-            Ok(bytes) => return Self::from_bytes(bytes),
+            Ok(bytes) => return whole(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
         }
@@ -56,7 +64,7 @@ impl TokenSecret {
         });
         let removed = fs::remove_file(&draft);
         made.and(removed).map_err(failed)?;
-        Self::from_bytes(fs::read(path).map_err(failed)?)
+        whole(fs::read(path).map_err(failed)?)
     }
 
     pub(super) fn expose(&self) -> &[u8] {
@@ -132,7 +140,7 @@ mod tests {
         fs::write(&path, "short").unwrap();
         assert!(matches!(
             TokenSecret::load_or_create(&path),
-            Err(SecretError::TooShort)
+            Err(SecretError::Cut(_))
         ));
     }
 }

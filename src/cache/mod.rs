@@ -363,7 +363,7 @@ impl LinkCache {
 
     /// Links held in the process, about.
     #[must_use]
-    pub fn links_held(&self) -> u64 {
-        self.process.links_held()
+    pub async fn links_held(&self) -> u64 {
+        self.process.links_held().await
     }
 }

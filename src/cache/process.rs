@@ -160,7 +160,9 @@ impl ProcessCache {
         self.unknown.invalidate_all();
     }
 
-    pub(super) fn links_held(&self) -> u64 {
+    pub(super) async fn links_held(&self) -> u64 {
+        // Where little is asked, moka has not counted the newest yet.
+        self.links.run_pending_tasks().await;
         self.links.entry_count()
     }
 }

@@ -67,8 +67,12 @@ enum Command {
 pub(crate) fn run() -> ExitCode {
     let given = Cli::command().get_matches();
     let cli = Cli::from_arg_matches(&given).unwrap_or_else(|error| error.exit());
-    let json_errors =
-        matches!(&cli.command, Some(Command::Client(command)) if command.wants_json());
+    let json_errors = match &cli.command {
+        None => cli.settings.log_is_json(),
+        Some(Command::Serve(settings) | Command::Migrate(settings)) => settings.log_is_json(),
+        Some(Command::Client(command)) => command.wants_json(),
+        Some(_) => false,
+    };
     match obey(cli, &given) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use crate::domain::Timestamp;
-use crate::shared::{Call, RedisFailure, Script, SharedRedis};
+use crate::shared::{Call, NotOpened, RedisFailure, Script, SharedRedis};
 use crate::store::{Clicks, FlushId, StoreError};
 use crate::telemetry::metrics::REDIS_STEPPED_BACK;
 
@@ -27,6 +27,9 @@ pub enum NotAdmitted {
     /// It is away.
     #[error(transparent)]
     Redis(#[from] RedisFailure),
+    /// With these settings it never will be.
+    #[error("{0}")]
+    Wrong(String),
     /// It was started again, and the database cannot be asked what is written back.
     #[error("it cannot be told whether Redis is older than it was: {0}")]
     Store(#[from] StoreError),
@@ -41,7 +44,10 @@ pub enum NotAdmitted {
 /// # Errors
 /// [`NotAdmitted`]; it is not used then.
 pub async fn admit(redis: &SharedRedis, clicks: &dyn Clicks) -> Result<(), NotAdmitted> {
-    let mut door = redis.knock().await?;
+    let mut door = redis.knock().await.map_err(|error| match error {
+        NotOpened::Failed(failure) => NotAdmitted::Redis(failure),
+        NotOpened::Wrong(why) => NotAdmitted::Wrong(why),
+    })?;
     let keys = redis.keys();
     for _ in 0..TRIES {
         let mut look = redis::cmd("HMGET");

@@ -17,8 +17,9 @@ impl BaseUrl {
     /// # Errors
     /// A sentence that says what is wrong.
     pub fn parse(raw: &str) -> Result<Self, String> {
-        let url = Url::parse(raw)
-            .map_err(|error| format!("{error}; give an address such as https://sho.rt"))?;
+        let url = Url::parse(raw).map_err(|_| {
+            "is no http:// or https:// address; give one such as https://sho.rt".to_owned()
+        })?;
         if !matches!(url.scheme(), "http" | "https")
             || url.query().is_some()
             || url.fragment().is_some()

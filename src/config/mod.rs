@@ -17,8 +17,8 @@ mod parse;
 
 use guards::GuardSettings;
 use parse::{
-    address, collector, database, fault, jwt_secret, log_filter, log_format, networks, number,
-    optional_number, other_address, prefix, redis_urls, replica, seconds,
+    address, collector, database, fault, given, jwt_secret, log_filter, log_format, networks,
+    number, optional_number, other_address, prefix, redis_urls, replica, seconds,
 };
 
 pub use base_url::BaseUrl;
@@ -35,7 +35,7 @@ pub struct Settings {
         value_name = "ADDRESS"
     )]
     bind: String,
-    /// Public address, used for short links and for loop detection. [default: http:// + BIND]
+    /// Public address: the document and links to further pages lead there, and no target may. [default: http:// + BIND]
     #[arg(long, env = "BASE_URL", value_name = "URL")]
     base_url: Option<String>,
     /// `sqlite://PATH` (embedded; made at first start) or `postgres://…`.
@@ -107,7 +107,7 @@ pub struct Settings {
     #[arg(
         long = "log",
         env = "RUST_LOG",
-        default_value = "info",
+        default_value = parse::DEFAULT_LOG_FILTER,
         value_name = "FILTER"
     )]
     log_filter: String,
@@ -278,6 +278,12 @@ pub struct RedisUrls(pub Vec<String>);
 pub struct JwtSecret(pub Vec<u8>);
 
 impl Settings {
+    /// Whether machines read the log: then they read why the service ended, too.
+    #[must_use]
+    pub fn log_is_json(&self) -> bool {
+        matches!(log_format(&self.log_format), Ok(LogFormat::Json))
+    }
+
     /// Checks every setting.
     ///
     /// # Errors
@@ -285,22 +291,17 @@ impl Settings {
     pub fn check(self) -> Result<Config, ConfigError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let database = database(&self.database_url).map_err(fault("DATABASE_URL"))?;
-        let redis = self
-            .redis_url
-            .filter(|raw| !raw.is_empty())
+        let redis = given(self.redis_url)
             .map(|raw| redis_urls(&raw))
             .transpose()?;
-        let database_replica = self
-            .database_replica_url
-            .filter(|raw| !raw.is_empty())
+        let database_replica = given(self.database_replica_url)
             .map(|raw| replica(raw, &database, redis.as_ref()))
             .transpose()
             .map_err(fault("DATABASE_REPLICA_URL"))?;
-        let bind = address(&self.bind).map_err(fault("BIND"))?;
+        let bind = address(&self.bind, 8000).map_err(fault("BIND"))?;
         Ok(Config {
             bind,
-            base_url: self
-                .base_url
+            base_url: given(self.base_url)
                 .map(|raw| BaseUrl::parse(&raw).map_err(fault("BASE_URL")))
                 .transpose()?,
             database_max_connections: number(
@@ -312,18 +313,15 @@ impl Settings {
             redis_prefix: prefix(self.redis_prefix)?,
             jwt_secret: jwt_secret(self.jwt_secret, &database)?,
             jwt_ttl: seconds("JWT_TTL_SECONDS", &self.jwt_ttl_seconds, 1..=315_360_000)?,
-            metrics_bind: self
-                .metrics_bind
+            metrics_bind: given(self.metrics_bind)
                 .map(|raw| other_address(&raw, bind).map_err(fault("METRICS_BIND")))
                 .transpose()?,
-            otlp_endpoint: self
-                .otlp_endpoint
-                .filter(|raw| !raw.is_empty())
+            otlp_endpoint: given(self.otlp_endpoint)
                 .map(|raw| collector(&raw))
                 .transpose()?,
             log_format: log_format(&self.log_format)?,
             log_filter: log_filter(self.log_filter)?,
-            workers: optional_number("WORKERS", self.workers, 1..=1_024, cores)?,
+            workers: optional_number("WORKERS", given(self.workers), 1..=1_024, cores)?,
             cache_max_links: number("CACHE_MAX_LINKS", &self.cache_max_links, 1..=1_000_000_000)?,
             cache_ttl: seconds("CACHE_TTL_SECONDS", &self.cache_ttl_seconds, 1..=86_400)?,
             lookup_concurrency: number("LOOKUP_CONCURRENCY", &self.lookup_concurrency, 1..=1_000)?,
@@ -339,7 +337,7 @@ impl Settings {
             )?),
             hashing_concurrency: optional_number(
                 "HASHING_CONCURRENCY",
-                self.hashing_concurrency,
+                given(self.hashing_concurrency),
                 1..=1_024,
                 (cores / 2).max(1),
             )?,

@@ -6,23 +6,34 @@ use std::path::Path;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use tracing::level_filters::LevelFilter;
 use url::Url;
 
 use super::{ConfigError, Database, JwtSecret, RedisUrls};
 use crate::telemetry::LogFormat;
 
+/// What is logged unless it is said.
+pub(super) const DEFAULT_LOG_FILTER: &str = "info";
+
 pub(super) fn fault(name: &'static str) -> impl FnOnce(String) -> ConfigError {
     move |fault| ConfigError { name, fault }
 }
 
-pub(super) fn address(raw: &str) -> Result<SocketAddr, String> {
-    raw.parse()
-        .map_err(|_| format!("`{raw}` is no address; give one such as 127.0.0.1:8000 or [::]:8000"))
+/// An address with a port; by default it would be on `port`.
+pub(super) fn address(raw: &str, port: u16) -> Result<SocketAddr, String> {
+    raw.parse().map_err(|_| {
+        format!("`{raw}` is no address; give one such as 127.0.0.1:{port} or [::]:{port}")
+    })
+}
+
+/// Empty is not given: what starts programs often cannot leave a variable out.
+pub(super) fn given(raw: Option<String>) -> Option<String> {
+    raw.filter(|raw| !raw.is_empty())
 }
 
 /// One that something else can be served on than on `bind`.
 pub(super) fn other_address(raw: &str, bind: SocketAddr) -> Result<SocketAddr, String> {
-    let other = address(raw)?;
+    let other = address(raw, 9464)?;
     if other == bind && other.port() != 0 {
         return Err("is the address of BIND; give another port".into());
     }
@@ -92,8 +103,10 @@ pub(super) fn database(raw: &str) -> Result<Database, String> {
         .strip_prefix("sqlite://")
         .or_else(|| raw.strip_prefix("sqlite:"))
     {
-        let names_file =
-            !path.is_empty() && !path.ends_with('/') && !path.contains('?') && path != ":memory:";
+        if path.contains('?') {
+            return Err("must be without `?`; give a file such as sqlite://data/shunt.db".into());
+        }
+        let names_file = !path.is_empty() && !path.ends_with('/') && path != ":memory:";
         return names_file
             .then(|| Database::Sqlite(Path::new(path).to_owned()))
             .ok_or_else(|| "names no file; give one such as sqlite://data/shunt.db".into());
@@ -128,18 +141,33 @@ pub(super) fn replica(
 }
 
 pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, ConfigError> {
-    let urls: Vec<_> = raw.split(',').map(|url| url.trim().to_owned()).collect();
-    let is_valid = |url: &String| {
-        Url::parse(url)
-            .is_ok_and(|url| matches!(url.scheme(), "redis" | "rediss") && url.has_host())
+    let wrong = |why: &str| Err(fault("REDIS_URL")(why.to_owned()));
+    let texts: Vec<_> = raw.split(',').map(|url| url.trim().to_owned()).collect();
+    let names_redis = |url: &Url| matches!(url.scheme(), "redis" | "rediss") && url.has_host();
+    let parsed = texts
+        .iter()
+        .map(|text| Url::parse(text).ok().filter(names_redis));
+    let Some(urls) = parsed.collect::<Option<Vec<_>>>() else {
+        return wrong(
+            "must be redis://HOST:PORT or rediss://HOST:PORT, or several of a cluster with commas between",
+        );
     };
-    if urls.iter().all(is_valid) {
-        Ok(RedisUrls(urls))
-    } else {
-        Err(fault("REDIS_URL")(
-            "must be redis://HOST:PORT or rediss://HOST:PORT, or several of a cluster with commas between".into(),
-        ))
+    let database = |url: &Url| match url.path().trim_start_matches('/') {
+        "" => Some(0),
+        number => number.parse::<u32>().ok(),
+    };
+    if urls.iter().any(|url| database(url).is_none()) {
+        return wrong("names no database by a number; give one such as redis://HOST:PORT/0");
     }
+    if urls.len() > 1 {
+        if urls.iter().any(|url| database(url) != Some(0)) {
+            return wrong("a cluster has no databases but 0; leave the number out");
+        }
+        if urls.iter().any(|url| url.scheme() != urls[0].scheme()) {
+            return wrong("servers of one cluster are all redis:// or all rediss://");
+        }
+    }
+    Ok(RedisUrls(texts))
 }
 
 pub(super) fn prefix(raw: String) -> Result<String, ConfigError> {
@@ -158,7 +186,7 @@ pub(super) fn jwt_secret(
     database: &Database,
 ) -> Result<Option<JwtSecret>, ConfigError> {
     let wrong = fault("JWT_SECRET");
-    match (raw.filter(|raw| !raw.is_empty()), database) {
+    match (given(raw), database) {
         (Some(secret), _) if secret.len() < 32 => Err(wrong(format!(
             "is {} bytes long; give at least 32, such as the output of `openssl rand -hex 32`",
             secret.len()
@@ -188,12 +216,26 @@ pub(super) fn log_filter(raw: String) -> Result<String, ConfigError> {
             "`{raw}` has letters that no target has; give a level such as info, or shunt=debug"
         )));
     }
+    if raw.is_empty() {
+        return Ok(DEFAULT_LOG_FILTER.into());
+    }
+    // By itself such a word would be a target, and everything else silent.
+    if let Some(word) = raw.split(',').map(str::trim).find(|part| is_no_level(part)) {
+        return Err(fault("RUST_LOG")(format!(
+            "`{word}` is no level; give error, warn, info, debug, trace or off, or a level for a target, such as shunt=debug"
+        )));
+    }
     match tracing_subscriber::EnvFilter::try_new(&raw) {
         Ok(_) => Ok(raw),
         Err(error) => Err(fault("RUST_LOG")(format!(
             "{error}; give a level such as info, or shunt=debug"
         ))),
     }
+}
+
+fn is_no_level(directive: &str) -> bool {
+    let is_word = !directive.is_empty() && !directive.contains(['=', '[']);
+    is_word && directive.parse::<LevelFilter>().is_err()
 }
 
 pub(super) fn collector(raw: &str) -> Result<Url, ConfigError> {

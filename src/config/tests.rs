@@ -48,6 +48,19 @@ fn a_wrong_setting_is_named_with_its_mend() {
         ),
         ("--redis-url=http://localhost", "REDIS_URL: "),
         ("--redis-url=redis://a,b", "REDIS_URL: "),
+        ("--redis-url=redis://a/x", "REDIS_URL: names no database"),
+        (
+            "--redis-url=redis://a/1,redis://b/1",
+            "REDIS_URL: a cluster has no databases but 0",
+        ),
+        (
+            "--redis-url=redis://a,rediss://b",
+            "REDIS_URL: servers of one cluster are all",
+        ),
+        (
+            "--database-url=sqlite://x.db?mode=rwc",
+            "DATABASE_URL: must be without `?`",
+        ),
         ("--redis-prefix=a b", "REDIS_PREFIX: "),
         ("--jwt-secret=short", "JWT_SECRET: is 5 bytes long"),
         ("--jwt-ttl-seconds=-1", "JWT_TTL_SECONDS: "),
@@ -62,6 +75,8 @@ fn a_wrong_setting_is_named_with_its_mend() {
         ),
         ("--log-format=xml", "LOG_FORMAT: `xml`"),
         ("--log=shunt=loud", "RUST_LOG: "),
+        ("--log=warning", "RUST_LOG: `warning` is no level"),
+        ("--log=info,sqlx", "RUST_LOG: `sqlx` is no level"),
         // Made version 0.3.23 of tracing-subscriber panic.
         ("--log= \u{1ee79}=\\16", "RUST_LOG: "),
         ("--click-deadline-ms=1s", "CLICK_DEADLINE_MS: "),
@@ -122,6 +137,22 @@ fn a_replica_needs_postgres_and_redis() {
     );
     assert_eq!(fault(&[redis, replica]), "");
     assert_eq!(fault(&["--database-replica-url="]), "");
+}
+
+#[test]
+fn an_empty_value_is_none() {
+    let config = check(&[
+        "--base-url=",
+        "--metrics-bind=",
+        "--redis-url=",
+        "--workers=",
+        "--hashing-concurrency=",
+        "--otlp-endpoint=",
+        "--log=",
+    ]);
+    let config = config.map_err(|error| error.to_string()).unwrap();
+    assert!(config.redis.is_none() && config.metrics_bind.is_none());
+    assert_eq!(config.log_filter, "info");
 }
 
 proptest! {

@@ -109,6 +109,11 @@ impl ApiError {
     /// 503: the answer needs something that cannot be reached. `why` goes to the log alone.
     pub fn unavailable(why: &str) -> Self {
         tracing::warn!(why, "answered 503");
+        Self::not_now()
+    }
+
+    /// The same where it is logged by others.
+    pub fn not_now() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "The service cannot answer this right now; try again",

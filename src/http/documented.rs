@@ -7,10 +7,10 @@ use super::ErrorBody;
 /// A route that reads a JSON body.
 #[derive(IntoResponses)]
 pub enum TakesBody {
-    /// The body did not arrive within ten seconds
+    /// The body did not arrive in time: ten seconds, unless this service is set up otherwise
     #[response(status = 408, example = json!({"detail": "The body took too long to arrive"}))]
     TooSlow(ErrorBody),
-    /// The body is larger than 16 KiB
+    /// The body is larger than 16 KiB, or what this service is set up for
     #[response(status = 413, example = json!({"detail": "The body is larger than 16384 bytes"}))]
     TooLarge(ErrorBody),
     /// The body is no JSON object, or a field is missing or breaks its rule: `detail` names it
@@ -26,7 +26,7 @@ pub enum TakesBody {
 /// A route that reads a query.
 #[derive(IntoResponses)]
 pub enum TakesQuery {
-    /// The head of the request, with the query in it, is larger than 16 KiB
+    /// The head of the request, with the query in it, is larger than 16 KiB, or what this service is set up for
     #[response(status = 431)]
     TooLong,
 }

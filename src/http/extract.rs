@@ -127,16 +127,22 @@ fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
             NO_OBJECT.into()
         };
     }
+    let place = if path == "." { "body" } else { &path };
     // serde says what came: that is the client's own, and perhaps a password.
     if let Some((_, expected)) = fault.rsplit_once(", expected ") {
-        let place = if path == "." { "body" } else { &path };
         return format!("{place}: must be {expected}");
     }
-    match (fault.strip_prefix("missing field `"), path.as_str()) {
-        (Some(field), _) => format!("{}: field is required", field.trim_end_matches('`')),
-        (None, ".") => format!("body: {fault}"),
-        (None, field) => format!("{field}: {fault}"),
+    of_a_field(fault, "field is required").unwrap_or_else(|| format!("{place}: {fault}"))
+}
+
+/// What serde says of a field that is not there, or twice.
+fn of_a_field(fault: &str, missing: &str) -> Option<String> {
+    let field = |field: &str, sentence| format!("{}: {sentence}", field.trim_end_matches('`'));
+    if let Some(name) = fault.strip_prefix("missing field `") {
+        return Some(field(name, missing));
     }
+    let name = fault.strip_prefix("duplicate field `")?;
+    Some(field(name, "must be given once"))
 }
 
 /// Query parameters.
@@ -179,19 +185,8 @@ fn no_text(query: &str) -> Option<&str> {
 }
 
 fn query_sentence(path: &str, fault: &str) -> String {
-    for (prefix, sentence) in [
-        ("missing field `", "field is required"),
-        ("duplicate field `", "must be given once"),
-    ] {
-        if let Some(field) = fault.strip_prefix(prefix) {
-            return format!("{}: {sentence}", field.trim_end_matches('`'));
-        }
-    }
-    if path == "." {
-        format!("query: {fault}")
-    } else {
-        format!("{path}: {fault}")
-    }
+    let place = if path == "." { "query" } else { path };
+    of_a_field(fault, "query parameter is required").unwrap_or_else(|| format!("{place}: {fault}"))
 }
 
 /// A code in a path, as the document tells of it.

@@ -48,7 +48,7 @@ pub struct ListQuery {
         )),
         (status = 422, description = "`limit` or `cursor` is not acceptable", body = ErrorBody, examples(
             ("limit" = (value = json!({"detail": "limit: must be a whole number from 1 to 1000"}))),
-            ("cursor" = (value = json!({"detail": "cursor: is none that a page gave"}))),
+            ("cursor" = (value = json!({"detail": "cursor: must be that of a page's Link header"}))),
         )),
         TakesQuery, NeedsToken, NeedsDatabase,
     ),
@@ -85,8 +85,9 @@ impl ListQuery {
         let after = self
             .cursor
             .map(|raw| {
-                parse_cursor(&raw)
-                    .ok_or_else(|| ApiError::invalid("cursor: is none that a page gave"))
+                parse_cursor(&raw).ok_or_else(|| {
+                    ApiError::invalid("cursor: must be that of a page's Link header")
+                })
             })
             .transpose()?;
         Ok(Part::Page { after, limit })

@@ -48,7 +48,7 @@ pub struct ShortenQuery {
             ("delete" = (operation_id = "delete", parameters(("short_code" = "$response.body#/short_code")))),
         )),
         (status = 422, description = "`target_url` is missing, given twice or not acceptable", body = ErrorBody, examples(
-            ("missing" = (value = json!({"detail": "target_url: field is required"}))),
+            ("missing" = (value = json!({"detail": "target_url: query parameter is required"}))),
             ("no URL" = (value = json!({"detail": "target_url: must be an absolute http:// or https:// URL with a host"}))),
             ("loop" = (value = json!({"detail": "target_url: must not lead back to this service's own host"}))),
         )),

@@ -1,7 +1,7 @@
 //! Look-ups in the database: only so many at once, and none waits for ever.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -28,6 +28,25 @@ pub struct Lookups {
     pub runtime: Handle,
     /// Who answered.
     pub metrics: LookupMetrics,
+    /// What failed.
+    pub log: FailureLog,
+}
+
+/// Says that look-ups fail, once a second: visitors may be very many. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct FailureLog(Arc<Mutex<Option<Instant>>>);
+
+impl FailureLog {
+    const PAUSE: Duration = Duration::from_secs(1);
+
+    fn tell(&self, error: &NotFollowed) {
+        let now = Instant::now();
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_none_or(|told| now.duration_since(told) >= Self::PAUSE) {
+            *told = Some(now);
+            tracing::warn!(%error, "redirects are answered 503; this is said once a second");
+        }
+    }
 }
 
 impl Lookups {
@@ -53,11 +72,12 @@ impl Lookups {
                 Err(failed) => Err(NotFollowed::Unavailable(failed.to_string())),
             }
         };
-        timeout(self.deadline, read).await.unwrap_or_else(|_| {
+        let found = timeout(self.deadline, read).await.unwrap_or_else(|_| {
             Err(NotFollowed::Unavailable(
                 "the database did not answer in time".into(),
             ))
-        })
+        });
+        found.inspect_err(|error| self.log.tell(error))
     }
 
     async fn ask(

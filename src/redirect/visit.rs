@@ -132,7 +132,8 @@ impl From<NotFollowed> for ApiError {
     fn from(error: NotFollowed) -> Self {
         match error {
             NotFollowed::NotFound => Self::url_not_found(),
-            NotFollowed::Unavailable(why) => Self::unavailable(&why),
+            // Logged with the look-up: visitors may be very many.
+            NotFollowed::Unavailable(_) => Self::not_now(),
         }
     }
 }

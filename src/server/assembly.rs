@@ -17,7 +17,7 @@ use crate::clicks::{Deliveries, Delivery, Flusher, MemoryOnly, Recorder, RedisSi
 use crate::config::{BaseUrl, Config, Database};
 use crate::limits::Limiter;
 use crate::links::LinksApi;
-use crate::redirect::{Lookups, Redirect, ReplicaReads};
+use crate::redirect::{FailureLog, Lookups, Redirect, ReplicaReads};
 use crate::shared::{Shards, SharedRedis};
 use crate::store::{Parts, PostgresReplica, Store};
 use crate::telemetry::metrics::{LookupMetrics, RedirectMetrics};
@@ -134,6 +134,7 @@ impl Assembly {
             deadline: LOOKUP_DEADLINE,
             runtime: Handle::current(),
             metrics: LookupMetrics::default(),
+            log: FailureLog::default(),
         };
         // The other half of the deadline is Redis's.
         let journal_deadline = match redis {

@@ -149,13 +149,13 @@ async fn measure_regularly(assembly: Arc<Assembly>, metrics: Exposition) {
     loop {
         ticks.tick().await;
         metrics.run_upkeep();
-        measure(&assembly);
+        measure(&assembly).await;
         process.collect();
     }
 }
 
-fn measure(assembly: &Assembly) {
-    metrics::gauge!(CACHE_LINKS).set(bounded(assembly.cache.links_held()));
+async fn measure(assembly: &Assembly) {
+    metrics::gauge!(CACHE_LINKS).set(bounded(assembly.cache.links_held().await));
     metrics::gauge!(PENDING_OLDEST).set(assembly.since_last_flush().as_secs_f64());
     let database = assembly.store.links.connections();
     database.tell(DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX);

@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 
 use crate::cache::LinkCache;
-use crate::clicks::admit;
+use crate::clicks::{NotAdmitted, admit};
 use crate::config::{Config, Database};
 use crate::shared::{Call, Shards, SharedRedis};
 use crate::store::{
@@ -111,9 +111,10 @@ async fn shard(
     cache: &LinkCache,
 ) -> Result<(), ConnectError> {
     patiently("REDIS_URL", async || {
-        admit(redis, clicks)
-            .await
-            .map_err(|error| Failure::NotYet(error.to_string()))?;
+        admit(redis, clicks).await.map_err(|error| match error {
+            NotAdmitted::Wrong(why) => Failure::Wrong(why),
+            not_yet => Failure::NotYet(not_yet.to_string()),
+        })?;
         redis.recovered();
         cache
             .synchronise(redis.shard())
@@ -159,7 +160,8 @@ async fn patiently<T>(
         let why = match attempt().await {
             Ok(value) => return Ok(value),
             Err(Failure::Wrong(why)) => return Err(ConnectError { dependency, why }),
-            Err(Failure::NotYet(why)) => why,
+            // Parsers say it on several lines.
+            Err(Failure::NotYet(why)) => why.lines().collect::<Vec<_>>().join("; "),
         };
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -38,11 +38,21 @@ pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<()
         .as_ref()
         .map(|urls| Shards::new(&urls.0, &config.redis_prefix, config.click_deadline / 2))
         .transpose()?;
-    let databases = connect::databases(&config).await?;
-    let cache = LinkCache::new(cache_limits(&config, &*databases.store), redis.as_ref());
-    if let Some(redis) = &redis {
-        connect::redis(redis, &*databases.store, &cache).await?;
-    }
+    let connecting = async {
+        let databases = connect::databases(&config).await?;
+        let cache = LinkCache::new(cache_limits(&config, &*databases.store), redis.as_ref());
+        if let Some(redis) = &redis {
+            connect::redis(redis, &*databases.store, &cache).await?;
+        }
+        Ok::<_, ServeError>((databases, cache))
+    };
+    let (databases, cache) = tokio::select! {
+        connected = connecting => connected?,
+        () = stop.door_closes() => {
+            tracing::info!("stopped before everything it needs was there");
+            return Ok(());
+        }
+    };
     // Only now: a connection that is let in is answered.
     let listener = listener::bind("BIND", config.bind)?;
     let address = listener.local_addr()?;

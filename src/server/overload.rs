@@ -63,29 +63,25 @@ fn takes_a_place(path: &str) -> bool {
     of_links || path == "/auth/me"
 }
 
-/// Holds the place of a request while it is worked on.
+/// Holds the place of a request while it is worked on, and bounds how long that takes.
 pub(super) async fn held(
     State(overload): State<Overload>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let place = request.extensions_mut().remove::<Place>();
-    let Some(_place) = place.or_else(|| overload.place()) else {
-        return refused(&overload.full);
-    };
-    next.run(request).await
-}
-
-/// Bounds how long a request is worked on.
-pub(super) async fn in_time(
-    State(overload): State<Overload>,
-    request: Request,
-    next: Next,
-) -> Response {
+    let mut place = request.extensions_mut().remove::<Place>();
+    if place.is_none() && takes_a_place(request.uri().path()) {
+        place = overload.place();
+        if place.is_none() {
+            return refused(&overload.full);
+        }
+    }
     let late = || metrics::counter!(LIMIT_HITS, "limit" => "request_time");
-    timeout(overload.patience, next.run(request))
+    let answer = timeout(overload.patience, next.run(request))
         .await
-        .unwrap_or_else(|_| refused(&late()))
+        .unwrap_or_else(|_| refused(&late()));
+    drop(place);
+    answer
 }
 
 fn refused(hits: &Counter) -> Response {

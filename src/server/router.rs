@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use super::assembly::Assembly;
 use super::lifecycle::Stop;
-use super::overload::{Overload, held, in_time};
+use super::overload::{Overload, held};
 use super::{docs, health};
 use crate::accounts::{self, Accounts};
 use crate::config::{BaseUrl, Guards};
@@ -78,15 +78,14 @@ pub(super) fn router(
     public_metrics: bool,
 ) -> Router {
     let mut routes = OpenApiRouter::with_openapi(docs::preface(base_url))
+        .routes(routes!(accounts::register::register))
+        .routes(routes!(accounts::login::login))
         .routes(routes!(accounts::me::me))
         .routes(routes!(links::shorten::shorten))
         .routes(routes!(links::list::list))
         .routes(routes!(links::stats::stats))
         .routes(routes!(links::delete::delete))
         .route_layer(from_fn_with_state(overload.clone(), held))
-        .routes(routes!(accounts::register::register))
-        .routes(routes!(accounts::login::login))
-        .route_layer(from_fn_with_state(overload.clone(), in_time))
         .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,
             patience: guards.body_timeout,

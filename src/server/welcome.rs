@@ -3,27 +3,52 @@
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
 
-use crate::config::{BaseUrl, Config, Database};
+use serde_json::json;
 
-/// Prints one screen. A closed standard output is no reason not to serve.
+use crate::config::{BaseUrl, Config, Database};
+use crate::telemetry::LogFormat;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Prints one screen, or one line where machines read it. A closed standard output is no reason not to serve.
 pub(super) fn print(config: &Config, base_url: &BaseUrl, address: SocketAddr) {
-    let _ = writeln!(stdout(), "{}", screen(config, base_url, address));
+    let text = match config.log_format {
+        LogFormat::Text => screen(config, base_url, address),
+        LogFormat::Json => line(config, base_url, address),
+    };
+    let _ = writeln!(stdout(), "{text}");
     let _ = stdout().flush();
 }
 
-fn screen(config: &Config, base_url: &BaseUrl, address: SocketAddr) -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    let base = base_url.as_str();
-    let database = match &config.database {
+fn line(config: &Config, base_url: &BaseUrl, address: SocketAddr) -> String {
+    json!({
+        "level": "INFO",
+        "message": "listening",
+        "address": address,
+        "base_url": base_url.as_str(),
+        "version": VERSION,
+        "database": database(config),
+        "redis": config.redis.is_some(),
+    })
+    .to_string()
+}
+
+fn database(config: &Config) -> String {
+    match &config.database {
         Database::Sqlite(path) => format!("SQLite, in {}", path.display()),
         Database::Postgres(_) => "Postgres".to_owned(),
-    };
+    }
+}
+
+fn screen(config: &Config, base_url: &BaseUrl, address: SocketAddr) -> String {
+    let base = base_url.as_str();
+    let database = database(config);
     let redis = match &config.redis {
         Some(_) => "caches links and gathers clicks",
         None => "not used: clicks go straight to the database",
     };
     format!(
-        "shunt {version} is listening on http://{address}
+        "shunt {VERSION} is listening on http://{address}
   database   {database}
   Redis      {redis}
   explorer   {base}/docs

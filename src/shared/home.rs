@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use deadpool_redis::{Hook, HookError, Manager, Pool, PoolConfig, Runtime};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, FromRedisValue};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, FromRedisValue,
+};
 use tokio::time::timeout;
 
 use super::{Call, RedisFailure, SharedRedis};
@@ -44,16 +46,27 @@ pub struct Door {
     life: Arc<str>,
 }
 
+/// Why nobody opened.
+#[derive(Debug, thiserror::Error)]
+pub enum NotOpened {
+    /// It is away, or takes no writes now.
+    #[error(transparent)]
+    Failed(#[from] RedisFailure),
+    /// With these settings nobody ever will.
+    #[error("{0}")]
+    Wrong(String),
+}
+
 /// Why a door stays shut.
 enum Shut {
-    Failed(RedisFailure),
+    NotOpened(NotOpened),
     /// Another server of the cluster keeps the data set.
     Moved(String),
 }
 
-impl From<RedisFailure> for Shut {
-    fn from(failure: RedisFailure) -> Self {
-        Self::Failed(failure)
+impl<E: Into<NotOpened>> From<E> for Shut {
+    fn from(error: E) -> Self {
+        Self::NotOpened(error.into())
     }
 }
 
@@ -89,7 +102,10 @@ impl Home {
 
     /// A connection to this life. Whatever fails, nothing was sent that changes anything.
     pub(super) async fn connect(&self) -> Result<MultiplexedConnection, RedisFailure> {
-        let mut connection = connect(&self.client).await?;
+        let mut connection = connect(&self.client).await.map_err(|error| match error {
+            NotOpened::Failed(failure) => failure,
+            NotOpened::Wrong(why) => RedisFailure::Refused(why),
+        })?;
         check_life(&mut connection, &self.life).await?;
         Ok(connection)
     }
@@ -97,9 +113,16 @@ impl Home {
 
 impl Door {
     /// Opens the one to the server at an address, if it takes writes: not loading, not a replica, not full.
-    async fn open(server: ConnectionInfo, probe: &Cmd) -> Result<Self, Shut> {
+    async fn open(server: ConnectionInfo, probe: &Cmd, in_cluster: bool) -> Result<Self, Shut> {
+        let address = server.addr().to_string();
         let client = Client::open(server).map_err(RedisFailure::from)?;
         let mut connection = connect(&client).await?;
+        if in_cluster && !is_of_a_cluster(&mut connection).await? {
+            let why = format!(
+                "{address} is no Redis Cluster; give one address, or those of a cluster's masters"
+            );
+            return Err(NotOpened::Wrong(why).into());
+        }
         let writes = probe.exec_async(&mut connection);
         let written = timeout(DOOR_PATIENCE, writes)
             .await
@@ -107,7 +130,12 @@ impl Door {
         if let Err(error) = written {
             return Err(match error.redirect_node() {
                 Some((address, _)) => Shut::Moved(address.to_owned()),
-                None => Shut::Failed(error.into()),
+                None if error.code() == Some("NOAUTH") => {
+                    let why =
+                        format!("{address} wants a password; give redis://:PASSWORD@HOST:PORT");
+                    NotOpened::Wrong(why).into()
+                }
+                None => RedisFailure::from(error).into(),
             });
         }
         let life = life(&mut connection).await?;
@@ -149,7 +177,7 @@ fn settings() -> AsyncConnectionConfig {
         .set_response_timeout(None)
 }
 
-async fn connect(client: &Client) -> Result<MultiplexedConnection, RedisFailure> {
+async fn connect(client: &Client) -> Result<MultiplexedConnection, NotOpened> {
     // Nothing was sent yet: whatever fails here, nothing was done.
     timeout(
         CONNECT_PATIENCE,
@@ -157,7 +185,21 @@ async fn connect(client: &Client) -> Result<MultiplexedConnection, RedisFailure>
     )
     .await
     .map_err(|_| RedisFailure::Refused("no connection in time".into()))?
-    .map_err(|error| RedisFailure::Refused(error.to_string()))
+    .map_err(|error| match error.kind() {
+        ErrorKind::AuthenticationFailed => {
+            let address = client.get_connection_info().addr();
+            NotOpened::Wrong(format!(
+                "{address} does not let this user and password in; give others"
+            ))
+        }
+        _ => RedisFailure::Refused(error.to_string()).into(),
+    })
+}
+
+/// Whether the server says that it is one of several that share the keys.
+async fn is_of_a_cluster(connection: &mut MultiplexedConnection) -> Result<bool, RedisFailure> {
+    let told = info(connection, "cluster").await?;
+    Ok(told.lines().any(|line| line == "cluster_enabled:1"))
 }
 
 async fn check_life(
@@ -174,19 +216,28 @@ async fn check_life(
 
 /// Redis names its history anew with every start and with every take-over.
 async fn life(connection: &mut MultiplexedConnection) -> Result<Arc<str>, RedisFailure> {
-    let mut info = redis::cmd("INFO");
-    info.arg("replication");
-    let info = Call::plain(info);
-    let told: String = timeout(DOOR_PATIENCE, info.send(connection))
-        .await
-        .map_err(|_| RedisFailure::late())
-        .flatten()
-        .map_err(RedisFailure::refused)?;
-    told.lines()
+    info(connection, "replication")
+        .await?
+        .lines()
         .find_map(|line| line.strip_prefix("master_replid:"))
         .and_then(|id| id.get(..LIFE_DIGITS))
         .map(Arc::from)
         .ok_or_else(|| RedisFailure::Refused("INFO tells no master_replid".into()))
+}
+
+/// What the server says of itself.
+async fn info(
+    connection: &mut MultiplexedConnection,
+    section: &str,
+) -> Result<String, RedisFailure> {
+    let mut info = redis::cmd("INFO");
+    info.arg(section);
+    let info = Call::plain(info);
+    timeout(DOOR_PATIENCE, info.send(connection))
+        .await
+        .map_err(|_| RedisFailure::late())
+        .flatten()
+        .map_err(RedisFailure::refused)
 }
 
 impl SharedRedis {
@@ -195,14 +246,15 @@ impl SharedRedis {
     ///
     /// # Errors
     /// When it does not answer or takes no writes.
-    pub async fn knock(&self) -> Result<Door, RedisFailure> {
+    pub async fn knock(&self) -> Result<Door, NotOpened> {
         let mut probe = redis::cmd("SET");
         probe.arg(self.keys().probe()).arg(1).arg("PX").arg(1_000);
         let last = self.home().ok().map(|home| home.address());
         let known = self.inner.servers.iter().cloned();
-        let mut why = RedisFailure::Refused("no server is known".into());
+        let in_cluster = self.keys().shard().is_some();
+        let mut why = RedisFailure::Refused("no server is known".into()).into();
         for server in last.into_iter().chain(known) {
-            match follow(server, &probe).await {
+            match follow(server, &probe, in_cluster).await {
                 Ok(door) => return Ok(door),
                 Err(failure) => why = failure,
             }
@@ -212,11 +264,15 @@ impl SharedRedis {
 }
 
 /// Opens the door at `server`, or at the one that it sends on to.
-async fn follow(mut server: ConnectionInfo, probe: &Cmd) -> Result<Door, RedisFailure> {
+async fn follow(
+    mut server: ConnectionInfo,
+    probe: &Cmd,
+    in_cluster: bool,
+) -> Result<Door, NotOpened> {
     for _ in 0..MOST_MOVES {
-        match Door::open(server.clone(), probe).await {
+        match Door::open(server.clone(), probe, in_cluster).await {
             Ok(door) => return Ok(door),
-            Err(Shut::Failed(failure)) => return Err(failure),
+            Err(Shut::NotOpened(why)) => return Err(why),
             Err(Shut::Moved(address)) => {
                 server = moved(server, &address).ok_or_else(|| {
                     RedisFailure::Refused(format!("the cluster sent on to `{address}`"))
@@ -224,7 +280,7 @@ async fn follow(mut server: ConnectionInfo, probe: &Cmd) -> Result<Door, RedisFa
             }
         }
     }
-    Err(RedisFailure::Refused("the cluster sent on and on".into()))
+    Err(RedisFailure::Refused("the cluster sent on and on".into()).into())
 }
 
 /// The same account, encryption and so on at another `host:port`; without a host it is the same host.

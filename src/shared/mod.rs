@@ -24,8 +24,8 @@ mod lane;
 mod shards;
 
 pub use call::{Call, Script};
-pub use home::Door;
 use home::Home;
+pub use home::{Door, NotOpened};
 pub use lane::Lane;
 pub use shards::Shards;
 

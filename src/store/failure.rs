@@ -53,6 +53,9 @@ impl From<sqlx::Error> for OpenError {
         let mend = match code.as_deref() {
             Some("3D000") => "create it, or name another",
             Some("28P01" | "28000") => "give a user and password that are let in",
+            Some("42501") => {
+                "let the user CREATE on the database's schema, or run `shunt migrate` as its owner"
+            }
             // SQLite's.
             Some("26") => "name another file, or a new one",
             Some("14") => "name a file that can be made and written",
@@ -74,6 +77,15 @@ impl From<sqlx::migrate::MigrateError> for OpenError {
     fn from(error: sqlx::migrate::MigrateError) -> Self {
         match error {
             sqlx::migrate::MigrateError::Execute(error) => error.into(),
+            sqlx::migrate::MigrateError::ExecuteMigration(error, version) => {
+                let (Self::Wrong(why) | Self::NotYet(why)) = error.into();
+                Self::Wrong(format!(
+                    "the schema cannot be brought to version {version}: {why}; if the database holds something else, name another"
+                ))
+            }
+            sqlx::migrate::MigrateError::VersionMissing(version) => Self::Wrong(format!(
+                "the schema is of a newer shunt, which made version {version} of it; start that one, or restore a backup of before"
+            )),
             other => Self::Wrong(other.to_string()),
         }
     }

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use metrics::{Counter, Gauge, Unit, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics::{
+    Counter, Gauge, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 use super::durations::{Durations, DurationsOfAll};
@@ -132,7 +134,26 @@ pub fn start() -> Result<Exposition, BuildError> {
         .install_recorder()?;
     describe();
     gauge!("shunt_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1);
+    begin_at_zero();
     Ok(Exposition(handle))
+}
+
+/// What should never happen is there before it does: otherwise its first time is no increase, and what shows it
+/// shows no data.
+fn begin_at_zero() {
+    for name in [
+        DATABASE_ERRORS,
+        FLUSH_ERRORS,
+        REDIS_ERRORS,
+        REDIS_EMPTIED,
+        REDIS_STEPPED_BACK,
+        CLICKS_DROPPED,
+    ] {
+        counter!(name).increment(0);
+    }
+    for name in [MEMORY_ONLY, IN_DOUBT] {
+        gauge!(name).set(0);
+    }
 }
 
 fn describe() {

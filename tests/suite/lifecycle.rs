@@ -1,13 +1,15 @@
 //! Stops, restarts and crashes.
 
 use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::Connection;
 
-use crate::support::{App, Mode, Server, both_modes};
+use crate::support::{App, Mode, Server, both_modes, command};
 
 /// Visits links from several connections until told to stop; answered and sent requests per code.
 struct Visitors {
@@ -160,6 +162,28 @@ both_modes! {
         app.server.stop().await;
         app.server = Server::start(&app.backend.settings()).await;
     }
+}
+
+#[test]
+fn a_stop_while_the_database_is_waited_for_is_heard() {
+    let mut starting = command(&[
+        (
+            "DATABASE_URL".into(),
+            "postgres://u@127.0.0.1:9/shunt".into(),
+        ),
+        ("JWT_SECRET".into(), "x".repeat(32)),
+    ]);
+    let mut starting = starting.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(starting.stderr.take().unwrap()).lines();
+    let tries = |line: &Result<String, _>| {
+        line.as_ref()
+            .is_ok_and(|line| line.contains("trying again"))
+    };
+    assert!(lines.any(|line| tries(&line)), "it does not wait");
+    let pid = starting.id().to_string();
+    assert!(Command::new("kill").arg(pid).status().unwrap().success());
+    let rest: Vec<_> = lines.map_while(Result::ok).collect();
+    assert_eq!(starting.wait().unwrap().code(), Some(0), "{rest:?}");
 }
 
 #[tokio::test]

@@ -2,7 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{App, Mode, Server, refused};
+use sqlx::{Connection, SqliteConnection};
+
+use crate::support::{App, Mode, RedisServer, Server, command, refused};
 
 fn settings(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs
@@ -87,6 +89,81 @@ fn a_redis_that_is_missing_is_tried_again_for_30_seconds_and_then_named() {
     let last = ended.stderr.lines().last().unwrap();
     assert!(last.contains("REDIS_URL"), "{last}");
     assert!(!ended.stderr.contains("hidden"), "passwords stay secret");
+}
+
+#[tokio::test]
+async fn servers_that_are_no_cluster_are_not_used_as_one() {
+    let (one, other) = (RedisServer::start(&[]).await, RedisServer::start(&[]).await);
+    let folder = tempfile::tempdir().unwrap();
+    let database = format!("sqlite://{}/shunt.db", folder.path().display());
+    let both = format!("{},{}", one.url(), other.url());
+    let begun = std::time::Instant::now();
+    let ended = refused(&settings(&[
+        ("DATABASE_URL", &database),
+        ("REDIS_URL", &both),
+    ]));
+    assert_eq!(ended.status.code(), Some(1));
+    let last = ended.stderr.lines().last().unwrap();
+    assert!(
+        last.contains("REDIS_URL: ") && last.contains("is no Redis Cluster"),
+        "{last}"
+    );
+    assert!(begun.elapsed().as_secs() < 25, "it will not be one soon");
+}
+
+#[tokio::test]
+async fn a_redis_that_wants_another_password_is_named_at_once() {
+    let redis = RedisServer::start(&["--requirepass", "right horse"]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let database = format!("sqlite://{}/shunt.db", folder.path().display());
+    let plain = redis.url();
+    let wrong = plain.replace("redis://", "redis://:wrong-horse@");
+    for (url, fault) in [
+        (plain.as_str(), "wants a password"),
+        (&wrong, "does not let this user and password in"),
+    ] {
+        let begun = std::time::Instant::now();
+        let ended = refused(&settings(&[
+            ("DATABASE_URL", &database),
+            ("REDIS_URL", url),
+        ]));
+        assert_eq!(ended.status.code(), Some(1));
+        let last = ended.stderr.lines().last().unwrap();
+        assert!(
+            last.contains("REDIS_URL: ") && last.contains(fault),
+            "{last}"
+        );
+        assert!(!ended.stderr.contains("horse"), "passwords stay secret");
+        assert!(begun.elapsed().as_secs() < 25, "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn why_it_ended_is_json_where_the_log_is() {
+    let ended = refused(&settings(&[("LOG_FORMAT", "json"), ("WORKERS", "many")]));
+    assert_eq!(ended.status.code(), Some(1));
+    let told: serde_json::Value = serde_json::from_str(ended.stderr.trim()).unwrap();
+    assert!(told["error"].as_str().unwrap().contains("WORKERS"));
+}
+
+#[test]
+fn a_schema_of_a_newer_version_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = format!("sqlite://{}/shunt.db", folder.path().display());
+    let all = settings(&[("DATABASE_URL", &database)]);
+    let mut server = command(&[]);
+    server.arg("migrate").env("DATABASE_URL", &database);
+    assert!(server.status().unwrap().success());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let mut connection = SqliteConnection::connect(&database).await.unwrap();
+        let newer = sqlx::query("INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) VALUES (999, 'newer', true, x'00', 0)");
+        newer.execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    });
+    let ended = refused(&all);
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(ended.stderr.contains("newer shunt"), "{}", ended.stderr);
 }
 
 #[test]

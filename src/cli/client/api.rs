@@ -166,6 +166,10 @@ impl Api {
             401 => Failure::Refused(detail.clone()),
             404 => Failure::NotFound(detail.clone()),
             429 | 502..=504 => Failure::Unavailable(match &refusal.retry_after {
+                Some(_) if detail.contains("try again in") => detail.clone(),
+                Some(seconds) if detail.ends_with("try again") => {
+                    format!("{detail} in {seconds} s")
+                }
                 Some(seconds) => format!("{detail}; try again in {seconds} s"),
                 None => detail.clone(),
             }),
@@ -298,9 +302,20 @@ mod tests {
             ),
             (502, None, "unavailable: http://127.0.0.1:1 answered 502"),
             (503, Some("Away"), "unavailable: Away; try again in 7 s"),
+            (
+                503,
+                Some("The service is busy; try again"),
+                "unavailable: The service is busy; try again in 7 s",
+            ),
+            (
+                429,
+                Some("Too many requests; try again in 7 s"),
+                "unavailable: Too many requests; try again in 7 s",
+            ),
         ] {
             let told = text(failure(status, detail));
             assert!(told.starts_with(expected), "{status}: {told}");
+            assert!(told.matches("try again").count() <= 1, "{status}: {told}");
         }
     }
 }

@@ -73,7 +73,11 @@ impl Pool {
     /// Connects once, to see that it can be done, and how.
     pub(super) async fn connect(url: &str, settings: StoreSettings) -> Result<Self, OpenError> {
         let plain = PgConnectOptions::from_str(url)
-            .map_err(|error| OpenError::Wrong(error.to_string()))?
+            .map_err(|error| {
+                // It is said at every step.
+                let said = error.to_string();
+                OpenError::Wrong(said.replace("error with configuration: ", ""))
+            })?
             .application_name("shunt")
             // For floating-point numbers, of which there are none; PgBouncer does not know it.
             .extra_float_digits(None);

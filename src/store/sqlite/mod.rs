@@ -4,6 +4,7 @@
 //! may take the last commits with it, and never corrupts the file.
 
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +58,10 @@ impl SqliteStore {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
         {
-            std::fs::create_dir_all(folder).map_err(|error| {
+            // There are addresses and hashes of passwords in it.
+            let mut maker = std::fs::DirBuilder::new();
+            maker.recursive(true).mode(0o700);
+            maker.create(folder).map_err(|error| {
                 let fault = format!(
                     "{}: {error}; name a file in a folder that can be made",
                     folder.display()
@@ -78,6 +82,7 @@ impl SqliteStore {
         // Until all are connected: switching to WAL waits for nobody, and migrations are several transactions.
         let _turn = turn(path).await?;
         let owner = locked(&path.with_extension("owner"))?;
+        writable(path)?;
         let writer = pool(options.clone(), 1)
             .await
             .map_err(|error| cannot_open(path, error))?;
@@ -107,6 +112,16 @@ impl SqliteStore {
 fn cannot_open(path: &Path, error: sqlx::Error) -> OpenError {
     let (OpenError::Wrong(why) | OpenError::NotYet(why)) = error.into();
     OpenError::Wrong(format!("{}: {why}", path.display()))
+}
+
+/// SQLite itself opens a file that it may only read, and fails with the first write.
+fn writable(path: &Path) -> Result<(), OpenError> {
+    match File::options().write(true).open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(OpenError::Wrong(
+            format!("{}: {error}; make it writable", path.display()),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Processes that start at once take turns; a turn ends when the file is closed.

@@ -94,6 +94,11 @@ impl Server {
                 if let Some((_, address)) = line.split_once("listening on ") {
                     break Some(address.trim().to_owned());
                 }
+                if let Ok(told) = serde_json::from_str::<serde_json::Value>(&line) {
+                    break told["address"]
+                        .as_str()
+                        .map(|address| format!("http://{address}"));
+                }
             };
             let _ = sender.send(address);
             // Reads on: a full pipe would stop the program.
