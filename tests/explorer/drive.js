@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { open } from "./browser.js";
+import { excess, faint, settled } from "./measure.js";
 
 const base = process.env.BASE_URL.replace(/\/$/, "");
 const artefact = (name) => join(process.env.SHUNT_ARTEFACTS, name);
@@ -138,18 +139,47 @@ await step("a link is deleted", async () => {
 
 await browser.close();
 
-const dark = await open([new URL(base).host], { colorScheme: "dark", viewport: { width: 420, height: 900 } });
-page = await dark.newPage();
-await step("it is dark where that is asked for, and fits a telephone", async () => {
-  await page.goto(`${base}/docs/`);
-  await page.locator("#operations-links-shorten").waitFor();
-  await page.screenshot({ path: artefact("explorer-dark.png") });
-  const { scroll, width } = await page.evaluate(() => ({
-    scroll: document.documentElement.scrollWidth,
-    width: document.documentElement.clientWidth,
-  }));
-  assert.ok(scroll <= width, `${scroll} pixels are wider than ${width}`);
-});
-await dark.close();
+// Each operation opened by itself, and in it what can be seen only then.
+const telephone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+for (const colorScheme of ["light", "dark"]) {
+  const small = await open([new URL(base).host], { ...telephone, colorScheme });
+  page = await small.newPage();
+  const look = async (where) => {
+    await page.evaluate(settled);
+    const pixels = await page.evaluate(excess);
+    assert.ok(pixels <= 0, `${where}: ${pixels} pixels too wide`);
+    const found = await page.evaluate(faint);
+    assert.deepEqual(found, [], `${where}: too faint`);
+  };
+  await step(`it is ${colorScheme} where that is asked for, fits a telephone, and can be read`, async () => {
+    await page.goto(`${base}/docs/`);
+    await page.locator("#operations-links-shorten").waitFor();
+    assert.match(await page.getByRole("heading", { level: 1 }).innerText(), /^shunt/);
+    await page.screenshot({ path: artefact(`explorer-${colorScheme}.png`) });
+    await look("all closed");
+    await page.locator(".scheme-container .authorize").click();
+    await page.locator(".modal-ux .btn-done").waitFor();
+    await look("the dialogue for the token");
+    await page.locator(".modal-ux .btn-done").click();
+    const operations = await page.locator(".opblock").all();
+    for (const operation of operations) {
+      const summary = operation.locator(".opblock-summary-control");
+      await summary.click();
+      await operation.locator(".responses-table").first().waitFor();
+      const id = await operation.getAttribute("id");
+      await look(id);
+      const schema = operation.locator(".tablinks", { hasText: "Schema" }).first();
+      if (await schema.count()) {
+        await schema.click();
+        await look(`${id}, its schema`);
+      }
+      await summary.click();
+    }
+    const { status } = await tryOut("operations-health");
+    assert.equal(status, 200);
+    await look("an answer");
+  });
+  await small.close();
+}
 site.close();
 console.error("explorer: all of it works");
