@@ -2,13 +2,14 @@
 //!
 //! A snapshot after a power failure, or a replica that lagged and took over, brings back clicks that are
 //! written back already. The ledger knows: then the data set begins a new epoch (rule 7 in
-//! [`crate::clicks`]).
+//! [`crate::clicks`]). Where it knows of none, what was on its way to it then is fenced off first: it would count
+//! what is pending here as well, or pass for a flush of this life.
 
 use std::sync::LazyLock;
 
 use crate::domain::Timestamp;
 use crate::shared::{Call, NotOpened, RedisFailure, Script, SharedRedis};
-use crate::store::{Clicks, FlushId, StoreError};
+use crate::store::{Clicks, Fence, FlushId, StoreError};
 use crate::telemetry::metrics::REDIS_STEPPED_BACK;
 
 /// How often Redis is looked at again that moved on while the database was asked.
@@ -20,6 +21,9 @@ static ADMIT: LazyLock<Script> = LazyLock::new(|| {
         include_str!("admit.lua")
     ))
 });
+
+/// Epoch, newest flush, life, and whether the data set went on in another one.
+type Looked = (Option<String>, Option<i64>, Option<String>, Option<u8>);
 
 /// Why a Redis is not used yet.
 #[derive(Debug, thiserror::Error)]
@@ -51,16 +55,28 @@ pub async fn admit(redis: &SharedRedis, clicks: &dyn Clicks) -> Result<(), NotAd
     let keys = redis.keys();
     for _ in 0..TRIES {
         let mut look = redis::cmd("HMGET");
-        look.arg(keys.state()).arg(&["epoch", "flush", "life"]);
-        let (epoch, flush, life): (Option<String>, Option<i64>, Option<String>) =
-            door.query(&Call::plain(look)).await?;
+        look.arg(keys.state())
+            .arg(&["epoch", "flush", "life", "elsewhere"]);
+        let (epoch, flush, life, elsewhere): Looked = door.query(&Call::plain(look)).await?;
         let newest = FlushId {
             epoch: epoch.unwrap_or_default(),
             number: flush.unwrap_or_default(),
         };
-        // The same life: nothing can have happened to it, whatever kept this instance from it.
-        let same_life = life.as_deref() == Some(door.life());
-        let is_older = !same_life && clicks.has_later_flush(&newest).await?;
+        // The same life: nothing can have happened to it, whatever kept this instance from it. One without an
+        // epoch is empty.
+        let is_known = life.as_deref() == Some(door.life()) || newest.epoch.is_empty();
+        let fence = match (is_known, elsewhere) {
+            (true, _) => None,
+            (false, Some(_)) => Some(Fence::Ahead),
+            (false, None) => Some(clicks.fence(&newest, door.life()).await?),
+        };
+        let (below, newest_is_over) = match fence {
+            Some(Fence::Below {
+                number,
+                newest_is_over,
+            }) => (number, newest_is_over),
+            _ => (newest.number, false),
+        };
         let mut call = ADMIT.call(&[
             &keys.state(),
             &keys.pending(),
@@ -70,12 +86,20 @@ pub async fn admit(redis: &SharedRedis, clicks: &dyn Clicks) -> Result<(), NotAd
         call.arg(redis.process())
             .arg(Timestamp::now().0)
             .arg(door.life())
-            .arg(newest.epoch)
+            .arg(&newest.epoch)
             .arg(newest.number)
-            .arg(u8::from(is_older))
-            .arg(keys.flush_prefix());
-        let admitted: Option<(String, i64)> = door.query(&call).await?;
-        if let Some((epoch, dropped)) = admitted {
+            .arg(u8::from(fence == Some(Fence::Ahead)))
+            .arg(keys.flush_prefix())
+            .arg(below)
+            .arg(u8::from(newest_is_over));
+        let admitted: Option<(String, i64, bool)> = door.query(&call).await?;
+        let is_mine = matches!(admitted, Some((.., true)));
+        if let (Some(Fence::Below { number, .. }), false) = (fence, is_mine) {
+            // Others were faster, and go by theirs.
+            let number = FlushId { number, ..newest };
+            clicks.lift_fence(&number).await?;
+        }
+        if let Some((epoch, dropped, _)) = admitted {
             if dropped >= 0 {
                 metrics::counter!(REDIS_STEPPED_BACK).increment(1);
                 tracing::error!(

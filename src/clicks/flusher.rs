@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use crate::domain::{LinkId, Timestamp};
 use crate::shared::{Call, RedisFailure, Script, Shards, SharedRedis, random_id};
-use crate::store::{Clicks, FlushId, StoreError, WHOLE};
+use crate::store::{AppliedUpTo, Clicks, FlushId, OVER, StoreError, WHOLE};
 
 /// How long others leave a flush to whoever began it.
 const LEASE: Duration = Duration::from_secs(10);
@@ -42,6 +42,7 @@ static TAKE: LazyLock<Script> = LazyLock::new(|| {
     ))
 });
 static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
+static OVER_HERE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("over.lua")));
 static FINISH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("finish.lua")));
 
 /// Writes clicks back to the links.
@@ -166,8 +167,11 @@ impl Flusher {
                     clicks: *clicks,
                 });
             }
-            self.apply(redis, &flush, &increments).await?;
-            finish(redis, &flush).await?;
+            if self.apply(redis, &flush, &increments).await? == OVER {
+                self.give_up(redis, &flush).await?;
+            } else {
+                finish(redis, &flush).await?;
+            }
         }
         Ok(flushed)
     }
@@ -189,16 +193,17 @@ impl Flusher {
         redis.query(&call, PATIENCE).await
     }
 
+    /// [`WHOLE`] or [`OVER`].
     async fn apply(
         &self,
         redis: &SharedRedis,
         flush: &FlushId,
         increments: &[(LinkId, u64)],
-    ) -> Result<(), StoreError> {
+    ) -> Result<AppliedUpTo, StoreError> {
         let pace = Pace::of(increments.len());
         let mut mark = self.clicks.flush_mark(flush).await?;
         let mut extended: Option<Instant> = None;
-        while mark != WHOLE {
+        while mark != WHOLE && mark != OVER {
             let begun = Instant::now();
             let rest = &increments[increments.partition_point(|(link, _)| *link <= mark)..];
             let part = &rest[..rest.len().min(pace.links)];
@@ -218,6 +223,26 @@ impl Flusher {
                 extended = Some(Instant::now());
             }
             sleep(begun.elapsed() * pace.rests).await;
+        }
+        Ok(mark)
+    }
+
+    /// What was begun in another life of Redis is not written back: this one has the same clicks, or lost them. If
+    /// it is still under way in this one, the data set went on elsewhere meanwhile, and has to be looked at.
+    async fn give_up(&self, redis: &SharedRedis, flush: &FlushId) -> Result<(), FlushFailure> {
+        let number = flush.number;
+        tracing::warn!(
+            number,
+            "a flush of another life of Redis is not written back"
+        );
+        let elsewhere = self.clicks.is_over_elsewhere(flush, &redis.life()).await?;
+        let keys = redis.keys();
+        let mut call = OVER_HERE.call(&[&keys.state(), &keys.flushing()]);
+        call.arg(&flush.epoch).arg(number).arg(u8::from(elsewhere));
+        if redis.query(&call, PATIENCE).await? {
+            redis.trip(&RedisFailure::Refused(
+                "its data set has to be looked at".into(),
+            ));
         }
         Ok(())
     }
@@ -284,7 +309,12 @@ async fn finish(redis: &SharedRedis, flush: &FlushId) -> Result<(), RedisFailure
 
 async fn prune_recorders(redis: &SharedRedis) -> Result<(), RedisFailure> {
     let key = redis.keys().recorders();
-    let before = Timestamp::now().before(RECORDER_MEMORY).0;
+    // The clock that they were noted by; one that is wrong here forgets nobody.
+    let (seconds, _): (i64, i64) = redis
+        .query(&Call::plain(redis::cmd("TIME")), PATIENCE)
+        .await?;
+    let now = Timestamp::now().min(Timestamp(seconds.saturating_mul(1_000_000)));
+    let before = now.before(RECORDER_MEMORY).0;
     for (recorder, last) in scan_hash::<String, String>(redis, &key).await? {
         let last_seen = last
             .split_once(' ')

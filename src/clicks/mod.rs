@@ -18,7 +18,8 @@
 //!    nothing newer to Redis, for that would make the old number look applied.
 //! 4. **A flush is applied once.** It is taken from `pending` by a rename with a fresh number. The database
 //!    notes in its ledger, in the transaction that adds the counts, up to which link the flush is in; a part
-//!    is added only where the ledger stands at its beginning. Redis keeps the flush until the last part is durable.
+//!    is added only where the ledger stands at its beginning, and a flush is begun only where no later one was.
+//!    Redis keeps the flush until the last part is durable.
 //! 5. **A count is exact.** It is read from Redis first and then from one snapshot of the database; the
 //!    ledger in that snapshot says what of the Redis part is in the database already (see [`count`]).
 //!    On a Redis Cluster all of this holds for each shard by itself: a recorder has an id and numbers of its
@@ -29,7 +30,8 @@
 //!    `admission.rs`), and connections are made to no other. Where the ledger has flushes that Redis does not
 //!    know, what is pending there may be in them: it is dropped, and a new epoch begins. A batch is applied to
 //!    the epoch that it is for and to no other: one in doubt whose epoch is over may have been counted in
-//!    it, and is dropped, too. What the ledger shows to be uncounted is kept.
+//!    it, and is dropped, too. What the ledger shows to be uncounted is kept, and a *fence* in the ledger keeps out
+//!    what was begun in another life and is still on its way: flushes of this life have numbers above it.
 
 mod admission;
 pub mod count;

@@ -8,7 +8,8 @@ if known[1] ~= ARGV[5] then
 end
 local last = redis.call('HGET', KEYS[2], ARGV[3])
 if not last or tonumber(string.match(last, '^%d+')) < tonumber(ARGV[4]) then
-  redis.call('HSET', KEYS[2], ARGV[3], ARGV[4] .. ' ' .. ARGV[2])
+  -- Redis' own clock: whoever forgets recorders that are gone goes by it.
+  redis.call('HSET', KEYS[2], ARGV[3], ARGV[4] .. ' ' .. redis.call('TIME')[1] .. '000000')
   -- Read and written at once: one command for a batch costs less, here and in the log, than one for each link.
   local links = (#ARGV - 5) / 2
   local before = redis.call('HMGET', KEYS[3], unpack(ARGV, 6, 5 + links))

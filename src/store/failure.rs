@@ -114,7 +114,7 @@ fn is_passing(error: &dyn DatabaseError) -> bool {
         return matches!(primary, 5 | 6 | 8 | 10 | 13 | 14);
     }
     // Postgres' classes: connection, resources, operator intervention (shutdown, statement timeout),
-    // system error; read-only transaction; serialization failure and deadlock.
+    // system error; read-only transaction; serialization failure and deadlock; a lock that is not to be had.
     matches!(code.get(..2), Some("08" | "53" | "57" | "58"))
-        || matches!(&*code, "25006" | "40001" | "40P01")
+        || matches!(&*code, "25006" | "40001" | "40P01" | "55P03")
 }

@@ -261,6 +261,29 @@ pub const NOTHING: AppliedUpTo = LinkId(0);
 /// A flush that has been written back whole.
 pub const WHOLE: AppliedUpTo = LinkId(i64::MAX);
 
+/// A flush of which nothing more may be written back: a later one was begun, or it was fenced off.
+pub const OVER: AppliedUpTo = LinkId(-1);
+
+/// How far apart the numbers of flushes are that a data set begins in two lives of its server: far more than are
+/// begun in one. Lua writes them out up to 10^14.
+const FENCED_OFF: i64 = 100_000_000;
+
+/// What the ledger says to whoever comes to a Redis in another life than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fence {
+    /// Flushes after the one that Redis knows as its newest are in the database, even in part: Redis is older
+    /// than it was.
+    Ahead,
+    /// There are none, and none of what was begun in another life will ever be: only those with greater numbers
+    /// than this one.
+    Below {
+        /// The number.
+        number: i64,
+        /// Whether that holds for the newest flush itself: nothing of it is in the database.
+        newest_is_over: bool,
+    },
+}
+
 /// Counts of links, with what is needed to tell which increments they already contain; all of it from
 /// one snapshot of the database.
 #[derive(Clone, Debug, Default)]
@@ -329,10 +352,10 @@ pub trait Clicks: Send + Sync {
     async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;
 
     /// Adds one part of a flush to the links and notes in the ledger that the flush is in up to `up_to`, in
-    /// one transaction, where the ledger says that it was in up to `from` ([`NOTHING`] where it does not
-    /// know the flush). Otherwise nothing changes: somebody else was at it, or a database that crashed
-    /// forgot what it had not written out. Returns how far the flush is in now: `up_to`, or where to go on
-    /// from.
+    /// one transaction, where the ledger says that it was in up to `from` ([`NOTHING`] where it knows neither
+    /// the flush nor a later one of its epoch). Otherwise nothing changes: somebody else was at it, or a database
+    /// that crashed forgot what it had not written out. Returns how far the flush is in now: `up_to`, or where to
+    /// go on from, or [`OVER`].
     ///
     /// `part` holds the links above `from` up to `up_to`, by rising id; those that are gone are passed over.
     /// Only the last part, with [`WHOLE`], is durable when this returns, and with it all before.
@@ -345,15 +368,23 @@ pub trait Clicks: Send + Sync {
         now: Timestamp,
     ) -> Result<AppliedUpTo, StoreError>;
 
-    /// How far a flush is written back; [`NOTHING`] where the ledger does not know it.
+    /// How far a flush is written back; [`NOTHING`] where the ledger knows neither it nor a later one, [`OVER`]
+    /// where it knows a later one alone.
     async fn flush_mark(&self, flush: &FlushId) -> Result<AppliedUpTo, StoreError>;
 
-    /// Whether a flush of that epoch after this one is in the database, even in part. One that is being
-    /// written meanwhile is waited for.
-    async fn has_later_flush(&self, flush: &FlushId) -> Result<bool, StoreError>;
+    /// Fences off what may have been begun after this flush, the newest that a Redis in this `life` knows, in
+    /// another one. What is being written meanwhile is waited for.
+    async fn fence(&self, newest: &FlushId, life: &str) -> Result<Fence, StoreError>;
 
-    /// Removes up to `limit` ledger rows of whole flushes, and recorders' marks, that are older than `before`;
-    /// the number removed. The newest flush of an epoch stays: that is how an older Redis is told.
+    /// Whether a flush is [`OVER`] because of another life than this one.
+    async fn is_over_elsewhere(&self, flush: &FlushId, life: &str) -> Result<bool, StoreError>;
+
+    /// Removes the fence with this number: nobody went by it.
+    async fn lift_fence(&self, fence: &FlushId) -> Result<(), StoreError>;
+
+    /// Removes up to `limit` ledger rows of flushes that are whole or over and older than `before`, and marks of
+    /// recorders that are a week older still by the database's own clock; the number removed. The newest flush of
+    /// an epoch that was written stays: that is how an older Redis is told.
     async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
 
     /// Counts of links (see [`CountSnapshot`]); without `flushes`, of what the database holds alone.

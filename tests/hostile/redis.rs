@@ -64,7 +64,11 @@ impl Askers {
     async fn begin(&self) {
         self.server.tell(vec![
             Lie::List(vec![Lie::Nil, Lie::Nil, Lie::Nil]),
-            Lie::List(vec![Lie::Text("epoch".into()), Lie::Number(-1)]),
+            Lie::List(vec![
+                Lie::Text("epoch".into()),
+                Lie::Number(-1),
+                Lie::Number(1),
+            ]),
         ]);
         admit(&self.redis, &*self.store.clicks).await.unwrap();
         self.redis.recovered();

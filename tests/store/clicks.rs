@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use shunt::domain::{LinkId, Timestamp};
-use shunt::store::{ClickBatch, FlushId, FlushesSeen, HeldBatch, NOTHING, Parts, WHOLE};
+use shunt::store::{
+    ClickBatch, Fence, FlushId, FlushesSeen, HeldBatch, NOTHING, OVER, Parts, WHOLE,
+};
 
 use crate::backend::{both_stores, link, user};
 
@@ -23,6 +25,9 @@ fn flush(number: i64) -> FlushId {
         number,
     }
 }
+
+/// Of a Redis.
+const LIFE: &str = "life";
 
 async fn count(store: &Parts, link: LinkId) -> u64 {
     store.clicks.counts(&[link], None).await.unwrap().clicks[0].1
@@ -160,7 +165,7 @@ both_stores! {
         store.clicks.apply_flush(&flush(2), NOTHING, &[(id, 1)], id, old).await.unwrap();
         store.clicks.apply_flush(&flush(3), NOTHING, &[(id, 1)], WHOLE, new).await.unwrap();
         assert_eq!(store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap(), 1);
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), NOTHING);
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), OVER);
         assert_eq!(store.clicks.flush_mark(&flush(2)).await.unwrap(), id);
         assert_eq!(store.clicks.flush_mark(&flush(3)).await.unwrap(), WHOLE);
     }
@@ -168,15 +173,87 @@ both_stores! {
     async fn a_flush_that_is_in_even_in_part_tells_of_an_older_redis(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
-        let later_than = async |number| store.clicks.has_later_flush(&flush(number)).await.unwrap();
-        assert!(!later_than(0).await);
-        assert!(!later_than(0).await, "asking leaves nothing behind");
+        let fence = async |number| store.clicks.fence(&flush(number), LIFE).await.unwrap();
         store.clicks.apply_flush(&flush(1), NOTHING, &[(id, 1)], WHOLE, Timestamp::now()).await.unwrap();
-        assert!(later_than(0).await && !later_than(1).await);
+        assert_eq!(fence(0).await, Fence::Ahead);
         store.clicks.apply_flush(&flush(2), NOTHING, &[(id, 1)], id, Timestamp::now()).await.unwrap();
-        assert!(later_than(1).await && !later_than(2).await);
-        let other = FlushId { epoch: "other".into(), number: 0 };
-        assert!(!store.clicks.has_later_flush(&other).await.unwrap());
+        assert_eq!((fence(0).await, fence(1).await), (Fence::Ahead, Fence::Ahead));
+        assert!(matches!(fence(2).await, Fence::Below { newest_is_over: false, .. }));
+    }
+
+    async fn what_was_begun_before_a_fence_goes_on_and_nothing_is_begun_below_it(store) {
+        let owner = user(&store).await;
+        let (_, one) = link(&store, owner).await;
+        let (_, two) = link(&store, owner).await;
+        let write = async |number, from, clicks: &[(LinkId, u64)], up_to| {
+            store.clicks.apply_flush(&flush(number), from, clicks, up_to, Timestamp::now()).await.unwrap()
+        };
+        assert_eq!(write(1, NOTHING, &[(one, 1)], one).await, one);
+        let Fence::Below { number, newest_is_over: false } = store.clicks.fence(&flush(1), LIFE).await.unwrap() else {
+            panic!("the newest flush was begun, and none after it");
+        };
+        for late in [2, 3, number - 1] {
+            assert_eq!(write(late, NOTHING, &[(one, 10)], WHOLE).await, OVER);
+            assert_eq!(store.clicks.flush_mark(&flush(late)).await.unwrap(), OVER);
+        }
+        assert_eq!(write(1, one, &[(two, 1)], WHOLE).await, WHOLE);
+        assert_eq!(write(number + 1, NOTHING, &[(one, 1)], WHOLE).await, WHOLE);
+        assert_eq!((count(&store, one).await, count(&store, two).await), (2, 1));
+        // Another life that comes later is fenced off from this one, too.
+        let later = store.clicks.fence(&flush(number + 1), LIFE).await.unwrap();
+        assert!(matches!(later, Fence::Below { number: above, .. } if above > number + 1));
+    }
+
+    async fn a_newest_flush_that_is_not_in_is_over_and_a_fence_can_be_lifted(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let Fence::Below { number, newest_is_over: true } = store.clicks.fence(&flush(7), LIFE).await.unwrap() else {
+            panic!("nothing of it is in the database");
+        };
+        let write = async |number| {
+            store.clicks.apply_flush(&flush(number), NOTHING, &[(id, 1)], WHOLE, Timestamp::now()).await.unwrap()
+        };
+        assert_eq!(write(7).await, OVER);
+        assert_eq!(write(number + 1).await, WHOLE);
+        let Fence::Below { number: other, .. } = store.clicks.fence(&flush(number + 1), LIFE).await.unwrap() else {
+            panic!("there is no later one");
+        };
+        assert_eq!(write(number + 3).await, OVER);
+        for (life, elsewhere) in [(LIFE, false), ("another", true)] {
+            let over = store.clicks.is_over_elsewhere(&flush(number + 3), life).await.unwrap();
+            assert_eq!(over, elsewhere, "{life}");
+        }
+        store.clicks.lift_fence(&flush(other)).await.unwrap();
+        assert_eq!(write(number + 3).await, WHOLE);
+        assert_eq!(count(&store, id).await, 2);
+    }
+
+    async fn a_flush_whose_mark_was_pruned_is_not_begun_again(store) {
+        let owner = user(&store).await;
+        let (_, one) = link(&store, owner).await;
+        let (_, two) = link(&store, owner).await;
+        let old = Timestamp(1_000_000);
+        let write = async |number, from, clicks: &[(LinkId, u64)], up_to| {
+            store.clicks.apply_flush(&flush(number), from, clicks, up_to, old).await.unwrap()
+        };
+        // One instance stands still after the first part, another one goes on and begins the next.
+        write(1, NOTHING, &[(one, 1)], one).await;
+        write(1, one, &[(two, 1)], WHOLE).await;
+        write(2, NOTHING, &[(one, 1)], WHOLE).await;
+        store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap();
+        assert_eq!(write(1, one, &[(two, 1)], WHOLE).await, OVER);
+        assert_eq!(write(1, NOTHING, &[(one, 1)], one).await, OVER);
+        assert_eq!((count(&store, one).await, count(&store, two).await), (2, 1));
+    }
+
+    async fn fences_are_pruned_and_not_what_they_fence(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let old = Timestamp(1_000_000);
+        store.clicks.apply_flush(&flush(1), NOTHING, &[(id, 1)], WHOLE, old).await.unwrap();
+        store.clicks.fence(&flush(1), LIFE).await.unwrap();
+        store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap();
+        assert_eq!(store.clicks.fence(&flush(0), LIFE).await.unwrap(), Fence::Ahead);
     }
 
     async fn the_newest_flush_of_an_epoch_is_never_pruned(store) {
@@ -186,8 +263,8 @@ both_stores! {
         store.clicks.apply_flush(&flush(1), NOTHING, &[(id, 1)], WHOLE, old).await.unwrap();
         store.clicks.apply_flush(&flush(2), NOTHING, &[(id, 1)], WHOLE, old).await.unwrap();
         store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap();
-        assert!(store.clicks.has_later_flush(&flush(1)).await.unwrap());
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), NOTHING);
+        assert_eq!(store.clicks.fence(&flush(1), LIFE).await.unwrap(), Fence::Ahead);
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), OVER);
     }
 
     async fn with_everything_at_once_no_click_is_lost_or_counted_twice_and_no_count_falls(store) {

@@ -9,14 +9,14 @@ use sqlx::{Connection, PgConnection, SqliteConnection};
 use crate::support::{Answer, App, Mode, Server, both_modes, eventually, unique};
 
 /// Somebody who has the database to himself, until dropped.
-enum Held {
+pub(crate) enum Held {
     Postgres(#[expect(dead_code, reason = "it is held, not read")] PgConnection),
     Sqlite(#[expect(dead_code, reason = "it is held, not read")] SqliteConnection),
 }
 
 impl Held {
     /// Nobody else gets at `table`; in SQLite nobody else writes.
-    async fn begin(app: &App, table: &'static str) -> Self {
+    pub(crate) async fn begin(app: &App, table: &'static str) -> Self {
         let settings = app.backend.settings();
         let (_, url) = settings
             .iter()

@@ -1,6 +1,7 @@
 //! A Redis that comes back older than it was: a snapshot after a power failure, a replica that lagged.
 
-use crate::support::{App, Mode, RedisServer, Server, eventually};
+use crate::busy::Held;
+use crate::support::{App, Mode, RedisServer, Server, eventually, has_all};
 
 const RARELY: (&str, &str) = ("FLUSH_INTERVAL_MS", "60000");
 const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
@@ -102,5 +103,94 @@ async fn clicks_that_were_not_written_back_are_kept_by_a_redis_that_lost_nothing
         countable(&app, &code).await;
         assert_eq!(app.clicks(&code).await, round * 6);
     }
+    app.finish().await;
+}
+
+/// The keys of Redis whose names end like this.
+async fn keys(redis: &RedisServer, end: &str) -> Vec<String> {
+    let mut keys = redis::cmd("KEYS");
+    let keys = keys.arg(format!("*{end}"));
+    keys.query_async(&mut redis.connection().await)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_flush_still_on_its_way_from_before_keeps_no_click_out_and_none_counts_twice() {
+    let mut redis = RedisServer::start(&[]).await;
+    let url = redis.url();
+    // So seldom that what is clicked after the return is flushed together.
+    let settings = [("REDIS_URL", &*url), ("FLUSH_INTERVAL_MS", "1000")];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    for kept in [5, 5 + 7 + 1 + 30] {
+        while app.clicks(&code).await < kept {
+            assert_eq!(app.server.follow(&code).await, 302);
+        }
+        app.written_back(&code, kept).await;
+        redis.keep_snapshot().await;
+        let ledger = Held::begin(&app, "flush_ledger").await;
+        for _ in 0..7 {
+            assert_eq!(app.server.follow(&code).await, 302);
+        }
+        eventually("a flush is on its way", async || {
+            !keys(&redis, ":flushing").await.is_empty()
+        })
+        .await;
+        redis.come_back_as_kept().await;
+        // It finds Redis away.
+        assert_eq!(app.server.follow(&code).await, 302);
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        drop(ledger);
+        returned(&[&app.server]).await;
+        countable(&app, &code).await;
+        let before = app.clicks(&code).await;
+        assert!((kept..=kept + 8).contains(&before), "{before}");
+        for more in 1..=30 {
+            assert_eq!(app.server.follow(&code).await, 302);
+            assert_eq!(app.clicks(&code).await, before + more);
+        }
+        app.written_back(&code, before + 30).await;
+    }
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn what_the_new_master_counts_is_not_lost_to_the_old_one_that_some_still_reach() {
+    let old = RedisServer::start(&[]).await;
+    let old_url = old.url();
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", &old_url), OFTEN]).await;
+    let token = app.register().await;
+    let there = app.shorten(&token, "https://example.org/there").await;
+    let here = app.shorten(&token, "https://example.org/here").await;
+    assert_eq!(app.server.follow(&there).await, 302);
+    app.written_back(&there, 1).await;
+    let port = old.port().to_string();
+    let new = RedisServer::start(&["--replicaof", "127.0.0.1", &port]).await;
+    // With its first replica a server takes another name: the instance looks at it anew.
+    eventually("the replica has everything", async || {
+        assert_eq!(app.server.follow(&there).await, 302);
+        redis_is_up(&app.server).await && has_all(&new, &old).await
+    })
+    .await;
+    let mut alone = redis::cmd("REPLICAOF");
+    let alone = alone.arg(&["NO", "ONE"]);
+    let mut connection = new.connection().await;
+    alone.exec_async(&mut connection).await.unwrap();
+    // The lease on flushing came along.
+    for lease in keys(&new, ":flusher").await {
+        let mut remove = redis::cmd("DEL");
+        remove.arg(lease).exec_async(&mut connection).await.unwrap();
+    }
+    let new_url = new.url();
+    let other = app.another(&[("REDIS_URL", &new_url), OFTEN]).await;
+    for _ in 0..40 {
+        assert_eq!(app.server.follow(&there).await, 302);
+        assert_eq!(other.follow(&here).await, 302);
+        tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+    }
+    app.written_back(&here, 40).await;
+    drop(other);
     app.finish().await;
 }

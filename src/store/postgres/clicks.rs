@@ -6,13 +6,12 @@
 use async_trait::async_trait;
 
 use super::pool::End;
-use super::session::Session;
 use super::{PostgresStore, moment};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::rows::{self, signed};
 use crate::store::{
-    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FlushId, FlushesSeen, Folded, HeldBatch,
-    NOTHING, RecorderId, StoreError, WHOLE,
+    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FENCED_OFF, Fence, FlushId, FlushesSeen,
+    Folded, HeldBatch, RecorderId, StoreError, WHOLE,
 };
 
 /// Recorder, number, epoch, links and their clicks.
@@ -130,7 +129,8 @@ impl Clicks for PostgresStore {
             "WITH noted AS (
                  INSERT INTO flush_ledger (epoch, number, up_to, applied_at)
                  SELECT $1, $2, $4, ", moment!("$7"),
-            "    WHERE $3 = 0 OR EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number = $2)
+            "    WHERE EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number = $2)
+                 OR ($3 = 0 AND NOT EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number > $2))
                  ON CONFLICT (epoch, number) DO UPDATE SET up_to = excluded.up_to
                  WHERE flush_ledger.up_to = $3
                  RETURNING up_to
@@ -159,39 +159,92 @@ impl Clicks for PostgresStore {
     }
 
     async fn flush_mark(&self, flush: &FlushId) -> Result<AppliedUpTo, StoreError> {
-        let mark: Option<i64> = self
-            .pool
-            .run(async |session| {
-                sqlx::query_scalar(
-                    "SELECT up_to FROM flush_ledger WHERE epoch = $1 AND number = $2",
-                )
-                .bind(&flush.epoch)
-                .bind(flush.number)
-                .fetch_optional(session)
-                .await
-            })
-            .await?;
-        Ok(mark.map_or(NOTHING, LinkId))
-    }
-
-    async fn has_later_flush(&self, flush: &FlushId) -> Result<bool, StoreError> {
-        let next = FlushId {
-            epoch: flush.epoch.clone(),
-            number: flush.number + 1,
-        };
-        // Rolled back: the row stays for whoever begins that flush.
-        let found = self.pool.transaction(End::Rollback, async |session| {
-            // Whoever writes that flush holds its row.
-            lock(session, &next, Timestamp::now()).await?;
+        let mark = self.pool.run(async |session| {
             sqlx::query_scalar(
-                "SELECT EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number > $2 AND up_to > 0)",
+                "SELECT coalesce(
+                     (SELECT up_to FROM flush_ledger WHERE epoch = $1 AND number = $2),
+                     (SELECT -1::bigint FROM flush_ledger WHERE epoch = $1 AND number > $2 LIMIT 1),
+                     0)",
             )
             .bind(&flush.epoch)
             .bind(flush.number)
             .fetch_one(session)
             .await
         });
+        Ok(LinkId(mark.await?))
+    }
+
+    async fn fence(&self, newest: &FlushId, life: &str) -> Result<Fence, StoreError> {
+        // Whoever writes either of them first holds its row, and is waited for; who comes later finds it over.
+        let (is_ahead, number, newest_is_over) = self.pool.transaction(End::Commit, async |session| {
+            for number in [newest.number, newest.number.saturating_add(1)] {
+                sqlx::query(
+                    "INSERT INTO flush_ledger (epoch, number, up_to, applied_at, life) VALUES ($1, $2, -1, now(), $3)
+                     ON CONFLICT (epoch, number) DO UPDATE SET up_to = flush_ledger.up_to",
+                )
+                .bind(&newest.epoch)
+                .bind(number)
+                .bind(life)
+                .execute(&mut *session)
+                .await?;
+            }
+            let found: (bool, i64, bool) = sqlx::query_as(
+                "SELECT bool_or(number > $2 AND up_to > 0), max(number) + $3, bool_or(number = $2 AND up_to = -1)
+                 FROM flush_ledger WHERE epoch = $1",
+            )
+            .bind(&newest.epoch)
+            .bind(newest.number)
+            .bind(FENCED_OFF)
+            .fetch_one(&mut *session)
+            .await?;
+            if found.0 {
+                return Ok(found);
+            }
+            sqlx::query("INSERT INTO flush_ledger (epoch, number, up_to, applied_at, life) VALUES ($1, $2, -1, now(), $3)")
+                .bind(&newest.epoch)
+                .bind(found.1)
+                .bind(life)
+                .execute(session)
+                .await?;
+            Ok(found)
+        }).await?;
+        Ok(if is_ahead {
+            Fence::Ahead
+        } else {
+            Fence::Below {
+                number,
+                newest_is_over,
+            }
+        })
+    }
+
+    async fn is_over_elsewhere(&self, flush: &FlushId, life: &str) -> Result<bool, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_scalar(
+                "SELECT EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number > $2 AND (up_to > 0 OR life <> $3))",
+            )
+            .bind(&flush.epoch)
+            .bind(flush.number)
+            .bind(life)
+            .fetch_one(session)
+            .await
+        });
         Ok(found.await?)
+    }
+
+    async fn lift_fence(&self, fence: &FlushId) -> Result<(), StoreError> {
+        self.pool
+            .run(async |session| {
+                sqlx::query(
+                    "DELETE FROM flush_ledger WHERE epoch = $1 AND number = $2 AND up_to = -1",
+                )
+                .bind(&fence.epoch)
+                .bind(fence.number)
+                .execute(session)
+                .await
+            })
+            .await?;
+        Ok(())
     }
 
     async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
@@ -200,16 +253,17 @@ impl Clicks for PostgresStore {
                  DELETE FROM flush_ledger WHERE ctid = ANY (ARRAY(
                      SELECT ctid FROM flush_ledger old WHERE applied_at < ",
             moment!("$1"),
-            " AND up_to = 9223372036854775807
-                     AND EXISTS (SELECT FROM flush_ledger newer WHERE newer.epoch = old.epoch AND newer.number > old.number)
+            " AND up_to IN (9223372036854775807, -1)
+                     AND EXISTS (SELECT FROM flush_ledger newer
+                                 WHERE newer.epoch = old.epoch AND newer.number > old.number AND newer.up_to > 0)
                      LIMIT $2))
                  RETURNING 1
              ),
              old_recorders AS (
                  DELETE FROM click_recorders WHERE recorder = ANY (ARRAY(
-                     SELECT recorder FROM click_recorders r WHERE seen_at < ",
+                     SELECT recorder FROM click_recorders r WHERE seen_at < least(now(), ",
             moment!("$1"),
-            " AND NOT EXISTS (SELECT FROM click_journal j WHERE j.recorder = r.recorder) LIMIT $2))
+            ") - interval '7 days' AND NOT EXISTS (SELECT FROM click_journal j WHERE j.recorder = r.recorder) LIMIT $2))
                  RETURNING 1
              )
              SELECT 1 FROM old_flushes UNION ALL SELECT 1 FROM old_recorders"
@@ -250,21 +304,6 @@ impl Clicks for PostgresStore {
         .fetch_all(session).await).await?;
         Ok(rows::count_snapshot(found))
     }
-}
-
-/// Locks the ledger row of a flush, made where there is none.
-async fn lock(session: &mut Session, flush: &FlushId, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query(concat!(
-        "INSERT INTO flush_ledger (epoch, number, up_to, applied_at) VALUES ($1, $2, 0, ",
-        moment!("$3"),
-        ") ON CONFLICT (epoch, number) DO UPDATE SET up_to = flush_ledger.up_to"
-    ))
-    .bind(&flush.epoch)
-    .bind(flush.number)
-    .bind(now.0)
-    .execute(session)
-    .await?;
-    Ok(())
 }
 
 fn columns(clicks: &[(LinkId, u64)]) -> (Vec<i64>, Vec<i64>) {

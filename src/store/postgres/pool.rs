@@ -84,7 +84,11 @@ impl Pool {
         let time_out = settings.deadline.as_millis();
         let direct = plain
             .clone()
-            .options([("statement_timeout", time_out.to_string())])
+            .options([
+                ("statement_timeout", time_out.to_string()),
+                // Whoever stands still in a transaction keeps nobody from its rows for longer.
+                ("idle_in_transaction_session_timeout", time_out.to_string()),
+            ])
             .options([(MARK, "on")]);
         if let Some(connections) = direct_pool(direct, settings).await? {
             return Ok(Self {
@@ -95,7 +99,9 @@ impl Pool {
             });
         }
         tracing::info!("the database is behind a proxy: every operation is a transaction");
-        let begin = format!("{BEGIN}; SET LOCAL statement_timeout = {time_out}");
+        let begin = format!(
+            "{BEGIN}; SET LOCAL statement_timeout = {time_out}; SET LOCAL idle_in_transaction_session_timeout = {time_out}"
+        );
         Ok(Self {
             connections: pool(plain, settings, false).await?,
             deadline: settings.deadline,

@@ -1,5 +1,7 @@
 //! Counted clicks in SQLite.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use sqlx::SqliteExecutor;
 
@@ -8,9 +10,11 @@ use super::{SqliteStore, begin};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::rows;
 use crate::store::{
-    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FlushId, FlushesSeen, Folded, HeldBatch,
-    NOTHING, RecorderId, StoreError,
+    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FENCED_OFF, Fence, FlushId, FlushesSeen,
+    Folded, HeldBatch, RecorderId, StoreError,
 };
+
+const A_WEEK: Duration = Duration::from_hours(7 * 24);
 
 #[async_trait]
 impl Clicks for SqliteStore {
@@ -123,27 +127,68 @@ impl Clicks for SqliteStore {
         Ok(mark(&mut *self.reader.get().await?, flush).await?)
     }
 
-    async fn has_later_flush(&self, flush: &FlushId) -> Result<bool, StoreError> {
+    async fn fence(&self, newest: &FlushId, life: &str) -> Result<Fence, StoreError> {
         // The one writer's turn: nobody else is writing a flush meanwhile.
         let mut writer = self.writer.get().await?;
         let mut transaction = begin(&mut writer).await?;
+        let (is_ahead, greatest, is_known): (bool, i64, bool) = sqlx::query_as(
+            "SELECT coalesce(max(number > ?2 AND up_to > 0), 0), coalesce(max(number), 0),
+                 coalesce(max(number = ?2 AND up_to > 0), 0)
+             FROM flush_ledger WHERE epoch = ?1",
+        )
+        .bind(&newest.epoch)
+        .bind(newest.number)
+        .fetch_one(&mut *transaction)
+        .await?;
+        if is_ahead {
+            return Ok(Fence::Ahead);
+        }
+        let number = greatest.max(newest.number).saturating_add(FENCED_OFF);
+        sqlx::query(
+            "INSERT INTO flush_ledger (epoch, number, up_to, applied_at, life) VALUES (?1, ?2, -1, ?3, ?4)",
+        )
+        .bind(&newest.epoch)
+        .bind(number)
+        .bind(Timestamp::now().0)
+        .bind(life)
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(Fence::Below {
+            number,
+            newest_is_over: !is_known,
+        })
+    }
+
+    async fn is_over_elsewhere(&self, flush: &FlushId, life: &str) -> Result<bool, StoreError> {
         let found = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM flush_ledger WHERE epoch = ?1 AND number > ?2 AND up_to > 0)",
+            "SELECT EXISTS (SELECT 1 FROM flush_ledger
+                            WHERE epoch = ?1 AND number > ?2 AND (up_to > 0 OR life <> ?3))",
         )
         .bind(&flush.epoch)
         .bind(flush.number)
-        .fetch_one(&mut *transaction)
+        .bind(life)
+        .fetch_one(&mut *self.reader.get().await?)
         .await?;
-        transaction.rollback().await?;
         Ok(found)
+    }
+
+    async fn lift_fence(&self, fence: &FlushId) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM flush_ledger WHERE epoch = ?1 AND number = ?2 AND up_to = -1")
+            .bind(&fence.epoch)
+            .bind(fence.number)
+            .execute(&mut *self.writer.get().await?)
+            .await?;
+        Ok(())
     }
 
     async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
         let flushes = sqlx::query(
             "DELETE FROM flush_ledger WHERE (epoch, number) IN (
                  SELECT epoch, number FROM flush_ledger AS old
-                 WHERE applied_at < ?1 AND up_to = 9223372036854775807 AND EXISTS (
-                     SELECT 1 FROM flush_ledger AS newer WHERE newer.epoch = old.epoch AND newer.number > old.number)
+                 WHERE applied_at < ?1 AND up_to IN (9223372036854775807, -1) AND EXISTS (
+                     SELECT 1 FROM flush_ledger AS newer
+                     WHERE newer.epoch = old.epoch AND newer.number > old.number AND newer.up_to > 0)
                  LIMIT ?2)",
         )
         .bind(before.0)
@@ -155,7 +200,7 @@ impl Clicks for SqliteStore {
                  SELECT recorder FROM click_recorders AS old WHERE seen_at < ?1 AND NOT EXISTS (
                      SELECT 1 FROM click_journal WHERE click_journal.recorder = old.recorder) LIMIT ?2)",
         )
-        .bind(before.0)
+        .bind(before.before(A_WEEK).0)
         .bind(limit)
         .execute(&mut *self.writer.get().await?)
         .await?;
@@ -205,11 +250,15 @@ async fn mark(
     database: impl SqliteExecutor<'_>,
     flush: &FlushId,
 ) -> Result<AppliedUpTo, sqlx::Error> {
-    let mark: Option<i64> =
-        sqlx::query_scalar("SELECT up_to FROM flush_ledger WHERE epoch = ?1 AND number = ?2")
-            .bind(&flush.epoch)
-            .bind(flush.number)
-            .fetch_optional(database)
-            .await?;
-    Ok(mark.map_or(NOTHING, LinkId))
+    let mark = sqlx::query_scalar(
+        "SELECT coalesce(
+             (SELECT up_to FROM flush_ledger WHERE epoch = ?1 AND number = ?2),
+             (SELECT -1 FROM flush_ledger WHERE epoch = ?1 AND number > ?2 LIMIT 1),
+             0)",
+    )
+    .bind(&flush.epoch)
+    .bind(flush.number)
+    .fetch_one(database)
+    .await?;
+    Ok(LinkId(mark))
 }
