@@ -199,6 +199,10 @@ both_stores! {
         assert_eq!(write(1, one, &[(two, 1)], WHOLE).await, WHOLE);
         assert_eq!(write(number + 1, NOTHING, &[(one, 1)], WHOLE).await, WHOLE);
         assert_eq!((count(&store, one).await, count(&store, two).await), (2, 1));
+        // A reader who saw it is told of no later flush: a fence is none.
+        let seen = FlushesSeen { epoch: &flush(1).epoch, under_way: &[], newest: number + 1 };
+        store.clicks.fence(&flush(number + 1), LIFE).await.unwrap();
+        assert_eq!(store.clicks.counts(&[one], Some(seen)).await.unwrap().flushes, []);
         // Another life that comes later is fenced off from this one, too.
         let later = store.clicks.fence(&flush(number + 1), LIFE).await.unwrap();
         assert!(matches!(later, Fence::Below { number: above, .. } if above > number + 1));

@@ -293,7 +293,7 @@ impl Clicks for PostgresStore {
              ) j ON j.id = l.id
              WHERE l.id = ANY ($1)
              UNION ALL
-             SELECT 1, number, up_to FROM flush_ledger WHERE epoch = $2 AND (number = ANY ($3) OR number > $4)
+             SELECT 1, number, up_to FROM flush_ledger WHERE epoch = $2 AND (number = ANY ($3) OR number > $4 AND up_to > 0)
              UNION ALL
              SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE held AND ($2 = '' OR epoch = $2))",
         )

@@ -232,7 +232,7 @@ impl Clicks for SqliteStore {
              FROM asked JOIN links USING (id) LEFT JOIN journal USING (id)
              UNION ALL
              SELECT 1, number, up_to FROM flush_ledger
-             WHERE epoch = ?2 AND (number IN (SELECT value FROM json_each(?3)) OR number > ?4)
+             WHERE epoch = ?2 AND (number IN (SELECT value FROM json_each(?3)) OR number > ?4 AND up_to > 0)
              UNION ALL
              SELECT 2, 0, 0 WHERE EXISTS (SELECT 1 FROM click_journal WHERE held AND (?2 = '' OR epoch = ?2))",
         )
