@@ -19,7 +19,7 @@ use crate::http::{ApiError, ErrorBody, QueryOf};
 use crate::store::Position;
 
 /// Links per page of the whole list: what is in memory at once.
-const PAGE: u32 = 500;
+const PAGE: u32 = 250;
 
 /// Most links of one page that a client asks for.
 const MOST_PER_PAGE: u32 = 1_000;

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -17,7 +18,8 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper::{Method, Request};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::timeout;
 use tower::ServiceExt;
 use tracing::Instrument;
 
@@ -29,7 +31,10 @@ use crate::redirect::Redirect;
 use crate::telemetry::requests::Observed;
 
 /// Pieces of an answer that may wait for a slow client.
-const PIECES_AHEAD: usize = 2;
+const PIECES_AHEAD: usize = 1;
+
+/// How long a client may take to read a piece.
+const READING_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What is on the other side; cheap to clone.
 #[derive(Clone)]
@@ -164,9 +169,16 @@ impl Entrance {
         );
         let request = request.map(Body::new);
         let api = self.api.router.clone();
+        let overload = self.api.overload.clone();
         let answering = async move {
             let Ok(response) = api.oneshot(request).await;
-            bring_body_over(response, &main)
+            if response.body().size_hint().exact().is_some() {
+                return response;
+            }
+            match overload.stream() {
+                Ok(place) => bring_body_over(response, &main, place, READING_PATIENCE),
+                Err(refusal) => refusal,
+            }
         };
         let answered = self
             .main
@@ -180,21 +192,27 @@ impl Entrance {
     }
 }
 
-/// A body that is whole already is sent as it is; one that is still being made goes on being made here.
-fn bring_body_over(response: Response, main: &Handle) -> Response {
-    if response.body().size_hint().exact().is_some() {
-        return response;
-    }
+/// A body that is still being made goes on being made here, until its end or until nobody reads it.
+fn bring_body_over(
+    response: Response,
+    main: &Handle,
+    place: OwnedSemaphorePermit,
+    patience: Duration,
+) -> Response {
     response.map(|body| {
         let (sender, receiver) = mpsc::channel::<Result<Bytes, axum::Error>>(PIECES_AHEAD);
         let making = main.spawn(async move {
+            let _place = place;
             let mut pieces = body.into_data_stream();
             while let Some(piece) = pieces.next().await {
-                // The client is gone.
-                if sender.send(piece).await.is_err() {
-                    break;
+                match timeout(patience, sender.send(piece)).await {
+                    Ok(Ok(())) => {}
+                    // The client is gone.
+                    Ok(Err(_)) => break,
+                    Err(_) => return Err("the client reads too slowly"),
                 }
             }
+            Ok(())
         });
         Body::from_stream(unfold(
             (receiver, Some(making)),
@@ -203,9 +221,15 @@ fn bring_body_over(response: Response, main: &Handle) -> Response {
                     return Some((piece, (receiver, making)));
                 }
                 // Half an answer must not look like a whole one.
-                let failed = making?.await.err()?;
-                tracing::error!(%failed, "an answer could not be finished");
-                Some((Err(axum::Error::new(failed)), (receiver, None)))
+                let failed = match making?.await {
+                    Ok(Ok(())) => return None,
+                    Ok(Err(slow)) => axum::Error::new(slow),
+                    Err(failed) => {
+                        tracing::error!(%failed, "an answer could not be finished");
+                        axum::Error::new(failed)
+                    }
+                };
+                Some((Err(failed), (receiver, None)))
             },
         ))
     })
@@ -213,7 +237,13 @@ fn bring_body_over(response: Response, main: &Handle) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::Semaphore;
+
     use super::*;
+
+    fn place() -> OwnedSemaphorePermit {
+        Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap()
+    }
 
     fn response(
         pieces: impl futures_util::Stream<Item = Result<&'static str, axum::Error>> + Send + 'static,
@@ -224,11 +254,29 @@ mod tests {
     #[tokio::test]
     async fn an_answer_comes_over_whole() {
         let pieces = futures_util::stream::iter([Ok("[1,"), Ok("2]")]);
-        let response = bring_body_over(response(pieces), &Handle::current());
+        let response = bring_body_over(
+            response(pieces),
+            &Handle::current(),
+            place(),
+            READING_PATIENCE,
+        );
         let body = axum::body::to_bytes(response.into_body(), 100)
             .await
             .unwrap();
         assert_eq!(&*body, b"[1,2]");
+    }
+
+    #[tokio::test]
+    async fn who_reads_nothing_is_not_waited_for_for_ever() {
+        let pieces = futures_util::stream::iter((0..10).map(|_| Ok("piece")));
+        let patience = Duration::from_millis(10);
+        let response = bring_body_over(response(pieces), &Handle::current(), place(), patience);
+        tokio::time::sleep(50 * patience).await;
+        assert!(
+            axum::body::to_bytes(response.into_body(), 100)
+                .await
+                .is_err()
+        );
     }
 
     #[tokio::test]
@@ -237,7 +285,12 @@ mod tests {
             assert!(number < 2, "this panic is part of the test");
             Some((Ok("piece"), number + 1))
         });
-        let response = bring_body_over(response(pieces), &Handle::current());
+        let response = bring_body_over(
+            response(pieces),
+            &Handle::current(),
+            place(),
+            READING_PATIENCE,
+        );
         assert!(
             axum::body::to_bytes(response.into_body(), 100)
                 .await

@@ -19,6 +19,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use httpdate::HttpDate;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, join};
 use tokio::net::TcpStream;
+use tokio::task::coop;
 use tokio::time::{Instant, sleep, timeout};
 
 mod patience;
@@ -119,6 +120,8 @@ impl Express {
                     }
                     patience.answered();
                     received.advance(length);
+                    // Who sends thousands ahead and waits for nothing does not keep the worker from others.
+                    coop::consume_budget().await;
                 }
                 Head::Other => break,
                 Head::Partial => {

@@ -1,20 +1,26 @@
 //! Whether the process lives, whether it should get traffic, and its metrics.
 
 use std::sync::Arc;
-
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use futures_util::future::try_join_all;
 use serde::Serialize;
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::router::Readiness;
 use crate::shared::Call;
 use crate::telemetry::metrics::Exposition;
+
+/// How long what the dependencies said is taken for true.
+const LATELY: Duration = Duration::from_millis(250);
+
+/// When the dependencies were asked last, and what they said: database and Redis.
+pub(super) type Lately = Mutex<Option<(Instant, (DependencyState, DependencyState))>>;
 
 /// How long a dependency may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -46,7 +52,7 @@ pub(super) async fn health() -> Json<Health> {
 /// State of a dependency.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum DependencyState {
+pub(super) enum DependencyState {
     /// It answers.
     Up,
     /// It does not; of a cluster, a part of it does not.
@@ -93,7 +99,7 @@ pub(super) struct Ready {
     ),
 )]
 pub(super) async fn ready(State(readiness): State<Arc<Readiness>>) -> (StatusCode, Json<Ready>) {
-    let (database, redis) = tokio::join!(database(&readiness), redis(&readiness));
+    let (database, redis) = asked_lately(&readiness).await;
     let status = match (database, redis) {
         _ if readiness.stop.is_asked() => Traffic::Stopping,
         (DependencyState::Up, _) | (_, DependencyState::Up) => Traffic::Ready,
@@ -124,6 +130,19 @@ pub(super) async fn ready(State(readiness): State<Arc<Readiness>>) -> (StatusCod
 )]
 pub(super) async fn metrics(State(metrics): State<Exposition>) -> String {
     metrics.render()
+}
+
+/// What both said a moment ago, or say now: however many ask, each is asked once at a time.
+async fn asked_lately(readiness: &Readiness) -> (DependencyState, DependencyState) {
+    let mut lately = readiness.lately.lock().await;
+    match *lately {
+        Some((asked, states)) if asked.elapsed() < LATELY => states,
+        _ => {
+            let states = tokio::join!(database(readiness), redis(readiness));
+            *lately = Some((Instant::now(), states));
+            states
+        }
+    }
 }
 
 async fn database(readiness: &Readiness) -> DependencyState {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::middleware::map_response;
 use axum::routing::get;
+use socket2::{Domain, Socket, Type};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
@@ -15,6 +16,9 @@ use tokio::time::sleep;
 use super::lifecycle::{LAST_CALL, ServeError, Stop};
 use crate::http;
 use crate::telemetry::metrics::{Exposition, LIMIT_HITS};
+
+/// Connections that the system takes before they are let in, as far as it allows.
+const BACKLOG: i32 = 4_096;
 
 /// Pause after the system had no file handle left for a connection.
 const BREATH: Duration = Duration::from_millis(50);
@@ -25,7 +29,7 @@ const UNREAD_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Listens on the address of a setting.
 pub(super) fn bind(setting: &'static str, address: SocketAddr) -> Result<TcpListener, ServeError> {
-    TcpListener::bind(address).map_err(|error| ServeError::Bind {
+    listen(address).map_err(|error| ServeError::Bind {
         setting,
         address,
         mend: match error.kind() {
@@ -38,6 +42,15 @@ pub(super) fn bind(setting: &'static str, address: SocketAddr) -> Result<TcpList
         },
         error,
     })
+}
+
+/// As the standard library does it, but for the queue: there it is 128 connections long, which a burst fills.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// A connection on its way to a worker, with the place that it takes up until it is closed.
@@ -151,9 +164,18 @@ pub(super) async fn serve_metrics(listener: TcpListener, metrics: Exposition, st
                 .fallback(http::not_found)
                 .method_not_allowed_fallback(http::method_not_allowed)
                 .layer(map_response(http::guard));
-            axum::serve(listener, router)
-                .with_graceful_shutdown(async move { stop.asked().await })
-                .await
+            let done = stop.clone();
+            let serving = axum::serve(listener, router)
+                .with_graceful_shutdown(async move { done.asked().await });
+            let last_call = async {
+                stop.asked().await;
+                sleep(LAST_CALL).await;
+            };
+            tokio::select! {
+                served = serving => served,
+                // Who has not asked to the end by then holds up no stop.
+                () = last_call => Ok(()),
+            }
         }
         Err(error) => Err(error),
     };

@@ -14,10 +14,15 @@ use crate::config::Guards;
 use crate::http::ApiError;
 use crate::telemetry::metrics::LIMIT_HITS;
 
+/// Whole lists that are sent at once: a client that reads slowly keeps about a megabyte of one in memory.
+const MOST_STREAMS: usize = 32;
+
 /// The places of requests that are worked on; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Overload {
     places: Arc<Semaphore>,
+    /// Those of answers that are still being made while they are sent.
+    streams: Arc<Semaphore>,
     patience: Duration,
     /// Counts what there was no place for.
     full: Counter,
@@ -27,6 +32,7 @@ impl Overload {
     pub(super) fn new(guards: &Guards) -> Self {
         Self {
             places: Arc::new(Semaphore::new(guards.max_requests)),
+            streams: Arc::new(Semaphore::new(MOST_STREAMS)),
             patience: guards.request_timeout,
             full: metrics::counter!(LIMIT_HITS, "limit" => "requests"),
         }
@@ -44,6 +50,15 @@ impl Overload {
             request.extensions_mut().insert(place);
         }
         Ok(())
+    }
+
+    /// Notes that an answer is made while it is sent.
+    ///
+    /// # Errors
+    /// The answer instead, where there are too many such already.
+    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Response> {
+        let place = Arc::clone(&self.streams).try_acquire_owned();
+        place.map_err(|_| refused(&self.full))
     }
 
     fn place(&self) -> Option<Place> {

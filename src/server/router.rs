@@ -43,6 +43,7 @@ pub(super) struct Readiness {
     pub(super) replica: Option<Arc<PostgresReplica>>,
     pub(super) redis: Option<Shards>,
     pub(super) stop: Stop,
+    pub(super) lately: health::Lately,
 }
 
 impl ApiState {
@@ -61,6 +62,7 @@ impl ApiState {
                 replica: assembly.replica.clone(),
                 redis: assembly.redis.clone(),
                 stop,
+                lately: health::Lately::default(),
             }),
             metrics,
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use sqlx::Connection;
 
-use crate::support::{App, Mode, Server, both_modes, command};
+use crate::support::{App, Mode, Server, both_modes, command, free_port};
 
 /// Visits links from several connections until told to stop; answered and sent requests per code.
 struct Visitors {
@@ -184,6 +184,23 @@ fn a_stop_while_the_database_is_waited_for_is_heard() {
     assert!(Command::new("kill").arg(pid).status().unwrap().success());
     let rest: Vec<_> = lines.map_while(Result::ok).collect();
     assert_eq!(starting.wait().unwrap().code(), Some(0), "{rest:?}");
+}
+
+#[tokio::test]
+async fn half_a_request_for_metrics_holds_up_no_stop() {
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let settings = [
+        ("METRICS_BIND", &*metrics),
+        ("SHUTDOWN_TIMEOUT_SECONDS", "8"),
+    ];
+    let mut app = App::start_with(Mode::Embedded, &settings).await;
+    let mut stream = tokio::net::TcpStream::connect(&metrics).await.unwrap();
+    tokio::io::AsyncWriteExt::write_all(&mut stream, b"GET /metrics HTTP/1.1\r\n")
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    app.server.stop().await;
+    app.backend.remove().await;
 }
 
 #[tokio::test]

@@ -66,7 +66,7 @@ impl SqliteStore {
             return Ok(None);
         };
         let cuts: Vec<Cut> = sqlx::query_as("SELECT recorder, last_batch FROM folding_cuts")
-            .fetch_all(&mut *self.reader.get().await?)
+            .fetch_all(&mut *self.log.background().await?)
             .await?;
         let mut sums: HashMap<LinkId, u64, RandomState> = HashMap::default();
         // Where all is in the links already it is only to be removed.
@@ -102,7 +102,7 @@ impl SqliteStore {
         let is_wanted: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM folding_cuts) OR EXISTS (SELECT 1 FROM click_journal WHERE NOT held)",
         )
-        .fetch_one(&mut *self.reader.get().await?)
+        .fetch_one(&mut *self.log.background().await?)
         .await?;
         if !is_wanted {
             return Ok(None);

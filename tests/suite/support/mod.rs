@@ -13,7 +13,7 @@ pub(crate) use app::{Answer, App, with_app, with_app_set};
 pub(crate) use backend::{Backend, Mode, admin_url};
 pub(crate) use pgbouncer::PgBouncer;
 pub(crate) use redis_cluster::{RedisCluster, has_all};
-pub(crate) use redis_server::RedisServer;
+pub(crate) use redis_server::{RedisServer, free_port};
 pub(crate) use server::{Server, command, refused};
 
 /// Makes each test twice: `embedded::name` and `production::name`; under settings where it begins with
