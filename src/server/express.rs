@@ -19,7 +19,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use httpdate::HttpDate;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, join};
 use tokio::net::TcpStream;
-use tokio::task::coop;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
 
 mod patience;
@@ -38,6 +38,9 @@ const HEAD_BYTES: usize = 4 * 1024;
 
 /// Most headers of a request that is answered here; browsers send about 15.
 const MOST_HEADERS: usize = 32;
+
+/// Requests of one connection that are answered before other connections are looked at.
+const AHEAD: u32 = 16;
 
 /// How long a client may take to read an answer.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
@@ -104,6 +107,7 @@ impl Express {
     ) -> Left<impl AsyncRead + AsyncWrite + Unpin + use<>> {
         let mut received = BytesMut::new();
         let mut answer = Vec::new();
+        let mut ahead = 0;
         let (asked, clock) = (stop.asked(), sleep(self.patience));
         tokio::pin!(asked, clock);
         let mut patience = Patience::new(asked, clock, self.patience);
@@ -121,10 +125,15 @@ impl Express {
                     patience.answered();
                     received.advance(length);
                     // Who sends thousands ahead and waits for nothing does not keep the worker from others.
-                    coop::consume_budget().await;
+                    ahead += 1;
+                    if ahead == AHEAD {
+                        ahead = 0;
+                        yield_now().await;
+                    }
                 }
                 Head::Other => break,
                 Head::Partial => {
+                    ahead = 0;
                     let is_idle = received.is_empty();
                     tokio::select! {
                         biased;
