@@ -77,12 +77,12 @@ impl From<sqlx::migrate::MigrateError> for OpenError {
     fn from(error: sqlx::migrate::MigrateError) -> Self {
         match error {
             sqlx::migrate::MigrateError::Execute(error) => error.into(),
-            sqlx::migrate::MigrateError::ExecuteMigration(error, version) => {
-                let (Self::Wrong(why) | Self::NotYet(why)) = error.into();
-                Self::Wrong(format!(
+            sqlx::migrate::MigrateError::ExecuteMigration(error, version) => match error.into() {
+                Self::Wrong(why) => Self::Wrong(format!(
                     "the schema cannot be brought to version {version}: {why}; if the database holds something else, name another"
-                ))
-            }
+                )),
+                not_yet @ Self::NotYet(_) => not_yet,
+            },
             sqlx::migrate::MigrateError::VersionMissing(version) => Self::Wrong(format!(
                 "the schema is of a newer shunt, which made version {version} of it; start that one, or restore a backup of before"
             )),
