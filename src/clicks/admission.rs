@@ -28,12 +28,12 @@ type Looked = (Option<String>, Option<i64>, Option<String>, Option<u8>);
 /// Why a Redis is not used yet.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAdmitted {
+    /// There is none to be looked at.
+    #[error(transparent)]
+    NotOpened(#[from] NotOpened),
     /// It is away.
     #[error(transparent)]
     Redis(#[from] RedisFailure),
-    /// With these settings it never will be.
-    #[error("{0}")]
-    Wrong(String),
     /// It was started again, and the database cannot be asked what is written back.
     #[error("it cannot be told whether Redis is older than it was: {0}")]
     Store(#[from] StoreError),
@@ -48,10 +48,7 @@ pub enum NotAdmitted {
 /// # Errors
 /// [`NotAdmitted`]; it is not used then.
 pub async fn admit(redis: &SharedRedis, clicks: &dyn Clicks) -> Result<(), NotAdmitted> {
-    let mut door = redis.knock().await.map_err(|error| match error {
-        NotOpened::Failed(failure) => NotAdmitted::Redis(failure),
-        NotOpened::Wrong(why) => NotAdmitted::Wrong(why),
-    })?;
+    let mut door = redis.knock().await?;
     let keys = redis.keys();
     for _ in 0..TRIES {
         let mut look = redis::cmd("HMGET");

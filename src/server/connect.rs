@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use crate::cache::LinkCache;
 use crate::clicks::{NotAdmitted, admit};
 use crate::config::{Config, Database};
-use crate::shared::{Call, Shards, SharedRedis};
+use crate::shared::{Call, NotOpened, Shards, SharedRedis};
 use crate::store::{
     Clicks, OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings,
 };
@@ -112,7 +112,7 @@ async fn shard(
 ) -> Result<(), ConnectError> {
     patiently("REDIS_URL", async || {
         admit(redis, clicks).await.map_err(|error| match error {
-            NotAdmitted::Wrong(why) => Failure::Wrong(why),
+            NotAdmitted::NotOpened(NotOpened::Wrong(why)) => Failure::Wrong(why),
             not_yet => Failure::NotYet(not_yet.to_string()),
         })?;
         redis.recovered();
