@@ -65,7 +65,8 @@ impl Keyspace {
     }
 
     keys! {
-        /// Epoch of the data set, newest change, newest flush.
+        /// Epoch of the data set, newest change, newest flush; the life of its server, and whether it went on in
+        /// another.
         state => "state",
         /// The last batch applied per recorder.
         recorders => "recorders",

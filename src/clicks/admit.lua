@@ -17,19 +17,24 @@ if not known[1] then
   redis.call('HSET', KEYS[1], 'life', ARGV[3])
   return { epoch, -1, 1 }
 end
+if ARGV[6] ~= '1' then
+  -- What an earlier life began and did not write is over there, and goes on here under another number. The key first:
+  -- on a cluster whose slots are being moved it may be elsewhere, and then nothing is changed.
+  local newest = ARGV[8]
+  if ARGV[9] == '1' and redis.call('SISMEMBER', KEYS[3], ARGV[5]) == 1 then
+    newest = string.format('%d', newest + 1)
+    local batch = ARGV[7] .. known[1] .. ':'
+    redis.call('RENAME', batch .. ARGV[5], batch .. newest)
+    redis.call('SREM', KEYS[3], ARGV[5])
+    redis.call('SADD', KEYS[3], newest)
+  end
+  redis.call('HSET', KEYS[1], 'flush', newest)
+end
 -- Above every change that was told before and may be forgotten here: everybody forgets all they remember.
 local change = math.max(tonumber(ARGV[2]), tonumber(known[2]) + 1000000)
 redis.call('HSET', KEYS[1], 'life', ARGV[3], 'change', string.format('%d', change))
 redis.call('UNLINK', KEYS[4])
 if ARGV[6] ~= '1' then
-  -- What an earlier life began and did not write is over there, and goes on here under another number.
-  redis.call('HSET', KEYS[1], 'flush', ARGV[8])
-  if ARGV[9] == '1' and redis.call('SREM', KEYS[3], ARGV[5]) == 1 then
-    local number = redis.call('HINCRBY', KEYS[1], 'flush', 1)
-    local batch = ARGV[7] .. known[1] .. ':'
-    redis.call('RENAME', batch .. ARGV[5], batch .. number)
-    redis.call('SADD', KEYS[3], number)
-  end
   return { known[1], -1, 1 }
 end
 -- The database is ahead, or will be: what is pending or under way here may be in it already.

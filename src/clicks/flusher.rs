@@ -227,13 +227,13 @@ impl Flusher {
         Ok(mark)
     }
 
-    /// What was begun in another life of Redis is not written back: this one has the same clicks, or lost them. If
-    /// it is still under way in this one, the data set went on elsewhere meanwhile, and has to be looked at.
+    /// A flush that is over is not written back: others did, or another life of Redis has the same clicks or lost
+    /// them. If it is still under way in this life, the data set went on elsewhere, and has to be looked at.
     async fn give_up(&self, redis: &SharedRedis, flush: &FlushId) -> Result<(), FlushFailure> {
         let number = flush.number;
         tracing::warn!(
             number,
-            "a flush of another life of Redis is not written back"
+            "a flush is not written back: later ones were begun, perhaps in another life of Redis"
         );
         let elsewhere = self.clicks.is_over_elsewhere(flush, &redis.life()).await?;
         let keys = redis.keys();
