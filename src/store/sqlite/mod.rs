@@ -9,6 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::fs::Access;
+use rustix::io::Errno;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::Mutex;
@@ -114,13 +116,15 @@ fn cannot_open(path: &Path, error: sqlx::Error) -> OpenError {
     OpenError::Wrong(format!("{}: {why}", path.display()))
 }
 
-/// SQLite itself opens a file that it may only read, and fails with the first write.
+/// SQLite itself opens a file that it may only read, and fails with the first write. It is not opened here to see
+/// that: closing it would take SQLite's locks from other connections of this process.
 fn writable(path: &Path) -> Result<(), OpenError> {
-    match File::options().write(true).open(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(OpenError::Wrong(
-            format!("{}: {error}; make it writable", path.display()),
-        )),
-        _ => Ok(()),
+    match rustix::fs::access(path, Access::WRITE_OK) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(OpenError::Wrong(format!(
+            "{}: {error}; make it writable",
+            path.display()
+        ))),
     }
 }
 
