@@ -20,7 +20,7 @@ use metrics::Counter;
 use crate::cache::{CachedLink, LinkCache};
 use crate::clicks::{Recorded, Recorder};
 use crate::domain::{Click, Location, ShortCode};
-use crate::telemetry::metrics::RedirectMetrics;
+use crate::telemetry::road::RedirectMetrics;
 
 mod lookups;
 mod replica;

@@ -11,7 +11,7 @@ use super::{NotFollowed, ReplicaReads};
 use crate::cache::Told;
 use crate::domain::{LinkTarget, ShortCode};
 use crate::store::{Links, StoreError};
-use crate::telemetry::metrics::LookupMetrics;
+use crate::telemetry::road::LookupMetrics;
 
 /// What the road asks the database with; cheap to clone.
 #[derive(Clone)]

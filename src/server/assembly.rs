@@ -20,7 +20,7 @@ use crate::links::LinksApi;
 use crate::redirect::{FailureLog, Lookups, Redirect, ReplicaReads};
 use crate::shared::{Shards, SharedRedis};
 use crate::store::{Parts, PostgresReplica, Store};
-use crate::telemetry::metrics::{LookupMetrics, RedirectMetrics};
+use crate::telemetry::road::{LookupMetrics, RedirectMetrics};
 
 /// Unknown codes held in the process at most.
 const UNKNOWN_CODES: u64 = 100_000;

@@ -1,17 +1,12 @@
 //! Every metric: name, type, unit and help; and the recorder behind `/metrics`.
 //!
 //! Names follow Prometheus' conventions: base units, `_total` on counters. Routes are templates, never
-//! raw paths. The redirect's own metrics are handles made once per worker: recording costs an atomic
-//! addition.
+//! raw paths. The handles of the redirect's road are in `road`.
 
-use std::sync::Arc;
-
-use metrics::{
-    Counter, Gauge, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
-};
+use metrics::{Gauge, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-use super::durations::{Durations, DurationsOfAll};
+use super::durations::DurationsOfAll;
 
 /// Answered requests of everything but the redirect's road. Labels: method, route, status.
 pub const HTTP_REQUESTS: &str = "shunt_http_requests_total";
@@ -100,7 +95,7 @@ const DURATION_BOUNDS: [f64; 14] = [
 /// Bounds of batch sizes.
 const SIZE_BOUNDS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1_024.0];
 
-static REDIRECT_DURATIONS: DurationsOfAll = DurationsOfAll::new(
+pub(super) static REDIRECT_DURATIONS: DurationsOfAll = DurationsOfAll::new(
     REDIRECT_DURATION,
     "Time to answer a redirect, its click acknowledged",
     &DURATION_BOUNDS,
@@ -324,85 +319,5 @@ impl Gauged {
 impl Drop for Gauged {
     fn drop(&mut self) {
         self.0.decrement(1);
-    }
-}
-
-/// Handles of the redirect's road.
-#[derive(Clone)]
-pub struct RedirectMetrics {
-    /// Found in the process.
-    pub process: Counter,
-    /// Found in Redis, or by a look-up that another request had under way.
-    pub redis: Counter,
-    /// Found in the database.
-    pub database: Counter,
-    /// No such code.
-    pub unknown: Counter,
-    /// The link is inactive.
-    pub inactive: Counter,
-    /// Could not be looked up.
-    pub unavailable: Counter,
-    /// From parsing the code to the acknowledgement.
-    pub duration: Arc<Durations>,
-}
-
-impl Default for RedirectMetrics {
-    fn default() -> Self {
-        let by_result = |result: &'static str| metrics::counter!(REDIRECTS, "result" => result);
-        Self {
-            process: by_result("process"),
-            redis: by_result("redis"),
-            database: by_result("database"),
-            unknown: by_result("unknown"),
-            inactive: by_result("inactive"),
-            unavailable: by_result("unavailable"),
-            duration: REDIRECT_DURATIONS.of_worker(),
-        }
-    }
-}
-
-/// Handles of look-ups in the database.
-#[derive(Clone)]
-pub struct LookupMetrics {
-    /// The primary answered.
-    pub primary: Counter,
-    /// The replica did.
-    pub replica: Counter,
-}
-
-impl Default for LookupMetrics {
-    fn default() -> Self {
-        let by_server = |server: &'static str| metrics::counter!(LOOKUPS, "server" => server);
-        Self {
-            primary: by_server("primary"),
-            replica: by_server("replica"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::hint::black_box;
-    use std::time::Instant;
-
-    use super::*;
-
-    /// `cargo test --release --lib recording_a_redirect -- --ignored --nocapture` prints it.
-    #[test]
-    #[ignore = "a measurement: it has nothing to fail"]
-    fn recording_a_redirect_costs() {
-        const REDIRECTS: u32 = 20_000_000;
-        let recorder = PrometheusBuilder::new().build_recorder();
-        let metrics = metrics::with_local_recorder(&recorder, RedirectMetrics::default);
-        let begun = Instant::now();
-        for _ in 0..REDIRECTS {
-            let read = Instant::now();
-            metrics.process.increment(1);
-            metrics
-                .duration
-                .record(black_box(Instant::now()).duration_since(read));
-        }
-        let each = begun.elapsed() / REDIRECTS;
-        println!("recording a redirect costs {} ns", each.as_nanos());
     }
 }

@@ -11,6 +11,7 @@ use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 pub mod durations;
 pub mod metrics;
 pub mod requests;
+pub mod road;
 pub mod traces;
 
 use traces::Traces;
