@@ -1,7 +1,8 @@
 //! Clicks: whatever is sent again, late, at once or in whatever order, each counts once.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use futures_util::future::join_all;
 use shunt::domain::{LinkId, Timestamp};
 use shunt::store::{
     ClickBatch, Fence, FlushId, FlushesSeen, HeldBatch, NOTHING, OVER, Parts, WHOLE,
@@ -46,6 +47,22 @@ async fn fold_all(store: &Parts) -> u64 {
 }
 
 both_stores! {
+    async fn a_batch_of_clicks_does_not_stand_behind_whatever_else_is_to_be_written(store) {
+        let owner = user(&store).await;
+        let (_, clicked) = link(&store, owner).await;
+        let made = AtomicUsize::new(0);
+        let others = join_all((0..300).map(async |_| {
+            link(&store, owner).await;
+            made.fetch_add(1, Ordering::Relaxed);
+        }));
+        let clicks = async {
+            store.clicks.append(&batch(7, 1, &[(clicked, 1)]), None).await.unwrap();
+            made.load(Ordering::Relaxed)
+        };
+        let (_, made_before) = tokio::join!(others, clicks);
+        assert!(made_before < 60, "{made_before} links were made before it was written");
+    }
+
     async fn a_batch_counts_once_however_often_it_is_sent(store) {
         let owner = user(&store).await;
         let (_, one) = link(&store, owner).await;

@@ -13,6 +13,7 @@ use deadpool::managed::{Manager, Metrics, Object, RecycleError, RecycleResult, T
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::session::Session;
@@ -45,6 +46,9 @@ const MARK: &str = "shunt.direct";
 /// The pool.
 pub(super) struct Pool {
     connections: Connections,
+    /// Where all for whom no visitor waits queue first, as many places as connections: however many they are,
+    /// the next connection that is free is for a visitor.
+    others: Semaphore,
     deadline: Duration,
     /// How a transaction begins.
     begin: SqlStr,
@@ -90,9 +94,11 @@ impl Pool {
                 ("idle_in_transaction_session_timeout", time_out.to_string()),
             ])
             .options([(MARK, "on")]);
+        let others = Semaphore::new(settings.max_connections as usize);
         if let Some(connections) = direct_pool(direct, settings).await? {
             return Ok(Self {
                 connections,
+                others,
                 deadline: settings.deadline,
                 begin: BEGIN.into_sql_str(),
                 is_proxied: false,
@@ -104,6 +110,7 @@ impl Pool {
         );
         Ok(Self {
             connections: pool(plain, settings, false).await?,
+            others,
             deadline: settings.deadline,
             begin: AssertSqlSafe(begin).into_sql_str(),
             is_proxied: true,
@@ -138,6 +145,22 @@ impl Pool {
     /// [`sqlx::Error::PoolTimedOut`] also when Postgres did not answer in time: whether it did what it was asked
     /// is unknown then.
     pub(super) async fn run<T>(
+        &self,
+        call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        timeout(self.deadline, async {
+            let _other = self.others.acquire().await;
+            self.run_for_visitors(call).await
+        })
+        .await
+        .unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    }
+
+    /// The same, before all for whom no visitor waits.
+    ///
+    /// # Errors
+    /// As [`Pool::run`].
+    pub(super) async fn run_for_visitors<T>(
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 
 use self::fold::Folding;
 use self::log::Log;
-use self::pool::{Opener, Pool};
+use self::pool::{Opener, Pool, Writer};
 use super::{OpenError, Parts, Store, StoreError, StoreSettings};
 
 mod batch;
@@ -41,8 +41,7 @@ const READERS: usize = 4;
 
 /// Users, links and clicks in an SQLite file.
 pub struct SqliteStore {
-    /// One connection: SQLite has one writer, so writers queue here rather than in the file's lock.
-    writer: Pool,
+    writer: Writer,
     reader: Pool,
     log: Log,
     folding: Mutex<Option<Folding>>,
@@ -85,7 +84,7 @@ impl SqliteStore {
         let _turn = turn(path).await?;
         let owner = locked(&path.with_extension("owner"))?;
         writable(path)?;
-        let writer = pool(options.clone(), 1)
+        let writer = Writer::open(Opener::new(options.clone()), settings.deadline)
             .await
             .map_err(|error| cannot_open(path, error))?;
         let mut first = writer.get().await?;

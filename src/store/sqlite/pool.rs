@@ -3,12 +3,15 @@
 //! The pool of sqlx is not used: it pings a connection before each use and after it, and a ping is a change of
 //! threads there and back, as a batch of clicks itself is.
 
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use deadpool::Runtime;
 use deadpool::managed::{self, Manager, Metrics, Object, RecycleError, RecycleResult, Timeouts};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
 use crate::store::StoreError;
 use crate::store::failure::of_pool;
@@ -59,6 +62,63 @@ impl Pool {
 
     pub(super) fn in_use(&self) -> Connections {
         Connections::of(&self.0.status())
+    }
+}
+
+/// The one connection that writes: SQLite has one writer, so writers queue here rather than in the file's lock.
+pub(super) struct Writer {
+    pool: Pool,
+    /// Where all but clicks queue first: however many there are, a batch of clicks waits for one of them.
+    others: Semaphore,
+    deadline: Duration,
+}
+
+/// The writer, in use.
+pub(super) struct Turn<'a> {
+    connection: Lease,
+    _others: SemaphorePermit<'a>,
+}
+
+impl Writer {
+    /// Opens it.
+    pub(super) async fn open(opener: Opener, deadline: Duration) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            pool: Pool::open(opener, 1, deadline).await?,
+            others: Semaphore::new(1),
+            deadline,
+        })
+    }
+
+    /// Its turn, within the deadline.
+    pub(super) async fn get(&self) -> Result<Turn<'_>, StoreError> {
+        let turn = async {
+            let others = self.others.acquire().await;
+            Ok(Turn {
+                _others: others.expect("it is never closed"),
+                connection: self.pool.get().await?,
+            })
+        };
+        let turn = timeout(self.deadline, turn).await;
+        turn.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut.into()))
+    }
+
+    /// The same for a batch of clicks, for which visitors wait.
+    pub(super) async fn for_clicks(&self) -> Result<Lease, StoreError> {
+        self.pool.get().await
+    }
+}
+
+impl Deref for Turn<'_> {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Turn<'_> {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.connection
     }
 }
 
