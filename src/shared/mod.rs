@@ -2,7 +2,7 @@
 //!
 //! A handle is on one data set, see [`Shards`]. Redis is *up* from when it was admitted (see `home`) until
 //! a command fails or misses its deadline; then it is *away* for the whole process and nobody waits for it.
-//! A probe (run by the server) brings it back.
+//! A probe (run by the server) brings it back. One that is away because it is *full* can still be read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -35,6 +35,9 @@ pub enum RedisFailure {
     /// It refused: nothing was done.
     #[error("Redis refused: {0}")]
     Refused(String),
+    /// It refused, for it has no room: nothing was done. It still answers who only reads.
+    #[error("Redis is full: {0}")]
+    Full(String),
     /// No answer in time, or the connection broke: it may or may not have been done.
     #[error("Redis did not answer: {0}")]
     NoAnswer(String),
@@ -57,6 +60,8 @@ struct Inner {
     /// The newest epoch that is known here; empty before the first.
     epoch: RwLock<Arc<str>>,
     up: AtomicBool,
+    /// Whether it is away for want of room alone.
+    full: AtomicBool,
     is_up: Gauge,
     tripped: Notify,
 }
@@ -88,6 +93,7 @@ impl SharedRedis {
             home: RwLock::new(None),
             epoch: RwLock::new("".into()),
             up: AtomicBool::new(false),
+            full: AtomicBool::new(false),
             tripped: Notify::new(),
         };
         Self {
@@ -168,9 +174,22 @@ impl SharedRedis {
         self.inner.up.load(Ordering::Acquire)
     }
 
+    /// Whether it can be read, and what is pending in it written back: while it is up, and while it is full.
+    #[must_use]
+    pub fn is_reachable(&self) -> bool {
+        self.is_up() || self.inner.full.load(Ordering::Acquire)
+    }
+
+    /// Notes why it is away.
+    pub fn note_why_away(&self, failure: &RedisFailure) {
+        let full = matches!(failure, RedisFailure::Full(_));
+        self.inner.full.store(full, Ordering::Release);
+    }
+
     /// Notes that it is away. Says so once, and wakes whoever waits in [`SharedRedis::tripped`].
     pub fn trip(&self, failure: &RedisFailure) {
         metrics::counter!(REDIS_ERRORS).increment(1);
+        self.note_why_away(failure);
         if self.inner.up.swap(false, Ordering::AcqRel) {
             let data_set = self.keys().tag();
             tracing::warn!(%failure, data_set, "Redis is away: clicks go to the database until it is back");
@@ -182,6 +201,7 @@ impl SharedRedis {
     /// Notes that it is up.
     pub fn recovered(&self) {
         self.inner.is_up.set(1);
+        self.inner.full.store(false, Ordering::Release);
         if !self.inner.up.swap(true, Ordering::AcqRel) {
             tracing::info!(data_set = self.keys().tag(), "Redis is up");
         }
@@ -247,14 +267,17 @@ impl RedisFailure {
 
     /// The same where nothing was asked that changes anything.
     fn refused(self) -> Self {
-        let (Self::Refused(why) | Self::NoAnswer(why)) = self;
-        Self::Refused(why)
+        match self {
+            Self::NoAnswer(why) => Self::Refused(why),
+            refused => refused,
+        }
     }
 }
 
 impl From<RedisError> for RedisFailure {
     fn from(error: RedisError) -> Self {
         match error.kind() {
+            _ if error.code() == Some("OOM") => Self::Full(error.to_string()),
             // An error reply: the server read the command and did nothing.
             ErrorKind::Server(_) | ErrorKind::Extension => Self::Refused(error.to_string()),
             _ => Self::NoAnswer(error.to_string()),

@@ -180,6 +180,39 @@ async fn a_redis_that_hangs_or_refuses_holds_up_no_redirect() {
 }
 
 #[tokio::test]
+async fn what_is_pending_in_a_full_redis_is_read_and_written_back() {
+    let redis = RedisServer::start(&["--maxmemory-policy", "noeviction"]).await;
+    let url = redis.url();
+    let settings = [
+        ("REDIS_URL", url.as_str()),
+        // Not before it is full.
+        ("FLUSH_INTERVAL_MS", "5000"),
+    ];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    for _ in 0..3 {
+        assert_eq!(app.get(&format!("/{code}")).await.status, 302);
+    }
+    let mut connection = redis.connection().await;
+    ::redis::cmd("CONFIG")
+        .arg(&["SET", "maxmemory", "1"])
+        .exec_async(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(app.get(&format!("/{code}")).await.status, 302);
+    assert!(metric(&app, "shunt_redis_up").await < 1.0);
+    eventually("it is known why", async || {
+        app.get(&format!("/urls/{code}/stats")).await.status == 200
+    })
+    .await;
+    assert_eq!(app.clicks(&code).await, 4);
+    app.written_back(&code, 4).await;
+    assert_eq!(app.clicks(&code).await, 4);
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn a_link_is_looked_up_again_after_its_time_only_while_redis_is_away() {
     let mut redis = RedisServer::start(&KEPT).await;
     let url = redis.url();
