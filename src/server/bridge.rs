@@ -10,13 +10,13 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::HeaderValue;
-use axum::http::header::CONNECTION;
+use axum::http::header::{CONNECTION, HOST};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use futures_util::stream::unfold;
 use hyper::body::Incoming;
 use hyper::service::Service;
-use hyper::{Method, Request};
+use hyper::{Method, Request, Version};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
@@ -101,7 +101,11 @@ impl Service<Request<Incoming>> for Gate {
         }
         Box::pin(async move {
             let id = entrance.ids.of(request.headers());
+            let is_addressed = names_one_host(&request);
             let mut response = match code_of(request.uri().path()) {
+                _ if !is_addressed => {
+                    ApiError::bad_request("The request has to name one host").into_response()
+                }
                 Some(code) if matches!(*request.method(), Method::GET | Method::HEAD) => {
                     let is_head = request.method() == Method::HEAD;
                     entrance.follow(code, is_head, &request, &id).await
@@ -119,12 +123,18 @@ impl Service<Request<Incoming>> for Gate {
             };
             let headers = response.headers_mut();
             headers.insert(X_REQUEST_ID, HeaderValue::from(&id));
-            if entrance.stop.is_asked() {
+            if entrance.stop.is_asked() || !is_addressed {
                 headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok(response)
         })
     }
+}
+
+/// Whether the request says for which host it is, once: others on its way may have believed another (RFC 9112, 3.2).
+fn names_one_host(request: &Request<Incoming>) -> bool {
+    let hosts = request.headers().get_all(HOST).iter().count();
+    hosts == 1 || hosts == 0 && request.version() < Version::HTTP_11
 }
 
 /// The code in `/{code}` and `/urls/r/{code}`. Whatever needs decoding or is no code goes to the router.

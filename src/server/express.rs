@@ -263,10 +263,15 @@ fn parse(received: &[u8]) -> Head<'_> {
     if request.version != Some(1) || !request.headers.iter().all(is_plain) {
         return Head::Other;
     }
-    let id = request
-        .headers
-        .iter()
-        .find(|header| header.name.eq_ignore_ascii_case("x-request-id"))
+    let named = |name: &'static str| {
+        let headers = request.headers.iter();
+        headers.filter(move |header| header.name.eq_ignore_ascii_case(name))
+    };
+    if named("host").count() != 1 {
+        return Head::Other;
+    }
+    let id = named("x-request-id")
+        .next()
         .and_then(|header| RequestId::parse(header.value));
     Head::Plain(Plain {
         path,

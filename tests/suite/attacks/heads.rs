@@ -77,6 +77,38 @@ async fn a_request_of_doubtful_length_is_refused_and_what_follows_is_never_read(
     .await;
 }
 
+/// RFC 9112, 3.2.
+#[tokio::test]
+async fn a_request_that_does_not_name_one_host_is_refused() {
+    with_app(Mode::Embedded, async |app: &mut App| {
+        let (code, _) = hidden_link(app).await;
+        for beginning in [
+            format!("GET /{code} HTTP/1.1\r\n"),
+            format!("GET /urls/r/{code} HTTP/1.1\r\n"),
+            format!("HEAD /{code} HTTP/1.1\r\n"),
+            "GET /health HTTP/1.1\r\n".to_owned(),
+            "POST /auth/login HTTP/1.1\r\n".to_owned(),
+        ] {
+            for hosts in [
+                "",
+                "Host: test\r\nHost: test\r\n",
+                "Host: test\r\nhost: other\r\n",
+            ] {
+                let request = format!("{beginning}{hosts}\r\n");
+                let heard = wire::send(&app.server.base, request.repeat(2)).await;
+                assert!(heard.closed, "{request}");
+                assert_eq!(heard.statuses(), [400], "{request}{}", heard.text);
+            }
+        }
+        assert_eq!(app.clicks(&code).await, 0);
+        let of_old = format!("GET /{code} HTTP/1.0\r\n\r\n");
+        let heard = wire::send(&app.server.base, of_old).await;
+        assert!(heard.text.starts_with("HTTP/1.0 302 "), "{}", heard.text);
+        assert_eq!(app.clicks(&code).await, 1);
+    })
+    .await;
+}
+
 /// RFC 9112, 6.3: with both, chunks hold or the request is refused; either way the connection ends.
 #[tokio::test]
 async fn a_request_with_a_length_and_chunks_is_the_last_of_its_connection() {
