@@ -10,10 +10,15 @@ use tracing_subscriber::EnvFilter;
 
 use super::Failure;
 
+/// Files that are neither clients' nor to Postgres: connections to Redis, listeners, files of SQLite.
+const OWN_FILES: u64 = 256;
+
 /// Serves until it is told to stop.
 pub(super) fn serve(settings: Settings) -> Result<(), Failure> {
-    raise_file_limit();
-    start(settings, async |config| {
+    start(settings, async |mut config| {
+        if let Some(files) = raise_file_limit() {
+            fit_clients_into(files, &mut config);
+        }
         let stop = Stop::on_signals()?;
         let metrics = telemetry::metrics::start()?;
         server::serve(config, metrics, stop).await?;
@@ -29,12 +34,28 @@ pub(super) fn migrate(settings: Settings) -> Result<(), Failure> {
     })
 }
 
-/// As many files, and so connections, as the system grants: shells start programs with far fewer.
-fn raise_file_limit() {
+/// As many files as the system grants: shells start programs with far fewer. How many there may be now, unless
+/// there is no limit.
+fn raise_file_limit() -> Option<u64> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let current = maximum;
     // Where it is not allowed, fewer have to do.
     let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
+    getrlimit(Resource::Nofile).current
+}
+
+/// Bounds how many clients are let in, so that however many come, the databases are reached.
+fn fit_clients_into(files: u64, config: &mut Config) {
+    let of_databases = 2 * u64::from(config.database_max_connections);
+    let left = files.saturating_sub(OWN_FILES + of_databases);
+    let fit = usize::try_from(left.max(files / 2)).unwrap_or(usize::MAX);
+    let wanted = config.guards.max_connections;
+    if wanted > fit {
+        tracing::warn!(
+            "MAX_CONNECTIONS is {wanted}, but {files} files may be open: {fit} clients are let in; raise the limit of open files"
+        );
+        config.guards.max_connections = fit;
+    }
 }
 
 fn start(

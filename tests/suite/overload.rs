@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{App, Mode, eventually};
+use crate::support::{App, Backend, Mode, Server, eventually};
 
 /// Far longer than any limit that these tests set.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,6 +45,27 @@ async fn a_connection_too_many_is_answered_503_and_closed() {
     drop(held);
     sleep(Duration::from_millis(200)).await;
     assert!(app.limit_hits("connections").await >= 1);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn however_many_connect_there_are_files_left_for_the_databases() {
+    let backend = Backend::new(Mode::Production).await;
+    let server = Server::start_within(128, &backend.settings()).await;
+    let app = App::of(backend, server);
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let mut held = Vec::new();
+    for _ in 0..128 {
+        held.push(connect(&app).await);
+    }
+    // A worker connects to Redis with its first click.
+    assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    let metrics = app.get("/metrics").await.text;
+    let counted = r#"shunt_click_batches_total{sink="redis",outcome="acknowledged"} 1"#;
+    assert!(metrics.contains(counted), "{metrics}");
+    assert!(app.server.log().contains("MAX_CONNECTIONS"));
+    drop(held);
     app.finish().await;
 }
 

@@ -62,7 +62,10 @@ pub(crate) struct Ended {
 
 /// The program with these settings and no others.
 pub(crate) fn command(settings: &[(String, String)]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_shunt"));
+    with(Command::new(env!("CARGO_BIN_EXE_shunt")), settings)
+}
+
+fn with(mut command: Command, settings: &[(String, String)]) -> Command {
     for name in SETTINGS {
         command.env_remove(name);
     }
@@ -73,7 +76,18 @@ pub(crate) fn command(settings: &[(String, String)]) -> Command {
 impl Server {
     /// Starts an instance, on a free port unless `BIND` is given, and waits until it takes traffic.
     pub(crate) async fn start(settings: &[(String, String)]) -> Self {
-        let mut command = command(settings);
+        Self::run(command(settings), settings).await
+    }
+
+    /// The same where no more files may be open.
+    pub(crate) async fn start_within(files: u32, settings: &[(String, String)]) -> Self {
+        let mut shell = Command::new("sh");
+        let limited = format!("ulimit -n {files} && exec \"$0\"");
+        shell.args(["-c", &limited, env!("CARGO_BIN_EXE_shunt")]);
+        Self::run(with(shell, settings), settings).await
+    }
+
+    async fn run(mut command: Command, settings: &[(String, String)]) -> Self {
         if settings.iter().all(|(name, _)| name != "BIND") {
             command.env("BIND", "127.0.0.1:0");
         }
