@@ -11,6 +11,7 @@ use super::LinksApi;
 use crate::domain::{Click, ShortCode};
 use crate::http::documented::NeedsDatabase;
 use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
+use crate::store::Asker;
 
 /// Public statistics of a link.
 #[derive(Serialize, ToSchema)]
@@ -52,7 +53,7 @@ pub async fn stats(
 
 impl LinksApi {
     async fn stats(&self, code: &ShortCode) -> Result<Option<StatsAnswer>, ApiError> {
-        let Some(link) = self.links.link_target(code).await? else {
+        let Some(link) = self.links.link_target(code, Asker::Client).await? else {
             return Ok(None);
         };
         let counted = Click::new(link.id, self.cache.shard_of(code));

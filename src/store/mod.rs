@@ -16,6 +16,7 @@ use crate::telemetry::metrics::Connections;
 
 mod failure;
 mod postgres;
+mod queue;
 mod rows;
 mod sqlite;
 
@@ -181,6 +182,15 @@ pub struct Change {
     pub code: Option<ShortCode>,
 }
 
+/// For whom a link is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// A visitor who waits to be sent on: comes before all who make, list and count links.
+    Visitor,
+    /// A client of the API.
+    Client,
+}
+
 /// Links, and the outbox of their changes.
 #[async_trait]
 pub trait Links: Send + Sync {
@@ -188,7 +198,11 @@ pub trait Links: Send + Sync {
     async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError>;
 
     /// What a redirect needs of the link with this code, active or not.
-    async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError>;
+    async fn link_target(
+        &self,
+        code: &ShortCode,
+        asker: Asker,
+    ) -> Result<Option<LinkTarget>, StoreError>;
 
     /// Up to `limit` links of an owner, newest first (`created_at` falling, then `id` falling),
     /// from just after `after`.

@@ -1,7 +1,7 @@
 //! Links and the outbox of their changes.
 
 use shunt::domain::{LinkId, ShortCode, Timestamp, UserId};
-use shunt::store::{CreateLinkError, NewLink, Position};
+use shunt::store::{Asker, CreateLinkError, NewLink, Position};
 
 use crate::backend::{both_stores, link, target, user};
 
@@ -9,9 +9,9 @@ both_stores! {
     async fn a_new_link_is_active_and_found_by_its_code(store) {
         let owner = user(&store).await;
         let (code, id) = link(&store, owner).await;
-        let found = store.links.link_target(&code).await.unwrap().unwrap();
+        let found = store.links.link_target(&code, Asker::Visitor).await.unwrap().unwrap();
         assert_eq!((found.id, found.target, found.is_active), (id, target(), true));
-        assert!(store.links.link_target(&ShortCode::generate().unwrap()).await.unwrap().is_none());
+        assert!(store.links.link_target(&ShortCode::generate().unwrap(), Asker::Client).await.unwrap().is_none());
     }
 
     async fn a_code_is_taken_once(store) {
@@ -31,7 +31,7 @@ both_stores! {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
         assert!(store.links.delete_link(owner, &code).await.unwrap());
-        assert!(store.links.link_target(&code).await.unwrap().is_none());
+        assert!(store.links.link_target(&code, Asker::Visitor).await.unwrap().is_none());
         assert!(!store.links.delete_link(owner, &code).await.unwrap());
         let new = NewLink { code: &code, target: &target(), owner, created_at: Timestamp::now() };
         assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::CodeTaken)));
@@ -41,7 +41,7 @@ both_stores! {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (code, _) = link(&store, ada).await;
         assert!(!store.links.delete_link(bob, &code).await.unwrap());
-        assert!(store.links.link_target(&code).await.unwrap().is_some());
+        assert!(store.links.link_target(&code, Asker::Visitor).await.unwrap().is_some());
         assert!(store.links.unpublished_changes(10).await.unwrap().is_empty());
     }
 

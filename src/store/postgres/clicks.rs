@@ -25,7 +25,7 @@ impl Clicks for PostgresStore {
     async fn append(&self, batch: &ClickBatch, held: Option<&str>) -> Result<(), StoreError> {
         let (links, clicks) = columns(&batch.clicks);
         // The recorder's row is locked first: a repetition waits for the original to be committed or gone.
-        self.pool.run_for_visitors(async |session| sqlx::query(
+        self.pool.run_for_visitor(async |session| sqlx::query(
             "WITH fresh AS (
                  INSERT INTO click_recorders (recorder, last_batch) VALUES ($1, $2)
                  ON CONFLICT (recorder) DO UPDATE SET last_batch = excluded.last_batch, seen_at = now()

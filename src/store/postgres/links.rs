@@ -2,10 +2,11 @@
 
 use async_trait::async_trait;
 
+use super::session::Session;
 use super::{PostgresStore, micros, moment};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, UserId};
 use crate::store::rows::{self, LinkRow, TargetRow};
-use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError};
+use crate::store::{Asker, Change, CreateLinkError, Links, NewLink, Position, StoreError};
 use crate::telemetry::metrics::Connections;
 
 #[async_trait]
@@ -38,16 +39,21 @@ impl Links for PostgresStore {
         }
     }
 
-    async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
-        let found: Option<TargetRow> = self
-            .pool
-            .run_for_visitors(async |session| {
-                sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = $1")
-                    .bind(code.as_str())
-                    .fetch_optional(session)
-                    .await
-            })
-            .await?;
+    async fn link_target(
+        &self,
+        code: &ShortCode,
+        asker: Asker,
+    ) -> Result<Option<LinkTarget>, StoreError> {
+        let find = async |session: &mut Session| -> Result<Option<TargetRow>, sqlx::Error> {
+            sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = $1")
+                .bind(code.as_str())
+                .fetch_optional(session)
+                .await
+        };
+        let found = match asker {
+            Asker::Visitor => self.pool.run_for_visitor(find).await?,
+            Asker::Client => self.pool.run(find).await?,
+        };
         Ok(found.map(rows::target))
     }
 

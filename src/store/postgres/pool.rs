@@ -13,11 +13,11 @@ use deadpool::managed::{Manager, Metrics, Object, RecycleError, RecycleResult, T
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::session::Session;
 use crate::store::failure::of_pool;
+use crate::store::queue::Queue;
 use crate::store::{OpenError, StoreSettings};
 use crate::telemetry::metrics::Connections as InUse;
 
@@ -46,9 +46,7 @@ const MARK: &str = "shunt.direct";
 /// The pool.
 pub(super) struct Pool {
     connections: Connections,
-    /// Where all for whom no visitor waits queue first, as many places as connections: however many they are,
-    /// the next connection that is free is for a visitor.
-    others: Semaphore,
+    queue: Queue,
     deadline: Duration,
     /// How a transaction begins.
     begin: SqlStr,
@@ -94,11 +92,11 @@ impl Pool {
                 ("idle_in_transaction_session_timeout", time_out.to_string()),
             ])
             .options([(MARK, "on")]);
-        let others = Semaphore::new(settings.max_connections as usize);
+        let queue = Queue::new(settings.max_connections as usize);
         if let Some(connections) = direct_pool(direct, settings).await? {
             return Ok(Self {
                 connections,
-                others,
+                queue,
                 deadline: settings.deadline,
                 begin: BEGIN.into_sql_str(),
                 is_proxied: false,
@@ -110,7 +108,7 @@ impl Pool {
         );
         Ok(Self {
             connections: pool(plain, settings, false).await?,
-            others,
+            queue,
             deadline: settings.deadline,
             begin: AssertSqlSafe(begin).into_sql_str(),
             is_proxied: true,
@@ -149,8 +147,8 @@ impl Pool {
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
         timeout(self.deadline, async {
-            let _other = self.others.acquire().await;
-            self.run_for_visitors(call).await
+            let _turn = self.queue.turn().await;
+            self.run_for_visitor(call).await
         })
         .await
         .unwrap_or(Err(sqlx::Error::PoolTimedOut))
@@ -160,7 +158,7 @@ impl Pool {
     ///
     /// # Errors
     /// As [`Pool::run`].
-    pub(super) async fn run_for_visitors<T>(
+    pub(super) async fn run_for_visitor<T>(
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
@@ -211,7 +209,7 @@ impl Pool {
     }
 
     pub(super) fn in_use(&self) -> InUse {
-        InUse::of(&self.connections.status())
+        self.queue.before(&self.connections.status())
     }
 }
 

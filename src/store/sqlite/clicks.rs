@@ -29,7 +29,7 @@ impl Clicks for SqliteStore {
         .bind(batch.number.cast_signed())
         .bind(held)
         .bind(to_json(&batch.clicks))
-        .execute(&mut *self.writer.for_clicks().await?)
+        .execute(&mut *self.writer.get_for_visitor().await?)
         .await?;
         Ok(())
     }

@@ -6,7 +6,7 @@ use sqlx::error::ErrorKind;
 use super::SqliteStore;
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, UserId};
 use crate::store::rows::{self, LinkRow, TargetRow};
-use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError};
+use crate::store::{Asker, Change, CreateLinkError, Links, NewLink, Position, StoreError};
 use crate::telemetry::metrics::Connections;
 
 #[async_trait]
@@ -34,11 +34,19 @@ impl Links for SqliteStore {
         }
     }
 
-    async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
+    async fn link_target(
+        &self,
+        code: &ShortCode,
+        asker: Asker,
+    ) -> Result<Option<LinkTarget>, StoreError> {
+        let mut reader = match asker {
+            Asker::Visitor => self.reader.get_for_visitor().await?,
+            Asker::Client => self.reader.get().await?,
+        };
         let found: Option<TargetRow> =
             sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = ?1")
                 .bind(code.as_str())
-                .fetch_optional(&mut *self.reader.get().await?)
+                .fetch_optional(&mut *reader)
                 .await?;
         Ok(found.map(rows::target))
     }

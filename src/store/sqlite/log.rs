@@ -46,7 +46,7 @@ impl Log {
     }
 
     /// The connection for what can wait.
-    pub(super) async fn background(&self) -> Result<Lease, StoreError> {
+    pub(super) async fn background(&self) -> Result<Lease<'_>, StoreError> {
         self.background.get().await
     }
 

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 
 use self::fold::Folding;
 use self::log::Log;
-use self::pool::{Opener, Pool, Writer};
+use self::pool::{Opener, Pool};
 use super::{OpenError, Parts, Store, StoreError, StoreSettings};
 
 mod batch;
@@ -41,7 +41,8 @@ const READERS: usize = 4;
 
 /// Users, links and clicks in an SQLite file.
 pub struct SqliteStore {
-    writer: Writer,
+    /// One connection: SQLite has one writer, so writers queue here rather than in the file's lock.
+    writer: Pool,
     reader: Pool,
     log: Log,
     folding: Mutex<Option<Folding>>,
@@ -84,7 +85,7 @@ impl SqliteStore {
         let _turn = turn(path).await?;
         let owner = locked(&path.with_extension("owner"))?;
         writable(path)?;
-        let writer = Writer::open(Opener::new(options.clone()), settings.deadline)
+        let writer = pool(options.clone(), 1)
             .await
             .map_err(|error| cannot_open(path, error))?;
         let mut first = writer.get().await?;

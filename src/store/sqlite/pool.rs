@@ -10,11 +10,12 @@ use deadpool::Runtime;
 use deadpool::managed::{self, Manager, Metrics, Object, RecycleError, RecycleResult, Timeouts};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
 use crate::store::StoreError;
 use crate::store::failure::of_pool;
+use crate::store::queue::Queue;
 use crate::telemetry::metrics::Connections;
 
 /// After how long, and after how many uses, a connection is asked whether its thread still lives.
@@ -29,10 +30,17 @@ const BACKGROUND: &str = "sqlite-backgrnd";
 const NICENESS: i32 = 10;
 
 /// A number of connections; whoever wants one more waits.
-pub(super) struct Pool(managed::Pool<Opener>);
+pub(super) struct Pool {
+    connections: managed::Pool<Opener>,
+    queue: Queue,
+    deadline: Duration,
+}
 
 /// A connection in use.
-pub(super) type Lease = Object<Opener>;
+pub(super) struct Lease<'a> {
+    connection: Object<Opener>,
+    _turn: Option<SemaphorePermit<'a>>,
+}
 
 impl Pool {
     /// Opens the first, to see that it can be done.
@@ -52,63 +60,40 @@ impl Pool {
             .build()
             .expect("it has the runtime that its timeouts need");
         drop(pool.get().await.map_err(of_pool)?);
-        Ok(Self(pool))
-    }
-
-    /// A connection, within the deadline.
-    pub(super) async fn get(&self) -> Result<Lease, StoreError> {
-        Ok(self.0.get().await.map_err(of_pool)?)
-    }
-
-    pub(super) fn in_use(&self) -> Connections {
-        Connections::of(&self.0.status())
-    }
-}
-
-/// The one connection that writes: SQLite has one writer, so writers queue here rather than in the file's lock.
-pub(super) struct Writer {
-    pool: Pool,
-    /// Where all but clicks queue first: however many there are, a batch of clicks waits for one of them.
-    others: Semaphore,
-    deadline: Duration,
-}
-
-/// The writer, in use.
-pub(super) struct Turn<'a> {
-    connection: Lease,
-    _others: SemaphorePermit<'a>,
-}
-
-impl Writer {
-    /// Opens it.
-    pub(super) async fn open(opener: Opener, deadline: Duration) -> Result<Self, sqlx::Error> {
         Ok(Self {
-            pool: Pool::open(opener, 1, deadline).await?,
-            others: Semaphore::new(1),
+            connections: pool,
+            queue: Queue::new(connections),
             deadline,
         })
     }
 
-    /// Its turn, within the deadline.
-    pub(super) async fn get(&self) -> Result<Turn<'_>, StoreError> {
-        let turn = async {
-            let others = self.others.acquire().await;
-            Ok(Turn {
-                _others: others.expect("it is never closed"),
-                connection: self.pool.get().await?,
+    /// A connection, within the deadline.
+    pub(super) async fn get(&self) -> Result<Lease<'_>, StoreError> {
+        let lease = async {
+            let turn = self.queue.turn().await;
+            Ok(Lease {
+                _turn: Some(turn),
+                ..self.get_for_visitor().await?
             })
         };
-        let turn = timeout(self.deadline, turn).await;
-        turn.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut.into()))
+        let lease = timeout(self.deadline, lease).await;
+        lease.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut.into()))
     }
 
-    /// The same for a batch of clicks, for which visitors wait.
-    pub(super) async fn for_clicks(&self) -> Result<Lease, StoreError> {
-        self.pool.get().await
+    /// The same, before all for whom no visitor waits.
+    pub(super) async fn get_for_visitor(&self) -> Result<Lease<'_>, StoreError> {
+        Ok(Lease {
+            connection: self.connections.get().await.map_err(of_pool)?,
+            _turn: None,
+        })
+    }
+
+    pub(super) fn in_use(&self) -> Connections {
+        self.queue.before(&self.connections.status())
     }
 }
 
-impl Deref for Turn<'_> {
+impl Deref for Lease<'_> {
     type Target = SqliteConnection;
 
     fn deref(&self) -> &SqliteConnection {
@@ -116,7 +101,7 @@ impl Deref for Turn<'_> {
     }
 }
 
-impl DerefMut for Turn<'_> {
+impl DerefMut for Lease<'_> {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.connection
     }
