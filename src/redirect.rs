@@ -15,8 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use metrics::Counter;
-
 use crate::cache::{CachedLink, LinkCache};
 use crate::clicks::{Recorded, Recorder};
 use crate::domain::{Click, Location, ShortCode};
@@ -45,7 +43,16 @@ pub struct Redirect {
 /// Where a visitor is sent. Only a counted click leads here: [`Recorded`] is made by the recorder alone.
 pub struct Found {
     link: Arc<CachedLink>,
+    source: Source,
     counted: Counted,
+}
+
+/// Who knew the link.
+#[derive(Clone, Copy)]
+enum Source {
+    Process,
+    Redis,
+    Database,
 }
 
 /// Why the visitor may be sent on.
@@ -75,12 +82,28 @@ impl Found {
 /// Why a visitor is not sent on.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NotFollowed {
-    /// No code, an unknown one, or an inactive link.
-    #[error("URL not found")]
-    NotFound,
+    /// No code, or an unknown one.
+    #[error("no link has this code")]
+    Unknown,
+    /// The link is inactive.
+    #[error("the link is inactive")]
+    Inactive,
     /// Nobody who could be asked knows the code, and the database cannot be asked.
     #[error("the link cannot be looked up: {0}")]
     Unavailable(String),
+}
+
+/// The link that has a code, if any has, and who knew.
+type Resolved = (Option<Arc<CachedLink>>, Source);
+
+/// The link, where there is one and it is active.
+fn followable(link: Option<Arc<CachedLink>>) -> Result<Arc<CachedLink>, NotFollowed> {
+    let link = link.ok_or(NotFollowed::Unknown)?;
+    if link.is_active {
+        Ok(link)
+    } else {
+        Err(NotFollowed::Inactive)
+    }
 }
 
 impl Redirect {
@@ -93,29 +116,38 @@ impl Redirect {
         let followed = self.counted(raw_code, begun).await;
         let answered = followed.as_ref().map_or_else(|_| Instant::now(), Found::at);
         self.metrics.duration.record(answered.duration_since(begun));
+        self.note(&followed);
         followed
     }
 
     async fn counted(&self, raw_code: &str, begun: Instant) -> Result<Found, NotFollowed> {
-        let code = ShortCode::parse(raw_code).ok_or(NotFollowed::NotFound)?;
+        let code = ShortCode::parse(raw_code).ok_or(NotFollowed::Unknown)?;
         let version = self.cache.version();
-        let link = self.followable(self.resolve(&code, begun).await?)?;
+        let (link, source) = self.resolve(&code, begun).await?;
+        let link = followable(link)?;
         let click = link.click();
         let recorded = self.recorder.record(click).await;
+        let found = |link, source, recorded| Found {
+            link,
+            source,
+            counted: Counted::Click(recorded),
+        };
         if self.cache.version() == version {
-            let counted = Counted::Click(recorded);
-            return Ok(Found { link, counted });
+            return Ok(found(link, source, recorded));
         }
         // Some link changed before this click was acknowledged: was it this one?
-        let now = match self.resolve(&code, recorded.at).await {
+        let (now, source) = match self.resolve(&code, recorded.at).await {
             // Counted already: what was true a moment ago beats an error that would have it counted again.
-            Err(NotFollowed::Unavailable(_)) => link,
+            Err(NotFollowed::Unavailable(_)) => (link, source),
             // Counted already, and its count stays: the last visitor before it became inactive.
-            Ok(Some(now)) if !now.is_active && now.click() == click => link,
-            now => self.followable(now?)?,
+            Ok((Some(now), _)) if !now.is_active && now.click() == click => (link, source),
+            now => {
+                let (now, source) = now?;
+                (followable(now)?, source)
+            }
         };
-        let counted = Counted::Click(self.recounted(recorded, click, now.click()).await);
-        Ok(Found { link: now, counted })
+        let recorded = self.recounted(recorded, click, now.click()).await;
+        Ok(found(now, source, recorded))
     }
 
     /// Answers as [`Redirect::follow`] would, without counting.
@@ -123,67 +155,64 @@ impl Redirect {
     /// # Errors
     /// [`NotFollowed`].
     pub async fn preview(&self, raw_code: &str) -> Result<Found, NotFollowed> {
-        let code = ShortCode::parse(raw_code).ok_or(NotFollowed::NotFound)?;
+        let previewed = self.previewed(raw_code).await;
+        self.note(&previewed);
+        previewed
+    }
+
+    async fn previewed(&self, raw_code: &str) -> Result<Found, NotFollowed> {
+        let code = ShortCode::parse(raw_code).ok_or(NotFollowed::Unknown)?;
         let now = self.recorder.barrier(self.cache.shard_of(&code)).await;
-        let link = self.followable(self.resolve(&code, now).await?)?;
-        let counted = Counted::Preview(now);
-        Ok(Found { link, counted })
+        let (link, source) = self.resolve(&code, now).await?;
+        Ok(Found {
+            link: followable(link)?,
+            source,
+            counted: Counted::Preview(now),
+        })
     }
 
-    /// What a code leads to; `None` where nobody has it.
-    async fn resolve(
-        &self,
-        code: &ShortCode,
-        now: Instant,
-    ) -> Result<Option<Arc<CachedLink>>, NotFollowed> {
-        let (link, found) = match self.cache.near(code, now) {
-            Some(near) => (Some(near), &self.metrics.process),
-            // A long future, seldom needed: a connection makes no room for it.
-            None => Box::pin(self.recall(code, now)).await?,
+    /// Counts a request by its result.
+    fn note(&self, result: &Result<Found, NotFollowed>) {
+        let metrics = &self.metrics;
+        let results = match result {
+            Ok(found) => match found.source {
+                Source::Process => &metrics.process,
+                Source::Redis => &metrics.redis,
+                Source::Database => &metrics.database,
+            },
+            Err(NotFollowed::Unknown) => &metrics.unknown,
+            Err(NotFollowed::Inactive) => &metrics.inactive,
+            Err(NotFollowed::Unavailable(_)) => &metrics.unavailable,
         };
-        if link.as_ref().is_some_and(|link| link.is_active) {
-            found.increment(1);
-        }
-        Ok(link)
+        results.increment(1);
     }
 
-    /// The link, where there is one and it is active.
-    fn followable(&self, link: Option<Arc<CachedLink>>) -> Result<Arc<CachedLink>, NotFollowed> {
-        match link {
-            Some(link) if link.is_active => Ok(link),
-            Some(_) => {
-                self.metrics.inactive.increment(1);
-                Err(NotFollowed::NotFound)
-            }
-            None => {
-                self.metrics.unknown.increment(1);
-                Err(NotFollowed::NotFound)
-            }
+    /// What a code leads to, where anybody has it.
+    async fn resolve(&self, code: &ShortCode, now: Instant) -> Result<Resolved, NotFollowed> {
+        match self.cache.near(code, now) {
+            Some(near) => Ok((Some(near), Source::Process)),
+            // A long future, seldom needed: a connection makes no room for it.
+            None => Box::pin(self.recall(code, now)).await,
         }
     }
 
-    /// What the process, Redis or the database knows, and as what that counts.
-    async fn recall(
-        &self,
-        code: &ShortCode,
-        now: Instant,
-    ) -> Result<(Option<Arc<CachedLink>>, &Counter), NotFollowed> {
+    /// What the process, Redis or the database knows.
+    async fn recall(&self, code: &ShortCode, now: Instant) -> Result<Resolved, NotFollowed> {
         if let Some(held) = self.cache.held(code, now).await {
-            return Ok((held, &self.metrics.process));
+            return Ok((held, Source::Process));
         }
         let asked_database = AtomicBool::new(false);
         let read = |told| {
             asked_database.store(true, Ordering::Relaxed);
             self.lookups.read(code, told)
         };
-        match self.cache.look_up(code, now, read).await {
-            Ok(link) if asked_database.into_inner() => Ok((link, &self.metrics.database)),
-            Ok(link) => Ok((link, &self.metrics.redis)),
-            Err(error) => {
-                self.metrics.unavailable.increment(1);
-                Err(error)
-            }
-        }
+        let link = self.cache.look_up(code, now, read).await?;
+        let source = if asked_database.into_inner() {
+            Source::Database
+        } else {
+            Source::Redis
+        };
+        Ok((link, source))
     }
 
     /// A code that was given to another link meanwhile is a click of that one.

@@ -50,7 +50,7 @@ pub async fn visit(
     State(redirect): State<Arc<Redirect>>,
     PathCode(code): PathCode,
 ) -> Result<Found, NotFollowed> {
-    let code = code.ok_or(NotFollowed::NotFound)?;
+    let code = code.ok_or(NotFollowed::Unknown)?;
     redirect.follow(code.as_str()).await
 }
 
@@ -69,7 +69,7 @@ pub async fn preview(
     State(redirect): State<Arc<Redirect>>,
     PathCode(code): PathCode,
 ) -> Result<Found, NotFollowed> {
-    let code = code.ok_or(NotFollowed::NotFound)?;
+    let code = code.ok_or(NotFollowed::Unknown)?;
     redirect.preview(code.as_str()).await
 }
 
@@ -131,7 +131,7 @@ impl IntoResponse for NotFollowed {
 impl From<NotFollowed> for ApiError {
     fn from(error: NotFollowed) -> Self {
         match error {
-            NotFollowed::NotFound => Self::url_not_found(),
+            NotFollowed::Unknown | NotFollowed::Inactive => Self::url_not_found(),
             // Logged with the look-up: visitors may be very many.
             NotFollowed::Unavailable(_) => Self::not_now(),
         }

@@ -50,6 +50,8 @@ pub(super) struct Express {
     redirect: Redirect,
     /// Head, without its end, and body of the answer to an unknown code: as the router gives it.
     not_found: (Vec<u8>, Bytes),
+    /// The same where the code cannot be looked up.
+    not_now: (Vec<u8>, Bytes),
     date: Mutex<DateLine>,
     ids: Arc<RequestIds>,
     /// A connection that completes no request for this long, later on up to twice as long, is closed.
@@ -89,10 +91,10 @@ struct Plain<'a> {
 
 impl Express {
     pub(super) async fn new(redirect: Redirect, ids: Arc<RequestIds>, patience: Duration) -> Self {
-        let not_found = rendered(ApiError::url_not_found().into_response()).await;
         Self {
             redirect,
-            not_found,
+            not_found: rendered(ApiError::url_not_found().into_response()).await,
+            not_now: rendered(ApiError::not_now().into_response()).await,
             date: Mutex::default(),
             ids,
             patience,
@@ -116,9 +118,7 @@ impl Express {
                 Head::Plain(plain) => {
                     answer.clear();
                     let length = plain.length;
-                    let Ok(closing) = self.answer(plain, stop, &mut answer).await else {
-                        break;
-                    };
+                    let closing = self.answer(plain, stop, &mut answer).await;
                     if write(&mut stream, &answer).await.is_err() || closing {
                         return Left::Closed;
                     }
@@ -154,15 +154,7 @@ impl Express {
     }
 
     /// Writes the answer to a plain redirect; whether it says that the connection closes.
-    ///
-    /// # Errors
-    /// When it cannot be answered here; nothing was counted then.
-    async fn answer(
-        &self,
-        request: Plain<'_>,
-        stop: &Stop,
-        answer: &mut Vec<u8>,
-    ) -> Result<bool, NotFollowed> {
+    async fn answer(&self, request: Plain<'_>, stop: &Stop, answer: &mut Vec<u8>) -> bool {
         let id = request.id.unwrap_or_else(|| self.ids.make());
         let method = if request.is_head { "HEAD" } else { "GET" };
         let observed = Observed::at_debug(id.as_str(), method, request.path);
@@ -183,21 +175,23 @@ impl Express {
                 self.end_head(found.at(), &id, closing, answer);
                 302
             }
-            Err(NotFollowed::NotFound) => {
-                let (head, body) = &self.not_found;
+            Err(error) => {
+                let (status, (head, body)) = match error {
+                    NotFollowed::Unknown | NotFollowed::Inactive => (404, &self.not_found),
+                    NotFollowed::Unavailable(_) => (503, &self.not_now),
+                };
                 answer.extend_from_slice(head);
                 self.end_head(Instant::now().into_std(), &id, closing, answer);
                 if !request.is_head {
                     answer.extend_from_slice(body);
                 }
-                404
+                status
             }
-            Err(unavailable) => return Err(unavailable),
         };
         if let Some(observed) = observed {
             observed.answered(status);
         }
-        Ok(closing)
+        closing
     }
 
     fn end_head(

@@ -19,6 +19,43 @@ async fn under_way(observer: &mut PgConnection) -> i64 {
     sqlx::query_scalar(sql).fetch_one(observer).await.unwrap()
 }
 
+/// Keeps everybody from the links until it is rolled back.
+async fn locked(holder: &mut PgConnection) -> sqlx::Transaction<'_, sqlx::Postgres> {
+    let mut locked = holder.begin().await.unwrap();
+    sqlx::raw_sql("LOCK TABLE links IN ACCESS EXCLUSIVE MODE")
+        .execute(&mut *locked)
+        .await
+        .unwrap();
+    locked
+}
+
+#[tokio::test]
+async fn a_redirect_that_cannot_be_looked_up_is_tried_and_counted_once() {
+    let app = App::start(Mode::Production).await;
+    let of_backend: HashMap<_, _> = app.backend.settings().into_iter().collect();
+    let mut holder = PgConnection::connect(&of_backend["DATABASE_URL"])
+        .await
+        .unwrap();
+    let locked = locked(&mut holder).await;
+    let answer = app.get("/unseen").await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.header("retry-after")),
+        (503, "1")
+    );
+    let metrics = app.get("/metrics").await.text;
+    for told in [
+        r#"shunt_redirects_total{result="unavailable"} 1"#,
+        "shunt_redirect_duration_seconds_count 1",
+    ] {
+        assert!(
+            metrics.lines().any(|line| line == told),
+            "{told} in {metrics}"
+        );
+    }
+    locked.rollback().await.unwrap();
+    app.finish().await;
+}
+
 #[tokio::test]
 async fn visitors_who_leave_do_not_make_room_for_further_look_ups_while_the_database_hangs() {
     let settings = [("LOOKUP_CONCURRENCY", AT_ONCE), ("WORKERS", "1")];
@@ -27,11 +64,7 @@ async fn visitors_who_leave_do_not_make_room_for_further_look_ups_while_the_data
     let url = &of_backend["DATABASE_URL"];
     let mut observer = PgConnection::connect(url).await.unwrap();
     let mut holder = PgConnection::connect(url).await.unwrap();
-    let mut locked = holder.begin().await.unwrap();
-    sqlx::raw_sql("LOCK TABLE links IN ACCESS EXCLUSIVE MODE")
-        .execute(&mut *locked)
-        .await
-        .unwrap();
+    let locked = locked(&mut holder).await;
     let address = app.server.base.trim_start_matches("http://");
     let mut most = 0;
     for visitor in 0..VISITORS {
