@@ -91,6 +91,15 @@ impl From<sqlx::migrate::MigrateError> for OpenError {
     }
 }
 
+/// Why there is no connection for an operation, in sqlx's words. Whatever the database says to that, a wrong
+/// password included, it cannot be reached at the moment: it could when the service was started.
+pub(super) fn unreachable(error: PoolError<sqlx::Error>) -> sqlx::Error {
+    match of_pool(error) {
+        error @ sqlx::Error::Database(_) => sqlx::Error::Io(std::io::Error::other(said(&error))),
+        other => other,
+    }
+}
+
 /// Why there is no connection, in sqlx's words.
 pub(super) fn of_pool(error: PoolError<sqlx::Error>) -> sqlx::Error {
     match error {

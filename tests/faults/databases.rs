@@ -69,6 +69,36 @@ async fn cut_all_connections(url: &str) {
 }
 
 #[tokio::test]
+async fn a_postgres_that_lets_nobody_in_any_more_is_away_and_no_defect() {
+    let postgres = Postgres::start();
+    let url = postgres.url();
+    let app = App::start_with(Mode::Production, &[("DATABASE_URL", &url)]).await;
+    let caller = Caller::of(&app).await;
+    let mut elsewhere = url::Url::parse(&url).unwrap();
+    let database = elsewhere.path().trim_start_matches('/').to_owned();
+    elsewhere.set_path("/template1");
+    let mut admin = PgConnection::connect(elsewhere.as_str()).await.unwrap();
+    let mut lets_in = async |allowed: bool| {
+        let alter = format!(
+            "ALTER DATABASE {database} ALLOW_CONNECTIONS {allowed};
+             SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'"
+        );
+        sqlx::raw_sql(sqlx::AssertSqlSafe(alter))
+            .execute(&mut admin)
+            .await
+            .unwrap();
+    };
+    lets_in(false).await;
+    // The connections that were cut are found so first.
+    for _ in 0..3 {
+        caller.is_put_off(&app).await;
+    }
+    lets_in(true).await;
+    caller.is_served_again(&app).await;
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn postgres_behind_a_bad_line_stops_no_redirect_of_a_known_code_and_loses_no_click() {
     let postgres = Postgres::start();
     let proxy = Proxy::before(&postgres.url()).await;

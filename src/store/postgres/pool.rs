@@ -16,7 +16,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
 use tokio::time::timeout;
 
 use super::session::Session;
-use crate::store::failure::of_pool;
+use crate::store::failure::{of_pool, unreachable};
 use crate::store::queue::Queue;
 use crate::store::{OpenError, StoreSettings};
 use crate::telemetry::metrics::Connections as InUse;
@@ -193,7 +193,7 @@ impl Pool {
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
         let done = timeout(self.deadline, async {
-            let mut lease = Lease(Some(self.connections.get().await.map_err(of_pool)?));
+            let mut lease = Lease(Some(self.connections.get().await.map_err(unreachable)?));
             let done = call(lease.session()).await;
             if let Err(error) = &done {
                 // It may have been the last word of a server that shuts down.

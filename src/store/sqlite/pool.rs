@@ -14,7 +14,7 @@ use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
 use crate::store::StoreError;
-use crate::store::failure::of_pool;
+use crate::store::failure::{of_pool, unreachable};
 use crate::store::queue::Queue;
 use crate::telemetry::metrics::Connections;
 
@@ -83,7 +83,7 @@ impl Pool {
     /// The same, before all for whom no visitor waits.
     pub(super) async fn get_for_visitor(&self) -> Result<Lease<'_>, StoreError> {
         Ok(Lease {
-            connection: self.connections.get().await.map_err(of_pool)?,
+            connection: self.connections.get().await.map_err(unreachable)?,
             _turn: None,
         })
     }
