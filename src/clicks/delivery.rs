@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
@@ -38,7 +38,39 @@ pub struct Sinks {
     /// gained by changing over to a third.
     pub database_runtime: Option<Handle>,
     /// How long the database may take.
-    pub deadline: Duration,
+    pub deadline: JournalDeadline,
+}
+
+/// How long the journal is waited for: a while where it answers but is busy, since a click in memory alone can be
+/// lost and is in no count; once it was late, only briefly until it answers again.
+pub struct JournalDeadline {
+    while_it_answers: Duration,
+    once_late: Duration,
+    is_late: AtomicBool,
+}
+
+impl JournalDeadline {
+    /// For a journal that was not late yet.
+    #[must_use]
+    pub fn new(while_it_answers: Duration, once_late: Duration) -> Self {
+        Self {
+            while_it_answers,
+            once_late,
+            is_late: AtomicBool::new(false),
+        }
+    }
+
+    fn now(&self) -> Duration {
+        if self.is_late.load(Ordering::Relaxed) {
+            self.once_late
+        } else {
+            self.while_it_answers
+        }
+    }
+
+    fn was_late(&self, is_late: bool) {
+        self.is_late.store(is_late, Ordering::Relaxed);
+    }
 }
 
 impl Sinks {
@@ -232,7 +264,9 @@ async fn append(sinks: &Sinks, batch: &ClickBatch, sent_to: Option<Arc<str>>) ->
     let batch = batch.clone();
     let written = sinks.spawn(async move { clicks.append(&batch, sent_to.as_deref()).await });
     let sent = Instant::now();
-    match timeout(sinks.deadline, written).await {
+    let answer = timeout(sinks.deadline.now(), written).await;
+    sinks.deadline.was_late(answer.is_err());
+    match answer {
         Ok(Ok(Ok(()))) => {
             acknowledged("journal", sent);
             return true;

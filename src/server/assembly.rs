@@ -13,7 +13,9 @@ use super::lifecycle::ServeError;
 use crate::accounts::{Accounts, PasswordHasher, TokenSecret, Tokens};
 use crate::cache::{CacheLimits, LinkCache, MissesAsked};
 use crate::clicks::count::Counts;
-use crate::clicks::{Deliveries, Delivery, Flusher, MemoryOnly, Recorder, RedisSink, Sinks};
+use crate::clicks::{
+    Deliveries, Delivery, Flusher, JournalDeadline, MemoryOnly, Recorder, RedisSink, Sinks,
+};
 use crate::config::{BaseUrl, Config, Database};
 use crate::limits::Limiter;
 use crate::links::LinksApi;
@@ -31,8 +33,11 @@ const UNKNOWN_TTL: Duration = Duration::from_secs(5);
 /// How long a redirect waits for the database.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(2);
 
-/// How long the journal may take where clicks have no other place: a busy disk is slow for a moment.
-const JOURNAL_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a journal that answers may take where Redis did not: that of a machine whose cores are all busy does.
+const JOURNAL_PATIENCE: Duration = Duration::from_millis(500);
+
+/// The same where clicks have no other place: a busy disk is slow for a moment.
+const JOURNAL_PATIENCE_ALONE: Duration = Duration::from_secs(2);
 
 /// What the cache may do with this database.
 pub(super) fn cache_limits(config: &Config, store: &dyn Store) -> CacheLimits {
@@ -59,7 +64,8 @@ pub(super) struct Assembly {
     pub(super) links: Arc<LinksApi>,
     lookups: Lookups,
     database_runtime: Option<Handle>,
-    journal_deadline: Duration,
+    /// While it answers, and once it was late.
+    journal_deadlines: (Duration, Duration),
     last_flush: Mutex<Instant>,
 }
 
@@ -137,9 +143,9 @@ impl Assembly {
             log: FailureLog::default(),
         };
         // The other half of the deadline is Redis's.
-        let journal_deadline = match redis {
-            Some(_) => config.click_deadline / 2,
-            None => config.click_deadline.max(JOURNAL_PATIENCE),
+        let journal_deadlines = match redis {
+            Some(_) => (JOURNAL_PATIENCE, config.click_deadline / 2),
+            None => (JOURNAL_PATIENCE_ALONE, config.click_deadline),
         };
         let database_runtime = match config.database {
             Database::Postgres(_) => Some(Handle::current()),
@@ -158,7 +164,7 @@ impl Assembly {
             links: Arc::new(links),
             lookups,
             database_runtime,
-            journal_deadline,
+            journal_deadlines,
             last_flush: Mutex::new(Instant::now()),
         })
     }
@@ -181,13 +187,14 @@ impl Assembly {
     pub(super) fn road(&self) -> Road {
         let (cache, misses) = self.cache.of_worker();
         let recorder = Arc::<Recorder>::default();
+        let (while_it_answers, once_late) = self.journal_deadlines;
         let delivery = |redis: Option<&SharedRedis>| {
             let sinks = Sinks {
                 redis: redis.map(RedisSink::new),
                 clicks: Arc::clone(&self.store.clicks),
                 cache: cache.clone(),
                 database_runtime: self.database_runtime.clone(),
-                deadline: self.journal_deadline,
+                deadline: JournalDeadline::new(while_it_answers.max(once_late), once_late),
             };
             Delivery::new(sinks, Arc::clone(&self.memory_only))
         };
