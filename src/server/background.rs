@@ -21,8 +21,12 @@ use crate::telemetry::metrics::{
     RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS, bounded,
 };
 
-/// Pause between two probes of a Redis that is away.
-const PROBE_PAUSE: Duration = Duration::from_millis(250);
+/// Pauses between two probes of a Redis that is away, each twice as long as the one before.
+const FIRST_PROBE_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PROBE_PAUSE: Duration = Duration::from_millis(250);
+
+/// A Redis that was up for so long is probed at once when it is away: its connections may just have been cut.
+const STEADY: Duration = Duration::from_secs(1);
 
 /// Pause between two sweeps of what crashed instances left over.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -254,9 +258,16 @@ async fn sweep(assembly: &Assembly, sinks: &[RedisSink]) {
 
 /// Whenever Redis is away, looks for it until it is back.
 async fn find_again(assembly: Arc<Assembly>, redis: SharedRedis) {
+    let mut pause = Duration::ZERO;
     loop {
+        let up_since = Instant::now();
         redis.tripped().await;
-        sleep(PROBE_PAUSE).await;
+        pause = if up_since.elapsed() > STEADY {
+            Duration::ZERO
+        } else {
+            (pause * 2).clamp(FIRST_PROBE_PAUSE, LONGEST_PROBE_PAUSE)
+        };
+        sleep(pause).await;
         if let Err(error) = admit(&redis, &*assembly.store.clicks).await {
             tracing::debug!(%error, "Redis is still away");
             if let NotAdmitted::NotOpened(NotOpened::Failed(failure)) = &error {

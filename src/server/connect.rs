@@ -15,8 +15,11 @@ use crate::store::{
     Clicks, OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings,
 };
 
-/// How long a dependency may be missing at start.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the database may be missing at start.
+const DATABASE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The same of Redis, without which the service does what it can.
+const REDIS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a database operation may take, waiting for a connection included.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(5);
@@ -53,24 +56,32 @@ pub(super) async fn databases(config: &Config) -> Result<Databases, ConnectError
         max_connections: config.database_max_connections,
         deadline: DATABASE_DEADLINE,
     };
-    patiently("DATABASE_URL", async || match &config.database {
-        Database::Sqlite(path) => {
-            let store = Arc::new(SqliteStore::open(path, settings).await?);
-            Ok(Databases {
-                store,
-                replica: None,
-            })
+    let connected = patiently("DATABASE_URL", DATABASE_PATIENCE, async || {
+        match &config.database {
+            Database::Sqlite(path) => {
+                let store = Arc::new(SqliteStore::open(path, settings).await?);
+                Ok(Databases {
+                    store,
+                    replica: None,
+                })
+            }
+            Database::Postgres(url) => {
+                let store = Arc::new(PostgresStore::connect(url, settings).await?);
+                let replica = config.database_replica.as_ref().map(|url| {
+                    let (primary, connections) = (Arc::clone(&store), settings.max_connections);
+                    Arc::new(PostgresReplica::new(primary, url.clone(), connections))
+                });
+                Ok(Databases { store, replica })
+            }
         }
-        Database::Postgres(url) => {
-            let store = Arc::new(PostgresStore::connect(url, settings).await?);
-            let replica = config.database_replica.as_ref().map(|url| {
-                let (primary, connections) = (Arc::clone(&store), settings.max_connections);
-                Arc::new(PostgresReplica::new(primary, url.clone(), connections))
-            });
-            Ok(Databases { store, replica })
+    });
+    connected.await.map_err(|failure| {
+        let (Failure::Wrong(why) | Failure::NotYet(why)) = failure;
+        ConnectError {
+            dependency: "DATABASE_URL",
+            why,
         }
     })
-    .await
 }
 
 impl From<OpenError> for Failure {
@@ -91,6 +102,7 @@ pub async fn migrate(config: &Config) -> Result<(), ConnectError> {
 }
 
 /// Waits for Redis, lets it in, and learns where link changes stand; says what about its settings risks clicks.
+/// One that does not come is away, as one that goes later: whoever looks for it then finds it.
 pub(super) async fn redis(
     shards: &Shards,
     clicks: &dyn Clicks,
@@ -99,7 +111,8 @@ pub(super) async fn redis(
     try_join_all(shards.iter().map(|redis| shard(redis, clicks, cache))).await?;
     // Shards of one server tell the same.
     let mut warned = HashSet::new();
-    for redis in shards.iter().filter(|redis| warned.insert(redis.life())) {
+    let there = shards.iter().filter(|redis| redis.is_up());
+    for redis in there.filter(|redis| warned.insert(redis.life())) {
         warn_of_settings(redis).await;
     }
     Ok(())
@@ -110,7 +123,7 @@ async fn shard(
     clicks: &dyn Clicks,
     cache: &LinkCache,
 ) -> Result<(), ConnectError> {
-    patiently("REDIS_URL", async || {
+    let admitted = patiently("REDIS_URL", REDIS_PATIENCE, async || {
         admit(redis, clicks).await.map_err(|error| match error {
             NotAdmitted::NotOpened(NotOpened::Wrong(why)) => Failure::Wrong(why),
             not_yet => Failure::NotYet(not_yet.to_string()),
@@ -120,8 +133,20 @@ async fn shard(
             .synchronise(redis.shard())
             .await
             .map_err(|error| Failure::NotYet(error.to_string()))
-    })
-    .await
+    });
+    match admitted.await {
+        Ok(()) => {}
+        Err(Failure::NotYet(why)) => {
+            tracing::warn!("REDIS_URL: {why}; clicks go to the database until it is there");
+        }
+        Err(Failure::Wrong(why)) => {
+            return Err(ConnectError {
+                dependency: "REDIS_URL",
+                why,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Redis may forbid to be asked; then there is nothing to say.
@@ -152,21 +177,24 @@ async fn warn_of_settings(redis: &SharedRedis) {
 
 async fn patiently<T>(
     dependency: &'static str,
+    patience: Duration,
     attempt: impl AsyncFn() -> Result<T, Failure>,
-) -> Result<T, ConnectError> {
-    let deadline = Instant::now() + PATIENCE;
+) -> Result<T, Failure> {
+    let deadline = Instant::now() + patience;
     let mut pause = FIRST_PAUSE;
     loop {
         let why = match attempt().await {
             Ok(value) => return Ok(value),
-            Err(Failure::Wrong(why)) => return Err(ConnectError { dependency, why }),
+            Err(wrong @ Failure::Wrong(_)) => return Err(wrong),
             // Parsers say it on several lines.
             Err(Failure::NotYet(why)) => why.lines().collect::<Vec<_>>().join("; "),
         };
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            let why = format!("still not there after {} s: {why}", PATIENCE.as_secs());
-            return Err(ConnectError { dependency, why });
+            let waited = patience.as_secs();
+            return Err(Failure::NotYet(format!(
+                "still not there after {waited} s: {why}"
+            )));
         }
         tracing::warn!(
             "{dependency}: {why}; trying again for another {} s",

@@ -180,6 +180,34 @@ async fn a_redis_that_hangs_or_refuses_holds_up_no_redirect() {
 }
 
 #[tokio::test]
+async fn an_instance_that_starts_while_redis_is_away_serves_and_uses_it_once_it_is_there() {
+    let mut redis = RedisServer::start(&KEPT).await;
+    let mut app = app_with(&redis.url()).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    assert_eq!(app.get(&format!("/{code}")).await.status, 302);
+    redis.kill();
+    app.server.kill();
+
+    let url = redis.url();
+    app.server = app.another(&[("REDIS_URL", &url)]).await;
+    assert_eq!(app.get(&format!("/{code}")).await.status, 302);
+    let made = app.shorten(&token, "https://example.org/made").await;
+    assert_eq!(app.get(&format!("/{made}")).await.status, 302);
+    assert_eq!(app.delete(&token, &made).await.status, 204);
+    assert_eq!(app.get(&format!("/{made}")).await.status, 404);
+    let stats = app.get(&format!("/urls/{code}/stats")).await;
+    assert_eq!(stats.status, 503, "a click is in Redis, perhaps");
+
+    redis.start_again().await;
+    is_used_again(&app).await;
+    assert_eq!(app.clicks(&code).await, 2);
+    assert_eq!(app.get(&format!("/{code}")).await.status, 302);
+    assert_eq!(app.clicks(&code).await, 3);
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn what_is_pending_in_a_full_redis_is_read_and_written_back() {
     let redis = RedisServer::start(&["--maxmemory-policy", "noeviction"]).await;
     let url = redis.url();
