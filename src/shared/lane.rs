@@ -29,6 +29,15 @@ struct Link {
 
 type Opening = Shared<BoxFuture<'static, Result<MultiplexedConnection, RedisFailure>>>;
 
+/// Why one try brought no answer.
+enum Missed {
+    /// It is still being connected, which is no failure of Redis: it may be far away.
+    Connecting,
+    /// The connection was made before and broke.
+    Broken(RedisFailure),
+    Failed(RedisFailure),
+}
+
 impl Lane {
     pub(super) fn new(redis: SharedRedis) -> Self {
         Self {
@@ -37,8 +46,9 @@ impl Lane {
         }
     }
 
-    /// Makes a call within the deadline of the handle. A failure trips Redis for everybody; a missing
-    /// answer also closes the connection, since the answer may still come.
+    /// Makes a call within the deadline of the handle, which may reach Redis twice: a connection that was cut says
+    /// nothing of Redis, so it is made anew, once. A failure trips Redis for everybody; a missing answer also
+    /// closes the connection, since the answer may still come.
     ///
     /// Connecting has a deadline of its own, which nobody waits for: while it takes longer than half of
     /// the deadline, calls are refused.
@@ -47,32 +57,52 @@ impl Lane {
     /// [`RedisFailure`].
     pub async fn query<T: FromRedisValue>(&self, call: &Call) -> Result<T, RedisFailure> {
         let deadline = Instant::now() + self.redis.deadline();
-        let outcome = match self.connection().await {
-            Some(Ok(mut connection)) => timeout_at(deadline, call.send(&mut connection))
-                .await
-                .unwrap_or_else(|_| Err(RedisFailure::late())),
-            Some(Err(failure)) => {
-                self.close();
-                Err(failure)
+        let missed = match self.attempt(call, deadline).await {
+            // Whatever becomes of the second try: the first may have been heard.
+            Err(Missed::Broken(failure)) => match self.attempt(call, deadline).await {
+                Ok(answer) => return Ok(answer),
+                Err(_) => failure,
+            },
+            Err(Missed::Failed(failure)) => failure,
+            Err(Missed::Connecting) => {
+                return Err(RedisFailure::Refused("still connecting".into()));
             }
-            // Not a failure of Redis: it may be far away.
-            None => return Err(RedisFailure::Refused("still connecting".into())),
+            Ok(answer) => return Ok(answer),
         };
-        if let Err(failure) = &outcome {
-            self.redis.trip(failure);
-            if matches!(failure, RedisFailure::NoAnswer(_)) {
-                self.close();
-            }
-        }
-        outcome
+        self.redis.trip(&missed);
+        Err(missed)
     }
 
-    /// `None` while it is still being made.
-    async fn connection(&self) -> Option<Result<MultiplexedConnection, RedisFailure>> {
-        let home = match self.redis.home() {
-            Ok(home) => home,
-            Err(failure) => return Some(Err(failure)),
+    async fn attempt<T: FromRedisValue>(
+        &self,
+        call: &Call,
+        deadline: Instant,
+    ) -> Result<T, Missed> {
+        let home = self.redis.home().map_err(Missed::Failed)?;
+        let (begun, connection) = self.connection(home).await;
+        let mut connection = match connection {
+            Some(Ok(connection)) => connection,
+            Some(Err(failure)) => {
+                self.close(begun);
+                return Err(Missed::Failed(failure));
+            }
+            None => return Err(Missed::Connecting),
         };
+        let failure = match timeout_at(deadline, call.send(&mut connection)).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(failure @ RedisFailure::NoAnswer(_))) => Missed::Broken(failure),
+            Ok(Err(refused)) => return Err(Missed::Failed(refused)),
+            Err(_) => Missed::Failed(RedisFailure::late()),
+        };
+        self.close(begun);
+        Err(failure)
+    }
+
+    /// The connection and when it was begun; `None` while it is still being made.
+    async fn connection(
+        &self,
+        home: Arc<Home>,
+    ) -> (Instant, Option<Result<MultiplexedConnection, RedisFailure>>) {
         let (begun, opening) = {
             let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
             let link = match slot.take() {
@@ -83,15 +113,16 @@ impl Lane {
             (link.begun, link.opening.clone())
         };
         if let Some(made) = opening.peek() {
-            return Some(made.clone());
+            return (begun, Some(made.clone()));
         }
-        timeout_at(begun + self.redis.deadline() / 2, opening)
-            .await
-            .ok()
+        let made = timeout_at(begun + self.redis.deadline() / 2, opening).await;
+        (begun, made.ok())
     }
 
-    fn close(&self) {
-        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Closes the connection that was begun then, unless it is closed and another is in its place.
+    fn close(&self, begun: Instant) {
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.take_if(|link| link.begun == begun);
     }
 }
 

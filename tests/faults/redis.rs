@@ -208,6 +208,36 @@ async fn an_instance_that_starts_while_redis_is_away_serves_and_uses_it_once_it_
 }
 
 #[tokio::test]
+async fn a_deletion_is_felt_though_all_connections_to_redis_were_just_cut() {
+    let redis = RedisServer::start(&KEPT).await;
+    let url = redis.url();
+    let settings = [
+        ("REDIS_URL", url.as_str()),
+        // A busy machine is no Redis that is away.
+        ("CLICK_DEADLINE_MS", "10000"),
+    ];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let other = app.another(&settings).await;
+    let token = app.register().await;
+    for _ in 0..10 {
+        let code = app.shorten(&token, "https://example.org/").await;
+        for _ in 0..4 {
+            assert_eq!(other.follow(&code).await, 302);
+        }
+        ::redis::cmd("CLIENT")
+            .arg(&["KILL", "TYPE", "normal"])
+            .exec_async(&mut redis.connection().await)
+            .await
+            .unwrap();
+        assert_eq!(app.delete(&token, &code).await.status, 204);
+        assert_eq!(other.follow(&code).await, 404);
+    }
+    assert!(metric(&app, "shunt_redis_up").await > 0.0);
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn what_is_pending_in_a_full_redis_is_read_and_written_back() {
     let redis = RedisServer::start(&["--maxmemory-policy", "noeviction"]).await;
     let url = redis.url();
