@@ -197,10 +197,7 @@ async fn when_redis_is_emptied_the_service_goes_on_and_counts_on() {
             assert_eq!(status(&app.server.base, &code).await, 302);
         }
         assert_eq!(app.clicks(&code).await, before + 3);
-        eventually("written back", async || {
-            app.clicks(&code).await == before + 3
-        })
-        .await;
+        app.written_back(&code, before + 3).await;
     }
     app.finish().await;
 }
