@@ -45,6 +45,65 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// A file's text without its comments.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Each `NAME` of `crate::NAME`, in imports and elsewhere; `crate::{accounts, links}` names several.
+fn modules_named(code: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for path in code.split("crate::").skip(1) {
+        let Some(group) = path.strip_prefix('{') else {
+            names.push(first_name(path));
+            continue;
+        };
+        let mut depth = 0;
+        names.push(first_name(group));
+        for (at, character) in group.char_indices() {
+            match character {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => names.push(first_name(&group[at + 1..])),
+                _ => {}
+            }
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+fn first_name(path: &str) -> &str {
+    let path = path.trim_start();
+    let is_of_name = |character: char| character.is_alphanumeric() || character == '_';
+    let end = path.find(|character| !is_of_name(character));
+    &path[..end.unwrap_or(path.len())]
+}
+
+#[test]
+fn a_module_is_named_in_whatever_way() {
+    for (code, names) in [
+        ("use crate::links;", vec!["links"]),
+        ("pub(crate) use crate::links::delete;", vec!["links"]),
+        (
+            "pub(in crate::cli) fn f(a: &crate::links::Api) {}",
+            vec!["cli", "links"],
+        ),
+        ("use crate::{accounts, links};", vec!["accounts", "links"]),
+        (
+            "use crate::{\n    http::{ApiError, Found},\n    links,\n};",
+            vec!["http", "links"],
+        ),
+    ] {
+        assert_eq!(modules_named(code), names, "{code}");
+    }
+}
+
 #[test]
 fn modules_import_from_lower_floors_only() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -61,44 +120,38 @@ fn modules_import_from_lower_floors_only() {
         if module == "lib" {
             continue;
         }
-        for line in fs::read_to_string(&path).unwrap().lines() {
-            let line = line.trim_start();
-            let Some(import) = line
-                .strip_prefix("use crate::")
-                .or_else(|| line.strip_prefix("pub use crate::"))
-            else {
-                continue;
-            };
-            let imported = import.split([':', ';', '{']).next().unwrap();
-            // `use crate::{accounts, links}` names several.
-            let names = if imported.is_empty() {
-                import.trim_matches(['{', '}', ';'])
-            } else {
-                imported
-            };
-            for name in names
-                .split(',')
-                .map(|name| name.trim().split(':').next().unwrap())
-            {
-                if name != module && floor(name) >= floor(module) {
-                    wrong.push(format!("{}: {module} imports {name}", within.display()));
-                }
+        for name in modules_named(&code(&path)) {
+            if name != module && floor(name) >= floor(module) {
+                wrong.push(format!("{}: {module} imports {name}", within.display()));
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// What is spawned outside the server: each ends with the one thing that it does.
+const SHORT_LIVED: [(&str, &str); 5] = [
+    ("accounts/password.rs", "a thread hashes one password"),
+    ("clicks/delivery.rs", "one operation of the database"),
+    ("clicks/delivery/repair.rs", "one step, which is awaited"),
+    ("redirect/lookups.rs", "one look-up in the database"),
+    ("shared/lane.rs", "one connection is made"),
+];
+
 #[test]
-fn only_the_server_spawns_tasks() {
+fn only_the_server_spawns_what_lives_as_long_as_the_service() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut spawning = Vec::new();
     for path in sources(&root) {
         let within = path.strip_prefix(&root).unwrap();
-        let spawns = fs::read_to_string(&path).unwrap().contains("tokio::spawn(");
-        assert!(
-            !spawns || within.starts_with("server"),
-            "{} spawns",
-            within.display()
-        );
+        let code = code(&path);
+        // Tests may spawn what they like.
+        let code = code.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let spawns = [".spawn(", "::spawn(", "spawn_blocking("];
+        if !within.starts_with("server") && spawns.iter().any(|call| code.contains(call)) {
+            spawning.push(within.to_str().unwrap().to_owned());
+        }
     }
+    spawning.sort();
+    assert_eq!(spawning, SHORT_LIVED.map(|(file, _)| file));
 }
