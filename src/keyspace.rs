@@ -2,12 +2,12 @@
 //!
 //! | key | type | expiry | written by | removed by |
 //! | --- | --- | --- | --- | --- |
-//! | `{prefix}:state` | hash `epoch`, `change`, `flush`, `life` | none | whichever script runs first; `forget.lua`, `take.lua`, `admit.lua` | nobody |
-//! | `{prefix}:recorders` | hash recorder → `number seconds` | none | `record.lua` | the flusher, after a week |
+//! | `{prefix}:state` | hash `epoch`, `change`, `flush`, `life`, `elsewhere` | none | whichever script runs first; `forget.lua`, `take.lua`, `admit.lua`, `over.lua` | nobody |
+//! | `{prefix}:recorders` | hash recorder → `number microseconds` | none | `record.lua` | the flusher, after a week |
 //! | `{prefix}:pending` | hash link id → clicks | none | `record.lua` | renamed by `take.lua`; `admit.lua` |
-//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `take.lua` | `finish.lua`, `admit.lua` |
-//! | `{prefix}:flushing` | set of the `N` above | none | `take.lua` | `finish.lua`, `admit.lua` |
-//! | `{prefix}:flusher` | string, who flushes | seconds | `take.lua` | expiry |
+//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `take.lua`, `admit.lua` | `finish.lua`, `admit.lua` |
+//! | `{prefix}:flushing` | set of the `N` above | none | `take.lua`, `admit.lua` | `finish.lua`, `admit.lua` |
+//! | `{prefix}:flusher` | string, who flushes | seconds | `take.lua` | `release.lua`, expiry |
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `forget.lua` | trimming, `admit.lua` |
 //! | `{prefix}:probe` | string | a second | whoever looks for a Redis that was away | expiry |
 //! | `{prefix}:limit:ACTION:CALLER:MINUTE` | counter | two minutes | `limits` | expiry |

@@ -15,11 +15,12 @@
 //! | [`accounts`] | 6 | register, log in, who am I; passwords and tokens |
 //! | [`http`] | 5 | where typed errors become answers; extractors |
 //! | [`clicks`] | 4 | the click pipeline: recorder, sinks, flusher, exact counts |
+//! | [`limits`] | 4 | how often somebody may do something |
 //! | [`cache`] | 3 | what the process and Redis remember of links |
 //! | [`store`] | 3 | the source of truth, in Postgres or SQLite |
 //! | [`shared`] | 2 | the Redis that instances share: connections, deadlines, up or away |
-//! | [`keyspace`] | 1 | every Redis key |
 //! | [`config`] | 2 | flags and environment, checked |
+//! | [`keyspace`] | 1 | every Redis key |
 //! | [`telemetry`] | 1 | logging, metrics, traces |
 //! | [`outgoing`] | 0 | HTTP as a client |
 //! | [`domain`] | 0 | values that cannot be wrong |
