@@ -23,7 +23,7 @@ pub use password::{HashingError, PasswordHasher};
 pub use secret::{SecretError, TokenSecret};
 pub use token::Tokens;
 
-/// What the handlers of accounts work with; cheap to clone.
+/// What the handlers of accounts work with.
 pub struct Accounts {
     users: Arc<dyn Users>,
     hasher: PasswordHasher,

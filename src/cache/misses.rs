@@ -54,8 +54,8 @@ impl Misses {
         (Self(sender), asked)
     }
 
-    /// What Redis says of the code. Waits for two deadlines of Redis at most: of the question that is on
-    /// its way, and of its own.
+    /// What Redis says of the code. Waits for the question that is on its way, for those of whoever waits already
+    /// ([`AT_ONCE`] codes in each) and for its own: a deadline of Redis each at most.
     pub(super) async fn get(&self, code: &ShortCode) -> Asked {
         let (answer, answered) = oneshot::channel();
         let code = code.clone();

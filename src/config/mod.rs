@@ -130,7 +130,7 @@ pub struct Settings {
         value_name = "N"
     )]
     cache_max_links: String,
-    /// How long a link is served from memory without word from Redis that none changed.
+    /// How long a link is served from memory without confirmation from Redis that nothing changed.
     #[arg(
         long,
         env = "CACHE_TTL_SECONDS",
@@ -146,7 +146,7 @@ pub struct Settings {
         value_name = "N"
     )]
     lookup_concurrency: String,
-    /// How long a redirect waits for its click to be acknowledged.
+    /// How long a redirect waits for its click to be acknowledged by Redis or the database; without Redis at least 2000.
     #[arg(
         long,
         env = "CLICK_DEADLINE_MS",
@@ -240,7 +240,7 @@ pub struct Config {
     pub workers: usize,
     /// Links held in the process at most.
     pub cache_max_links: u64,
-    /// How long the process holds a link.
+    /// How long a link is served from memory without word from Redis that nothing changed.
     pub cache_ttl: Duration,
     /// Look-ups of redirects in the database at once.
     pub lookup_concurrency: usize,

@@ -19,7 +19,7 @@ pub mod stats;
 
 pub use outbox::{OutboxError, publish_pending};
 
-/// What the handlers of links work with; cheap to clone.
+/// What the handlers of links work with.
 pub struct LinksApi {
     /// The source of truth.
     pub links: Arc<dyn Links>,

@@ -2,8 +2,9 @@
 //!
 //! Two implementations, [`PostgresStore`] and [`SqliteStore`], pass the same contract tests. To add an
 //! operation: write it here with its errors and its promise, then in both implementations, then in the
-//! contract tests. What must be one transaction is one method. "Not found" is `None`, never an error; the
-//! clock is a parameter. SQL lives in this module alone.
+//! contract tests. What must be one transaction is one method. "Not found" is `None`, never an error. The
+//! times that clients see are parameters; for those that only say when a row may be pruned an implementation may ask
+//! a clock itself. SQL lives in this module alone.
 
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ pub use sqlite::SqliteStore;
 pub struct StoreSettings {
     /// Connections at once.
     pub max_connections: u32,
-    /// How long one operation may take, waiting for a connection included.
+    /// With Postgres: how long one operation may take, waiting for a connection included. With SQLite: how long a
+    /// connection is waited for.
     pub deadline: std::time::Duration,
 }
 
@@ -288,8 +290,8 @@ pub enum Fence {
     /// Flushes after the one that Redis knows as its newest are in the database, even in part: Redis is older
     /// than it was.
     Ahead,
-    /// There are none, and none of what was begun in another life will ever be: only those with greater numbers
-    /// than this one.
+    /// No later flush is in the database. Flushes numbered up to `number` that another life began are refused from
+    /// now on; this life numbers its flushes above it.
     Below {
         /// The number.
         number: i64,

@@ -9,8 +9,8 @@ pub(super) type LinkRow = (i64, String, String, bool, i64);
 /// `id`, `target_url`, `is_active`.
 pub(super) type TargetRow = (i64, String, bool);
 
-/// The row that a statement returned which writes. To be read with `fetch_all`: the others stop at the
-/// first row, and a statement is committed, or fails to be, only at its end.
+/// The row that a statement returned which writes. To be read with `fetch_all`: with SQLite the others stop at
+/// the first row, and a statement is committed, or fails to be, only at its end.
 pub(super) fn written<T>(rows: Vec<T>) -> Option<T> {
     rows.into_iter().next()
 }

@@ -8,7 +8,8 @@ use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, Promet
 
 use super::durations::DurationsOfAll;
 
-/// Answered requests of everything but the redirect's road. Labels: method, route, status.
+/// Requests that the router answered: all but plain redirects; one whose code needs decoding is among
+/// [`REDIRECTS`] and here. Labels: method, route, status.
 pub const HTTP_REQUESTS: &str = "shunt_http_requests_total";
 /// How long those took. Label: route.
 pub const HTTP_DURATION: &str = "shunt_http_request_duration_seconds";
@@ -152,10 +153,7 @@ fn begin_at_zero() {
 }
 
 fn describe() {
-    describe_counter!(
-        HTTP_REQUESTS,
-        "Answered requests, except those on the redirect's road"
-    );
+    describe_counter!(HTTP_REQUESTS, "Answered requests, except plain redirects");
     describe_histogram!(HTTP_DURATION, Unit::Seconds, "Time to answer a request");
     describe_counter!(REDIRECTS, "Requests on the redirect's road by result");
     describe_counter!(BATCHES, "Click batches by sink and outcome");
