@@ -205,9 +205,8 @@ pub struct PathCode(pub Option<ShortCode>);
 impl<S: Sync> FromRequestParts<S> for PathCode {
     type Rejection = std::convert::Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         // Read from the raw path: a code that is no UTF-8 is unknown, not an error.
-        let _ = state;
         let path = parts.uri.path();
         let place = path
             .strip_prefix("/urls/r/")
