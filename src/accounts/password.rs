@@ -123,7 +123,7 @@ impl Turn {
                 .map(|hash| hash.to_string())
                 .map_err(|error| ApiError::internal(&error.to_string()))
         })
-        .await?
+        .await
     }
 
     /// Whether the password is that of `hash`; without one it is not, after the same work.
@@ -142,12 +142,12 @@ impl Turn {
             // The parameters are those of the hash, so that they can be raised one day.
             Ok(argon2.verify_password(password.expose(), &parsed).is_ok() && known)
         })
-        .await?
+        .await
     }
 
     async fn work<T: Send + 'static>(
         self,
-        work: impl FnOnce() -> T + Send + 'static,
+        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let running = Gauged::new(metrics::gauge!(HASHING, "state" => "running"));
         let (result, done) = oneshot::channel();
@@ -165,11 +165,10 @@ impl Turn {
         let result = match begun {
             Ok(_) => done
                 .await
-                .map_err(|_| ApiError::internal("a password's hash was lost")),
+                .unwrap_or_else(|_| Err(ApiError::internal("a password's hash was lost"))),
             Err(error) => Err(ApiError::internal(&error.to_string())),
         };
-        metrics::counter!(HASHES).increment(1);
-        result
+        result.inspect(|_| metrics::counter!(HASHES).increment(1))
     }
 }
 
