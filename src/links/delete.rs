@@ -52,7 +52,9 @@ impl LinksApi {
         }
         // Without Redis, or while the outbox cannot be emptied, whoever looks after the outbox makes up for it.
         if timeout(TELLING_PATIENCE, self.tell(code)).await.is_err() {
-            tracing::warn!("a deletion is told to other instances later: Redis is away");
+            tracing::warn!(
+                "a deletion is announced to other instances later: Redis did not confirm it in time"
+            );
         } else if let Err(error) = self.links.deletion_published(code).await {
             tracing::warn!(%error, "a published change stays in the outbox for now");
         }
