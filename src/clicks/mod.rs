@@ -25,13 +25,13 @@
 //!    On a Redis Cluster all of this holds for each shard by itself: a recorder has an id and numbers of its
 //!    own in each, and a batch is split by shard.
 //! 6. Clicks are kept by link id: those of a deleted link can never land on another link.
-//! 7. **What may be counted already is dropped.** Redis can come back older than it was, or emptied. So
-//!    whoever comes to a server that was started again or took over asks the ledger first (see
-//!    `admission.rs`), and connections are made to no other. Where the ledger has flushes that Redis does not
-//!    know, what is pending there may be in them: it is dropped, and a new epoch begins. A batch is applied to
-//!    the epoch that it is for and to no other: one in doubt whose epoch is over may have been counted in
-//!    it, and is dropped, too. What the ledger shows to be uncounted is kept, and a *fence* in the ledger keeps out
-//!    what was begun in another life and is still on its way: flushes of this life have numbers above it.
+//! 7. **What may be counted already is dropped.** Redis may come back older or empty. Before an instance uses a
+//!    server that was started again or took over, it compares it with the ledger (see `admission.rs`), and it connects
+//!    to no other. Where the ledger has flushes that Redis does not know, what is pending there may be counted
+//!    already: it is dropped, and a new epoch begins. Otherwise it is kept, and a *fence* in the ledger refuses flushes
+//!    that another life still has on their way; this life numbers its flushes above it. A batch is applied to the
+//!    epoch that it is for and to no other: one in doubt whose epoch is over may have been counted in it, and is
+//!    dropped, too.
 
 mod admission;
 pub mod count;
