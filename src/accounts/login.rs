@@ -13,7 +13,7 @@ use crate::limits::Action;
 
 /// Get a token.
 ///
-/// Tokens of before stay valid until they expire: 24 hours after they were made, unless this service is
+/// Tokens issued earlier stay valid until they expire: 24 hours after they were made, unless this service is
 /// set up otherwise.
 #[utoipa::path(
     post, path = "/auth/login", tag = "accounts", operation_id = "login",

@@ -69,7 +69,7 @@ pub(super) fn ask(args: &HealthcheckArgs) -> Result<(), Failure> {
 fn reachable(bind: &str) -> Result<SocketAddr, Failure> {
     let mut address: SocketAddr = bind.parse().map_err(|_| {
         Failure::Failed(format!(
-            "BIND: `{bind}` is no address; give one such as 127.0.0.1:8000 or [::]:8000"
+            "BIND: `{bind}` is not an address; give one such as 127.0.0.1:8000 or [::]:8000"
         ))
     })?;
     if address.port() == 0 {

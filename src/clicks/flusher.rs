@@ -228,7 +228,8 @@ impl Flusher {
     }
 
     /// A flush that is over is not written back: others did, or another life of Redis has the same clicks or lost
-    /// them. If it is still under way in this life, the data set went on elsewhere, and has to be looked at.
+    /// them. If it is still under way in this life, the data set went on elsewhere, and has to be compared with the
+    /// ledger.
     async fn give_up(&self, redis: &SharedRedis, flush: &FlushId) -> Result<(), FlushFailure> {
         let number = flush.number;
         tracing::warn!(
@@ -241,7 +242,7 @@ impl Flusher {
         call.arg(&flush.epoch).arg(number).arg(u8::from(elsewhere));
         if redis.query(&call, PATIENCE).await? {
             redis.trip(&RedisFailure::Refused(
-                "its data set has to be looked at".into(),
+                "its data set has to be compared with the ledger".into(),
             ));
         }
         Ok(())

@@ -22,7 +22,7 @@ pub(super) fn fault(name: &'static str) -> impl FnOnce(String) -> ConfigError {
 /// An address with a port; by default it would be on `port`.
 pub(super) fn address(raw: &str, port: u16) -> Result<SocketAddr, String> {
     raw.parse().map_err(|_| {
-        format!("`{raw}` is no address; give one such as 127.0.0.1:{port} or [::]:{port}")
+        format!("`{raw}` is not an address; give one such as 127.0.0.1:{port} or [::]:{port}")
     })
 }
 
@@ -213,7 +213,7 @@ pub(super) fn log_filter(raw: String) -> Result<String, ConfigError> {
     // tracing-subscriber 0.3.23 panics at some texts with a space before a character of several bytes.
     if !raw.is_ascii() {
         return Err(fault("RUST_LOG")(format!(
-            "`{raw}` has letters that no target has; give a level such as info, or shunt=debug"
+            "`{raw}` contains characters other than ASCII; give a level such as info, or shunt=debug"
         )));
     }
     if raw.is_empty() {

@@ -34,7 +34,7 @@ fn a_wrong_setting_is_named_with_its_mend() {
     for (flag, name) in [
         (
             "--bind=here",
-            "BIND: `here` is no address; give one such as 127.0.0.1:8000 or [::]:8000",
+            "BIND: `here` is not an address; give one such as 127.0.0.1:8000 or [::]:8000",
         ),
         ("--base-url=sho.rt", "BASE_URL: "),
         ("--base-url=ftp://sho.rt", "BASE_URL: "),

@@ -34,7 +34,7 @@ pub enum TakesQuery {
 /// A route that needs a token.
 #[derive(IntoResponses)]
 pub enum NeedsToken {
-    /// There is no token, or it is malformed, expired or not from here, or its account is gone
+    /// There is no token, or it is malformed, expired or was not issued by this service, or its account is gone
     #[response(
         status = 401,
         headers(("WWW-Authenticate" = String, description = "`Bearer`")),

@@ -280,7 +280,7 @@ async fn follow(
             }
         }
     }
-    Err(RedisFailure::Refused("the cluster sent on and on".into()).into())
+    Err(RedisFailure::Refused("too many redirections within the cluster".into()).into())
 }
 
 /// The same account, encryption and so on at another `host:port`; without a host it is the same host.

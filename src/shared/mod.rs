@@ -159,7 +159,7 @@ impl SharedRedis {
 
     fn home(&self) -> Result<Arc<Home>, RedisFailure> {
         let home = read(&self.inner.home).as_ref().map(Arc::clone);
-        home.ok_or_else(|| RedisFailure::Refused("not looked at yet".into()))
+        home.ok_or_else(|| RedisFailure::Refused("not compared with the database yet".into()))
     }
 
     /// How long an answer is waited for.
