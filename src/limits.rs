@@ -19,8 +19,8 @@ use crate::telemetry::metrics::LIMIT_HITS;
 /// The window.
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Up to this part of a limit an instance keeps its count to itself; so with up to as many instances
-/// nobody passes a limit unnoticed.
+/// An instance reports to Redis only past this part, an eighth, of a limit: so up to eight instances together cannot
+/// exceed it unnoticed.
 const FAR_FROM_LIMIT: u32 = 8;
 
 /// Callers that one process keeps count of at once.

@@ -191,7 +191,7 @@ impl Redirect {
     async fn resolve(&self, code: &ShortCode, now: Instant) -> Result<Resolved, NotFollowed> {
         match self.cache.near(code, now) {
             Some(near) => Ok((Some(near), Source::Process)),
-            // A long future, seldom needed: a connection makes no room for it.
+            // Boxed: the future is large and seldom needed; a connection need not pay for its size.
             None => Box::pin(self.recall(code, now)).await,
         }
     }

@@ -14,7 +14,7 @@ use super::{CacheLimits, CachedLink};
 use crate::domain::ShortCode;
 use crate::telemetry::metrics::CACHE_EVICTIONS;
 
-/// How long a link is held that stays believed: then Redis is asked again, and learns that the link is in use.
+/// Longest time a confirmed link stays in memory before Redis is asked again, which also renews it there.
 const HELD_AT_MOST: Duration = Duration::from_mins(15);
 
 /// Links that there is room for at first, 4 MB: a table that grows is copied, just when all come at once.

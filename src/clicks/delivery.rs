@@ -249,7 +249,7 @@ impl Delivery {
     }
 }
 
-/// Whoever waits wants to know of changes, also where no batch brings them.
+/// Waiting visitors must learn of link changes also when no acknowledgement brings them.
 async fn take_in_changes(sinks: &Sinks) {
     if let Some(redis) = sinks.redis.as_ref().filter(|redis| redis.is_up()) {
         // Where Redis is away, changes are learnt when it is back.

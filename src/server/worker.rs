@@ -204,7 +204,7 @@ impl Lanes {
         };
         let peer = stream.peer_addr().ok();
         if let Left::HandedOver(stream) = self.express.serve(stream, &self.stop).await {
-            // Most connections never come here: they do not make room for it.
+            // Boxed: most connections never come here, and need not pay for the size of the future.
             Box::pin(self.serve_general(stream, peer)).await;
         }
     }

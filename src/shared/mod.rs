@@ -253,7 +253,7 @@ impl SharedRedis {
             };
             call.send(&mut *connection).await
         };
-        // Long, for it may have to connect: callers that seldom come here make no room for it.
+        // Boxed: the future is large because it may connect; callers that seldom come here need not pay for its size.
         timeout(deadline, Box::pin(work))
             .await
             .unwrap_or_else(|_| Err(RedisFailure::late()))

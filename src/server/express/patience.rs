@@ -8,14 +8,14 @@ use tokio::time::{Instant, Sleep};
 use crate::server::lifecycle::LAST_CALL;
 use crate::telemetry::metrics::LIMIT_HITS;
 
-/// One clock for two ends: that of a request, and once a stop was asked for that of the last call. It is wound up
-/// when it has run down, not with every request, each of which would pay for it.
+/// One timer for both deadlines: that of a request, and that of the last call once a stop was asked for. It is
+/// re-armed when it fires, not with each request, which would cost more.
 pub(super) struct Patience<'a, A> {
     /// Over when a stop is asked for.
     asked: Pin<&'a mut A>,
     clock: Pin<&'a mut Sleep>,
     for_a_request: Duration,
-    /// Whether the clock, once it has run down, is wound up again.
+    /// Whether the timer, once it has fired, is re-armed.
     again: bool,
     is_last_call: bool,
 }

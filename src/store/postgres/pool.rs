@@ -268,7 +268,7 @@ impl Manager for Server {
     type Error = sqlx::Error;
 
     async fn create(&self) -> Result<Session, sqlx::Error> {
-        // Long, and seldom needed: whoever waits for a connection makes no room for it.
+        // Boxed: the future is large and seldom needed; whoever waits for a connection need not pay for its size.
         Ok(Session {
             connection: Box::pin(PgConnection::connect_with(&self.options)).await?,
             keeps_statements: self.keeps_statements,
