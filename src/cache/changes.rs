@@ -114,7 +114,7 @@ impl Changes {
                 epochs.before = Some((left, known));
                 metrics::counter!(REDIS_EMPTIED).increment(1);
                 tracing::error!(
-                    "Redis lost what it had, or part of it: clicks that were pending in it are lost"
+                    "Redis was emptied, or came back older than it was: clicks that were pending in it may be lost"
                 );
             }
         }

@@ -136,6 +136,9 @@ impl Counts {
         remote: &RemoteCounts,
         links: &[LinkId],
     ) -> Result<Option<HashMap<LinkId, u64>>, CountError> {
+        if !remote.redis.is_reachable() {
+            return Err(CountError::Unavailable("Redis is away".into()));
+        }
         // First: a batch that is settled goes from the journal to Redis, against the reading's direction.
         let held = self.clicks.held(SETTLE_AT_ONCE).await?;
         let shard = remote.redis.shard();
@@ -162,9 +165,6 @@ impl Counts {
 }
 
 async fn read_redis(redis: &SharedRedis, links: &[LinkId]) -> Result<RedisSnapshot, CountError> {
-    if !redis.is_reachable() {
-        return Err(CountError::Unavailable("Redis is away".into()));
-    }
     let keys = redis.keys();
     let mut call = COUNT.call(&[&keys.state(), &keys.pending(), &keys.flushing()]);
     call.arg(keys.flush_prefix());

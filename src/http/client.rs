@@ -29,13 +29,11 @@ impl TrustedProxies {
     fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
         let lines = headers.get_all("x-forwarded-for").iter().rev();
-        let hops = lines
-            .filter_map(|line| line.to_str().ok())
-            .flat_map(|line| line.rsplit(','));
-        for hop in hops {
+        for hop in lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')) {
             if !self.trust(client) {
                 break;
             }
+            let hop = std::str::from_utf8(hop).unwrap_or_default();
             match hop.trim().parse() {
                 Ok(address) => client = address,
                 Err(_) => break,
@@ -127,6 +125,11 @@ mod tests {
         );
         assert_eq!(client(&trusted, "10.0.0.1", &["nonsense"]), "10.0.0.1");
         assert_eq!(client(&trusted, "10.0.0.1", &[]), "10.0.0.1");
+        assert_eq!(
+            client(&trusted, "10.0.0.1", &["1.2.3.4", "\u{e9}, 203.0.113.9"]),
+            "203.0.113.9",
+            "what is no text hides nobody"
+        );
     }
 
     /// Lists of addresses, and what is none.

@@ -16,7 +16,7 @@ use super::assembly::{Assembly, Road};
 use super::bridge::Api;
 use super::overload::Overload;
 use super::worker::Workers;
-use super::{background, connect, listener, router, worker};
+use super::{background, connect, listener, router, scrapers, worker};
 use crate::accounts::{HashingError, SecretError};
 use crate::config::{BaseUrl, Config};
 use crate::http::TrustedProxies;
@@ -177,11 +177,7 @@ pub(super) fn start(
         metrics_listener.is_none(),
     );
     if let Some(listener) = metrics_listener {
-        tasks.spawn(listener::serve_metrics(
-            listener,
-            metrics.clone(),
-            stop.clone(),
-        ));
+        tasks.spawn(scrapers::serve(listener, metrics.clone(), stop.clone()));
     }
     let workers = Workers::start(
         config.workers,

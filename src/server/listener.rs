@@ -1,13 +1,10 @@
-//! Listening: hands connections to the workers, and serves metrics on an address of their own.
+//! Listening: hands connections to the workers.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::middleware::map_response;
-use axum::routing::get;
 use socket2::{Domain, Socket, Type};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -15,7 +12,7 @@ use tokio::time::sleep;
 
 use super::lifecycle::{LAST_CALL, ServeError, Stop};
 use crate::http;
-use crate::telemetry::metrics::{Exposition, LIMIT_HITS};
+use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Connections that the system takes before they are let in, as far as it allows.
 const BACKLOG: i32 = 4_096;
@@ -154,37 +151,8 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Serves /metrics alone, until asked to stop.
-pub(super) async fn serve_metrics(listener: TcpListener, metrics: Exposition, stop: Stop) {
-    let render = get(async move || metrics.render());
-    let served = match asynchronous(listener) {
-        Ok(listener) => {
-            let router = Router::new()
-                .route("/metrics", render)
-                .fallback(http::not_found)
-                .method_not_allowed_fallback(http::method_not_allowed)
-                .layer(map_response(http::guard));
-            let done = stop.clone();
-            let serving = axum::serve(listener, router)
-                .with_graceful_shutdown(async move { done.asked().await });
-            let last_call = async {
-                stop.asked().await;
-                sleep(LAST_CALL).await;
-            };
-            tokio::select! {
-                served = serving => served,
-                // Who has not asked to the end by then holds up no stop.
-                () = last_call => Ok(()),
-            }
-        }
-        Err(error) => Err(error),
-    };
-    if let Err(error) = served {
-        tracing::error!(%error, "metrics are no longer served");
-    }
-}
-
-fn asynchronous(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
+/// The same listener for the runtime of whoever calls.
+pub(super) fn asynchronous(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
     listener.set_nonblocking(true)?;
     tokio::net::TcpListener::from_std(listener)
 }

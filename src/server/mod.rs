@@ -21,6 +21,7 @@ mod listener;
 mod overload;
 mod refusals;
 mod router;
+mod scrapers;
 mod welcome;
 mod worker;
 

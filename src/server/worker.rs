@@ -217,6 +217,8 @@ impl Lanes {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.guards.header_timeout)
+            // Who has asked and sends no more still waits for the answer.
+            .half_close(true)
             .max_buf_size(self.guards.max_header_bytes)
             .serve_connection(
                 TokioIo::new(Explained::new(stream, self.entrance.ids())),

@@ -331,7 +331,7 @@ pub struct Folded {
     pub links: u64,
     /// Clicks added.
     pub clicks: u64,
-    /// Whether the journal, as it was when the folding began, is folded.
+    /// Whether nothing is left in the journal, or little that came meanwhile.
     pub done: bool,
 }
 

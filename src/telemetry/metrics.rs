@@ -187,7 +187,7 @@ fn describe() {
     describe_gauge!(REDIS_UP, "1 while Redis is up, 0 while it is away");
     describe_counter!(
         REDIS_EMPTIED,
-        "How often Redis was found emptied: clicks pending in it were lost"
+        "How often Redis was found emptied, or older than it was: clicks pending in it may be lost"
     );
     describe_counter!(
         REDIS_STEPPED_BACK,

@@ -47,6 +47,14 @@ async fn fold_all(store: &Parts) -> u64 {
 }
 
 both_stores! {
+    async fn a_release_of_what_was_not_held_hides_no_older_batch(store) {
+        let owner = user(&store).await;
+        let (_, clicked) = link(&store, owner).await;
+        store.clicks.release_held(7, 2).await.unwrap();
+        store.clicks.append(&batch(7, 1, &[(clicked, 3)]), None).await.unwrap();
+        assert_eq!(count(&store, clicked).await, 3);
+    }
+
     async fn a_batch_of_clicks_does_not_stand_behind_whatever_else_is_to_be_written(store) {
         let owner = user(&store).await;
         let (_, clicked) = link(&store, owner).await;

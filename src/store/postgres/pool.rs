@@ -34,6 +34,9 @@ const LIFETIME: Duration = Duration::from_mins(30);
 /// service's own.
 const MIGRATION_LOCK: i64 = 0x5348_554e_5400_0001;
 
+/// How long an instance waits for its turn at that before it says so and tries again.
+const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);
+
 /// What a proxy in front of Postgres says of settings that a connection may not begin with.
 const PROTOCOL_VIOLATION: &str = "08P01";
 
@@ -119,15 +122,21 @@ impl Pool {
     /// the transaction, not of the connection.
     pub(super) async fn migrate(&self) -> Result<(), OpenError> {
         let mut session = self.connections.get().await.map_err(of_pool)?;
-        let mut transaction = session.connection.begin().await?;
-        // Whoever is first may have much to do.
-        sqlx::raw_sql("SET LOCAL statement_timeout = 0")
-            .execute(&mut *transaction)
-            .await?;
-        sqlx::query("SELECT pg_advisory_xact_lock($1)")
-            .bind(MIGRATION_LOCK)
-            .execute(&mut *transaction)
-            .await?;
+        let turn = timeout(MIGRATION_PATIENCE, async {
+            let mut transaction = session.connection.begin().await?;
+            sqlx::raw_sql("SET LOCAL statement_timeout = 0")
+                .execute(&mut *transaction)
+                .await?;
+            sqlx::query("SELECT pg_advisory_xact_lock($1)")
+                .bind(MIGRATION_LOCK)
+                .execute(&mut *transaction)
+                .await?;
+            Ok::<_, sqlx::Error>(transaction)
+        });
+        let mut transaction = turn.await.map_err(|_| {
+            OpenError::NotYet("it does not answer, or another instance is migrating it".into())
+        })??;
+        // However long that takes: whoever is first may have much to do.
         let mut migrations = sqlx::migrate!("migrations/postgres");
         migrations.set_locking(false).run(&mut *transaction).await?;
         // They have names: behind a proxy the next one who gets this server would find them taken.
@@ -224,9 +233,10 @@ async fn direct_pool(
     };
     let mut session = connections.get().await.map_err(of_pool)?;
     let ask = AssertSqlSafe(format!("SELECT current_setting('{MARK}', true)"));
-    let told: Option<String> = sqlx::raw_sql(ask)
-        .fetch_one(&mut session.connection)
-        .await?
+    let asked = sqlx::raw_sql(ask).fetch_one(&mut session.connection);
+    let answer = timeout(settings.deadline, asked).await;
+    let told: Option<String> = answer
+        .unwrap_or(Err(sqlx::Error::PoolTimedOut))?
         .try_get(0)?;
     drop(session);
     Ok((told.as_deref() == Some("on")).then_some(connections))

@@ -69,6 +69,16 @@ impl Clicks for SqliteStore {
     async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
         let mut writer = self.writer.get().await?;
         let mut transaction = begin(&mut writer).await?;
+        let released =
+            sqlx::query("DELETE FROM click_journal WHERE recorder = ?1 AND number = ?2 AND held")
+                .bind(recorder.cast_signed())
+                .bind(number.cast_signed())
+                .execute(&mut *transaction)
+                .await?;
+        if released.rows_affected() == 0 {
+            // Nothing was held, so nothing is known of those before it either.
+            return Ok(());
+        }
         sqlx::query(
             "INSERT INTO click_recorders (recorder, last_batch, seen_at) VALUES (?1, ?2, ?3)
              ON CONFLICT (recorder) DO UPDATE
@@ -79,11 +89,6 @@ impl Clicks for SqliteStore {
         .bind(Timestamp::now().0)
         .execute(&mut *transaction)
         .await?;
-        sqlx::query("DELETE FROM click_journal WHERE recorder = ?1 AND number = ?2 AND held")
-            .bind(recorder.cast_signed())
-            .bind(number.cast_signed())
-            .execute(&mut *transaction)
-            .await?;
         transaction.commit().await?;
         Ok(())
     }

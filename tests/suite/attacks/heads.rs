@@ -1,6 +1,9 @@
 //! Requests whose end two programs could see in different places: nothing hidden in one is served as
 //! the next, nothing is served twice or out of order, and after a 400 the connection ends.
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
 use crate::support::{App, Mode, with_app};
 
 use super::wire;
@@ -73,6 +76,31 @@ async fn a_request_of_doubtful_length_is_refused_and_what_follows_is_never_read(
             }
         }
         assert_eq!((app.clicks(&code).await, app.clicks(&hidden).await), (0, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_has_asked_and_sends_no_more_is_answered() {
+    with_app(Mode::Embedded, async |app: &mut App| {
+        let (code, _) = hidden_link(app).await;
+        let address = app.server.base.trim_start_matches("http://");
+        for (path, status) in [
+            (format!("/{code}"), 302),
+            ("/health".to_owned(), 200),
+            ("/urls/unseen/stats".to_owned(), 404),
+        ] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            stream.shutdown().await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{path}: {answer}"
+            );
+        }
     })
     .await;
 }
