@@ -56,6 +56,17 @@ pub struct Flusher {
     name: String,
 }
 
+/// What became of a flush: of what could be, something is written back whatever became of the rest.
+#[derive(Debug)]
+pub struct FlushOutcome {
+    /// What was written back.
+    pub flushed: Flushed,
+    /// Whether all of Redis was asked: none of it is away.
+    pub is_whole: bool,
+    /// What went wrong last.
+    pub failure: Option<FlushFailure>,
+}
+
 /// What one flush wrote back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flushed {
@@ -113,22 +124,25 @@ impl Flusher {
     }
 
     /// Writes back what is in the journal and, unless another instance is at it, what is in Redis.
-    ///
-    /// # Errors
-    /// When Redis or the database is away.
-    pub async fn flush(&self) -> Result<Flushed, FlushFailure> {
-        let mut flushed = self.fold_journal().await?;
-        let mut outcome = Ok(());
+    pub async fn flush(&self) -> FlushOutcome {
+        let mut outcome = FlushOutcome {
+            flushed: Flushed::default(),
+            is_whole: self.redis.iter().flat_map(Shards::iter).count()
+                == self.reachable_shards().count(),
+            failure: None,
+        };
+        if let Err(failure) = self.fold_journal(&mut outcome.flushed).await {
+            // The database is away: nothing can be written back from Redis, either.
+            outcome.failure = Some(failure.into());
+            return outcome;
+        }
         for redis in self.reachable_shards() {
-            match self.flush_redis(redis).await {
-                Ok(from_redis) => {
-                    flushed.add(from_redis);
-                }
-                // The other shards are flushed all the same.
-                Err(failure) => outcome = Err(failure),
+            // The other shards are flushed all the same.
+            if let Err(failure) = self.flush_redis(redis, &mut outcome.flushed).await {
+                outcome.failure = Some(failure);
             }
         }
-        outcome.map(|()| flushed)
+        outcome
     }
 
     fn reachable_shards(&self) -> impl Iterator<Item = &SharedRedis> {
@@ -136,8 +150,7 @@ impl Flusher {
         shards.filter(|redis| redis.is_reachable())
     }
 
-    async fn fold_journal(&self) -> Result<Flushed, StoreError> {
-        let mut flushed = Flushed::default();
+    async fn fold_journal(&self, flushed: &mut Flushed) -> Result<(), StoreError> {
         let first = Instant::now();
         loop {
             let begun = Instant::now();
@@ -148,17 +161,20 @@ impl Flusher {
             });
             // A journal may grow as fast as it is folded: Redis has its turn all the same.
             if folded.done || self.redis.is_some() && first.elapsed() > FOLDING {
-                return Ok(flushed);
+                return Ok(());
             }
             // SQLite has one writer: between two steps it belongs to the clicks that come in.
             sleep(begun.elapsed()).await;
         }
     }
 
-    async fn flush_redis(&self, redis: &SharedRedis) -> Result<Flushed, FlushFailure> {
-        let mut flushed = Flushed::default();
+    async fn flush_redis(
+        &self,
+        redis: &SharedRedis,
+        flushed: &mut Flushed,
+    ) -> Result<(), FlushFailure> {
         let Some((epoch, numbers)) = self.take(redis).await? else {
-            return Ok(flushed);
+            return Ok(());
         };
         for number in numbers {
             let flush = FlushId {
@@ -166,19 +182,19 @@ impl Flusher {
                 number,
             };
             let increments = increments(redis, &flush).await?;
+            if self.apply(redis, &flush, &increments).await? == OVER {
+                self.give_up(redis, &flush).await?;
+                continue;
+            }
             for (_, clicks) in &increments {
                 flushed.add(Flushed {
                     links: 1,
                     clicks: *clicks,
                 });
             }
-            if self.apply(redis, &flush, &increments).await? == OVER {
-                self.give_up(redis, &flush).await?;
-            } else {
-                finish(redis, &flush).await?;
-            }
+            finish(redis, &flush).await?;
         }
-        Ok(flushed)
+        Ok(())
     }
 
     /// Takes the lease, and what is pending. `None` while another instance has it.

@@ -44,6 +44,6 @@ mod redis_sink;
 pub use admission::{NotAdmitted, admit};
 pub use deliveries::Deliveries;
 pub use delivery::{Delivery, JournalDeadline, MemoryOnly, Sinks};
-pub use flusher::{FlushFailure, Flushed, Flusher};
+pub use flusher::{FlushFailure, FlushOutcome, Flushed, Flusher};
 pub use recorder::{Recorded, Recorder};
 pub use redis_sink::{Applied, NotRecorded, RedisSink, SettleFailure, settle_held};

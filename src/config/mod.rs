@@ -224,7 +224,7 @@ pub struct Config {
     pub redis: Option<RedisUrls>,
     /// Prefix of every Redis key.
     pub redis_prefix: String,
-    /// Secret that signs tokens; `None` only with SQLite.
+    /// Secret that signs tokens; without one SQLite's is made, and Postgres does not serve.
     pub jwt_secret: Option<JwtSecret>,
     /// How long a token is valid.
     pub jwt_ttl: Duration,
@@ -311,7 +311,7 @@ impl Settings {
             )?,
             redis,
             redis_prefix: prefix(self.redis_prefix)?,
-            jwt_secret: jwt_secret(self.jwt_secret, &database)?,
+            jwt_secret: jwt_secret(self.jwt_secret)?,
             jwt_ttl: seconds("JWT_TTL_SECONDS", &self.jwt_ttl_seconds, 1..=315_360_000)?,
             metrics_bind: given(self.metrics_bind)
                 .map(|raw| other_address(&raw, bind).map_err(fault("METRICS_BIND")))

@@ -181,22 +181,17 @@ pub(super) fn prefix(raw: String) -> Result<String, ConfigError> {
     }
 }
 
-pub(super) fn jwt_secret(
-    raw: Option<String>,
-    database: &Database,
-) -> Result<Option<JwtSecret>, ConfigError> {
-    let wrong = fault("JWT_SECRET");
-    match (given(raw), database) {
-        (Some(secret), _) if secret.len() < 32 => Err(wrong(format!(
+pub(super) fn jwt_secret(raw: Option<String>) -> Result<Option<JwtSecret>, ConfigError> {
+    let Some(secret) = given(raw) else {
+        return Ok(None);
+    };
+    if secret.len() < 32 {
+        return Err(fault("JWT_SECRET")(format!(
             "is {} bytes long; give at least 32, such as the output of `openssl rand -hex 32`",
             secret.len()
-        ))),
-        (Some(secret), _) => Ok(Some(JwtSecret(secret.into_bytes()))),
-        (None, Database::Sqlite(_)) => Ok(None),
-        (None, Database::Postgres(_)) => Err(wrong(
-            "is not set; with Postgres give at least 32 bytes, such as the output of `openssl rand -hex 32`".into(),
-        )),
+        )));
     }
+    Ok(Some(JwtSecret(secret.into_bytes())))
 }
 
 pub(super) fn log_format(raw: &str) -> Result<LogFormat, ConfigError> {

@@ -57,6 +57,9 @@ impl TargetUrl {
         if authority.contains('@') {
             return Err(InvalidTarget::Credentials);
         }
+        if !url.host().is_some_and(|host| can_be_looked_up(&host)) {
+            return Err(InvalidTarget::NotHttp);
+        }
         if own.is_of(&url) {
             return Err(InvalidTarget::OwnHost);
         }
@@ -99,6 +102,15 @@ impl TargetUrl {
         let tail = utf8_percent_encode(tail, NOT_IN_LOCATION);
         Location(format!("{head}{}{tail}", host.unwrap_or_default()).into())
     }
+}
+
+/// Whether a name is of labels as the DNS has them: 1 to 63 bytes each, 253 in all. A dot may end it.
+fn can_be_looked_up(host: &Host<&str>) -> bool {
+    let Host::Domain(name) = host else {
+        return true;
+    };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.len() <= 253 && name.split('.').all(|label| (1..=63).contains(&label.len()))
 }
 
 /// What stands between `http://` and the path, or `None` where `raw` is not of that shape.

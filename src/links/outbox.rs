@@ -7,7 +7,7 @@ use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
 use crate::store::{Links, StoreError};
 
-/// Changes read from the outbox in one go, as long as some of them are told.
+/// Changes read from the outbox in one go.
 const READ_AT_ONCE: u32 = 500;
 
 /// Changes of a shard told in one call.
@@ -34,10 +34,11 @@ pub async fn publish_pending(
     cache: &LinkCache,
     wanted: impl Fn(Shard) -> bool,
 ) -> Result<(), OutboxError> {
-    let mut at_once = READ_AT_ONCE;
+    let mut after = 0;
     loop {
-        let changes = links.unpublished_changes(at_once).await?;
-        let seen = changes.len();
+        let changes = links.unpublished_changes(after, READ_AT_ONCE).await?;
+        let is_last = changes.len() < READ_AT_ONCE as usize;
+        after = changes.last().map_or(after, |change| change.number);
         let mut told = Vec::new();
         let mut outcome = Ok(());
         let mut of_shards = HashMap::<_, (Vec<_>, Vec<_>)>::new();
@@ -66,12 +67,8 @@ pub async fn publish_pending(
             links.changes_published(&told).await?;
         }
         outcome?;
-        if seen < at_once as usize {
+        if is_last {
             return Ok(());
-        }
-        if told.is_empty() {
-            // All of these wait for other shards: what is wanted may come after them.
-            at_once = at_once.saturating_mul(2);
         }
     }
 }

@@ -116,18 +116,18 @@ async fn flush_regularly(assembly: Arc<Assembly>, every: Duration) {
 /// A flush that fails is made up for by the next one.
 async fn flush(assembly: &Assembly) {
     let begun = Instant::now();
-    match assembly.flusher.flush().await {
-        Ok(flushed) => {
-            metrics::counter!(FLUSHED_CLICKS).increment(flushed.clicks);
-            metrics::gauge!(PENDING).set(bounded(flushed.clicks));
-            assembly.flushed_now();
-            metrics::counter!(FLUSHED_LINKS).increment(flushed.links);
-            metrics::histogram!(FLUSH_DURATION).record(begun.elapsed().as_secs_f64());
-        }
-        Err(error) => {
-            metrics::counter!(FLUSH_ERRORS).increment(1);
-            tracing::warn!(%error, "clicks could not be written back; trying again");
-        }
+    let outcome = assembly.flusher.flush().await;
+    metrics::counter!(FLUSHED_CLICKS).increment(outcome.flushed.clicks);
+    metrics::counter!(FLUSHED_LINKS).increment(outcome.flushed.links);
+    if let Some(error) = outcome.failure {
+        metrics::counter!(FLUSH_ERRORS).increment(1);
+        tracing::warn!(%error, "clicks could not be written back; trying again");
+        return;
+    }
+    metrics::gauge!(PENDING).set(bounded(outcome.flushed.clicks));
+    metrics::histogram!(FLUSH_DURATION).record(begun.elapsed().as_secs_f64());
+    if outcome.is_whole {
+        assembly.flushed_now();
     }
 }
 

@@ -118,7 +118,9 @@ pub enum ServeError {
     #[error("BASE_URL: {0}")]
     BaseUrl(String),
     /// Postgres without a secret.
-    #[error("JWT_SECRET: is not set")]
+    #[error(
+        "JWT_SECRET: is not set; with Postgres give at least 32 bytes, such as the output of `openssl rand -hex 32`"
+    )]
     NoSecret,
     /// The secret beside the database cannot be used.
     #[error(transparent)]

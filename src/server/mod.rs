@@ -5,7 +5,7 @@
 //! so that none of it ever keeps a redirect waiting.
 
 use crate::cache::LinkCache;
-use crate::config::{BaseUrl, Config};
+use crate::config::{BaseUrl, Config, Database};
 use crate::shared::Shards;
 use crate::telemetry::metrics::Exposition;
 
@@ -34,6 +34,10 @@ pub use lifecycle::{ServeError, Stop};
 /// # Errors
 /// [`ServeError`]: it could not start, or a part of it died, or it could not stop in time.
 pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<(), ServeError> {
+    // Before anything is waited for.
+    if config.jwt_secret.is_none() && matches!(config.database, Database::Postgres(_)) {
+        return Err(ServeError::NoSecret);
+    }
     let redis = config
         .redis
         .as_ref()

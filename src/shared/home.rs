@@ -192,6 +192,12 @@ async fn connect(client: &Client) -> Result<MultiplexedConnection, NotOpened> {
                 "{address} does not let this user and password in; give others"
             ))
         }
+        _ if error.to_string().contains("switch database") => {
+            let address = client.get_connection_info().addr();
+            NotOpened::Wrong(format!(
+                "{address} has no database of this number; give one that it has, or none"
+            ))
+        }
         _ => RedisFailure::Refused(error.to_string()).into(),
     })
 }

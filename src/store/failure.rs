@@ -47,6 +47,10 @@ impl From<StoreError> for OpenError {
 
 impl From<sqlx::Error> for OpenError {
     fn from(error: sqlx::Error) -> Self {
+        if let sqlx::Error::Tls(_) = error {
+            let mend = "give another sslmode, or a certificate that is trusted";
+            return Self::Wrong(format!("{error}; {mend}"));
+        }
         let code = error
             .as_database_error()
             .and_then(|error| Some(error.code()?.into_owned()));

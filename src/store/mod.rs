@@ -220,7 +220,7 @@ pub trait Links: Send + Sync {
     async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError>;
 
     /// Up to `limit` changes in the outbox, oldest first.
-    async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError>;
+    async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError>;
 
     /// Removes changes from the outbox: every instance can hear of them now. Unknown numbers are fine.
     async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError>;

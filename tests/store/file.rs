@@ -52,11 +52,11 @@ async fn changes_of_a_second_process_are_left_in_the_outbox_for_the_first() {
     assert!(
         second
             .links
-            .unpublished_changes(10)
+            .unpublished_changes(0, 10)
             .await
             .unwrap()
             .is_empty()
     );
-    let changes = first.links.unpublished_changes(10).await.unwrap();
+    let changes = first.links.unpublished_changes(0, 10).await.unwrap();
     assert_eq!(changes[0].code, Some(code));
 }

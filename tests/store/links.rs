@@ -42,7 +42,7 @@ both_stores! {
         let (code, _) = link(&store, ada).await;
         assert!(!store.links.delete_link(bob, &code).await.unwrap());
         assert!(store.links.link_target(&code, Asker::Visitor).await.unwrap().is_some());
-        assert!(store.links.unpublished_changes(10).await.unwrap().is_empty());
+        assert!(store.links.unpublished_changes(0, 10).await.unwrap().is_empty());
     }
 
     async fn a_deletion_stays_in_the_outbox_until_it_is_published(store) {
@@ -53,12 +53,13 @@ both_stores! {
             assert!(store.links.delete_link(owner, &code).await.unwrap());
             deleted.push(Some(code));
         }
-        let changes = store.links.unpublished_changes(10).await.unwrap();
+        let changes = store.links.unpublished_changes(0, 10).await.unwrap();
         assert_eq!(changes.iter().map(|change| change.code.clone()).collect::<Vec<_>>(), deleted);
-        assert_eq!(store.links.unpublished_changes(2).await.unwrap(), changes[..2]);
+        assert_eq!(store.links.unpublished_changes(0, 2).await.unwrap(), changes[..2]);
+        assert_eq!(store.links.unpublished_changes(changes[1].number, 1).await.unwrap(), changes[2..3]);
         store.links.changes_published(&[changes[0].number, changes[2].number, 12345]).await.unwrap();
         store.links.deletion_published(deleted[3].as_ref().unwrap()).await.unwrap();
-        assert_eq!(store.links.unpublished_changes(10).await.unwrap(), changes[1..2]);
+        assert_eq!(store.links.unpublished_changes(0, 10).await.unwrap(), changes[1..2]);
     }
 
     async fn links_are_listed_newest_first_and_by_id_within_a_moment(store) {

@@ -35,9 +35,11 @@ both_modes! {
     async fn a_target_that_is_missing_or_not_acceptable_is_refused_by_name(app) {
         let token = app.register().await;
         let long = format!("https://example.org/{}", "a".repeat(2048));
+        let label = format!("https://{}.example.org/", "a".repeat(64));
         for target in [
             "", "example.org", "/path", "//example.org", "ftp://example.org/", "javascript:alert(1)",
             "data:text/html,x", "http://", "https:///path", "http://user:secret@example.org/", "http://user@example.org/",
+            "https://.example.org/", "https://example..org/", "https://example.org../", &label,
             "https://example.org/\r\nSet-Cookie: a=b", "https://example.org/\u{0}", "https://exam ple.org/", &long,
         ] {
             let answer = app.try_shorten(&token, target).await;

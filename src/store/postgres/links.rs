@@ -104,13 +104,14 @@ impl Links for PostgresStore {
         Ok(!deleted.is_empty())
     }
 
-    async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError> {
+    async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError> {
         let found = self
             .pool
             .run(async |session| {
                 sqlx::query_as(
-                    "SELECT number, short_code FROM link_changes ORDER BY number LIMIT $1",
+                    "SELECT number, short_code FROM link_changes WHERE number > $1 ORDER BY number LIMIT $2",
                 )
+                .bind(after)
                 .bind(i64::from(limit))
                 .fetch_all(session)
                 .await

@@ -81,12 +81,13 @@ impl Links for SqliteStore {
         Ok(deleted.rows_affected() > 0)
     }
 
-    async fn unpublished_changes(&self, limit: u32) -> Result<Vec<Change>, StoreError> {
+    async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError> {
         if self.owner.is_none() {
             return Ok(Vec::new());
         }
         let found =
-            sqlx::query_as("SELECT number, short_code FROM link_changes ORDER BY number LIMIT ?1")
+            sqlx::query_as("SELECT number, short_code FROM link_changes WHERE number > ?1 ORDER BY number LIMIT ?2")
+                .bind(after)
                 .bind(i64::from(limit))
                 .fetch_all(&mut *self.reader.get().await?)
                 .await?;
