@@ -90,9 +90,13 @@ impl RedisSink {
             call.arg(*clicks);
         }
         let asked = Instant::now();
-        let (found, change): (String, i64) = self.lane.query(&call).await?;
+        let answer = self.lane.query_and_tell(&call).await?;
+        let (found, change): (String, i64) = answer.value;
         let applied = if found == epoch {
             Applied::InEpoch
+        } else if answer.is_repeated {
+            let why = "its data set was another when the batch was sent again";
+            return Err(RedisFailure::NoAnswer(why.into()));
         } else {
             Applied::OtherEpoch
         };

@@ -185,20 +185,18 @@ async fn connect(client: &Client) -> Result<MultiplexedConnection, NotOpened> {
     )
     .await
     .map_err(|_| RedisFailure::Refused("no connection in time".into()))?
-    .map_err(|error| match error.kind() {
-        ErrorKind::AuthenticationFailed => {
-            let address = client.get_connection_info().addr();
-            NotOpened::Wrong(format!(
-                "{address} does not let this user and password in; give others"
-            ))
-        }
-        _ if error.to_string().contains("switch database") => {
-            let address = client.get_connection_info().addr();
-            NotOpened::Wrong(format!(
-                "{address} has no database of this number; give one that it has, or none"
-            ))
-        }
-        _ => RedisFailure::Refused(error.to_string()).into(),
+    .map_err(|error| {
+        let why = error.to_string();
+        let fault = if error.kind() == ErrorKind::AuthenticationFailed {
+            "does not let this user and password in; give others"
+        } else if why.contains("switch database") {
+            "has no database of this number; give one that it has, or none"
+        } else if why.contains("invalid peer certificate") {
+            "has a certificate that is not trusted; name its authority in SSL_CERT_FILE"
+        } else {
+            return RedisFailure::Refused(why).into();
+        };
+        NotOpened::Wrong(format!("{} {fault}", client.get_connection_info().addr()))
     })
 }
 

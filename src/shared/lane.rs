@@ -29,6 +29,14 @@ struct Link {
 
 type Opening = Shared<BoxFuture<'static, Result<MultiplexedConnection, RedisFailure>>>;
 
+/// An answer, and whether Redis may have heard the call twice.
+pub struct Answer<T> {
+    /// What it said last.
+    pub value: T,
+    /// Whether the call was sent before, over a connection that broke.
+    pub is_repeated: bool,
+}
+
 /// Why one try brought no answer.
 enum Missed {
     /// It is still being connected, which is no failure of Redis: it may be far away.
@@ -56,21 +64,43 @@ impl Lane {
     /// # Errors
     /// [`RedisFailure`].
     pub async fn query<T: FromRedisValue>(&self, call: &Call) -> Result<T, RedisFailure> {
+        let answer = self.query_and_tell(call).await?;
+        Ok(answer.value)
+    }
+
+    /// The same for whom it makes a difference that Redis may have heard it twice.
+    ///
+    /// # Errors
+    /// [`RedisFailure`].
+    pub async fn query_and_tell<T: FromRedisValue>(
+        &self,
+        call: &Call,
+    ) -> Result<Answer<T>, RedisFailure> {
         let deadline = Instant::now() + self.redis.deadline();
-        let missed = match self.attempt(call, deadline).await {
-            // Whatever becomes of the second try: the first may have been heard.
-            Err(Missed::Broken(failure)) => match self.attempt(call, deadline).await {
-                Ok(answer) => return Ok(answer),
-                Err(_) => failure,
-            },
-            Err(Missed::Failed(failure)) => failure,
+        let failure = match self.attempt(call, deadline).await {
+            Ok(value) => {
+                return Ok(Answer {
+                    value,
+                    is_repeated: false,
+                });
+            }
             Err(Missed::Connecting) => {
                 return Err(RedisFailure::Refused("still connecting".into()));
             }
-            Ok(answer) => return Ok(answer),
+            Err(Missed::Failed(failure)) => failure,
+            // Whatever becomes of the second try: the first may have been heard.
+            Err(Missed::Broken(failure)) => match self.attempt(call, deadline).await {
+                Ok(value) => {
+                    return Ok(Answer {
+                        value,
+                        is_repeated: true,
+                    });
+                }
+                Err(_) => failure,
+            },
         };
-        self.redis.trip(&missed);
-        Err(missed)
+        self.redis.trip(&failure);
+        Err(failure)
     }
 
     async fn attempt<T: FromRedisValue>(

@@ -108,7 +108,10 @@ fn no_route_is_made_beside_the_document() {
             }));
         }
     }
-    assert_eq!(beside, ["listener.rs: .route(\"/metrics\", render)"]);
+    assert_eq!(
+        beside,
+        ["scrapers.rs: .route(\"/metrics\", get(async move || metrics.render()))"]
+    );
 }
 
 both_modes! {
