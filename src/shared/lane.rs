@@ -23,6 +23,8 @@ pub struct Lane {
 /// A connection to one home, perhaps still being made.
 struct Link {
     home: Arc<Home>,
+    /// How often connections had been cut when it was begun.
+    cuts: u64,
     begun: Instant,
     opening: Opening,
 }
@@ -109,7 +111,8 @@ impl Lane {
         deadline: Instant,
     ) -> Result<T, Missed> {
         let home = self.redis.home().map_err(Missed::Failed)?;
-        let (begun, connection) = self.connection(home).await;
+        let cuts = self.redis.cuts();
+        let (begun, connection) = self.connection(home, cuts).await;
         let mut connection = match connection {
             Some(Ok(connection)) => connection,
             Some(Err(failure)) => {
@@ -120,7 +123,11 @@ impl Lane {
         };
         let failure = match timeout_at(deadline, call.send(&mut connection)).await {
             Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(failure @ RedisFailure::NoAnswer(_))) => Missed::Broken(failure),
+            Ok(Err(failure @ RedisFailure::NoAnswer(_))) => {
+                // Other lanes send nothing over theirs: it would be in doubt.
+                self.redis.note_cut(cuts);
+                Missed::Broken(failure)
+            }
             Ok(Err(refused)) => return Err(Missed::Failed(refused)),
             Err(_) => Missed::Failed(RedisFailure::late()),
         };
@@ -132,12 +139,13 @@ impl Lane {
     async fn connection(
         &self,
         home: Arc<Home>,
+        cuts: u64,
     ) -> (Instant, Option<Result<MultiplexedConnection, RedisFailure>>) {
         let (begun, opening) = {
             let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
             let link = match slot.take() {
-                Some(link) if Arc::ptr_eq(&link.home, &home) => link,
-                _ => Link::open(home),
+                Some(link) if Arc::ptr_eq(&link.home, &home) && link.cuts == cuts => link,
+                _ => Link::open(home, cuts),
             };
             let link = slot.insert(link);
             (link.begun, link.opening.clone())
@@ -158,7 +166,7 @@ impl Lane {
 
 impl Link {
     /// Connects in a task of its own: whoever gives up waiting does not stop it.
-    fn open(home: Arc<Home>) -> Self {
+    fn open(home: Arc<Home>, cuts: u64) -> Self {
         let connecting = Arc::clone(&home);
         let task = Handle::current().spawn(async move { connecting.connect().await });
         let opening = async move {
@@ -167,6 +175,7 @@ impl Link {
         };
         Self {
             home,
+            cuts,
             begun: Instant::now(),
             opening: opening.boxed().shared(),
         }

@@ -4,7 +4,7 @@
 //! a command fails or misses its deadline; then it is *away* for the whole process and nobody waits for it.
 //! A probe (run by the server) brings it back. One that is away because it is *full* can still be read.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -62,6 +62,8 @@ struct Inner {
     up: AtomicBool,
     /// Whether it is away for want of room alone.
     full: AtomicBool,
+    /// How often connections were found cut.
+    cuts: AtomicU64,
     is_up: Gauge,
     tripped: Notify,
 }
@@ -94,6 +96,7 @@ impl SharedRedis {
             epoch: RwLock::new("".into()),
             up: AtomicBool::new(false),
             full: AtomicBool::new(false),
+            cuts: AtomicU64::new(0),
             tripped: Notify::new(),
         };
         Self {
@@ -178,6 +181,17 @@ impl SharedRedis {
     #[must_use]
     pub fn is_reachable(&self) -> bool {
         self.is_up() || self.inner.full.load(Ordering::Acquire)
+    }
+
+    fn cuts(&self) -> u64 {
+        self.inner.cuts.load(Ordering::Acquire)
+    }
+
+    /// Notes that a connection was found cut which was made after so many cuts: those that are as old probably are.
+    fn note_cut(&self, cuts: u64) {
+        let noted = &self.inner.cuts;
+        // Whoever finds the same cut later finds it noted.
+        let _ = noted.compare_exchange(cuts, cuts + 1, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// Notes why it is away.
