@@ -260,11 +260,20 @@ async fn take_in_changes(sinks: &Sinks) {
 /// Writes to the journal within the deadline; whether it is in for sure.
 /// Held, where it was sent to Redis.
 async fn append(sinks: &Sinks, batch: &ClickBatch, sent_to: Option<Arc<str>>) -> bool {
+    append_within(sinks.deadline.now(), sinks, batch, sent_to).await
+}
+
+async fn append_within(
+    deadline: Duration,
+    sinks: &Sinks,
+    batch: &ClickBatch,
+    sent_to: Option<Arc<str>>,
+) -> bool {
     let clicks = Arc::clone(&sinks.clicks);
     let batch = batch.clone();
     let written = sinks.spawn(async move { clicks.append(&batch, sent_to.as_deref()).await });
     let sent = Instant::now();
-    let answer = timeout(sinks.deadline.now(), written).await;
+    let answer = timeout(deadline, written).await;
     sinks.deadline.was_late(answer.is_err());
     match answer {
         Ok(Ok(Ok(()))) => {

@@ -146,7 +146,8 @@ pub struct Settings {
         value_name = "N"
     )]
     lookup_concurrency: String,
-    /// How long a redirect waits for its click to be acknowledged by Redis or the database; without Redis at least 2000.
+    /// How long a redirect waits for its click to be acknowledged: half of it for Redis, then 500 for the database
+    /// (without Redis 2000), or the other half once that was late.
     #[arg(
         long,
         env = "CLICK_DEADLINE_MS",

@@ -26,7 +26,7 @@ mod shards;
 pub use call::{Call, Script};
 use home::Home;
 pub use home::{Door, NotOpened};
-pub use lane::Lane;
+pub use lane::{Answer, Lane};
 pub use shards::Shards;
 
 /// Redis did not do what was asked.

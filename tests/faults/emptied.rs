@@ -94,6 +94,11 @@ async fn a_redis_that_lost_its_disk_loses_what_was_pending_at_most_and_says_so_o
             written_back += app.backend.clicks_in_database(code).await;
         }
         redis.kill();
+        // Until it is noticed batches are sent, which are in doubt.
+        eventually("it is noticed", async || {
+            metric(&app, "shunt_redis_up").await < 1.0
+        })
+        .await;
         let pending = load.books.sent() - written_back;
         goes_on(&load).await;
         empty(redis.folder.path());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-use super::{Delivery, Doubtful, MOST_LINKS, Sinks, append, total};
+use super::{Delivery, Doubtful, MOST_LINKS, Sinks, append_within, total};
 use crate::clicks::redis_sink::settle;
 use crate::clicks::{NotRecorded, RedisSink};
 use crate::store::ClickBatch;
@@ -155,7 +155,9 @@ async fn append_again(
     sent_to: Option<Arc<str>>,
     done: Repaired,
 ) -> Option<Repaired> {
-    if append(sinks, batch, sent_to).await {
+    // Nobody waits for it.
+    let deadline = sinks.deadline.while_it_answers;
+    if append_within(deadline, sinks, batch, sent_to).await {
         return Some(done);
     }
     sleep(REPAIR_PAUSE).await;

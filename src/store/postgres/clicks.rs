@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use super::pool::End;
 use super::{PostgresStore, moment};
 use crate::domain::{LinkId, Timestamp};
+use crate::store::clicks::FENCED_OFF;
 use crate::store::rows::{self, signed};
 use crate::store::{
-    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FENCED_OFF, Fence, FlushId, FlushesSeen,
-    Folded, HeldBatch, RecorderId, StoreError, WHOLE,
+    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, Fence, FlushId, FlushesSeen, Folded, HeldBatch,
+    RecorderId, StoreError, WHOLE,
 };
 
 /// Recorder, number, epoch, links and their clicks.

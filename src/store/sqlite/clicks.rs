@@ -8,10 +8,11 @@ use sqlx::SqliteExecutor;
 use super::batch::{from_json, to_json};
 use super::{SqliteStore, begin};
 use crate::domain::{LinkId, Timestamp};
+use crate::store::clicks::FENCED_OFF;
 use crate::store::rows;
 use crate::store::{
-    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, FENCED_OFF, Fence, FlushId, FlushesSeen,
-    Folded, HeldBatch, RecorderId, StoreError,
+    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, Fence, FlushId, FlushesSeen, Folded, HeldBatch,
+    RecorderId, StoreError,
 };
 
 const A_WEEK: Duration = Duration::from_hours(7 * 24);
