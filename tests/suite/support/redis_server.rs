@@ -15,10 +15,15 @@ pub(crate) struct RedisServer {
     pub(crate) child: Child,
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on. None of those that the system gives to clients: one would have it when a server
+/// that was ended is started again.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    loop {
+        let port = 10_000 + u16::try_from(getrandom::u32().unwrap() % 22_000).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 impl RedisServer {
