@@ -1,0 +1,1 @@
+"""What deploy/local is made of."""

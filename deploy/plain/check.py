@@ -1,0 +1,243 @@
+"""Tries what the set-up promises."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from .client import Answer, Client
+from .processes import Failed, Server, wait_for
+from .setup import Setup, wait_until_ready
+
+FOLLOWED = 100
+TARGET = "https://example.com/a?b=c"
+
+
+@dataclass
+class Load:
+    """Light load through nginx, from threads of its own: what was asked and what went wrong."""
+
+    port: int
+    code: str
+    token: str
+    stop: threading.Event = field(default_factory=threading.Event)
+    answered: Counter[str] = field(default_factory=Counter)
+    failed: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    threads: list[threading.Thread] = field(default_factory=list)
+
+    def __enter__(self) -> Load:
+        work = [(self.follow, 0.01)] * 4 + [(self.read, 0.02), (self.shorten, 0.1)]
+        for job, pause in work:
+            thread = threading.Thread(target=self.repeat, args=(job, pause), daemon=True)
+            thread.start()
+            self.threads.append(thread)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+    def repeat(self, job: Callable[[Client], Answer], pause: float) -> None:
+        """Does one job again and again."""
+        client, name = Client(self.port), job.__name__
+        expected = 302 if name == "follow" else 200
+        while not self.stop.wait(pause):
+            try:
+                answer = job(client)
+                fault = "" if answer.status == expected else f"{name}: {answer.status} {answer.body!r}"
+            except (OSError, http.client.HTTPException) as error:
+                fault = f"{name}: {error!r}"
+            with self.lock:
+                if fault:
+                    self.failed.append(fault)
+                else:
+                    self.answered[name] += 1
+
+    def follow(self, client: Client) -> Answer:
+        """Follows the link."""
+        return client.ask("GET", f"/{self.code}")
+
+    def read(self, client: Client) -> Answer:
+        """Reads its stats."""
+        return client.ask("GET", f"/urls/{self.code}/stats")
+
+    def shorten(self, client: Client) -> Answer:
+        """Makes another link."""
+        return client.ask("POST", "/urls/shorten?target_url=https%3A%2F%2Fexample.com%2F", token=self.token)
+
+
+class Check:
+    """Tries what the set-up promises."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.client = Client(setup.port)
+
+    def run(self) -> None:
+        """All of it; the first thing that is not so ends it."""
+        token = self.register()
+        code = self.shorten(token)
+        self.follow(code)
+        self.hides_metrics()
+        self.refuses_in_one_shape()
+        self.both_are_scraped()
+        self.restart_one_by_one(code, token)
+        self.nothing_is_critical()
+        self.says_that_nobody_is_there(code)
+        print("all is well", flush=True)
+
+    def register(self) -> str:
+        """Makes a user."""
+        person = {"email": "visitor@example.com", "password": secrets.token_hex(16)}
+        answer = self.client.ask("POST", "/auth/register", person)
+        token = answer.json().get("access_token")
+        expect(answer.status == 200 and isinstance(token, str), "a user is made through nginx", answer)
+        return str(token)
+
+    def shorten(self, token: str) -> str:
+        """Makes a link."""
+        query = "target_url=" + TARGET.replace(":", "%3A").replace("/", "%2F").replace("?", "%3F").replace(
+            "=", "%3D")
+        answer = self.client.ask("POST", f"/urls/shorten?{query}", token=token)
+        made = answer.json()
+        expect(answer.status == 200 and made.get("target_url") == TARGET, "and a link", answer)
+        return str(made["short_code"])
+
+    def follow(self, code: str) -> None:
+        """Follows it over both instances: each click is counted once."""
+        for path in itertools.islice(itertools.cycle([f"/{code}", f"/urls/r/{code}"]), FOLLOWED):
+            answer = self.client.ask("GET", path)
+            if answer.status != 302 or answer.headers["Location"] != TARGET:
+                raise Failed(f"following the link was answered {answer}")
+        self.expect_clicks(code, FOLLOWED)
+        for instance in self.setup.instances:
+            wait_for(f"{instance.name} had some of them", partial(self.share_of, instance))
+        shares = {instance.name: self.share_of(instance) for instance in self.setup.instances}
+        expect(sum(shares.values()) == FOLLOWED, f"followed over both instances: {shares}", shares)
+
+    def share_of(self, instance: Server) -> int:
+        """Redirects that nginx passed to an instance, by nginx's log."""
+        log = (self.setup.folder / "nginx" / "log").read_text(errors="replace")
+        passed = (json.loads(line) for line in log.splitlines() if line.startswith("{"))
+        return sum(entry["status"] == 302 and entry["upstream"] == f"127.0.0.1:{instance.port}"
+                   for entry in passed)
+
+    def expect_clicks(self, code: str, clicks: int) -> None:
+        """The stats have to be exact, whichever instance is asked."""
+        for port in [self.setup.port, *(instance.port for instance in self.setup.instances)]:
+            answer = Client(port).ask("GET", f"/urls/{code}/stats")
+            stats = answer.json()
+            if (stats.get("clicks"), stats.get("total")) != (clicks, clicks):
+                raise Failed(f"stats should be exactly {clicks}: {stats}")
+        expect(True, f"stats are exactly {clicks}, through nginx and on both instances")
+
+    def hides_metrics(self) -> None:
+        """Metrics are not for visitors."""
+        answer = self.client.ask("GET", "/metrics")
+        expect(answer.status == 404 and b"shunt_" not in answer.body, "nginx does not show metrics", answer)
+
+    def refuses_in_one_shape(self) -> None:
+        """Whether nginx refuses a request or an instance does, the answer is a sentence in JSON."""
+        long, longer = "a" * 20_000, "a" * 70_000
+        for status, what, asked in [
+            (413, "a body that the service refuses", partial(self.afresh, "POST", "/auth/login", long)),
+            (413, "a body that nginx refuses", partial(self.afresh, "POST", "/auth/login", longer)),
+            (431, "a head that the service refuses", partial(
+                self.afresh, "GET", "/health", One=long[:9_000], Other=long[:9_000])),
+            (431, "a header that nginx refuses", partial(self.afresh, "GET", "/health", One=long)),
+            (431, "a path that nginx refuses", partial(self.afresh, "GET", f"/{long}")),
+            (400, "a path that is none", partial(self.afresh, "GET", "/%zz")),
+            (400, "a host that is none", partial(self.afresh, "GET", "/health", Host="a b")),
+            (405, "a method that nginx refuses", partial(self.afresh, "TRACE", "/health")),
+            (404, "nginx's own place for errors", partial(self.afresh, "GET", "/.refused/unread")),
+        ]:
+            self.expect_sentence(status, what, asked())
+
+    def says_that_nobody_is_there(self, code: str) -> None:
+        """With no instance left, nginx says so."""
+        for instance in self.setup.instances:
+            instance.stop()
+        for path in (f"/{code}", f"/urls/{code}/stats"):
+            answer = self.afresh("GET", path)
+            self.expect_sentence(503, f"{path} without an instance", answer)
+            expect(answer.headers["Retry-After"] == "1", "and when to come back", answer)
+
+    def afresh(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
+        """Asks on a connection of its own: after some of its errors nginx closes it."""
+        return Client(self.setup.port).ask(method, path, body, **headers)
+
+    def expect_sentence(self, status: int, what: str, answer: Answer) -> None:
+        """An error has to be a sentence in JSON, and to name its request."""
+        expect(answer.status == status and answer.headers["Content-Type"] == "application/json"
+               and isinstance(answer.json().get("detail"), str) and bool(answer.headers["X-Request-Id"]),
+               f"{what} is answered {status} and a sentence", answer)
+
+    def both_are_scraped(self) -> None:
+        """Prometheus finds both instances well, and its rules can be evaluated."""
+        def up() -> bool:
+            return sorted(self.query('up{job="shunt"}')) == [1.0, 1.0]
+        wait_for("Prometheus has both targets up", up, seconds=60)
+        expect(True, "Prometheus has both targets up")
+        expect(len(self.query("shunt_build_info")) == 2, "and metrics of both")
+        rules = self.prometheus("/api/v1/rules")
+        groups = rules["groups"]
+        assert isinstance(groups, list)
+        wrong = [rule["name"] for group in groups for rule in group["rules"] if rule["health"] == "err"]
+        expect(bool(groups) and not wrong, "and its rules can be evaluated", wrong)
+
+    def query(self, expression: str) -> list[float]:
+        """The values of an expression now."""
+        found = self.prometheus("/api/v1/query?query=" + expression.replace("{", "%7B").replace(
+            "}", "%7D").replace('"', "%22").replace("=", "%3D"))
+        result = found["result"]
+        assert isinstance(result, list)
+        return [float(sample["value"][1]) for sample in result]
+
+    def prometheus(self, path: str) -> dict[str, object]:
+        """Asks Prometheus."""
+        answer = Client(self.setup.prometheus_port).ask("GET", path)
+        data = answer.json().get("data")
+        if answer.status != 200 or not isinstance(data, dict):
+            raise Failed(f"Prometheus answered {answer}")
+        return data
+
+    def restart_one_by_one(self, code: str, token: str) -> None:
+        """A rolling restart under load: no request fails, no click is lost or counted twice."""
+        with Load(self.setup.port, code, token) as load:
+            time.sleep(1)
+            for instance in self.setup.instances:
+                status = instance.stop()
+                if status != 0:
+                    raise Failed(f"{instance.name} ended with {status}:\n{instance.last_words()}")
+                time.sleep(1)
+                instance.start()
+                wait_until_ready(instance)
+                time.sleep(1)
+        expect(not load.failed, "a rolling restart of both under load: no request failed, of "
+               + ", ".join(f"{count} {name}" for name, count in load.answered.items()), load.failed[:5])
+        self.expect_clicks(code, FOLLOWED + load.answered["follow"])
+
+    def nothing_is_critical(self) -> None:
+        """All this is daily business: it wakes nobody."""
+        alerts = self.prometheus("/api/v1/alerts")["alerts"]
+        assert isinstance(alerts, list)
+        firing = [alert["labels"]["alertname"] for alert in alerts
+                  if alert["state"] == "firing" and alert["labels"]["severity"] == "critical"]
+        expect(not firing, "no critical alert fires", firing)
+
+
+def expect(holds: bool, what: str, found: object = "") -> None:
+    """Says what holds, or ends the run."""
+    if not holds:
+        raise Failed(f"not so: {what}; found: {found}")
+    print(f"ok: {what}", flush=True)

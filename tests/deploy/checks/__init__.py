@@ -1,0 +1,1 @@
+"""What tests/deploy/check is made of."""

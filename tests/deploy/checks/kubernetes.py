@@ -1,0 +1,60 @@
+"""The manifests of Kubernetes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+from .reading import loaded
+from .tools import DEPLOY, need, note, nothing_in, run, temporary, tool
+
+# The oldest that the manifests say they need, and the newest that the validator knows.
+KUBERNETES = ["1.30", ""]
+# Kinds of the Prometheus Operator, for which the validator has no schema.
+FOREIGN = {"ServiceMonitor", "PrometheusRule"}
+
+
+def kubernetes_agrees() -> None:
+    """The example overlay builds, and every object follows its schema, strictly."""
+    validator = tool("kubernetes-validate", "the Python package")
+    path = temporary() / "manifests.yaml"
+    path.write_text(manifests())
+    for version in KUBERNETES:
+        chosen = ["-k", version] if version else []
+        said = run(validator, "--strict", *chosen, path, quiet_about="passed for resource")
+        unknown = set(re.findall(r"find schema for kind (\w+)", said))
+        nothing_in(sorted(unknown - FOREIGN), "kinds without a schema")
+        passed = len(re.findall(r"(?m)passed for resource", said))
+        need(passed >= 10, f"only {passed} objects were looked at")
+
+
+def manifests() -> str:
+    """What `kubectl apply --kustomize` would send."""
+    folder = temporary() / "kubernetes"
+    shutil.copytree(DEPLOY / "kubernetes", folder)
+    overlay = folder / "overlays" / "example"
+    shutil.copy(overlay / "secret.env.example", overlay / "secret.env")
+    if shutil.which("kubectl"):
+        return run("kubectl", "kustomize", overlay)
+    if shutil.which("kustomize"):
+        return run("kustomize", "build", overlay)
+    # Without either: the objects as they stand there. Names and patches are not tried then.
+    note("neither kubectl nor kustomize is there: the overlay's patches are not tried")
+    paths = [overlay / one for one in loaded(overlay / "kustomization.yaml")["resources"] if "base" not in one]
+    paths += [folder / "base" / one for one in loaded(folder / "base" / "kustomization.yaml")["resources"]]
+    return "\n---\n".join(path.read_text() for path in paths)
+
+
+def pods_are_held_tight() -> None:
+    """Pods: without rights, their root read-only, with probes and bounds."""
+    pod = loaded(DEPLOY / "kubernetes/base/deployment.yaml")["spec"]["template"]["spec"]
+    need(pod["securityContext"]["runAsNonRoot"] is True, "pods may run as root")
+    need(pod["automountServiceAccountToken"] is False, "pods get a token of the cluster")
+    for container in pod["initContainers"] + pod["containers"]:
+        context = container["securityContext"]
+        need(context["readOnlyRootFilesystem"] is True and context["allowPrivilegeEscalation"] is False
+             and context["capabilities"]["drop"] == ["ALL"], f"{container['name']}: its security context")
+        need("memory" in container["resources"]["limits"], f"{container['name']}: no limit of memory")
+    probes = {name: pod["containers"][0][name]["httpGet"]["path"]
+              for name in ("startupProbe", "livenessProbe", "readinessProbe")}
+    need(list(probes.values()) == ["/health", "/health", "/ready"], str(probes))

@@ -1,0 +1,99 @@
+"""Rules, alerts and dashboards."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from .reading import PROMETHEUS, alerts, compose, dashboards, documents, env_values, loaded, queries, rules, source
+from .tools import DEPLOY, ROOT, need, nothing_in, run, temporary, tool
+
+
+def promtool_agrees() -> None:
+    """promtool: configuration, rules, and their tests."""
+    promtool = tool("promtool", "Debian's package prometheus")
+    run(promtool, "check", "config", "prometheus.yml", folder=PROMETHEUS)
+    run(promtool, "check", "rules", "rules.yml", folder=PROMETHEUS)
+    run(promtool, "test", "rules", "rules_test.yml", folder=PROMETHEUS)
+
+
+def alerts_are_tested_and_explained() -> None:
+    """Every alert has a test in which it fires, one in which it does not, and a section in the runbook."""
+    names = [alert["alert"] for alert in alerts()]
+    nothing_in(sorted({name for name in names if names.count(name) > 1}), "alerts of the same name")
+    runbook = (DEPLOY / "runbook.md").read_text()
+    sections = re.findall(r"(?m)^### (Shunt\w+)$", runbook)
+    nothing_in(sorted(set(names) ^ set(sections)), "only an alert, or only a section in the runbook")
+    for section in re.split(r"(?m)^### (?=Shunt)", runbook)[1:]:
+        lacking = [word for word in ("**Means:**", "**Look at:**", "**Do:**") if word not in section]
+        nothing_in(lacking, f"{section.split()[0]} lacks in the runbook")
+    tests = loaded(PROMETHEUS / "rules_test.yml")["tests"]
+    expectations = [test for case in tests for test in case.get("promql_expr_test", [])]
+    for alert in alerts():
+        name = alert["alert"]
+        asking = [test for test in expectations if asks_for(test["expr"], name)]
+        fires = [test for test in asking if any(f'"{name}"' in one["labels"] for one in test["exp_samples"])]
+        need(fires, f"{name}: no test in which it fires")
+        quiet = [test for test in asking if not test["exp_samples"]]
+        several = [test for test in fires if name == "ShuntRestarts"]  # One instance fires, the other does not.
+        need(quiet or several or "absent" in alert["expr"], f"{name}: no test in which it is quiet")
+        need(alert["annotations"].get("runbook") == f"deploy/runbook.md#{name.lower()}",
+             f"{name}: its runbook line leads elsewhere")
+        need(alert["labels"]["severity"] in ("critical", "warning", "info"), f"{name}: severity")
+        nothing_in([key for key in ("summary", "description") if not alert["annotations"].get(key)],
+                   f"{name} lacks")
+
+
+def asks_for(expression: str, name: str) -> bool:
+    """Whether an expression on ALERTS is about an alert."""
+    found = re.search(r'alertname(=~?)"([^"]*)"', expression)
+    return bool(found and re.fullmatch(found[2], name))
+
+
+def dashboard_queries_parse() -> None:
+    """Every query of the dashboards is one, by promtool; panels are told apart."""
+    promtool = tool("promtool", "Debian's package prometheus")
+    for name, dashboard in dashboards():
+        ids = [panel["id"] for panel in dashboard["panels"]]
+        need(len(ids) == len(set(ids)), f"{name}: panels with the same id")
+        recorded = [{"record": f"query:{number}", "expr": query}
+                    for number, query in enumerate(queries(dashboard))]
+        path = temporary() / "queries.json"
+        path.write_text(json.dumps({"groups": [{"name": name, "rules": recorded}]}))
+        run(promtool, "check", "rules", path)
+
+
+def metrics_exist() -> None:
+    """Rules and dashboards ask for no metric that the source does not know."""
+    known = set(re.findall(r'"(shunt_[a-z_]+)"', source()))
+    recorded = {rule["record"] for rule in rules() if "record" in rule}
+    asked = " ".join([rule["expr"] for rule in rules()]
+                     + [query for _, dashboard in dashboards() for query in queries(dashboard)])
+    for name in recorded:
+        asked = asked.replace(name, "")
+    used = {re.sub(r"_(bucket|sum|count)$", "", name) for name in re.findall(r"\bshunt_[a-z_]+", asked)}
+    nothing_in(sorted(used - known), "metrics that src/ does not have")
+
+
+def rules_are_the_same_everywhere() -> None:
+    """The PrometheusRule of the overlay is rules.yml."""
+    copy = loaded(DEPLOY / "kubernetes/overlays/example/prometheusrule.yaml")["spec"]
+    need(copy == loaded(PROMETHEUS / "rules.yml"), "prometheusrule.yaml is not what rules.yml says")
+
+
+def metrics_are_asked_where_they_are() -> None:
+    """METRICS_BIND, what leads there, and what the README shows name one port."""
+    deployment = loaded(DEPLOY / "kubernetes/base/deployment.yaml")["spec"]["template"]["spec"]
+    service = documents((DEPLOY / "kubernetes/base/service.yaml").read_text())[1]["spec"]
+    places = {
+        "compose.yaml": compose()["services"]["shunt-1"]["environment"]["METRICS_BIND"],
+        "systemd": env_values(DEPLOY / "systemd/shunt.env.example")["METRICS_BIND"],
+        "kubernetes": env_values(DEPLOY / "kubernetes/base/shunt.env")["METRICS_BIND"],
+        "README.md": (re.search(r" METRICS_BIND=(\S+)", (ROOT / "README.md").read_text()) or ["", ""])[1],
+        **{f"deployment.yaml {port['name']}": f":{port['containerPort']}"
+           for port in deployment["containers"][0]["ports"] if port["name"] == "metrics"},
+        **{f"service.yaml {port['name']}": f":{port['port']}" for port in service["ports"]},
+        **{f"targets.yml {target}": target
+           for group in loaded(PROMETHEUS / "targets.yml") for target in group["targets"]},
+    }
+    need(len({place.rpartition(":")[2] for place in places.values()}) == 1, f"not one port: {places}")
