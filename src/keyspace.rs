@@ -2,7 +2,7 @@
 //!
 //! | key | type | expiry | written by | removed by |
 //! | --- | --- | --- | --- | --- |
-//! | `{prefix}:state` | hash `epoch`, `change`, `flush`, `life`, `elsewhere` | none | whichever script runs first; `forget.lua`, `take.lua`, `admit.lua`, `over.lua` | nobody |
+//! | `{prefix}:state` | hash `epoch`, `change`, `flush`, `life`, `elsewhere`, `database` | none | whichever script runs first; `forget.lua`, `take.lua`, `admit.lua`, `over.lua`, `admission` | nobody |
 //! | `{prefix}:recorders` | hash recorder → `number microseconds` | none | `record.lua` | the flusher, after a week |
 //! | `{prefix}:pending` | hash link id → clicks | none | `record.lua` | renamed by `take.lua`; `admit.lua` |
 //! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `take.lua`, `admit.lua` | `finish.lua`, `admit.lua` |

@@ -1,4 +1,4 @@
-//! **shunt** shortens URLs. Its redirect is as cheap as a static map, and every answered click is counted
+//! **shunt** shortens URLs. Its redirect is nearly as cheap as a static map, and every answered click is counted
 //! exactly once, whatever crashes.
 //!
 //! # A guided tour
@@ -39,7 +39,8 @@
 //! * **held**: a batch in the journal that may also have reached Redis, so it does not count yet.
 //! * **flush**: what was pending in Redis, on its way into the database under a number of its own.
 //! * **ledger**: which flushes are in the database, and up to which link.
-//! * **epoch**: the life of a Redis data set; a new one means that Redis was emptied.
+//! * **epoch**: a Redis data set, from when it was begun; a new one means that Redis was emptied, or found older than
+//!   it was.
 //! * **life**: of a Redis server, from its start or take-over to its end; after it Redis may be older than it was.
 //! * **shard**: one of the data sets into which a Redis Cluster is cut; a single Redis is one shard.
 //! * **change**: a link is no longer what instances remember of it.

@@ -4,7 +4,7 @@
 //! | --- | --- | --- | --- |
 //! | parse the code | a scan of its bytes, no allocation | | |
 //! | resolve | one look into the worker's table or the process's cache | the database instead of Redis | Redis; unknown to both: 503 |
-//! | record the click | a push under the worker's own lock, then the wait for its batch | journal | memory, see `clicks` |
+//! | record the click | a push under the worker's own lock, then the wait for its batch | journal | as usual; with Redis away, too: memory, see `clicks` |
 //! | look again if any link changed meanwhile | one atomic load | | |
 //! | 302 | the ready `Location` is copied | | |
 //!
@@ -36,7 +36,7 @@ pub struct Redirect {
     pub recorder: Arc<Recorder>,
     /// The database, for what nobody remembers.
     pub lookups: Lookups,
-    /// Counted and timed here, once per request.
+    /// Counted here once per request, and timed where a click is counted.
     pub metrics: RedirectMetrics,
 }
 

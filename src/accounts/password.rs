@@ -8,7 +8,7 @@ use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use argon2::{Algorithm, Argon2, Params, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::domain::Password;
 use crate::http::ApiError;
@@ -24,10 +24,10 @@ const MOST_WAITING_PER_TURN: usize = 256;
 
 /// How long a request waits for a turn in time that nobody else wants. Where all cores are busy for longer
 /// than that, one hash at a time gets a small share of its own.
-const LEFTOVER_PATIENCE: Duration = Duration::from_secs(8);
+const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// How long a request waits for its turn in all.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The small share: Unix niceness.
 const NICENESS: i32 = 10;
@@ -81,7 +81,7 @@ impl PasswordHasher {
             return Err(busy());
         };
         let waiting = Gauged::new(metrics::gauge!(HASHING, "state" => "waiting"));
-        let turn = timeout(PATIENCE, self.next()).await;
+        let turn = timeout(TIMEOUT, self.next()).await;
         drop(waiting);
         let Ok(Some((turn, share))) = turn else {
             return Err(busy());
@@ -94,13 +94,14 @@ impl PasswordHasher {
     }
 
     async fn next(&self) -> Option<(OwnedSemaphorePermit, Share)> {
-        let leftover = timeout(LEFTOVER_PATIENCE, Arc::clone(&self.turns).acquire_owned()).await;
-        if let Ok(turn) = leftover {
-            return Some((turn.ok()?, Share::Leftover));
-        }
+        let late_turn = async {
+            sleep(LEFTOVER_TIMEOUT).await;
+            Arc::clone(&self.late_turns).acquire_owned().await
+        };
         tokio::select! {
+            biased;
             turn = Arc::clone(&self.turns).acquire_owned() => Some((turn.ok()?, Share::Leftover)),
-            turn = Arc::clone(&self.late_turns).acquire_owned() => Some((turn.ok()?, Share::Small)),
+            turn = late_turn => Some((turn.ok()?, Share::Small)),
         }
     }
 }

@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_secret_is_made_once_and_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("shunt.jwt-secret");
+        let path = folder.path().join("shunt.db.jwt-secret");
         let first = TokenSecret::load_or_create(&path).unwrap();
         let second = TokenSecret::load_or_create(&path).unwrap();
         assert!(first.expose().len() >= LEAST_BYTES && first.expose() == second.expose());
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn processes_that_start_at_once_use_one_secret() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("shunt.jwt-secret");
+        let path = folder.path().join("shunt.db.jwt-secret");
         let secrets: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8)
                 .map(|_| scope.spawn(|| TokenSecret::load_or_create(&path).unwrap()))
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_file_with_too_little_in_it_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("shunt.jwt-secret");
+        let path = folder.path().join("shunt.db.jwt-secret");
         fs::write(&path, "short").unwrap();
         assert!(matches!(
             TokenSecret::load_or_create(&path),

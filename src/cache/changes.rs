@@ -16,7 +16,7 @@ use crate::telemetry::metrics::REDIS_EMPTIED;
 pub struct Observed {
     /// In which data set.
     pub shard: Shard,
-    /// Life of the Redis data set: a new one means that Redis was emptied, or came back older than it was.
+    /// Of that data set: a new one means that Redis was emptied, or came back older than it was.
     pub epoch: String,
     /// Number of the newest change. A new epoch begins above every number of those before it.
     pub change: i64,

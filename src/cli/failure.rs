@@ -1,6 +1,6 @@
 //! Why a command did not do what was asked, and the exit code that says so.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -38,11 +38,13 @@ impl Failure {
         else {
             return;
         };
-        if as_json {
-            eprintln!("{}", json!({ "error": message, "exit_code": self.code() }));
+        let line = if as_json {
+            json!({ "error": message, "exit_code": self.code() }).to_string()
         } else {
-            eprintln!("shunt: {message}");
-        }
+            format!("shunt: {message}")
+        };
+        // Where nobody can be told, the exit code is left.
+        let _ = writeln!(io::stderr(), "{line}");
     }
 
     /// The code the process ends with.

@@ -1,8 +1,10 @@
 //! Sub-commands and exit codes.
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use shunt::config::Settings;
 
@@ -26,7 +28,7 @@ Exit codes:
   4  no such link
   5  the service cannot be reached, or asks to come back later";
 
-/// A URL shortener whose redirect is as cheap as a static map, and whose every answered click is counted
+/// A URL shortener whose redirect is nearly as cheap as a static map, and whose every answered click is counted
 /// exactly once.
 ///
 /// Without a command it serves.
@@ -65,7 +67,17 @@ enum Command {
 
 /// Reads the command line and does what was asked; [`EXIT_CODES`] says what the code means.
 pub(crate) fn run() -> ExitCode {
-    let given = Cli::command().get_matches();
+    let given = match Cli::command().try_get_matches() {
+        Ok(given) => given,
+        Err(error) => {
+            let unreadable =
+                unreadable_setting().filter(|_| error.kind() == ErrorKind::InvalidUtf8);
+            let Some(name) = unreadable else { error.exit() };
+            let failure = Failure::Failed(format!("{name}: is no text in UTF-8"));
+            failure.report(false);
+            return failure.exit_code();
+        }
+    };
     let cli = Cli::from_arg_matches(&given).unwrap_or_else(|error| error.exit());
     let json_errors = match &cli.command {
         None => cli.settings.log_is_json(),
@@ -80,6 +92,17 @@ pub(crate) fn run() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// A variable of the environment that is no text: clap does not say which.
+fn unreadable_setting() -> Option<String> {
+    let described = Settings::augment_args(clap::Command::new("settings"));
+    let mut names = described.get_arguments().filter_map(Arg::get_env);
+    let is_no_text =
+        |name: &&OsStr| std::env::var_os(name).is_some_and(|value| value.to_str().is_none());
+    names
+        .find(is_no_text)
+        .map(|name| name.to_string_lossy().into_owned())
 }
 
 fn obey(cli: Cli, given: &ArgMatches) -> Result<(), Failure> {

@@ -10,8 +10,15 @@ use tracing_subscriber::EnvFilter;
 
 use super::Failure;
 
-/// Files that are neither clients' nor to Postgres: connections to Redis, listeners, files of SQLite.
-const OWN_FILES: u64 = 256;
+/// Files that are neither clients' nor to databases: listeners, files of SQLite, a restart's leftovers.
+const OWN_FILES: u64 = 128;
+
+/// Connections to a shard of Redis that are not a worker's: the main runtime's, those of occasional calls, of changes
+/// and of what is left over.
+const OF_A_SHARD: usize = 16;
+
+/// Connections of a worker to a shard: for its clicks and for its look-ups.
+const OF_A_WORKER: usize = 2;
 
 /// Serves until it is told to stop.
 pub(super) fn serve(settings: Settings) -> Result<(), Failure> {
@@ -47,7 +54,12 @@ fn raise_file_limit() -> Option<u64> {
 /// Bounds how many clients are let in, so that however many come, the databases are reached.
 fn fit_clients_into(files: u64, config: &mut Config) {
     let of_databases = 2 * u64::from(config.database_max_connections);
-    let left = files.saturating_sub(OWN_FILES + of_databases);
+    let shards = match &config.redis {
+        None => 0,
+        Some(urls) => usize::from(urls.shards()),
+    };
+    let of_redis = shards * (OF_A_SHARD + OF_A_WORKER * config.workers);
+    let left = files.saturating_sub(OWN_FILES + of_databases + of_redis as u64);
     let fit = usize::try_from(left.max(files / 2)).unwrap_or(usize::MAX);
     let wanted = config.guards.max_connections;
     if wanted > fit {
@@ -71,7 +83,7 @@ fn start(
     let filter = filter.add_directive(quiet);
     let traces = config.otlp_endpoint.as_ref().map(Traces::start);
     let traces = traces.transpose().map_err(|error| Failure::of(&error))?;
-    telemetry::start_logging(config.log_format, filter, traces.as_ref());
+    let _log = telemetry::start_logging(config.log_format, filter, traces.as_ref());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

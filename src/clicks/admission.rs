@@ -1,4 +1,6 @@
-//! Before a Redis is used, at start and whenever it was away: is it older than it was?
+//! Before a Redis is used, at start and whenever it was away: is it ours, and is it older than it was?
+//!
+//! Links have the same numbers in every database, so a data set belongs to the one that used it first.
 //!
 //! A snapshot after a power failure, or a replica that lagged and took over, brings back clicks that are
 //! written back already. The ledger knows: then the data set begins a new epoch (rule 7 in
@@ -22,8 +24,14 @@ static ADMIT: LazyLock<Script> = LazyLock::new(|| {
     ))
 });
 
-/// Epoch, newest flush, life, and whether the data set went on in another one.
-type Looked = (Option<String>, Option<i64>, Option<String>, Option<u8>);
+/// Epoch, newest flush, life, whether the data set went on in another one, and whose it is.
+type Looked = (
+    Option<String>,
+    Option<i64>,
+    Option<String>,
+    Option<u8>,
+    Option<String>,
+);
 
 /// Why a Redis is not used yet.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +45,11 @@ pub enum NotAdmitted {
     /// It was started again, and the database cannot be asked what is written back.
     #[error("it cannot be told whether Redis is older than it was: {0}")]
     Store(#[from] StoreError),
+    /// Its links have the same numbers as ours, and its clicks would be taken for theirs.
+    #[error(
+        "the data set {0} belongs to another database; give another REDIS_PREFIX, or remove it if that database is gone"
+    )]
+    Foreign(String),
     /// Others use it already and faster than it can be looked at.
     #[error("Redis changes faster than it can be looked at")]
     Busy,
@@ -53,8 +66,23 @@ pub async fn admit(redis: &SharedRedis, clicks: &dyn Clicks) -> Result<(), NotAd
     for _ in 0..TRIES {
         let mut look = redis::cmd("HMGET");
         look.arg(keys.state())
-            .arg(&["epoch", "flush", "life", "elsewhere"]);
-        let (epoch, flush, life, elsewhere): Looked = door.query(&Call::plain(look)).await?;
+            .arg(&["epoch", "flush", "life", "elsewhere", "database"]);
+        let (epoch, flush, life, elsewhere, database): Looked =
+            door.query(&Call::plain(look)).await?;
+        match database {
+            Some(database) if database == clicks.installation() => {}
+            Some(_) => return Err(NotAdmitted::Foreign(keys.tag().to_owned())),
+            None => {
+                // Whoever is first has it.
+                let mut claim = redis::cmd("HSETNX");
+                claim
+                    .arg(keys.state())
+                    .arg("database")
+                    .arg(clicks.installation());
+                door.query::<bool>(&Call::plain(claim)).await?;
+                continue;
+            }
+        }
         let newest = FlushId {
             epoch: epoch.unwrap_or_default(),
             number: flush.unwrap_or_default(),

@@ -15,7 +15,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 
 use crate::cache::LinkCache;
-use crate::clicks::redis_sink::{SETTLE_AT_ONCE, SettleFailure};
+use crate::clicks::redis_sink::SettleFailure;
 use crate::clicks::{MemoryOnly, RedisSink, settle_held};
 use crate::domain::{Click, LinkId, Shard};
 use crate::shared::{RedisFailure, Script, Shards, SharedRedis};
@@ -25,7 +25,7 @@ use crate::store::{Clicks, CountSnapshot, FlushesSeen, StoreError};
 const TRIES: usize = 20;
 
 /// How long Redis may take to answer a reader.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 static COUNT: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("count.lua")));
 
@@ -94,9 +94,39 @@ impl Counts {
     pub async fn of(&self, links: &[Click]) -> Result<HashMap<LinkId, u64>, CountError> {
         let mut links = links.to_vec();
         links.sort_unstable();
+        // In the order that a click may go: from memory to the journal, where it is held, and from there to Redis.
+        // What is further on at each look is seen by the next.
+        if self.memory_only.clicks() > 0 {
+            return Err(CountError::Unavailable(
+                "some clicks are only in memory".into(),
+            ));
+        }
+        self.settle_for(&links).await?;
         let parts = links.chunk_by(|one, other| one.shard() == other.shard());
         let counts = try_join_all(parts.map(|part| self.of_shard(part))).await?;
         Ok(counts.into_iter().flatten().collect())
+    }
+
+    /// Settles what is held for the shards of these links. Before Redis is read: a batch that is settled goes from
+    /// the journal to Redis, against the reading's direction.
+    async fn settle_for(&self, links: &[Click]) -> Result<(), CountError> {
+        let is_asked = |remote: &&RemoteCounts| {
+            let shard = remote.redis.shard();
+            links.iter().any(|link| link.shard() == shard)
+        };
+        let asked: Vec<_> = self.shards.iter().filter(is_asked).collect();
+        let Some(any) = asked.first() else {
+            return Ok(());
+        };
+        for _ in 0..TRIES {
+            let sinks = asked.iter().map(|remote| &remote.sink);
+            if settle_held(sinks, &*self.clicks, &any.cache).await? == 0 {
+                return Ok(());
+            }
+        }
+        Err(CountError::Unavailable(
+            "clicks in doubt are still being settled".into(),
+        ))
     }
 
     async fn of_shard(&self, clicks: &[Click]) -> Result<HashMap<LinkId, u64>, CountError> {
@@ -104,12 +134,6 @@ impl Counts {
         let links = links.as_slice();
         let shard = clicks.first().map_or(Shard::ONLY, |click| click.shard());
         for _ in 0..TRIES {
-            // Before anything is read: what is delivered from memory later is seen then.
-            if self.memory_only.clicks() > 0 {
-                return Err(CountError::Unavailable(
-                    "some clicks are only in memory".into(),
-                ));
-            }
             let counts = match self.shards.get(shard.index()) {
                 None => Some(
                     self.clicks
@@ -139,16 +163,6 @@ impl Counts {
         if !remote.redis.is_reachable() {
             return Err(CountError::Unavailable("Redis is away".into()));
         }
-        // First: a batch that is settled goes from the journal to Redis, against the reading's direction.
-        let held = self.clicks.held(SETTLE_AT_ONCE).await?;
-        let shard = remote.redis.shard();
-        if held
-            .iter()
-            .any(|held| Shard::of_epoch(&held.epoch) == shard)
-        {
-            settle_held([&remote.sink].into_iter(), &*self.clicks, &remote.cache).await?;
-            return Ok(None);
-        }
         let redis = read_redis(&remote.redis, links).await?;
         let seen = FlushesSeen {
             epoch: &redis.epoch,
@@ -171,7 +185,7 @@ async fn read_redis(redis: &SharedRedis, links: &[LinkId]) -> Result<RedisSnapsh
     for link in links {
         call.arg(link.0);
     }
-    let told = redis.query(&call, PATIENCE).await?;
+    let told = redis.query(&call, TIMEOUT).await?;
     RedisSnapshot::parse(told, links.len())
         .ok_or_else(|| CountError::Unavailable("Redis told something else than counts".into()))
 }

@@ -60,7 +60,7 @@ impl JournalDeadline {
         }
     }
 
-    fn now(&self) -> Duration {
+    fn current(&self) -> Duration {
         if self.is_late.load(Ordering::Relaxed) {
             self.once_late
         } else {
@@ -68,7 +68,7 @@ impl JournalDeadline {
         }
     }
 
-    fn was_late(&self, is_late: bool) {
+    fn note(&self, is_late: bool) {
         self.is_late.store(is_late, Ordering::Relaxed);
     }
 }
@@ -102,8 +102,8 @@ pub struct Delivery {
     memory_only: Arc<MemoryOnly>,
     recorder: RecorderId,
     number: u64,
-    /// Sent to Redis, no answer: only Redis can tell, nothing newer may go there before.
-    doubtful_in_redis: Option<Doubtful>,
+    /// What Redis has to have before anything newer.
+    for_redis: Option<ForRedis>,
     /// Sent to the journal, no answer: nothing newer may go there before.
     doubtful_in_journal: Option<ClickBatch>,
     /// Clicks that were sent nowhere yet; one entry per link, so bounded by the number of links.
@@ -111,12 +111,17 @@ pub struct Delivery {
     repair: Option<JoinHandle<Option<Repaired>>>,
 }
 
-struct Doubtful {
-    batch: ClickBatch,
-    /// To which Redis data set it was sent; `None` while it was sent to none.
-    epoch: Option<Arc<str>>,
-    /// Whether the database holds it, too: then a crash does not lose it.
-    is_held: bool,
+enum ForRedis {
+    /// In memory alone, and sent nowhere yet.
+    Unsent(ClickBatch),
+    /// Sent, no answer: only Redis can tell.
+    InDoubt {
+        batch: ClickBatch,
+        /// To which data set it was sent.
+        epoch: Arc<str>,
+        /// Whether the database holds it, too: then a crash does not lose it.
+        is_held: bool,
+    },
 }
 
 impl Delivery {
@@ -129,7 +134,7 @@ impl Delivery {
             // The databases keep it as a signed number.
             recorder: random_id() >> 1,
             number: 0,
-            doubtful_in_redis: None,
+            for_redis: None,
             doubtful_in_journal: None,
             waiting: HashMap::default(),
             repair: None,
@@ -184,15 +189,16 @@ impl Delivery {
     /// Delivers what Redis did not acknowledge, perhaps `sent_to` one of its epochs.
     async fn deliver_elsewhere(&mut self, batch: ClickBatch, sent_to: Option<Arc<str>>) {
         let sinks = Arc::clone(&self.sinks);
-        if sent_to.is_some() {
-            let is_held = self.journal_is_free() && append(&sinks, &batch, sent_to.clone()).await;
+        if let Some(epoch) = sent_to {
+            let is_held =
+                self.journal_is_free() && append(&sinks, &batch, Some(Arc::clone(&epoch))).await;
             if !is_held {
                 self.only_in_memory(&batch.clicks);
             }
             metrics::gauge!(IN_DOUBT).increment(bounded(total(&batch.clicks)));
-            self.doubtful_in_redis = Some(Doubtful {
+            self.for_redis = Some(ForRedis::InDoubt {
                 batch,
-                epoch: sent_to,
+                epoch,
                 is_held,
             });
         } else if !self.journal_is_free() {
@@ -203,19 +209,19 @@ impl Delivery {
         }
     }
 
-    /// Nothing newer may go to Redis while a batch is in doubt there.
+    /// Nothing newer may go to Redis before what it has to have first.
     fn may_use(&self, redis: &RedisSink) -> bool {
-        redis.is_up() && self.doubtful_in_redis.is_none()
+        redis.is_up() && self.for_redis.is_none()
     }
 
     /// Whether everything older is where it has to go first.
     fn journal_is_free(&self) -> bool {
         self.doubtful_in_journal.is_none()
             && self.waiting.is_empty()
-            && self
-                .doubtful_in_redis
-                .as_ref()
-                .is_none_or(|doubt| doubt.is_held)
+            && matches!(
+                self.for_redis,
+                None | Some(ForRedis::InDoubt { is_held: true, .. })
+            )
     }
 
     fn wait(&mut self, clicks: &[(LinkId, u64)]) {
@@ -239,7 +245,7 @@ impl Delivery {
 
     /// Whether anything is in doubt or held in memory.
     pub(super) fn needs_repair(&self) -> bool {
-        self.doubtful_in_redis.is_some() || !self.journal_is_free()
+        self.for_redis.is_some() || !self.journal_is_free()
     }
 
     /// Whether anything would be lost with this process. A batch in doubt that the database holds is not:
@@ -260,7 +266,7 @@ async fn take_in_changes(sinks: &Sinks) {
 /// Writes to the journal within the deadline; whether it is in for sure.
 /// Held, where it was sent to Redis.
 async fn append(sinks: &Sinks, batch: &ClickBatch, sent_to: Option<Arc<str>>) -> bool {
-    append_within(sinks.deadline.now(), sinks, batch, sent_to).await
+    append_within(sinks.deadline.current(), sinks, batch, sent_to).await
 }
 
 async fn append_within(
@@ -274,7 +280,7 @@ async fn append_within(
     let written = sinks.spawn(async move { clicks.append(&batch, sent_to.as_deref()).await });
     let sent = Instant::now();
     let answer = timeout(deadline, written).await;
-    sinks.deadline.was_late(answer.is_err());
+    sinks.deadline.note(answer.is_err());
     match answer {
         Ok(Ok(Ok(()))) => {
             acknowledged("journal", sent);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use redis::FromRedisValue;
 use tokio::time::sleep;
 
-use crate::domain::{LinkId, Timestamp};
+use crate::domain::{LinkId, Shard, Timestamp};
 use crate::shared::{Call, RedisFailure, Script, Shards, SharedRedis, random_id};
 use crate::store::{AppliedUpTo, Clicks, FlushId, OVER, StoreError, WHOLE};
 
@@ -18,7 +18,7 @@ use crate::store::{AppliedUpTo, Clicks, FlushId, OVER, StoreError, WHOLE};
 const LEASE: Duration = Duration::from_secs(10);
 
 /// How long one command of a flush may take: far more than a healthy Redis needs.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long the journal is folded before Redis has its turn.
 const FOLDING: Duration = Duration::from_secs(2);
@@ -61,8 +61,9 @@ pub struct Flusher {
 pub struct FlushOutcome {
     /// What was written back.
     pub flushed: Flushed,
-    /// Whether all of Redis was asked: none of it is away.
-    pub is_whole: bool,
+    /// The shards of which nothing older than this flush waits any more. Not one that is away, or that another
+    /// instance flushes.
+    pub done: Vec<Shard>,
     /// What went wrong last.
     pub failure: Option<FlushFailure>,
 }
@@ -82,6 +83,13 @@ impl Flushed {
         self.links = self.links.saturating_add(more.links);
         self.clicks = self.clicks.saturating_add(more.clicks);
     }
+}
+
+/// Who flushes a shard at the moment.
+enum Turn {
+    Ours,
+    /// Another instance holds the lease.
+    Others,
 }
 
 /// How fast a flush is written back: what shares a machine with the database, Redis above all, must not
@@ -127,8 +135,7 @@ impl Flusher {
     pub async fn flush(&self) -> FlushOutcome {
         let mut outcome = FlushOutcome {
             flushed: Flushed::default(),
-            is_whole: self.redis.iter().flat_map(Shards::iter).count()
-                == self.reachable_shards().count(),
+            done: Vec::new(),
             failure: None,
         };
         if let Err(failure) = self.fold_journal(&mut outcome.flushed).await {
@@ -136,10 +143,15 @@ impl Flusher {
             outcome.failure = Some(failure.into());
             return outcome;
         }
+        if self.redis.is_none() {
+            outcome.done.push(Shard::ONLY);
+        }
         for redis in self.reachable_shards() {
-            // The other shards are flushed all the same.
-            if let Err(failure) = self.flush_redis(redis, &mut outcome.flushed).await {
-                outcome.failure = Some(failure);
+            match self.flush_redis(redis, &mut outcome.flushed).await {
+                Ok(Turn::Ours) => outcome.done.push(redis.shard()),
+                Ok(Turn::Others) => {}
+                // The other shards are flushed all the same.
+                Err(failure) => outcome.failure = Some(failure),
             }
         }
         outcome
@@ -172,9 +184,9 @@ impl Flusher {
         &self,
         redis: &SharedRedis,
         flushed: &mut Flushed,
-    ) -> Result<(), FlushFailure> {
+    ) -> Result<Turn, FlushFailure> {
         let Some((epoch, numbers)) = self.take(redis).await? else {
-            return Ok(());
+            return Ok(Turn::Others);
         };
         for number in numbers {
             let flush = FlushId {
@@ -182,19 +194,13 @@ impl Flusher {
                 number,
             };
             let increments = increments(redis, &flush).await?;
-            if self.apply(redis, &flush, &increments).await? == OVER {
+            if self.apply(redis, &flush, &increments, flushed).await? == OVER {
                 self.give_up(redis, &flush).await?;
                 continue;
             }
-            for (_, clicks) in &increments {
-                flushed.add(Flushed {
-                    links: 1,
-                    clicks: *clicks,
-                });
-            }
             finish(redis, &flush).await?;
         }
-        Ok(())
+        Ok(Turn::Ours)
     }
 
     /// Takes the lease, and what is pending. `None` while another instance has it.
@@ -211,15 +217,16 @@ impl Flusher {
             .arg(&self.name)
             .arg(LEASE.as_secs() * 1_000)
             .arg(keys.flush_prefix());
-        redis.query(&call, PATIENCE).await
+        redis.query(&call, TIMEOUT).await
     }
 
-    /// [`WHOLE`] or [`OVER`].
+    /// [`WHOLE`] or [`OVER`]. What somebody wrote back before is not in `flushed`.
     async fn apply(
         &self,
         redis: &SharedRedis,
         flush: &FlushId,
         increments: &[(LinkId, u64)],
+        flushed: &mut Flushed,
     ) -> Result<AppliedUpTo, StoreError> {
         let pace = Pace::of(increments.len());
         let mut mark = self.clicks.flush_mark(flush).await?;
@@ -236,6 +243,14 @@ impl Flusher {
                 .clicks
                 .apply_flush(flush, mark, part, up_to, Timestamp::now())
                 .await?;
+            if mark == up_to {
+                for (_, clicks) in part {
+                    flushed.add(Flushed {
+                        links: 1,
+                        clicks: *clicks,
+                    });
+                }
+            }
             // Should it fail, what was taken is written back all the same: it may be nowhere else any more.
             if redis.is_reachable() && extended.is_none_or(|at| at.elapsed() > LEASE / 4) {
                 if let Err(failure) = self.extend_lease(redis).await {
@@ -261,7 +276,7 @@ impl Flusher {
         let keys = redis.keys();
         let mut call = OVER_HERE.call(&[&keys.state(), &keys.flushing()]);
         call.arg(&flush.epoch).arg(number).arg(u8::from(elsewhere));
-        if redis.query(&call, PATIENCE).await? {
+        if redis.query(&call, TIMEOUT).await? {
             redis.trip(&RedisFailure::Refused(
                 "its data set has to be compared with the ledger".into(),
             ));
@@ -274,7 +289,7 @@ impl Flusher {
         extend
             .arg(redis.keys().flusher())
             .arg(LEASE.as_secs() * 1_000);
-        redis.query(&Call::plain(extend), PATIENCE).await
+        redis.query(&Call::plain(extend), TIMEOUT).await
     }
 
     /// Leaves flushing to others: for an instance that stops.
@@ -282,12 +297,16 @@ impl Flusher {
     /// # Errors
     /// When Redis is away; the lease ends by itself soon.
     pub async fn release(&self) -> Result<(), FlushFailure> {
+        let mut outcome = Ok(());
         for redis in self.reachable_shards() {
             let mut call = RELEASE.call(&[&redis.keys().flusher()]);
             call.arg(&self.name);
-            redis.query::<bool>(&call, PATIENCE).await?;
+            // The other leases are given back all the same.
+            if let Err(failure) = redis.query::<bool>(&call, TIMEOUT).await {
+                outcome = Err(failure.into());
+            }
         }
-        Ok(())
+        outcome
     }
 
     /// Forgets flushes that were written back long ago and recorders that are long gone.
@@ -326,14 +345,14 @@ async fn finish(redis: &SharedRedis, flush: &FlushId) -> Result<(), RedisFailure
     let batch = keys.flush(&flush.epoch, flush.number);
     let mut call = FINISH.call(&[&keys.state(), &keys.flushing(), &batch]);
     call.arg(&flush.epoch).arg(flush.number);
-    redis.query(&call, PATIENCE).await
+    redis.query(&call, TIMEOUT).await
 }
 
 async fn prune_recorders(redis: &SharedRedis) -> Result<(), RedisFailure> {
     let key = redis.keys().recorders();
     // The clock that they were noted by; one that is wrong here forgets nobody.
     let (seconds, _): (i64, i64) = redis
-        .query(&Call::plain(redis::cmd("TIME")), PATIENCE)
+        .query(&Call::plain(redis::cmd("TIME")), TIMEOUT)
         .await?;
     let now = Timestamp::now().min(Timestamp(seconds.saturating_mul(1_000_000)));
     let before = now.before(RECORDER_MEMORY).0;
@@ -344,7 +363,7 @@ async fn prune_recorders(redis: &SharedRedis) -> Result<(), RedisFailure> {
         if last_seen.is_none_or(|seen| seen < before) {
             let mut remove = redis::cmd("HDEL");
             remove.arg(&key).arg(recorder);
-            redis.query::<()>(&Call::plain(remove), PATIENCE).await?;
+            redis.query::<()>(&Call::plain(remove), TIMEOUT).await?;
         }
     }
     Ok(())
@@ -362,7 +381,7 @@ where
         let mut scan = redis::cmd("HSCAN");
         let begun = Instant::now();
         scan.arg(key).arg(cursor).arg("COUNT").arg(FIELDS_PER_SCAN);
-        let (next, found): (u64, Vec<(F, V)>) = redis.query(&Call::plain(scan), PATIENCE).await?;
+        let (next, found): (u64, Vec<(F, V)>) = redis.query(&Call::plain(scan), TIMEOUT).await?;
         fields.extend(found);
         if next == 0 {
             return Ok(fields);

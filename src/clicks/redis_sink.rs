@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::cache::{LinkCache, Observed};
 use crate::domain::{Shard, Timestamp};
 use crate::shared::{Lane, RedisFailure, Script, SharedRedis};
-use crate::store::{ClickBatch, Clicks, StoreError};
+use crate::store::{ClickBatch, Clicks, HeldBatch, StoreError};
 use crate::telemetry::metrics::CLICKS_DROPPED;
 
 /// Epochs that a batch is offered to: Redis is not emptied all the time.
@@ -141,10 +141,11 @@ pub enum SettleFailure {
 }
 
 /// Held batches settled in one go.
-pub(super) const SETTLE_AT_ONCE: u32 = 100;
+const SETTLE_AT_ONCE: u32 = 100;
 
 /// Sends batches that are held in the database to the shards of `sinks`, which apply those they do not know,
-/// and removes them. Anybody may do so at any time, as often as they like.
+/// and removes them. Anybody may do so at any time, as often as they like. Returns how many it settled; with none,
+/// none is left for these shards, however many are held for others.
 ///
 /// # Errors
 /// When a shard or the database is away; what is left is settled later.
@@ -152,21 +153,33 @@ pub async fn settle_held<'a>(
     sinks: impl Iterator<Item = &'a RedisSink> + Clone,
     clicks: &dyn Clicks,
     cache: &LinkCache,
-) -> Result<(), SettleFailure> {
-    let mut outcome = Ok(());
-    for held in clicks.held(SETTLE_AT_ONCE).await? {
-        let batch = &held.batch;
-        let shard = Shard::of_epoch(&held.epoch);
-        let Some(sink) = sinks.clone().find(|sink| sink.shard() == shard) else {
-            continue;
-        };
-        match settle(sink, batch, &held.epoch, cache).await {
-            Ok(()) => clicks.release_held(batch.recorder, batch.number).await?,
-            // Others may be settled all the same.
-            Err(failure) => outcome = Err(failure.into()),
+) -> Result<usize, SettleFailure> {
+    let mut after = None;
+    loop {
+        let page = clicks.held(after, SETTLE_AT_ONCE).await?;
+        let is_last = page.len() < SETTLE_AT_ONCE as usize;
+        let mut settled = 0;
+        let mut outcome = Ok(());
+        for HeldBatch { batch, epoch } in page {
+            after = Some((batch.recorder, batch.number));
+            let shard = Shard::of_epoch(&epoch);
+            let Some(sink) = sinks.clone().find(|sink| sink.shard() == shard) else {
+                continue;
+            };
+            match settle(sink, &batch, &epoch, cache).await {
+                Ok(()) => {
+                    clicks.release_held(batch.recorder, batch.number).await?;
+                    settled += 1;
+                }
+                // Others may be settled all the same.
+                Err(failure) => outcome = Err(failure),
+            }
+        }
+        outcome?;
+        if is_last || settled > 0 {
+            return Ok(settled);
         }
     }
-    outcome
 }
 
 /// Sends a batch in doubt again. Where the data set that it was sent to is gone, it may have been counted

@@ -32,7 +32,8 @@ impl BaseUrl {
         let own_host =
             OwnHost::of(&url).ok_or("has no host; give an address such as https://sho.rt")?;
         Ok(Self {
-            text: raw.trim_end_matches('/').to_owned(),
+            // As a browser would write it: it is put into headers.
+            text: url.as_str().trim_end_matches('/').to_owned(),
             own_host,
         })
     }

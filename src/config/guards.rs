@@ -15,7 +15,7 @@ pub(super) struct GuardSettings {
     #[arg(
         long,
         env = "MAX_CONNECTIONS",
-        default_value = "20000",
+        default_value = "16384",
         value_name = "N"
     )]
     max_connections: String,

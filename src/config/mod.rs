@@ -8,7 +8,7 @@ use clap::Args;
 use ipnet::IpNet;
 use url::Url;
 
-use crate::domain::PerMinute;
+use crate::domain::{PerMinute, Shard};
 use crate::telemetry::LogFormat;
 
 mod base_url;
@@ -146,8 +146,8 @@ pub struct Settings {
         value_name = "N"
     )]
     lookup_concurrency: String,
-    /// How long a redirect waits for its click to be acknowledged: half of it for Redis, then 500 for the database
-    /// (without Redis 2000), or the other half once that was late.
+    /// How long a redirect waits for its click to be acknowledged: half of it for Redis, half for the database; without
+    /// Redis all of it for the database. A database that was not late yet is given 500 (without Redis 2000).
     #[arg(
         long,
         env = "CLICK_DEADLINE_MS",
@@ -274,6 +274,18 @@ pub enum Database {
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisUrls(pub Vec<String>);
 
+impl RedisUrls {
+    /// Into how many shards the data set is cut.
+    #[must_use]
+    pub fn shards(&self) -> u8 {
+        if self.0.len() > 1 {
+            Shard::IN_CLUSTER
+        } else {
+            1
+        }
+    }
+}
+
 /// At least 32 bytes; has no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JwtSecret(pub Vec<u8>);
@@ -296,7 +308,7 @@ impl Settings {
             .map(|raw| redis_urls(&raw))
             .transpose()?;
         let database_replica = given(self.database_replica_url)
-            .map(|raw| replica(raw, &database, redis.as_ref()))
+            .map(|raw| replica(&raw, &database, redis.as_ref()))
             .transpose()
             .map_err(fault("DATABASE_REPLICA_URL"))?;
         let bind = address(&self.bind, 8000).map_err(fault("BIND"))?;

@@ -106,23 +106,87 @@ pub(super) fn database(raw: &str) -> Result<Database, String> {
         if path.contains('?') {
             return Err("must be without `?`; give a file such as sqlite://data/shunt.db".into());
         }
+        if path.starts_with("~/") {
+            return Err(
+                "is not read by a shell, to which ~ is your home; give the whole path".into(),
+            );
+        }
         let names_file = !path.is_empty() && !path.ends_with('/') && path != ":memory:";
         return names_file
             .then(|| Database::Sqlite(Path::new(path).to_owned()))
             .ok_or_else(|| "names no file; give one such as sqlite://data/shunt.db".into());
     }
-    names_postgres(raw)
-        .then(|| Database::Postgres(raw.to_owned()))
-        .ok_or_else(|| "must be sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE".into())
+    if raw.starts_with("postgres://") || raw.starts_with("postgresql://") {
+        return postgres(raw).map(Database::Postgres);
+    }
+    Err("must be sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE".into())
 }
 
-fn names_postgres(raw: &str) -> bool {
-    let url = Url::parse(raw).ok();
-    url.is_some_and(|url| matches!(url.scheme(), "postgres" | "postgresql"))
+/// What may stand behind the `?` of an address of Postgres: what the driver knows. It passes over the rest, and
+/// whoever misspells `sslmode` would go without TLS.
+const OF_POSTGRES: [&str; 18] = [
+    "application_name",
+    "dbname",
+    "host",
+    "hostaddr",
+    "options",
+    "password",
+    "port",
+    "ssl-ca",
+    "ssl-cert",
+    "ssl-key",
+    "ssl-mode",
+    "ssl-root-cert",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    "statement-cache-capacity",
+    "user",
+];
+
+/// The same for Redis.
+const OF_REDIS: [&str; 1] = ["protocol"];
+
+fn postgres(raw: &str) -> Result<String, String> {
+    whole_address(raw)?;
+    let url = Url::parse(raw)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "postgres" | "postgresql"))
+        .ok_or("must be postgres://USER:PASSWORD@HOST/DATABASE")?;
+    known_parameters(&url, &OF_POSTGRES)?;
+    Ok(raw.to_owned())
+}
+
+/// A password with one of these in it would end the address too early: the rest would be taken for something else,
+/// and be shown.
+fn whole_address(raw: &str) -> Result<(), String> {
+    let address = raw.split_once("://").map_or(raw, |(_, address)| address);
+    match address.find(['/', '?', '#']) {
+        Some(end) if address[end..].contains('@') => Err(
+            "has a / ? or # before its @; write them as %2F %3F %23 in a password (and an @ behind as %40)"
+                .into(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn known_parameters(url: &Url, known: &[&str]) -> Result<(), String> {
+    let mut names = url.query_pairs().map(|(name, _)| name);
+    let is_unknown = |name: &std::borrow::Cow<'_, str>| {
+        !known.contains(&&**name) && !name.starts_with("options[")
+    };
+    match names.find(is_unknown) {
+        Some(name) => Err(format!(
+            "has an unknown parameter `{}`",
+            name.escape_debug()
+        )),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn replica(
-    raw: String,
+    raw: &str,
     database: &Database,
     redis: Option<&RedisUrls>,
 ) -> Result<String, String> {
@@ -133,16 +197,16 @@ pub(super) fn replica(
         (Database::Postgres(_), None) => {
             Err("without Redis nobody knows whether a replica is behind; set REDIS_URL, too".into())
         }
-        (Database::Postgres(_), Some(_)) if names_postgres(&raw) => Ok(raw),
-        (Database::Postgres(_), Some(_)) => {
-            Err("must be postgres://USER:PASSWORD@HOST/DATABASE".into())
-        }
+        (Database::Postgres(_), Some(_)) => postgres(raw),
     }
 }
 
 pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, ConfigError> {
     let wrong = |why: &str| Err(fault("REDIS_URL")(why.to_owned()));
     let texts: Vec<_> = raw.split(',').map(|url| url.trim().to_owned()).collect();
+    for text in &texts {
+        whole_address(text).map_err(fault("REDIS_URL"))?;
+    }
     let names_redis = |url: &Url| matches!(url.scheme(), "redis" | "rediss") && url.has_host();
     let parsed = texts
         .iter()
@@ -152,6 +216,9 @@ pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, ConfigError> {
             "must be redis://HOST:PORT or rediss://HOST:PORT, or several of a cluster with commas between",
         );
     };
+    for url in &urls {
+        known_parameters(url, &OF_REDIS).map_err(fault("REDIS_URL"))?;
+    }
     let database = |url: &Url| match url.path().trim_start_matches('/') {
         "" => Some(0),
         number => number.parse::<u32>().ok(),

@@ -61,6 +61,30 @@ fn a_wrong_setting_is_named_with_its_mend() {
             "--database-url=sqlite://x.db?mode=rwc",
             "DATABASE_URL: must be without `?`",
         ),
+        (
+            "--database-url=postgres://shunt:1#topsecret@db/shunt",
+            "DATABASE_URL: has a / ? or # before its @",
+        ),
+        (
+            "--database-url=postgres://shunt:12?top&secret@db/shunt",
+            "DATABASE_URL: has a / ? or # before its @",
+        ),
+        (
+            "--database-url=postgres://db/shunt?sslmod=verify-full",
+            "DATABASE_URL: has an unknown parameter `sslmod`",
+        ),
+        (
+            "--redis-url=redis://shunt:/topsecret@cache",
+            "REDIS_URL: has a / ? or # before its @",
+        ),
+        (
+            "--redis-url=redis://cache?foo=bar",
+            "REDIS_URL: has an unknown parameter `foo`",
+        ),
+        (
+            "--database-url=sqlite://~/shunt.db",
+            "DATABASE_URL: is not read by a shell",
+        ),
         ("--redis-prefix=a b", "REDIS_PREFIX: "),
         ("--jwt-secret=short", "JWT_SECRET: is 5 bytes long"),
         ("--jwt-ttl-seconds=-1", "JWT_TTL_SECONDS: "),
@@ -97,6 +121,23 @@ fn a_wrong_setting_is_named_with_its_mend() {
 }
 
 #[test]
+fn a_public_address_is_written_as_a_browser_would() {
+    for (given, shown) in [
+        ("https://sho.rt\n", "https://sho.rt"),
+        (" https://sho.rt/ ", "https://sho.rt"),
+        ("https:\\\\sho.rt\\s", "https://sho.rt/s"),
+        ("https://sho.rt/a b", "https://sho.rt/a%20b"),
+        (
+            "https://b\u{fc}cher.example",
+            "https://xn--bcher-kva.example",
+        ),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+    ] {
+        assert_eq!(BaseUrl::parse(given).unwrap().as_str(), shown, "{given:?}");
+    }
+}
+
+#[test]
 fn a_database_is_a_file_or_a_server() {
     for raw in [
         "",
@@ -112,6 +153,7 @@ fn a_database_is_a_file_or_a_server() {
             == Ok(Database::Sqlite("/var/lib/shunt/shunt.db".into()))
     );
     assert!(database("postgres://u:p@localhost:5432/shunt").is_ok());
+    assert!(database("postgres://u:p%23@localhost/shunt?sslmode=disable&options[a]=b").is_ok());
 }
 
 #[test]

@@ -9,11 +9,10 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::browsers::GUARDS;
+use super::browsers::SECURITY_HEADERS;
 use crate::clicks::count::CountError;
 use crate::limits::TooMany;
 use crate::store::StoreError;
-use crate::telemetry::metrics::DATABASE_ERRORS;
 
 /// When a dependency is away, it is worth trying again after this.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -147,7 +146,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         (
             self.status,
-            GUARDS,
+            SECURITY_HEADERS,
             self.headers,
             Json(ErrorBody {
                 detail: self.detail,
@@ -159,7 +158,6 @@ impl IntoResponse for ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        metrics::counter!(DATABASE_ERRORS).increment(1);
         match error {
             StoreError::Unavailable(why) => Self::unavailable(&why),
             StoreError::Unexpected(why) => Self::internal(&why),

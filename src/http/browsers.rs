@@ -7,7 +7,7 @@ use axum::http::header::{
 use axum::response::Response;
 
 /// On every answer that says nothing else of itself.
-pub(super) const GUARDS: [(HeaderName, HeaderValue); 4] = [
+pub(super) const SECURITY_HEADERS: [(HeaderName, HeaderValue); 4] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (
         CONTENT_SECURITY_POLICY,
@@ -19,17 +19,17 @@ pub(super) const GUARDS: [(HeaderName, HeaderValue); 4] = [
 
 /// The same as lines of a head, for answers that no router gives.
 #[must_use]
-pub fn guard_lines() -> String {
+pub fn security_header_lines() -> String {
     let line = |(name, value): &(HeaderName, HeaderValue)| {
         format!("{name}: {}\r\n", value.to_str().unwrap_or_default())
     };
-    GUARDS.iter().map(line).collect()
+    SECURITY_HEADERS.iter().map(line).collect()
 }
 
-/// Adds the guards; what an answer says of itself stays. A redirect has nothing to show.
-pub async fn guard(mut response: Response) -> Response {
+/// Adds the security headers; what an answer says of itself stays. A redirect has nothing to show.
+pub async fn with_security_headers(mut response: Response) -> Response {
     if !response.status().is_redirection() {
-        for (name, value) in GUARDS {
+        for (name, value) in SECURITY_HEADERS {
             response.headers_mut().entry(name).or_insert(value);
         }
     }

@@ -34,13 +34,20 @@ impl TrustedProxies {
                 break;
             }
             let hop = std::str::from_utf8(hop).unwrap_or_default();
-            match hop.trim().parse() {
-                Ok(address) => client = address,
-                Err(_) => break,
+            match address_of(hop.trim()) {
+                Some(address) => client = address,
+                None => break,
             }
         }
         client
     }
+}
+
+/// Some proxies write a port behind the address, and brackets around one of IPv6.
+fn address_of(hop: &str) -> Option<IpAddr> {
+    let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']'));
+    let with_port = || hop.parse().ok().map(|socket: SocketAddr| socket.ip());
+    bare.unwrap_or(hop).parse().ok().or_else(with_port)
 }
 
 /// The client's address, for limits.
@@ -123,6 +130,13 @@ mod tests {
             client(&trusted, "10.0.0.1", &["1.2.3.4", "203.0.113.9"]),
             "203.0.113.9"
         );
+        for (written, meant) in [
+            ("203.0.113.9:4711", "203.0.113.9"),
+            ("[2001:db8::1]:4711", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+        ] {
+            assert_eq!(client(&trusted, "10.0.0.1", &[written]), meant);
+        }
         assert_eq!(client(&trusted, "10.0.0.1", &["nonsense"]), "10.0.0.1");
         assert_eq!(client(&trusted, "10.0.0.1", &[]), "10.0.0.1");
         assert_eq!(
@@ -157,7 +171,7 @@ mod tests {
             let proxy: IpAddr = "10.0.0.1".parse().unwrap();
             let client = proxies.client(proxy, &headers);
             let stands = headers.iter().any(|(_, line)| {
-                line.to_str().is_ok_and(|line| line.split(',').any(|hop| hop.trim().parse() == Ok(client)))
+                line.to_str().is_ok_and(|line| line.split(',').any(|hop| address_of(hop.trim()) == Some(client)))
             });
             prop_assert!(client == proxy || stands, "{client}");
         }

@@ -11,7 +11,7 @@ mod fallback;
 mod request_id;
 
 pub use api_error::{ApiError, ErrorBody};
-pub use browsers::{guard, guard_lines};
+pub use browsers::{security_header_lines, with_security_headers};
 pub use client::{ClientAddress, Peer, TrustedProxies};
 pub use extract::{BodyLimits, CodeParameter, JsonBody, PathCode, QueryOf};
 pub use fallback::{method_not_allowed, not_found, panicked};

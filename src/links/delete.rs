@@ -15,7 +15,7 @@ use crate::http::documented::{NeedsDatabase, NeedsToken};
 use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
 
 /// How long a deletion waits until Redis, and with it every instance, knows of it; and between two tries.
-const TELLING_PATIENCE: Duration = Duration::from_secs(1);
+const TELLING_TIMEOUT: Duration = Duration::from_secs(1);
 const TELLING_PAUSE: Duration = Duration::from_millis(50);
 
 /// Delete a link of yours.
@@ -51,7 +51,7 @@ impl LinksApi {
             return Ok(false);
         }
         // Without Redis, or while the outbox cannot be emptied, whoever looks after the outbox makes up for it.
-        if timeout(TELLING_PATIENCE, self.tell(code)).await.is_err() {
+        if timeout(TELLING_TIMEOUT, self.tell(code)).await.is_err() {
             tracing::warn!(
                 "a deletion is announced to other instances later: Redis did not confirm it in time"
             );

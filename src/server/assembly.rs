@@ -1,6 +1,7 @@
 //! All parts, put together from the settings; from here on nobody sees the settings.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -17,11 +18,12 @@ use crate::clicks::{
     Deliveries, Delivery, Flusher, JournalDeadline, MemoryOnly, Recorder, RedisSink, Sinks,
 };
 use crate::config::{BaseUrl, Config, Database};
+use crate::domain::Shard;
 use crate::limits::Limiter;
 use crate::links::LinksApi;
 use crate::redirect::{FailureLog, Lookups, Redirect, ReplicaReads};
 use crate::shared::{Shards, SharedRedis};
-use crate::store::{Parts, PostgresReplica, Store};
+use crate::store::{Parts, PostgresReplica, Store, beside};
 use crate::telemetry::road::{LookupMetrics, RedirectMetrics};
 
 /// Unknown codes held in the process at most.
@@ -33,11 +35,12 @@ const UNKNOWN_TTL: Duration = Duration::from_secs(5);
 /// How long a redirect waits for the database.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(2);
 
-/// How long a journal that answers may take where Redis did not: that of a machine whose cores are all busy does.
-const JOURNAL_PATIENCE: Duration = Duration::from_millis(500);
+/// How long the journal is waited for where Redis did not answer, until it was late once: on a busy machine it may take
+/// long, and a click in memory alone is worse than a slow redirect.
+const JOURNAL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The same where clicks have no other place: a busy disk is slow for a moment.
-const JOURNAL_PATIENCE_ALONE: Duration = Duration::from_secs(2);
+const JOURNAL_TIMEOUT_ALONE: Duration = Duration::from_secs(2);
 
 /// What the cache may do with this database.
 pub(super) fn cache_limits(config: &Config, store: &dyn Store) -> CacheLimits {
@@ -66,7 +69,7 @@ pub(super) struct Assembly {
     database_runtime: Option<Handle>,
     /// While it answers, and once it was late.
     journal_deadlines: (Duration, Duration),
-    last_flush: Mutex<Instant>,
+    last_flush: Mutex<BTreeMap<Shard, Instant>>,
 }
 
 /// A redirect's road with a recorder of its own, and what delivers that recorder's batches.
@@ -144,13 +147,18 @@ impl Assembly {
         };
         // The other half of the deadline is Redis's.
         let journal_deadlines = match redis {
-            Some(_) => (JOURNAL_PATIENCE, config.click_deadline / 2),
-            None => (JOURNAL_PATIENCE_ALONE, config.click_deadline),
+            Some(_) => (JOURNAL_TIMEOUT, config.click_deadline / 2),
+            None => (JOURNAL_TIMEOUT_ALONE, config.click_deadline),
         };
         let database_runtime = match config.database {
             Database::Postgres(_) => Some(Handle::current()),
             Database::Sqlite(_) => None,
         };
+        let last_flush = match &redis {
+            Some(shards) => shards.iter().map(SharedRedis::shard).collect(),
+            None => vec![Shard::ONLY],
+        };
+        let last_flush = last_flush.into_iter().map(|shard| (shard, Instant::now()));
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks));
         Ok(Self {
             is_alone,
@@ -165,22 +173,28 @@ impl Assembly {
             lookups,
             database_runtime,
             journal_deadlines,
-            last_flush: Mutex::new(Instant::now()),
+            last_flush: Mutex::new(last_flush.collect()),
         })
     }
 
-    pub(super) fn flushed_now(&self) {
-        *self
-            .last_flush
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    /// Notes that this instance wrote back all that waited in these shards.
+    pub(super) fn flushed(&self, shards: &[Shard]) {
+        let mut last = self.last_flush();
+        last.extend(shards.iter().map(|shard| (*shard, Instant::now())));
     }
 
-    pub(super) fn since_last_flush(&self) -> Duration {
+    /// How long ago that was, for every shard.
+    pub(super) fn since_last_flush(&self) -> Vec<(Shard, Duration)> {
+        let last = self.last_flush();
+        last.iter()
+            .map(|(shard, at)| (*shard, at.elapsed()))
+            .collect()
+    }
+
+    fn last_flush(&self) -> MutexGuard<'_, BTreeMap<Shard, Instant>> {
         self.last_flush
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .elapsed()
     }
 
     /// A road for one runtime, with connections and a recorder of its own.
@@ -221,9 +235,10 @@ impl Assembly {
 fn secret(config: &Config) -> Result<TokenSecret, ServeError> {
     match (&config.jwt_secret, &config.database) {
         (Some(secret), _) => Ok(TokenSecret::from_bytes(secret.0.clone())?),
-        (None, Database::Sqlite(database)) => Ok(TokenSecret::load_or_create(
-            &database.with_extension("jwt-secret"),
-        )?),
+        (None, Database::Sqlite(database)) => Ok(TokenSecret::load_or_create(&beside(
+            database,
+            ".jwt-secret",
+        ))?),
         (None, Database::Postgres(_)) => Err(ServeError::NoSecret),
     }
 }

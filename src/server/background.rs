@@ -9,9 +9,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use super::assembly::Assembly;
+use super::connect::{NotInUse, take_into_use};
 use super::lifecycle::Stop;
-use crate::clicks::{NotAdmitted, RedisSink, admit, settle_held};
-use crate::links::{OutboxError, publish_pending};
+use crate::clicks::{NotAdmitted, RedisSink, settle_held};
+use crate::links::publish_pending;
 use crate::shared::{NotOpened, Shards, SharedRedis};
 use crate::store::PostgresReplica;
 use crate::telemetry::metrics::{
@@ -119,6 +120,7 @@ async fn flush(assembly: &Assembly) {
     let outcome = assembly.flusher.flush().await;
     metrics::counter!(FLUSHED_CLICKS).increment(outcome.flushed.clicks);
     metrics::counter!(FLUSHED_LINKS).increment(outcome.flushed.links);
+    assembly.flushed(&outcome.done);
     if let Some(error) = outcome.failure {
         metrics::counter!(FLUSH_ERRORS).increment(1);
         tracing::warn!(%error, "clicks could not be written back; trying again");
@@ -126,9 +128,6 @@ async fn flush(assembly: &Assembly) {
     }
     metrics::gauge!(PENDING).set(bounded(outcome.flushed.clicks));
     metrics::histogram!(FLUSH_DURATION).record(begun.elapsed().as_secs_f64());
-    if outcome.is_whole {
-        assembly.flushed_now();
-    }
 }
 
 /// Finds the replica, at first and whenever it was away, and says how far it lags behind.
@@ -160,7 +159,10 @@ async fn measure_regularly(assembly: Arc<Assembly>, metrics: Exposition) {
 
 async fn measure(assembly: &Assembly) {
     metrics::gauge!(CACHE_LINKS).set(bounded(assembly.cache.links_held().await));
-    metrics::gauge!(PENDING_OLDEST).set(assembly.since_last_flush().as_secs_f64());
+    for (shard, since) in assembly.since_last_flush() {
+        metrics::gauge!(PENDING_OLDEST, "shard" => shard.index().to_string())
+            .set(since.as_secs_f64());
+    }
     let database = assembly.store.links.connections();
     database.tell(DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX);
     let replica = assembly.replica.as_ref();
@@ -268,20 +270,14 @@ async fn find_again(assembly: Arc<Assembly>, redis: SharedRedis) {
             (pause * 2).clamp(FIRST_PROBE_PAUSE, LONGEST_PROBE_PAUSE)
         };
         sleep(pause).await;
-        if let Err(error) = admit(&redis, &*assembly.store.clicks).await {
+        let store = &assembly.store;
+        let again = take_into_use(&redis, &*store.links, &*store.clicks, &assembly.cache);
+        if let Err(error) = again.await {
             tracing::debug!(%error, "Redis is still away");
-            if let NotAdmitted::NotOpened(NotOpened::Failed(failure)) = &error {
+            if let NotInUse::NotAdmitted(NotAdmitted::NotOpened(NotOpened::Failed(failure))) =
+                &error
+            {
                 redis.note_why_away(failure);
-            }
-            continue;
-        }
-        // Whoever asks Redis from here on may be shown what changed while it was away: tell it first.
-        let is_this = |shard| shard == redis.shard();
-        match publish_pending(&*assembly.store.links, &assembly.cache, is_this).await {
-            // Without the database nobody can tell what changed: clicks matter more, the sweep tells later.
-            Ok(()) | Err(OutboxError::Store(_)) => redis.recovered(),
-            Err(error) => {
-                tracing::debug!(%error, "Redis is back, but changes could not be published");
             }
         }
     }

@@ -34,7 +34,7 @@ use crate::telemetry::requests::Observed;
 const PIECES_AHEAD: usize = 1;
 
 /// How long a client may take to read a piece.
-const READING_PATIENCE: Duration = Duration::from_secs(30);
+const READING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What is on the other side; cheap to clone.
 #[derive(Clone)]
@@ -186,7 +186,7 @@ impl Entrance {
                 return response;
             }
             match overload.stream() {
-                Ok(place) => bring_body_over(response, &main, place, READING_PATIENCE),
+                Ok(place) => bring_body_over(response, &main, place, READING_TIMEOUT),
                 Err(refusal) => refusal,
             }
         };
@@ -268,7 +268,7 @@ mod tests {
             response(pieces),
             &Handle::current(),
             place(),
-            READING_PATIENCE,
+            READING_TIMEOUT,
         );
         let body = axum::body::to_bytes(response.into_body(), 100)
             .await
@@ -299,7 +299,7 @@ mod tests {
             response(pieces),
             &Handle::current(),
             place(),
-            READING_PATIENCE,
+            READING_TIMEOUT,
         );
         assert!(
             axum::body::to_bytes(response.into_body(), 100)

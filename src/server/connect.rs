@@ -5,21 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::cache::LinkCache;
 use crate::clicks::{NotAdmitted, admit};
 use crate::config::{Config, Database};
+use crate::links::{OutboxError, publish_pending};
 use crate::shared::{Call, NotOpened, Shards, SharedRedis};
 use crate::store::{
-    Clicks, OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings,
+    Clicks, Links, OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings,
 };
 
 /// How long the database may be missing at start.
-const DATABASE_PATIENCE: Duration = Duration::from_secs(30);
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The same of Redis, without which the service does what it can.
-const REDIS_PATIENCE: Duration = Duration::from_secs(5);
+const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a Redis that is back waits for a database that may hang.
+const PING_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a database operation may take, waiting for a connection included.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(5);
@@ -56,7 +60,7 @@ pub(super) async fn databases(config: &Config) -> Result<Databases, ConnectError
         max_connections: config.database_max_connections,
         deadline: DATABASE_DEADLINE,
     };
-    let connected = patiently("DATABASE_URL", DATABASE_PATIENCE, async || {
+    let connected = patiently("DATABASE_URL", DATABASE_TIMEOUT, async || {
         match &config.database {
             Database::Sqlite(path) => {
                 let store = Arc::new(SqliteStore::open(path, settings).await?);
@@ -105,10 +109,10 @@ pub async fn migrate(config: &Config) -> Result<(), ConnectError> {
 /// One that does not come is away, as one that goes later: whoever looks for it then finds it.
 pub(super) async fn redis(
     shards: &Shards,
-    clicks: &dyn Clicks,
+    store: &dyn Store,
     cache: &LinkCache,
 ) -> Result<(), ConnectError> {
-    try_join_all(shards.iter().map(|redis| shard(redis, clicks, cache))).await?;
+    try_join_all(shards.iter().map(|redis| shard(redis, store, cache))).await?;
     // Shards of one server tell the same.
     let mut warned = HashSet::new();
     let there = shards.iter().filter(|redis| redis.is_up());
@@ -120,15 +124,21 @@ pub(super) async fn redis(
 
 async fn shard(
     redis: &SharedRedis,
-    clicks: &dyn Clicks,
+    store: &dyn Store,
     cache: &LinkCache,
 ) -> Result<(), ConnectError> {
-    let admitted = patiently("REDIS_URL", REDIS_PATIENCE, async || {
-        admit(redis, clicks).await.map_err(|error| match error {
-            NotAdmitted::NotOpened(NotOpened::Wrong(why)) => Failure::Wrong(why),
-            not_yet => Failure::NotYet(not_yet.to_string()),
-        })?;
-        redis.recovered();
+    let admitted = patiently("REDIS_URL", REDIS_TIMEOUT, async || {
+        take_into_use(redis, store, store, cache)
+            .await
+            .map_err(|error| match error {
+                NotInUse::NotAdmitted(NotAdmitted::NotOpened(NotOpened::Wrong(why))) => {
+                    Failure::Wrong(why)
+                }
+                NotInUse::NotAdmitted(foreign @ NotAdmitted::Foreign(_)) => {
+                    Failure::Wrong(foreign.to_string())
+                }
+                not_yet => Failure::NotYet(not_yet.to_string()),
+            })?;
         cache
             .synchronise(redis.shard())
             .await
@@ -146,6 +156,36 @@ async fn shard(
             });
         }
     }
+    Ok(())
+}
+
+/// Why Redis is not used yet.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotInUse {
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
+    #[error("changes could not be told: {0}")]
+    Untold(OutboxError),
+}
+
+/// Has Redis used by everybody from here on, if it may be. It may hold links that were deleted while it was away:
+/// it is told first.
+pub(super) async fn take_into_use(
+    redis: &SharedRedis,
+    links: &dyn Links,
+    clicks: &dyn Clicks,
+    cache: &LinkCache,
+) -> Result<(), NotInUse> {
+    admit(redis, clicks).await?;
+    // Without the database nobody can tell what changed: clicks matter more, it is told later.
+    if let Ok(Ok(())) = timeout(PING_TIMEOUT, links.ping()).await {
+        let is_this = |shard| shard == redis.shard();
+        match publish_pending(links, cache, is_this).await {
+            Ok(()) | Err(OutboxError::Store(_)) => {}
+            Err(error) => return Err(NotInUse::Untold(error)),
+        }
+    }
+    redis.recovered();
     Ok(())
 }
 

@@ -43,7 +43,7 @@ const MOST_HEADERS: usize = 32;
 const AHEAD: u32 = 16;
 
 /// How long a client may take to read an answer.
-const WRITE_PATIENCE: Duration = Duration::from_secs(30);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Answers plain redirects; one per worker.
 pub(super) struct Express {
@@ -231,7 +231,7 @@ async fn write(stream: &mut TcpStream, answer: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
         Err(error) => return Err(error),
     };
-    timeout(WRITE_PATIENCE, stream.write_all(&answer[written..])).await?
+    timeout(WRITE_TIMEOUT, stream.write_all(&answer[written..])).await?
 }
 
 /// Reads a head that may not be whole yet.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use serde::Serialize;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -19,11 +19,20 @@ use crate::telemetry::metrics::Exposition;
 /// How long what the dependencies said is taken for true.
 const LATELY: Duration = Duration::from_millis(250);
 
-/// When the dependencies were asked last, and what they said: database and Redis.
-pub(super) type Lately = Mutex<Option<(Instant, (DependencyState, DependencyState))>>;
+/// When the dependencies were asked last, and what they said.
+pub(super) type Lately = Mutex<Option<(Instant, Reached)>>;
+
+/// What can be reached.
+#[derive(Clone, Copy)]
+pub(super) struct Reached {
+    database: DependencyState,
+    redis: DependencyState,
+    /// The database, or Redis, or a part of the cluster.
+    any: bool,
+}
 
 /// How long a dependency may take to answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The process lives.
 #[derive(Serialize, ToSchema)]
@@ -88,7 +97,8 @@ pub(super) struct Ready {
 
 /// Should this instance get traffic?
 ///
-/// Redirects need only one of database and Redis; without both there is nothing to serve.
+/// Redirects need only one of database and Redis, or a part of a Redis Cluster. Without both, an instance goes on with
+/// the links it has in memory, but others may reach more.
 #[utoipa::path(
     get, path = "/ready", tag = "operations", operation_id = "ready",
     responses(
@@ -99,11 +109,17 @@ pub(super) struct Ready {
     ),
 )]
 pub(super) async fn ready(State(readiness): State<Arc<Readiness>>) -> (StatusCode, Json<Ready>) {
-    let (database, redis) = asked_lately(&readiness).await;
-    let status = match (database, redis) {
-        _ if readiness.stop.is_asked() => Traffic::Stopping,
-        (DependencyState::Up, _) | (_, DependencyState::Up) => Traffic::Ready,
-        _ => Traffic::Unavailable,
+    let Reached {
+        database,
+        redis,
+        any,
+    } = asked_lately(&readiness).await;
+    let status = if readiness.stop.is_asked() {
+        Traffic::Stopping
+    } else if any {
+        Traffic::Ready
+    } else {
+        Traffic::Unavailable
     };
     let code = match status {
         Traffic::Ready => StatusCode::OK,
@@ -133,20 +149,25 @@ pub(super) async fn metrics(State(metrics): State<Exposition>) -> String {
 }
 
 /// What both said a moment ago, or say now: however many ask, each is asked once at a time.
-async fn asked_lately(readiness: &Readiness) -> (DependencyState, DependencyState) {
+async fn asked_lately(readiness: &Readiness) -> Reached {
     let mut lately = readiness.lately.lock().await;
     match *lately {
-        Some((asked, states)) if asked.elapsed() < LATELY => states,
+        Some((asked, reached)) if asked.elapsed() < LATELY => reached,
         _ => {
-            let states = tokio::join!(database(readiness), redis(readiness));
-            *lately = Some((Instant::now(), states));
-            states
+            let (database, (redis, any)) = tokio::join!(database(readiness), redis(readiness));
+            let reached = Reached {
+                database,
+                redis,
+                any: any || database == DependencyState::Up,
+            };
+            *lately = Some((Instant::now(), reached));
+            reached
         }
     }
 }
 
 async fn database(readiness: &Readiness) -> DependencyState {
-    match timeout(PATIENCE, readiness.links.ping()).await {
+    match timeout(TIMEOUT, readiness.links.ping()).await {
         Ok(Ok(())) => DependencyState::Up,
         Ok(Err(_)) | Err(_) => DependencyState::Away,
     }
@@ -161,16 +182,20 @@ fn replica(readiness: &Readiness) -> DependencyState {
     }
 }
 
-async fn redis(readiness: &Readiness) -> DependencyState {
+/// As a whole, and whether any part of it answers.
+async fn redis(readiness: &Readiness) -> (DependencyState, bool) {
     let Some(shards) = &readiness.redis else {
-        return DependencyState::Off;
+        return (DependencyState::Off, false);
     };
     let ping = Call::plain(redis::cmd("PING"));
     let pings = shards
         .iter()
-        .map(|redis| redis.query::<String>(&ping, PATIENCE));
-    match try_join_all(pings).await {
-        Ok(_) if shards.are_up() => DependencyState::Up,
-        Ok(_) | Err(_) => DependencyState::Away,
-    }
+        .map(async |redis| redis.query::<String>(&ping, TIMEOUT).await.is_ok() && redis.is_up());
+    let answers = join_all(pings).await;
+    let state = if answers.iter().all(|answers| *answers) {
+        DependencyState::Up
+    } else {
+        DependencyState::Away
+    };
+    (state, answers.contains(&true))
 }

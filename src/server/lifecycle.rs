@@ -16,7 +16,7 @@ use super::assembly::{Assembly, Road};
 use super::bridge::Api;
 use super::overload::Overload;
 use super::worker::Workers;
-use super::{background, connect, listener, router, scrapers, worker};
+use super::{background, connect, listener, router, scrapers};
 use crate::accounts::{HashingError, SecretError};
 use crate::config::{BaseUrl, Config};
 use crate::http::TrustedProxies;
@@ -210,15 +210,30 @@ pub(super) fn start(
 }
 
 impl Running {
-    /// Serves until asked to stop, then stops within `patience`.
+    /// Serves until asked to stop or until a part of it dies, then stops within `patience`.
     pub(super) async fn until_stopped(mut self, patience: Duration) -> Result<(), ServeError> {
-        tokio::select! {
+        let died = tokio::select! {
             // First: told to stop, tasks end by themselves.
             biased;
-            () = self.stop.asked() => {}
-            died = worker::first_death(&mut self.workers) => return Err(died),
-            ended = self.tasks.join_next() => return Err(ServeError::Died(format!("{ended:?}"))),
+            () = self.stop.asked() => None,
+            () = self.workers.first_death() => Some("a worker ended".to_owned()),
+            ended = self.tasks.join_next() => Some(format!("{ended:?}")),
+        };
+        let Some(died) = died else {
+            return self.stopped(patience).await;
+        };
+        tracing::error!("a part of the service died: {died}; it is stopped");
+        self.stop.now();
+        self.stop.everybody();
+        // Clicks may be in memory alone just now.
+        if let Err(error) = self.stopped(patience).await {
+            tracing::error!(%error, "and it did not end well");
         }
+        Err(ServeError::Died(died))
+    }
+
+    /// Stops, having been asked to.
+    async fn stopped(mut self, patience: Duration) -> Result<(), ServeError> {
         let deadline = Instant::now() + patience;
         // The other half of the time is for the clicks: a client that will not be hurried is cut off.
         if timeout(patience / 2, self.workers.connections_closed())
@@ -229,18 +244,29 @@ impl Running {
         }
         self.drained.cancel();
         let ended = async {
-            self.workers.ended().await?;
+            let mut outcome = self.workers.ended().await;
             while let Some(ended) = self.tasks.join_next().await {
-                ended.map_err(|error| ServeError::Died(error.to_string()))?;
+                if let Err(error) = ended {
+                    outcome = Err(ServeError::Died(error.to_string()));
+                }
             }
-            Ok::<(), ServeError>(())
+            outcome
         };
-        timeout_at(deadline, ended)
-            .await
-            .map_err(|_| ServeError::Late("clicks are only in memory"))??;
+        let outcome = timeout_at(deadline, ended).await.unwrap_or_else(|_| {
+            let late = match self.assembly.memory_only.clicks() {
+                0 => "something did not end in time",
+                _ => "clicks are only in memory",
+            };
+            Err(ServeError::Late(late))
+        });
+        if let Err(ServeError::Late(_)) = outcome {
+            return outcome;
+        }
         background::last_flush(&self.assembly, deadline).await;
         background::close(&self.assembly, deadline).await;
-        tracing::info!("stopped");
-        Ok(())
+        if outcome.is_ok() {
+            tracing::info!("stopped");
+        }
+        outcome
     }
 }

@@ -22,11 +22,45 @@ const BREATH: Duration = Duration::from_millis(50);
 
 /// How long an answer may lie unread before the system closes its connection.
 #[cfg(target_os = "linux")]
-const UNREAD_PATIENCE: Duration = Duration::from_secs(30);
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Listens on the address of a setting.
-pub(super) fn bind(setting: &'static str, address: SocketAddr) -> Result<TcpListener, ServeError> {
-    listen(address).map_err(|error| ServeError::Bind {
+/// An address that is taken and not listened on yet: nobody is let in before there is who answers.
+pub(super) struct Taken {
+    setting: &'static str,
+    address: SocketAddr,
+    socket: Socket,
+}
+
+impl Taken {
+    /// Takes the address of a setting. Where somebody listens there already, this fails.
+    pub(super) fn take(setting: &'static str, address: SocketAddr) -> Result<Self, ServeError> {
+        // As the standard library does it.
+        let bound =
+            Socket::new(Domain::for_address(address), Type::STREAM, None).and_then(|socket| {
+                socket.set_reuse_address(true)?;
+                socket.bind(&address.into())?;
+                Ok(socket)
+            });
+        let socket = bound.map_err(|error| fault(setting, address, error))?;
+        Ok(Self {
+            setting,
+            address,
+            socket,
+        })
+    }
+
+    /// Listens.
+    pub(super) fn listen(self) -> Result<TcpListener, ServeError> {
+        // The queue of the standard library is 128 connections long, which a burst fills.
+        match self.socket.listen(BACKLOG) {
+            Ok(()) => Ok(self.socket.into()),
+            Err(error) => Err(fault(self.setting, self.address, error)),
+        }
+    }
+}
+
+fn fault(setting: &'static str, address: SocketAddr, error: io::Error) -> ServeError {
+    ServeError::Bind {
         setting,
         address,
         mend: match error.kind() {
@@ -38,16 +72,7 @@ pub(super) fn bind(setting: &'static str, address: SocketAddr) -> Result<TcpList
             _ => "give another address",
         },
         error,
-    })
-}
-
-/// As the standard library does it, but for the queue: there it is 128 connections long, which a burst fills.
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    Ok(socket.into())
+    }
 }
 
 /// A connection on its way to a worker, with the place that it takes up until it is closed.
@@ -102,7 +127,7 @@ async fn let_in(
         let stream = accepted.and_then(|(stream, _)| {
             stream.set_nodelay(true)?;
             #[cfg(target_os = "linux")]
-            socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(UNREAD_PATIENCE))?;
+            socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(UNREAD_TIMEOUT))?;
             stream.into_std()
         });
         match stream {
@@ -136,7 +161,7 @@ fn turn_away(mut stream: &TcpStream) {
         "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
         content-type: application/json\r\ncontent-length: {}\r\n{}\r\n{BODY}",
         BODY.len(),
-        http::guard_lines(),
+        http::security_header_lines(),
     );
     let _ = stream.write_all(answer.as_bytes());
 }

@@ -28,6 +28,7 @@ mod worker;
 use assembly::{Assembly, cache_limits};
 pub use connect::migrate;
 pub use lifecycle::{ServeError, Stop};
+use listener::Taken;
 
 /// Serves until `stop`: takes what is there, finishes what is open, writes back what is pending.
 ///
@@ -42,6 +43,12 @@ pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<()
         .redis
         .as_ref()
         .map(|urls| Shards::new(&urls.0, &config.redis_prefix, config.click_deadline / 2))
+        .transpose()?;
+    // First: a start that cannot be must not bring the schema up to date under those who use it.
+    let public = Taken::take("BIND", config.bind)?;
+    let of_metrics = config
+        .metrics_bind
+        .map(|address| Taken::take("METRICS_BIND", address))
         .transpose()?;
     let connecting = async {
         let databases = connect::databases(&config).await?;
@@ -59,16 +66,13 @@ pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<()
         }
     };
     // Only now: a connection that is let in is answered.
-    let listener = listener::bind("BIND", config.bind)?;
+    let listener = public.listen()?;
     let address = listener.local_addr()?;
     let base_url = match &config.base_url {
         Some(base_url) => base_url.clone(),
         None => BaseUrl::parse(&format!("http://{address}")).map_err(ServeError::BaseUrl)?,
     };
-    let metrics_listener = match config.metrics_bind {
-        Some(address) => Some(listener::bind("METRICS_BIND", address)?),
-        None => None,
-    };
+    let metrics_listener = of_metrics.map(Taken::listen).transpose()?;
     let assembly = Assembly::new(&config, databases, redis, cache, &base_url)?;
     let running = lifecycle::start(
         assembly,

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::http::{RequestIds, guard_lines};
+use crate::http::{RequestIds, security_header_lines};
 
 /// What hyper's own answers say of their body, as no other error here does.
 const NO_BODY: &[u8] = b"\r\ncontent-length: 0\r\n";
@@ -49,7 +49,7 @@ impl<S> Explained<S> {
         let body = format!("{{\"detail\":\"{sentence}\"}}");
         let fields = format!(
             "\r\ncontent-type: application/json\r\n{}x-request-id: {}\r\ncontent-length: {}\r\n",
-            guard_lines(),
+            security_header_lines(),
             self.ids.make().as_str(),
             body.len(),
         );

@@ -108,7 +108,7 @@ pub(super) fn router(
         .fallback(http::not_found)
         .method_not_allowed_fallback(http::method_not_allowed)
         .layer(from_fn(measured))
-        .layer(map_response(http::guard))
+        .layer(map_response(http::with_security_headers))
         .layer(Extension(docs::Written::new(&document)))
         .layer(Extension(proxies))
         .layer(CatchPanicLayer::custom(http::panicked))

@@ -25,7 +25,7 @@ use crate::telemetry::metrics::Exposition;
 const MOST: usize = 64;
 
 /// How long a connection may take for a request, idling included.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Pause after the system had no file handle left for a connection.
 const BREATH: Duration = Duration::from_millis(50);
@@ -36,7 +36,7 @@ pub(super) async fn serve(listener: TcpListener, metrics: Exposition, stop: Stop
         .route("/metrics", get(async move || metrics.render()))
         .fallback(http::not_found)
         .method_not_allowed_fallback(http::method_not_allowed)
-        .layer(map_response(http::guard));
+        .layer(map_response(http::with_security_headers));
     let listener = match asynchronous(listener) {
         Ok(listener) => listener,
         Err(error) => {
@@ -77,7 +77,7 @@ async fn scrape(stream: TcpStream, router: Router, stop: Stop) {
     let service = service_fn(move |request: Request<Incoming>| router.clone().oneshot(request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let served = tokio::select! {

@@ -1,12 +1,12 @@
 //! Workers: one thread each, with a runtime, connections and a recorder of its own.
 
-use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Poll;
 use std::thread::{self, JoinHandle};
 
+use futures_util::FutureExt;
+use futures_util::future::{Shared, select_all};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -38,7 +38,7 @@ struct Worker {
     inbox: Sender<Arrival>,
     connections: TaskTracker,
     /// Completes when the thread has ended.
-    ended: oneshot::Receiver<()>,
+    ended: Shared<oneshot::Receiver<()>>,
     thread: JoinHandle<()>,
 }
 
@@ -78,7 +78,7 @@ impl Workers {
             Ok(Worker {
                 inbox,
                 connections,
-                ended,
+                ended: ended.shared(),
                 thread,
             })
         };
@@ -103,31 +103,24 @@ impl Workers {
         }
     }
 
+    /// Returns when a worker ends.
+    pub(super) async fn first_death(&self) {
+        let endings = self.workers.iter().map(|worker| worker.ended.clone());
+        let _ = select_all(endings).await;
+    }
+
     /// Returns once every thread has ended.
     pub(super) async fn ended(self) -> Result<(), ServeError> {
+        let mut outcome = Ok(());
         for worker in self.workers {
             // Either way the thread is at its end, so that joining does not block.
             let _ = worker.ended.await;
-            worker
-                .thread
-                .join()
-                .map_err(|_| ServeError::Died("a worker panicked".into()))?;
-        }
-        Ok(())
-    }
-}
-
-/// Returns when a worker ends unasked.
-pub(super) async fn first_death(workers: &mut Workers) -> ServeError {
-    poll_fn(|context| {
-        for worker in &mut workers.workers {
-            if Future::poll(std::pin::Pin::new(&mut worker.ended), context).is_ready() {
-                return Poll::Ready(ServeError::Died("a worker ended".into()));
+            if worker.thread.join().is_err() {
+                outcome = Err(ServeError::Died("a worker panicked".into()));
             }
         }
-        Poll::Pending
-    })
-    .await
+        outcome
+    }
 }
 
 /// What a worker works with.

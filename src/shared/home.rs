@@ -18,10 +18,10 @@ use tokio::time::timeout;
 use super::{Call, RedisFailure, SharedRedis};
 
 /// How long connecting may take: enough for TLS over a slow line.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a command may take before anybody relies on the server.
-const DOOR_PATIENCE: Duration = Duration::from_secs(1);
+const DOOR_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Connections that the occasional commands (API, flusher) share.
 const POOL_SIZE: usize = 8;
@@ -73,9 +73,9 @@ impl<E: Into<NotOpened>> From<E> for Shut {
 impl Home {
     pub(super) fn new(client: Client, life: Arc<str>) -> Result<Self, RedisFailure> {
         let mut config = PoolConfig::new(POOL_SIZE);
-        config.timeouts.wait = Some(CONNECT_PATIENCE);
-        config.timeouts.create = Some(CONNECT_PATIENCE);
-        config.timeouts.recycle = Some(DOOR_PATIENCE);
+        config.timeouts.wait = Some(CONNECT_TIMEOUT);
+        config.timeouts.create = Some(CONNECT_TIMEOUT);
+        config.timeouts.recycle = Some(DOOR_TIMEOUT);
         let info = client.get_connection_info().clone();
         let manager = Manager::new_with_config(info, settings())?;
         let admitted = Arc::clone(&life);
@@ -124,7 +124,7 @@ impl Door {
             return Err(NotOpened::Wrong(why).into());
         }
         let writes = probe.exec_async(&mut connection);
-        let written = timeout(DOOR_PATIENCE, writes)
+        let written = timeout(DOOR_TIMEOUT, writes)
             .await
             .map_err(|_| RedisFailure::late())?;
         if let Err(error) = written {
@@ -157,7 +157,7 @@ impl Door {
     /// # Errors
     /// [`RedisFailure`].
     pub async fn query<T: FromRedisValue>(&mut self, call: &Call) -> Result<T, RedisFailure> {
-        timeout(DOOR_PATIENCE, call.send(&mut self.connection))
+        timeout(DOOR_TIMEOUT, call.send(&mut self.connection))
             .await
             .unwrap_or_else(|_| Err(RedisFailure::late()))
     }
@@ -173,14 +173,14 @@ impl Door {
 
 fn settings() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_PATIENCE))
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
         .set_response_timeout(None)
 }
 
 async fn connect(client: &Client) -> Result<MultiplexedConnection, NotOpened> {
     // Nothing was sent yet: whatever fails here, nothing was done.
     timeout(
-        CONNECT_PATIENCE,
+        CONNECT_TIMEOUT,
         client.get_multiplexed_async_connection_with_config(&settings()),
     )
     .await
@@ -237,7 +237,7 @@ async fn info(
     let mut info = redis::cmd("INFO");
     info.arg(section);
     let info = Call::plain(info);
-    timeout(DOOR_PATIENCE, info.send(connection))
+    timeout(DOOR_TIMEOUT, info.send(connection))
         .await
         .map_err(|_| RedisFailure::late())
         .flatten()

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::home::Home;
 use super::{Call, RedisFailure, SharedRedis};
+use crate::telemetry::metrics::REDIS_ERRORS;
 
 /// A multiplexed connection that neither waits behind other parts' commands nor outlives a failure.
 ///
@@ -101,6 +102,7 @@ impl Lane {
                 Err(_) => failure,
             },
         };
+        metrics::counter!(REDIS_ERRORS).increment(1);
         self.redis.trip(&failure);
         Err(failure)
     }

@@ -202,7 +202,6 @@ impl SharedRedis {
 
     /// Notes that it is away. Says so once, and wakes whoever waits in [`SharedRedis::tripped`].
     pub fn trip(&self, failure: &RedisFailure) {
-        metrics::counter!(REDIS_ERRORS).increment(1);
         self.note_why_away(failure);
         if self.inner.up.swap(false, Ordering::AcqRel) {
             let data_set = self.keys().tag();
@@ -268,9 +267,10 @@ impl SharedRedis {
             call.send(&mut *connection).await
         };
         // Boxed: the future is large because it may connect; callers that seldom come here need not pay for its size.
-        timeout(deadline, Box::pin(work))
-            .await
+        let answer = timeout(deadline, Box::pin(work)).await;
+        answer
             .unwrap_or_else(|_| Err(RedisFailure::late()))
+            .inspect_err(|_| metrics::counter!(REDIS_ERRORS).increment(1))
     }
 }
 

@@ -55,10 +55,4 @@ impl Shards {
         let index = number % self.0.len() as u64;
         &self.0[usize::try_from(index).unwrap_or_default()]
     }
-
-    /// Whether all of them are up.
-    #[must_use]
-    pub fn are_up(&self) -> bool {
-        self.iter().all(SharedRedis::is_up)
-    }
 }

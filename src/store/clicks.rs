@@ -32,7 +32,7 @@ pub struct HeldBatch {
 /// A group of increments on its way from Redis to the database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FlushId {
-    /// The life of the Redis data set it comes from.
+    /// Of the Redis data set it comes from.
     pub epoch: String,
     /// Rises by one with every flush of that epoch.
     pub number: i64,
@@ -108,6 +108,9 @@ pub struct Folded {
 /// Counted clicks: a journal of batches, the counts they are folded into, and the ledger of flushes.
 #[async_trait]
 pub trait Clicks: Send + Sync {
+    /// Names the database among all: random, made with it, the same for ever.
+    fn installation(&self) -> &str;
+
     /// Writes a batch to the journal, once: a batch whose number is not above the newest of its
     /// recorder is in already, and nothing changes. Durable when it returns `Ok`: it survives
     /// `kill -9` of this process. An error leaves it in doubt; the same batch may be sent again.
@@ -131,8 +134,12 @@ pub trait Clicks: Send + Sync {
         Ok(())
     }
 
-    /// Up to `limit` batches that are held, oldest first per recorder.
-    async fn held(&self, limit: u32) -> Result<Vec<HeldBatch>, StoreError>;
+    /// Up to `limit` batches that are held, by recorder and number, from the first or those `after` one.
+    async fn held(
+        &self,
+        after: Option<(RecorderId, u64)>,
+        limit: u32,
+    ) -> Result<Vec<HeldBatch>, StoreError>;
 
     /// Removes a held batch: what became of it is known. Unknown ones are fine.
     async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;

@@ -4,6 +4,7 @@ use deadpool::managed::PoolError;
 use sqlx::error::DatabaseError;
 
 use super::StoreError;
+use crate::telemetry::metrics::DATABASE_ERRORS;
 
 /// Why a database could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,7 @@ pub enum OpenError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
+        metrics::counter!(DATABASE_ERRORS).increment(1);
         let passing = match &error {
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)

@@ -28,7 +28,7 @@ pub use clicks::{
 };
 pub use failure::OpenError;
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition};
-pub use sqlite::SqliteStore;
+pub use sqlite::{SqliteStore, beside};
 
 /// How a database is used.
 #[derive(Clone, Copy, Debug)]

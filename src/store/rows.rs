@@ -1,6 +1,6 @@
 //! Rows that both databases answer alike, turned into values.
 
-use super::{Change, CountSnapshot, StoreError};
+use super::{Change, CountSnapshot, RecorderId, StoreError};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds.
@@ -68,6 +68,13 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> CountSnapshot {
         }
     }
     snapshot
+}
+
+/// Recorder and number of a batch as databases keep them; those before all where there is none.
+pub(super) fn place(batch: Option<(RecorderId, u64)>) -> (i64, i64) {
+    batch.map_or((i64::MIN, i64::MIN), |(recorder, number)| {
+        (recorder.cast_signed(), number.cast_signed())
+    })
 }
 
 /// A count as databases keep it.

@@ -15,7 +15,7 @@ pub const HTTP_REQUESTS: &str = "shunt_http_requests_total";
 pub const HTTP_DURATION: &str = "shunt_http_request_duration_seconds";
 /// Redirects by result.
 pub const REDIRECTS: &str = "shunt_redirects_total";
-/// From reading the request to its answer, the wait for the acknowledgement included.
+/// From parsing the code to the acknowledgement of the click.
 pub const REDIRECT_DURATION: &str = "shunt_redirect_duration_seconds";
 /// Batches by sink and outcome.
 pub const BATCHES: &str = "shunt_click_batches_total";
@@ -27,9 +27,10 @@ pub const BATCH_ACK: &str = "shunt_click_batch_ack_seconds";
 pub const MEMORY_ONLY: &str = "shunt_clicks_memory_only";
 /// Clicks of batches that Redis did not answer.
 pub const IN_DOUBT: &str = "shunt_clicks_in_doubt";
-/// Clicks that the newest flush found pending.
+/// Clicks that this instance's newest flush wrote back.
 pub const PENDING: &str = "shunt_clicks_pending";
-/// How long a click has been waiting to be written back at most.
+/// How long ago this instance wrote back all that waited in a shard: of a shard that another one flushes it tells
+/// nothing. Label: shard.
 pub const PENDING_OLDEST: &str = "shunt_clicks_pending_oldest_seconds";
 /// Duration of a flush.
 pub const FLUSH_DURATION: &str = "shunt_flush_duration_seconds";
@@ -171,11 +172,14 @@ fn describe() {
         IN_DOUBT,
         "Clicks in batches that Redis may or may not have applied"
     );
-    describe_gauge!(PENDING, "Clicks that the newest flush found pending");
+    describe_gauge!(
+        PENDING,
+        "Clicks that the newest flush of this instance wrote back"
+    );
     describe_gauge!(
         PENDING_OLDEST,
         Unit::Seconds,
-        "Time since what was pending was written back"
+        "Time since this instance wrote back what was pending in a shard; the least of all instances tells how long clicks wait"
     );
     describe_histogram!(FLUSH_DURATION, Unit::Seconds, "Duration of a flush");
     describe_counter!(
@@ -231,7 +235,7 @@ fn describe() {
     );
     describe_counter!(
         DATABASE_ERRORS,
-        "Answers that failed because of the database"
+        "Operations that the database refused or did not answer in time"
     );
     describe_gauge!(CACHE_LINKS, "Links held in the process");
     describe_counter!(CACHE_EVICTIONS, "Links pushed out of the process by others");

@@ -21,7 +21,7 @@ use url::Url;
 use crate::outgoing::{self, NoRoots};
 
 /// How long the collector may take to accept spans; then they are lost.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A collector answers with a few words, at most.
 const MOST_ANSWER_BYTES: u64 = 64 * 1024;
@@ -51,11 +51,11 @@ impl Traces {
     /// # Errors
     /// [`TracesError`].
     pub fn start(endpoint: &Url) -> Result<Self, TracesError> {
-        let client = Client(outgoing::agent(PATIENCE, endpoint.scheme() == "https")?);
+        let client = Client(outgoing::agent(TIMEOUT, endpoint.scheme() == "https")?);
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(client)
-            .with_timeout(PATIENCE)
+            .with_timeout(TIMEOUT)
             .with_endpoint(format!(
                 "{}/v1/traces",
                 endpoint.as_str().trim_end_matches('/')
@@ -79,7 +79,7 @@ impl Traces {
 
     /// Sends what is not sent yet, within 5 s.
     pub fn stop(self) {
-        if let Err(error) = self.provider.shutdown_with_timeout(PATIENCE) {
+        if let Err(error) = self.provider.shutdown_with_timeout(TIMEOUT) {
             tracing::warn!(%error, "the last traces are lost");
         }
     }

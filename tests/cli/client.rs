@@ -1,13 +1,14 @@
 //! Accounts and links from a terminal.
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{PASSWORD, Person, Service, run};
+use crate::support::{PASSWORD, Person, Service, run, shunt};
 
 const TARGET: &str = "https://example.org/a/long/path?with=a&query#and-more";
 
@@ -110,21 +111,69 @@ fn a_long_list_comes_page_by_page_each_link_once_newest_first() {
     }
 }
 
+/// Runs a command whose output nobody reads.
+#[track_caller]
+fn ends_well_unread(command: &mut Command) {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(ended.stderr).unwrap(), "");
+    assert_eq!(ended.status.code(), Some(0));
+}
+
 #[test]
 fn who_reads_only_the_first_lines_of_a_list_is_told_of_no_error() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
     ada.says(&["shorten", TARGET]).line();
-    let mut child = ada
-        .command(&["list"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8(ended.stderr).unwrap(), "");
-    assert_eq!(ended.status.code(), Some(0));
+    ends_well_unread(&mut ada.command(&["list"]));
+}
+
+#[test]
+fn all_are_deleted_though_nobody_reads_which() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let links: Vec<_> = (0..4)
+        .map(|_| ada.says(&["shorten", TARGET]).line())
+        .collect();
+    let mut arguments = vec!["rm"];
+    arguments.extend(links.iter().map(String::as_str));
+    // One is named twice.
+    arguments.push(&links[0]);
+    ends_well_unread(&mut ada.command(&arguments));
+    assert_eq!(
+        ada.says(&["list", "--json"])
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        0
+    );
+}
+
+#[test]
+fn no_account_is_made_whose_token_could_not_be_kept() {
+    let service = Service::start();
+    let register = |home: &Path| {
+        let mut command = shunt();
+        command.args(["register", "ada@example.org", "--url", &service.base]);
+        run(command.env("HOME", home), PASSWORD)
+    };
+    let nowhere = register(Path::new("/proc"));
+    assert_eq!(nowhere.code, 1, "{nowhere:?}");
+    let home = tempfile::tempdir().unwrap();
+    let then = register(home.path());
+    assert_eq!(then.code, 0, "{then:?}");
+}
+
+#[test]
+fn errors_that_cannot_be_told_have_their_code() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut command = shunt();
+    let status = command.args(["stats", "x", "--url", "http://127.0.0.1:1"]);
+    let status = status.stderr(full).status().unwrap();
+    assert_eq!(status.code(), Some(5));
 }
 
 #[test]

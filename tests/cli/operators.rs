@@ -161,3 +161,16 @@ fn help_tells_exit_codes_and_no_secret_of_the_environment() {
         assert_eq!(help.contains("Exit codes:"), line[0] != "serve", "{help}");
     }
 }
+
+#[test]
+fn a_setting_that_is_no_text_is_named() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let mut command = shunt();
+    command.env("BASE_URL", std::ffi::OsStr::from_bytes(b"http://\xff"));
+    let said = run(&mut command, "");
+    assert_eq!(
+        (said.code, said.err.as_str()),
+        (1, "shunt: BASE_URL: is no text in UTF-8\n")
+    );
+}

@@ -63,7 +63,13 @@ impl Askers {
     /// As at start: the first two answers let it in, whatever becomes of what is said later.
     async fn begin(&self) {
         self.server.tell(vec![
-            Lie::List(vec![Lie::Nil, Lie::Nil, Lie::Nil, Lie::Nil]),
+            Lie::List(vec![
+                Lie::Nil,
+                Lie::Nil,
+                Lie::Nil,
+                Lie::Nil,
+                Lie::Text(self.store.clicks.installation().into()),
+            ]),
             Lie::List(vec![
                 Lie::Text("epoch".into()),
                 Lie::Number(-1),

@@ -142,7 +142,11 @@ fn whatever_is_sent(
 
 fn status(answer: &[u8]) -> Option<u16> {
     let line = std::str::from_utf8(answer.get(..12)?).ok()?;
-    line.strip_prefix("HTTP/1.1 ")?.parse().ok()
+    // Who asks in HTTP/1.0 is answered in it.
+    let status = line
+        .strip_prefix("HTTP/1.1 ")
+        .or_else(|| line.strip_prefix("HTTP/1.0 "));
+    status?.parse().ok()
 }
 
 #[test]

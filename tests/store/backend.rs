@@ -42,6 +42,15 @@ pub(crate) async fn with_sqlite(test: impl AsyncFnOnce(Parts)) {
 }
 
 pub(crate) async fn with_postgres(test: impl AsyncFnOnce(Parts)) {
+    with_primary(async |store, _| {
+        let store: Arc<dyn Store> = store;
+        test(store.parts()).await;
+    })
+    .await;
+}
+
+/// The store, and the URL of its database.
+pub(crate) async fn with_primary(test: impl AsyncFnOnce(Arc<PostgresStore>, String)) {
     let admin_url =
         std::env::var("TEST_DATABASE_URL").expect("TEST_DATABASE_URL is set by tests/run");
     let name = format!("shunt_store_{:016x}", getrandom::u64().unwrap());
@@ -57,8 +66,7 @@ pub(crate) async fn with_postgres(test: impl AsyncFnOnce(Parts)) {
         PostgresStore::connect(url.as_str(), SETTINGS)
     );
     drop(second.unwrap());
-    let store: Arc<dyn Store> = Arc::new(first.unwrap());
-    test(store.parts()).await;
+    test(Arc::new(first.unwrap()), url.into()).await;
     let drop = sqlx::AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"));
     sqlx::raw_sql(drop).execute(&mut admin).await.unwrap();
 }

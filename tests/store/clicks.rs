@@ -113,12 +113,26 @@ both_stores! {
         let snapshot = store.clicks.counts(&[id], None).await.unwrap();
         assert_eq!((snapshot.clicks, snapshot.held), (vec![(id, 0)], true));
         let told = HeldBatch { batch: held.clone(), epoch: "epoch".into() };
-        assert_eq!(store.clicks.held(10).await.unwrap(), [told]);
+        assert_eq!(store.clicks.held(None, 10).await.unwrap(), [told]);
         store.clicks.release_held(7, 1).await.unwrap();
         store.clicks.release_held(7, 1).await.unwrap();
         assert!(!store.clicks.counts(&[id], None).await.unwrap().held);
         store.clicks.append(&held, Some("epoch")).await.unwrap();
-        assert!(store.clicks.held(10).await.unwrap().is_empty(), "a late repetition changes nothing");
+        assert!(store.clicks.held(None, 10).await.unwrap().is_empty(), "a late repetition changes nothing");
+    }
+
+    async fn held_batches_are_told_page_by_page(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        for (recorder, number) in [(7, 1), (7, 2), (8, 1)] {
+            store.clicks.append(&batch(recorder, number, &[(id, 1)]), Some("epoch")).await.unwrap();
+        }
+        store.clicks.append(&batch(7, 3, &[(id, 1)]), None).await.unwrap();
+        let mut told = Vec::new();
+        while let Some(next) = store.clicks.held(told.last().copied(), 1).await.unwrap().first() {
+            told.push((next.batch.recorder, next.batch.number));
+        }
+        assert_eq!(told, [(7, 1), (7, 2), (8, 1)]);
     }
 
     async fn clicks_of_links_that_are_gone_are_passed_over(store) {

@@ -6,6 +6,7 @@ mod backend;
 mod clicks;
 mod file;
 mod links;
+mod replica;
 mod upgrade;
 
 use backend::both_stores;

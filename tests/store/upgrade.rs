@@ -70,5 +70,5 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
     };
     store.append(&again, None).await.unwrap();
     assert_eq!(counts().await, [13, 23]);
-    assert_eq!(store.held(10).await.unwrap().len(), 1);
+    assert_eq!(store.held(None, 10).await.unwrap().len(), 1);
 }

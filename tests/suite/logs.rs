@@ -1,9 +1,13 @@
 //! Request ids, and what the log says of requests.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, App, Mode, both_modes, eventually, raw, unique};
+use crate::support::{Answer, App, Backend, Mode, both_modes, command, eventually, raw, unique};
 
 both_modes! {
     async fn every_answer_names_its_request(app) {
@@ -127,4 +131,40 @@ async fn no_secret_is_logged_at_any_level() {
         assert_eq!(line, None, "{secret}");
     }
     app.finish().await;
+}
+
+/// As a terminal that is held with Ctrl-S does, or a driver of logs that hangs.
+#[tokio::test]
+async fn a_log_that_nobody_reads_holds_nobody_up() {
+    const MORE_THAN_A_PIPE_HOLDS: usize = 2_000;
+    let backend = Backend::new(Mode::Embedded).await;
+    let mut settings = backend.settings();
+    settings.push(("RUST_LOG".into(), "shunt=debug".into()));
+    settings.push(("BIND".into(), "127.0.0.1:0".into()));
+    let (_unread, stderr) = std::io::pipe().unwrap();
+    let mut child = command(&settings)
+        .stdout(Stdio::piped())
+        .stderr(stderr)
+        .spawn()
+        .unwrap();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    let base = stdout.lines().find_map(|line| {
+        let line = line.unwrap();
+        let (_, address) = line.split_once("listening on ")?;
+        Some(address.trim().to_owned())
+    });
+    let base = base.unwrap();
+    let client = reqwest::Client::builder()
+        .timeout(Duration::from_secs(10))
+        .build()
+        .unwrap();
+    for _ in 0..MORE_THAN_A_PIPE_HOLDS {
+        let answer = client.get(format!("{base}/nobody1")).send().await.unwrap();
+        assert_eq!(answer.status(), 404);
+    }
+    let told = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(told.unwrap().success());
+    let ended = tokio::task::spawn_blocking(move || child.wait().unwrap());
+    let ended = tokio::time::timeout(Duration::from_secs(30), ended).await;
+    assert_eq!(ended.unwrap().unwrap().code(), Some(0));
 }

@@ -1,6 +1,6 @@
 //! What Prometheus is told.
 
-use crate::support::{both_modes, eventually};
+use crate::support::{App, Mode, RedisServer, both_modes, eventually};
 
 both_modes! {
     async fn redirects_requests_batches_and_pools_are_measured(app) {
@@ -30,11 +30,36 @@ both_modes! {
     }
 }
 
+/// Another instance that flushes may fail to: whoever leaves it to that one does not know.
+#[tokio::test]
+async fn who_leaves_flushing_to_another_instance_does_not_say_that_it_is_done() {
+    let redis = RedisServer::start(&[]).await;
+    let settings = [
+        ("REDIS_URL", &*redis.url()),
+        ("FLUSH_INTERVAL_MS", "20"),
+        ("CLICK_DEADLINE_MS", "20000"),
+    ];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let lease = format!("{{{}}}:flusher", app.backend.prefix());
+    let mut connection = redis.connection().await;
+    let mut set = redis::cmd("SET");
+    let set = set.arg(lease).arg("another instance");
+    set.exec_async(&mut connection).await.unwrap();
+    eventually("its own last flush is long ago", async || {
+        const NAME: &str = "shunt_clicks_pending_oldest_seconds{shard=\"0\"} ";
+        let metrics = app.get("/metrics").await.text;
+        let value = metrics.lines().find_map(|line| line.strip_prefix(NAME));
+        value.unwrap().parse::<f64>().unwrap() > 3.0
+    })
+    .await;
+    app.finish().await;
+}
+
 mod pools {
     use crate::support::{App, Mode, eventually};
 
     #[tokio::test]
-    async fn what_waits_for_a_connection_is_told_of_sqlite() {
+    async fn connections_of_sqlite_are_told() {
         let app = App::start(Mode::Embedded).await;
         eventually("the pool is told", async || {
             let metrics = app.get("/metrics").await.text;
@@ -45,7 +70,7 @@ mod pools {
     }
 
     #[tokio::test]
-    async fn what_waits_for_a_connection_is_told_of_postgres_and_redis() {
+    async fn connections_of_postgres_and_redis_are_told() {
         let app = App::start(Mode::Production).await;
         eventually("both pools are told", async || {
             let metrics = app.get("/metrics").await.text;

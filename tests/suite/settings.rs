@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use sqlx::{Connection, SqliteConnection};
 
-use crate::support::{App, Mode, RedisServer, Server, command, refused};
+use crate::support::{App, Backend, Mode, RedisServer, Server, command, eventually, refused};
 
 fn settings(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs
@@ -199,13 +199,97 @@ fn a_taken_address_is_named() {
     ]));
     assert_eq!(ended.status.code(), Some(1));
     assert!(ended.stderr.contains(&address), "{}", ended.stderr);
+    let made = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(made, 0, "who uses the database may be who listens there");
+}
+
+#[tokio::test]
+async fn the_keys_of_another_database_are_refused() {
+    let app = App::start(Mode::Production).await;
+    let other = Backend::new(Mode::Production).await;
+    let mut settings = other.settings();
+    settings.retain(|(name, _)| name != "REDIS_PREFIX");
+    settings.push(("REDIS_PREFIX".into(), app.backend.prefix().into()));
+    let ended = refused(&settings);
+    assert_eq!(ended.status.code(), Some(1));
+    let sentence = "belongs to another database";
+    assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn databases_side_by_side_have_nothing_in_common() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |name: &str| {
+        let url = format!("sqlite://{}/{name}", folder.path().display());
+        settings(&[("DATABASE_URL", &url)])
+    };
+    let one = Server::start(&with("links.prod")).await;
+    let other = Server::start(&with("links.staging")).await;
+    let user = serde_json::json!({"email": "ada@example.org", "password": "correct horse"});
+    let client = reqwest::Client::new();
+    let registered = async |server: &Server| {
+        let register = client.post(format!("{}/auth/register", server.base));
+        let answer: serde_json::Value = register
+            .json(&user)
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap();
+        answer["access_token"].as_str().unwrap().to_owned()
+    };
+    let token = registered(&one).await;
+    registered(&other).await;
+    for (server, status) in [(&one, 200), (&other, 401)] {
+        let me = client.get(format!("{}/auth/me", server.base));
+        let answer = me.bearer_auth(&token).send().await.unwrap();
+        assert_eq!(answer.status(), status);
+    }
+}
+
+#[tokio::test]
+async fn the_embedded_database_is_for_its_owner_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let url = format!("sqlite://{}", path.display());
+    let _server = Server::start(&settings(&[("DATABASE_URL", &url)])).await;
+    for ending in ["", "-wal", "-shm"] {
+        let file = format!("{}{ending}", path.display());
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_told_to_a_database_file_that_was_taken_away() {
+    let app = App::start(Mode::Embedded).await;
+    let token = app.register().await;
+    app.shorten(&token, "https://example.org/").await;
+    let path = app.backend.folder().join("shunt.db");
+    let aside = app.backend.folder().join("aside.db");
+    std::fs::rename(&path, &aside).unwrap();
+    eventually("it is noticed", async || {
+        app.try_shorten(&token, "https://example.org/").await.status == 503
+    })
+    .await;
+    assert_eq!(app.get("/ready").await.status, 503);
+    assert!(!path.exists(), "no other is made in its place");
+    assert!(app.server.log().contains("was removed or replaced"));
+    std::fs::rename(&aside, &path).unwrap();
+    eventually("it is back", async || {
+        app.try_shorten(&token, "https://example.org/").await.status == 200
+    })
+    .await;
+    app.finish().await;
 }
 
 #[tokio::test]
 async fn the_embedded_secret_is_made_once_and_readable_by_its_owner_only() {
     let mut app = App::start(Mode::Embedded).await;
     let token = app.register().await;
-    let path = app.backend.folder().join("shunt.jwt-secret");
+    let path = app.backend.folder().join("shunt.db.jwt-secret");
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let before = app.backend.secret();

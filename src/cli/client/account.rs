@@ -35,8 +35,9 @@ pub(super) fn log_in(args: AccountArgs) -> Result<(), Failure> {
 }
 
 fn get_token(args: AccountArgs, is_new: bool) -> Result<(), Failure> {
-    // Asked first: a login that could not be kept would be for nothing.
+    // First: a login that could not be kept would be for nothing.
     let file = TokenFile::of_user()?;
+    file.make_room()?;
     let AccountArgs { email, service } = args;
     let body = json!({ "email": email, "password": password::read(is_new)? });
     let path = if is_new {

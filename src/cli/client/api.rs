@@ -15,7 +15,7 @@ use super::token_file::TokenFile;
 use super::{Failure, ServiceUrl, output};
 
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A link as its owner sees it.
 #[derive(Serialize, Deserialize)]
@@ -45,9 +45,9 @@ impl Api {
     /// Speaks to a service.
     pub(super) fn new(service: ServiceUrl) -> Result<Self, Failure> {
         let agent = if service.is_local() && !service.is_https() {
-            outgoing::local_agent(PATIENCE)
+            outgoing::local_agent(TIMEOUT)
         } else {
-            outgoing::agent(PATIENCE, service.is_https()).map_err(|error| Failure::of(&error))?
+            outgoing::agent(TIMEOUT, service.is_https()).map_err(|error| Failure::of(&error))?
         };
         Ok(Self { agent, service })
     }

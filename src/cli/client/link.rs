@@ -1,5 +1,6 @@
 //! `shunt shorten`, `shunt stats` and `shunt rm`.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use clap::Args;
@@ -99,18 +100,24 @@ pub(super) fn remove(args: RmArgs) -> Result<(), Failure> {
     let api = Api::new(args.service.url)?;
     // All are read before one is deleted: a typing error deletes nothing.
     let codes = args.codes.iter().map(|given| api.service().code(given));
-    let codes = codes.collect::<Result<Vec<_>, _>>()?;
+    let mut codes = codes.collect::<Result<Vec<_>, _>>()?;
+    // One that is given twice is deleted once.
+    let mut seen = HashSet::new();
+    codes.retain(|code| seen.insert(code.clone()));
     let token = api.token()?;
+    let mut told = Ok(());
     for code in codes {
         api.delete(&token, &format!("/urls/{code}"))
             .map_err(|failure| about(code.as_str(), failure))?;
-        if args.service.json {
-            output::json_line(&json!({ "short_code": code.as_str(), "deleted": true }))?;
+        // Whether or not anybody reads what was deleted, all are.
+        let now_told = if args.service.json {
+            output::json_line(&json!({ "short_code": code.as_str(), "deleted": true }))
         } else {
-            writeln!(output::stdout(), "deleted {HANDLE}{code}{HANDLE:#}")?;
-        }
+            writeln!(output::stdout(), "deleted {HANDLE}{code}{HANDLE:#}").map_err(Failure::from)
+        };
+        told = told.and(now_told);
     }
-    Ok(())
+    told
 }
 
 /// Says which link was not found: there may have been several.

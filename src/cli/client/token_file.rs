@@ -57,14 +57,26 @@ impl TokenFile {
         Ok(login.map(|login| login.access_token))
     }
 
-    /// Keeps a token instead of the one before it.
-    pub(super) fn keep(&self, service: &str, email: &str, token: &str) -> Result<(), Failure> {
+    /// Sees that a token can be kept: makes the folder, and writes the file anew as it is.
+    pub(super) fn make_room(&self) -> Result<(), Failure> {
+        let _folder = self.locked_folder()?;
+        let logins = self.read()?;
+        self.write(&logins).map_err(|error| self.fault(&error))
+    }
+
+    /// Two logins at once would each write back what they have read: the folder is locked until it is dropped.
+    fn locked_folder(&self) -> Result<File, Failure> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let make = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         make.map_err(|error| self.fault(&error))?;
-        // Two logins at once would each write back what they have read.
         let folder = File::open(folder).map_err(|error| self.fault(&error))?;
         folder.lock().map_err(|error| self.fault(&error))?;
+        Ok(folder)
+    }
+
+    /// Keeps a token instead of the one before it.
+    pub(super) fn keep(&self, service: &str, email: &str, token: &str) -> Result<(), Failure> {
+        let _folder = self.locked_folder()?;
         let mut logins = self.read()?;
         let login = Login {
             email: email.to_owned(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-use super::{Delivery, Doubtful, MOST_LINKS, Sinks, append_within, total};
+use super::{Delivery, ForRedis, MOST_LINKS, Sinks, append_within, total};
 use crate::clicks::redis_sink::settle;
 use crate::clicks::{NotRecorded, RedisSink};
 use crate::store::ClickBatch;
@@ -41,23 +41,31 @@ impl Delivery {
         let repaired = repair.await.ok().flatten();
         self.repair = None;
         match repaired {
-            Some(Repaired::Redis) => {
-                if let Some(settled) = self.doubtful_in_redis.take() {
-                    metrics::gauge!(IN_DOUBT).decrement(bounded(total(&settled.batch.clicks)));
-                    if !settled.is_held {
-                        self.no_longer_only_in_memory(&settled.batch.clicks);
+            Some(Repaired::Redis) => match self.for_redis.take() {
+                Some(ForRedis::Unsent(batch)) => self.no_longer_only_in_memory(&batch.clicks),
+                Some(ForRedis::InDoubt { batch, is_held, .. }) => {
+                    metrics::gauge!(IN_DOUBT).decrement(bounded(total(&batch.clicks)));
+                    if !is_held {
+                        self.no_longer_only_in_memory(&batch.clicks);
                     }
                 }
-            }
+                None => {}
+            },
             Some(Repaired::InDoubt { epoch }) => {
-                if let Some(doubt) = &mut self.doubtful_in_redis {
-                    doubt.epoch = Some(epoch);
+                let is_unsent = |first: &mut ForRedis| matches!(first, ForRedis::Unsent(_));
+                if let Some(ForRedis::Unsent(batch)) = self.for_redis.take_if(is_unsent) {
+                    metrics::gauge!(IN_DOUBT).increment(bounded(total(&batch.clicks)));
+                    self.for_redis = Some(ForRedis::InDoubt {
+                        batch,
+                        epoch,
+                        is_held: false,
+                    });
                 }
             }
             Some(Repaired::Held) => {
-                if let Some(doubt) = &mut self.doubtful_in_redis {
-                    doubt.is_held = true;
-                    let clicks = doubt.batch.clicks.clone();
+                if let Some(ForRedis::InDoubt { batch, is_held, .. }) = &mut self.for_redis {
+                    *is_held = true;
+                    let clicks = batch.clicks.clone();
                     self.no_longer_only_in_memory(&clicks);
                 }
             }
@@ -73,49 +81,44 @@ impl Delivery {
     /// Older numbers first: a sink takes whatever is not above its last number for applied.
     fn next_step(&mut self) -> Repairing {
         let sinks = Arc::clone(&self.sinks);
-        if sinks
-            .redis
-            .as_ref()
-            .is_some_and(|redis| self.may_use(redis))
-            && !self.waiting.is_empty()
-        {
-            let batch = self.batch_of_waiting();
-            metrics::gauge!(IN_DOUBT).increment(bounded(total(&batch.clicks)));
-            self.doubtful_in_redis = Some(Doubtful {
-                batch,
-                epoch: None,
-                is_held: false,
-            });
+        let may_use = |redis: &RedisSink| self.may_use(redis);
+        if sinks.redis.as_ref().is_some_and(may_use) && !self.waiting.is_empty() {
+            self.for_redis = Some(ForRedis::Unsent(self.batch_of_waiting()));
         }
-        if let Some(doubt) = &self.doubtful_in_redis
-            && sinks.redis.as_ref().is_some_and(RedisSink::is_up)
-        {
-            let (batch, epoch) = (doubt.batch.clone(), doubt.epoch.clone());
-            return Box::pin(async move { send_to_redis_again(&sinks, &batch, epoch).await });
+        let redis_is_up = sinks.redis.as_ref().is_some_and(RedisSink::is_up);
+        match &self.for_redis {
+            Some(ForRedis::Unsent(batch)) if redis_is_up => {
+                let batch = batch.clone();
+                return Box::pin(async move { send_to_redis(&sinks, &batch).await });
+            }
+            Some(ForRedis::InDoubt { batch, epoch, .. }) if redis_is_up => {
+                let (batch, epoch) = (batch.clone(), Arc::clone(epoch));
+                return Box::pin(async move { send_to_redis_again(&sinks, &batch, &epoch).await });
+            }
+            _ => {}
         }
         if let Some(batch) = self.doubtful_in_journal.clone() {
             return Box::pin(
                 async move { append_again(&sinks, &batch, None, Repaired::Journal).await },
             );
         }
-        // Redis went away before it was sent there: it may as well go to the journal.
-        if let Some(unsent) = self
-            .doubtful_in_redis
-            .take_if(|doubt| doubt.epoch.is_none())
-        {
-            let batch = unsent.batch;
-            metrics::gauge!(IN_DOUBT).decrement(bounded(total(&batch.clicks)));
-            self.doubtful_in_journal = Some(batch.clone());
-            return Box::pin(
-                async move { append_again(&sinks, &batch, None, Repaired::Journal).await },
-            );
+        match self.for_redis.take() {
+            // Redis went away before it was sent there: it may as well go to the journal.
+            Some(ForRedis::Unsent(batch)) => {
+                self.doubtful_in_journal = Some(batch.clone());
+                return Box::pin(async move {
+                    append_again(&sinks, &batch, None, Repaired::Journal).await
+                });
+            }
+            in_doubt => self.for_redis = in_doubt,
         }
-        if let Some(doubt) = self
-            .doubtful_in_redis
-            .as_ref()
-            .filter(|doubt| !doubt.is_held)
+        if let Some(ForRedis::InDoubt {
+            batch,
+            epoch,
+            is_held: false,
+        }) = &self.for_redis
         {
-            let (batch, epoch) = (doubt.batch.clone(), doubt.epoch.clone());
+            let (batch, epoch) = (batch.clone(), Some(Arc::clone(epoch)));
             return Box::pin(
                 async move { append_again(&sinks, &batch, epoch, Repaired::Held).await },
             );
@@ -164,27 +167,25 @@ async fn append_again(
     None
 }
 
+/// Sends a batch that was sent nowhere yet.
+async fn send_to_redis(sinks: &Sinks, batch: &ClickBatch) -> Option<Repaired> {
+    match sinks.redis.as_ref()?.record(batch).await {
+        Ok(observed) => {
+            sinks.cache.observe(&observed).await;
+            Some(Repaired::Redis)
+        }
+        Err(NotRecorded::InDoubt { epoch }) => Some(Repaired::InDoubt { epoch }),
+        Err(NotRecorded::Refused) => {
+            sleep(REPAIR_PAUSE).await;
+            None
+        }
+    }
+}
+
 /// Redis applies the batch or knows it already; either way it is no longer in doubt.
-async fn send_to_redis_again(
-    sinks: &Sinks,
-    batch: &ClickBatch,
-    sent_to: Option<Arc<str>>,
-) -> Option<Repaired> {
+async fn send_to_redis_again(sinks: &Sinks, batch: &ClickBatch, epoch: &str) -> Option<Repaired> {
     let redis = sinks.redis.as_ref()?;
-    let Some(epoch) = sent_to else {
-        return match redis.record(batch).await {
-            Ok(observed) => {
-                sinks.cache.observe(&observed).await;
-                Some(Repaired::Redis)
-            }
-            Err(NotRecorded::InDoubt { epoch }) => Some(Repaired::InDoubt { epoch }),
-            Err(NotRecorded::Refused) => {
-                sleep(REPAIR_PAUSE).await;
-                None
-            }
-        };
-    };
-    if settle(redis, batch, &epoch, &sinks.cache).await.is_err() {
+    if settle(redis, batch, epoch, &sinks.cache).await.is_err() {
         sleep(REPAIR_PAUSE).await;
         return None;
     }

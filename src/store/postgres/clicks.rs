@@ -5,7 +5,6 @@
 
 use async_trait::async_trait;
 
-use super::pool::End;
 use super::{PostgresStore, moment};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::clicks::FENCED_OFF;
@@ -23,6 +22,10 @@ const BATCHES_PER_FOLD: i64 = 64;
 
 #[async_trait]
 impl Clicks for PostgresStore {
+    fn installation(&self) -> &str {
+        &self.installation
+    }
+
     async fn append(&self, batch: &ClickBatch, held: Option<&str>) -> Result<(), StoreError> {
         let (links, clicks) = columns(&batch.clicks);
         // The recorder's row is locked first: a repetition waits for the original to be committed or gone.
@@ -77,13 +80,25 @@ impl Clicks for PostgresStore {
         })
     }
 
-    async fn held(&self, limit: u32) -> Result<Vec<HeldBatch>, StoreError> {
-        let found: Vec<HeldRow> = self.pool.run(async |session| sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks FROM click_journal WHERE held
-             ORDER BY recorder, number LIMIT $1",
+    async fn held(
+        &self,
+        after: Option<(RecorderId, u64)>,
+        limit: u32,
+    ) -> Result<Vec<HeldBatch>, StoreError> {
+        let (recorder, number) = rows::place(after);
+        let found: Vec<HeldRow> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(
+            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks FROM click_journal
+             WHERE held AND (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
         )
+        .bind(recorder)
+        .bind(number)
         .bind(i64::from(limit))
-        .fetch_all(session).await).await?;
+        .fetch_all(session).await
+            })
+            .await?;
         let held = |(recorder, number, epoch, links, clicks): HeldRow| {
             let batch = ClickBatch {
                 recorder: recorder.cast_unsigned(),
@@ -177,7 +192,7 @@ impl Clicks for PostgresStore {
 
     async fn fence(&self, newest: &FlushId, life: &str) -> Result<Fence, StoreError> {
         // Whoever writes either of them first holds its row, and is waited for; who comes later finds it over.
-        let (is_ahead, number, newest_is_over) = self.pool.transaction(End::Commit, async |session| {
+        let (is_ahead, number, newest_is_over) = self.pool.transaction(async |session| {
             for number in [newest.number, newest.number.saturating_add(1)] {
                 sqlx::query(
                     "INSERT INTO flush_ledger (epoch, number, up_to, applied_at, life) VALUES ($1, $2, -1, now(), $3)

@@ -18,6 +18,7 @@ pub use replica::{PostgresReplica, WalPosition};
 /// Users, links and clicks in Postgres.
 pub struct PostgresStore {
     pool: Pool,
+    installation: String,
 }
 
 impl PostgresStore {
@@ -28,7 +29,14 @@ impl PostgresStore {
     pub async fn connect(url: &str, settings: StoreSettings) -> Result<Self, OpenError> {
         let pool = Pool::connect(url, settings).await?;
         pool.migrate().await?;
-        Ok(Self { pool })
+        let installation = pool
+            .run(async |session| {
+                sqlx::query_scalar("SELECT id FROM installation")
+                    .fetch_one(session)
+                    .await
+            })
+            .await?;
+        Ok(Self { pool, installation })
     }
 }
 

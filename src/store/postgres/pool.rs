@@ -35,7 +35,7 @@ const LIFETIME: Duration = Duration::from_mins(30);
 const MIGRATION_LOCK: i64 = 0x5348_554e_5400_0001;
 
 /// How long an instance waits for its turn at that before it says so and tries again.
-const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a proxy in front of Postgres says of settings that a connection may not begin with.
 const PROTOCOL_VIOLATION: &str = "08P01";
@@ -55,23 +55,6 @@ pub(super) struct Pool {
     begin: SqlStr,
     /// Whether every operation is to be a transaction.
     is_proxied: bool,
-}
-
-/// What becomes of a transaction that did what it should.
-#[derive(Clone, Copy)]
-pub(super) enum End {
-    Commit,
-    /// It was only to look.
-    Rollback,
-}
-
-impl End {
-    fn sql(self) -> &'static str {
-        match self {
-            Self::Commit => "COMMIT",
-            Self::Rollback => "ROLLBACK",
-        }
-    }
 }
 
 impl Pool {
@@ -122,7 +105,7 @@ impl Pool {
     /// the transaction, not of the connection.
     pub(super) async fn migrate(&self) -> Result<(), OpenError> {
         let mut session = self.connections.get().await.map_err(of_pool)?;
-        let turn = timeout(MIGRATION_PATIENCE, async {
+        let turn = timeout(MIGRATION_TIMEOUT, async {
             let mut transaction = session.connection.begin().await?;
             sqlx::raw_sql("SET LOCAL statement_timeout = 0")
                 .execute(&mut *transaction)
@@ -172,7 +155,7 @@ impl Pool {
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
         if self.is_proxied {
-            self.transaction(End::Commit, call).await
+            self.transaction(call).await
         } else {
             self.leased(call).await
         }
@@ -184,14 +167,13 @@ impl Pool {
     /// As [`Pool::run`].
     pub(super) async fn transaction<T>(
         &self,
-        end: End,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
         self.leased(async |session| {
             session.say(self.begin.clone()).await?;
             let done = call(session).await;
-            let end = if done.is_ok() { end } else { End::Rollback };
-            session.say(end.sql()).await?;
+            let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+            session.say(end).await?;
             done
         })
         .await

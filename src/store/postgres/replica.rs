@@ -125,7 +125,7 @@ impl PostgresReplica {
         let (timeline, bytes, id, target, is_active): Row = self
             .primary
             .pool
-            .run(async |session| {
+            .run_for_visitor(async |session| {
                 sqlx::query_as(concat!(
                     "SELECT ",
                     position!(),
@@ -159,7 +159,7 @@ impl PostgresReplica {
     ) -> Result<Option<LinkTarget>, Absent> {
         let pool = self.pool.get().ok_or(Absent::NotConnected)?;
         let (replayed, found) = pool
-            .run(async |session| {
+            .run_for_visitor(async |session| {
                 let replayed = replayed(session).await?;
                 let is_behind = replayed
                     .as_ref()

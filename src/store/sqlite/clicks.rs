@@ -19,6 +19,10 @@ const A_WEEK: Duration = Duration::from_hours(7 * 24);
 
 #[async_trait]
 impl Clicks for SqliteStore {
+    fn installation(&self) -> &str {
+        &self.installation
+    }
+
     async fn append(&self, batch: &ClickBatch, held: Option<&str>) -> Result<(), StoreError> {
         // One statement; recorders' marks are written when a batch leaves the journal.
         sqlx::query(
@@ -40,6 +44,7 @@ impl Clicks for SqliteStore {
     }
 
     async fn tend(&self) -> Result<(), StoreError> {
+        self.presence.look();
         self.log.checkpoint().await
     }
 
@@ -47,10 +52,18 @@ impl Clicks for SqliteStore {
         self.log.close().await
     }
 
-    async fn held(&self, limit: u32) -> Result<Vec<HeldBatch>, StoreError> {
+    async fn held(
+        &self,
+        after: Option<(RecorderId, u64)>,
+        limit: u32,
+    ) -> Result<Vec<HeldBatch>, StoreError> {
+        let (recorder, number) = rows::place(after);
         let found: Vec<(i64, i64, String, String)> = sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), clicks FROM click_journal WHERE held ORDER BY recorder, number LIMIT ?1",
+            "SELECT recorder, number, coalesce(epoch, ''), clicks FROM click_journal
+             WHERE held AND (recorder, number) > (?1, ?2) ORDER BY recorder, number LIMIT ?3",
         )
+        .bind(recorder)
+        .bind(number)
         .bind(limit)
         .fetch_all(&mut *self.reader.get().await?)
         .await?;

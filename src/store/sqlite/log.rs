@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use super::beside;
 use super::pool::{Lease, Pool};
 use crate::store::StoreError;
 
@@ -35,10 +36,8 @@ pub(super) struct Log {
 impl Log {
     /// That of the database at this path.
     pub(super) fn new(database: &Path, checkpointer: Pool, background: Pool) -> Self {
-        let mut file = database.as_os_str().to_owned();
-        file.push("-wal");
         Self {
-            file: file.into(),
+            file: beside(database, "-wal"),
             pages: AtomicI64::new(0),
             checkpointer,
             background,

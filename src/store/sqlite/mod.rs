@@ -5,7 +5,7 @@
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep};
 use self::fold::Folding;
 use self::log::Log;
 use self::pool::{Opener, Pool};
+use self::presence::Presence;
 use super::{OpenError, Parts, Store, StoreError, StoreSettings};
 
 mod batch;
@@ -27,13 +28,14 @@ mod fold;
 mod links;
 mod log;
 mod pool;
+mod presence;
 mod users;
 
 /// How long a writer waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long another process's start is waited for, and how often it is looked at.
-const TURN_PATIENCE: Duration = Duration::from_secs(10);
+const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Connections that only read: readers never wait for the writer.
@@ -46,6 +48,8 @@ pub struct SqliteStore {
     reader: Pool,
     log: Log,
     folding: Mutex<Option<Folding>>,
+    presence: Arc<Presence>,
+    installation: String,
     /// A locked file, of the first process that has the database open: the outbox is read by it alone.
     owner: Option<File>,
 }
@@ -73,23 +77,33 @@ impl SqliteStore {
         }
         let options = SqliteConnectOptions::new()
             .filename(path)
-            .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Normal)
             .busy_timeout(BUSY_TIMEOUT)
             .foreign_keys(true)
             .pragma("wal_autocheckpoint", "0");
-        let pool =
-            |options, connections| Pool::open(Opener::new(options), connections, settings.deadline);
         // Until all are connected: switching to WAL waits for nobody, and migrations are several transactions.
         let _turn = turn(path).await?;
-        let owner = locked(&path.with_extension("owner"))?;
+        let owner = locked(&beside(path, ".owner"))?;
         writable(path)?;
+        let presence = Arc::new(Presence::begin(path).map_err(|error| cannot_make(path, &error))?);
+        let pool = |options, connections| {
+            let presence = Arc::clone(&presence);
+            Pool::open(
+                Opener::new(options),
+                presence,
+                connections,
+                settings.deadline,
+            )
+        };
         let writer = pool(options.clone(), 1)
             .await
             .map_err(|error| cannot_open(path, error))?;
         let mut first = writer.get().await?;
         sqlx::migrate!("migrations/sqlite").run(&mut *first).await?;
+        let installation = sqlx::query_scalar("SELECT id FROM installation")
+            .fetch_one(&mut *first)
+            .await?;
         drop(first);
         let checkpointer = pool(options.clone().busy_timeout(Duration::ZERO), 1).await?;
         let behind = Opener::standing_back(
@@ -99,21 +113,38 @@ impl SqliteStore {
                 // It is slow where others are busy, and that is as it should be.
                 .disable_statement_logging(),
         );
-        let background = Pool::open(behind, 2, settings.deadline).await?;
+        let background = Pool::open(behind, Arc::clone(&presence), 2, settings.deadline).await?;
         let reader = pool(options.read_only(true), READERS).await?;
         Ok(Self {
             writer,
             reader,
             log: Log::new(path, checkpointer, background),
             folding: Mutex::default(),
+            presence,
+            installation,
             owner,
         })
     }
 }
 
+/// A file that belongs to the database, named as SQLite names its own: no other database has the same.
+#[must_use]
+pub fn beside(database: &Path, ending: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(ending);
+    path.into()
+}
+
 fn cannot_open(path: &Path, error: sqlx::Error) -> OpenError {
     let (OpenError::Wrong(why) | OpenError::NotYet(why)) = error.into();
     OpenError::Wrong(format!("{}: {why}", path.display()))
+}
+
+fn cannot_make(path: &Path, error: &std::io::Error) -> OpenError {
+    OpenError::Wrong(format!(
+        "{}: {error}; name a file in a folder that can be written to",
+        path.display()
+    ))
 }
 
 /// SQLite itself opens a file that it may only read, and fails with the first write. It is not opened here to see
@@ -130,9 +161,9 @@ fn writable(path: &Path) -> Result<(), OpenError> {
 
 /// Processes that start at once take turns; a turn ends when the file is closed.
 async fn turn(path: &Path) -> Result<File, OpenError> {
-    let deadline = Instant::now() + TURN_PATIENCE;
+    let deadline = Instant::now() + TURN_TIMEOUT;
     loop {
-        match locked(&path.with_extension("lock"))? {
+        match locked(&beside(path, ".lock"))? {
             Some(lock) => return Ok(lock),
             None if Instant::now() < deadline => sleep(LOCK_PAUSE).await,
             None => {
@@ -146,13 +177,7 @@ async fn turn(path: &Path) -> Result<File, OpenError> {
 
 /// The file, locked until it is closed; `None` while another process has it.
 fn locked(path: &Path) -> Result<Option<File>, OpenError> {
-    let failed = |error: std::io::Error| {
-        let fault = format!(
-            "{}: {error}; name a file in a folder that can be written to",
-            path.display()
-        );
-        OpenError::Wrong(fault)
-    };
+    let failed = |error: std::io::Error| cannot_make(path, &error);
     let file = File::options()
         .create(true)
         .append(true)

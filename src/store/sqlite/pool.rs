@@ -4,6 +4,7 @@
 //! threads there and back, as a batch of clicks itself is.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool::Runtime;
@@ -13,6 +14,7 @@ use sqlx::{Connection, SqliteConnection};
 use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
+use super::presence::Presence;
 use crate::store::StoreError;
 use crate::store::failure::{of_pool, unreachable};
 use crate::store::queue::Queue;
@@ -32,6 +34,7 @@ const NICENESS: i32 = 10;
 /// A number of connections; whoever wants one more waits.
 pub(super) struct Pool {
     connections: managed::Pool<Opener>,
+    presence: Arc<Presence>,
     queue: Queue,
     deadline: Duration,
 }
@@ -46,6 +49,7 @@ impl Pool {
     /// Opens the first, to see that it can be done.
     pub(super) async fn open(
         opener: Opener,
+        presence: Arc<Presence>,
         connections: usize,
         deadline: Duration,
     ) -> Result<Self, sqlx::Error> {
@@ -62,6 +66,7 @@ impl Pool {
         drop(pool.get().await.map_err(of_pool)?);
         Ok(Self {
             connections: pool,
+            presence,
             queue: Queue::new(connections),
             deadline,
         })
@@ -82,6 +87,7 @@ impl Pool {
 
     /// The same, before all for whom no visitor waits.
     pub(super) async fn get_for_visitor(&self) -> Result<Lease<'_>, StoreError> {
+        self.presence.check()?;
         Ok(Lease {
             connection: self.connections.get().await.map_err(unreachable)?,
             _turn: None,

@@ -80,7 +80,7 @@ impl Backend {
     pub(crate) fn secret(&self) -> Vec<u8> {
         match self {
             Self::Embedded { folder } => {
-                std::fs::read(folder.path().join("shunt.jwt-secret")).unwrap()
+                std::fs::read(folder.path().join("shunt.db.jwt-secret")).unwrap()
             }
             Self::Production { .. } => SECRET.as_bytes().to_vec(),
         }
