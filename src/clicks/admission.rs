@@ -10,7 +10,8 @@
 use std::sync::LazyLock;
 
 use crate::domain::Timestamp;
-use crate::shared::{Call, NotOpened, RedisFailure, Script, SharedRedis};
+use crate::keyspace::Keyspace;
+use crate::shared::{Call, Candidate, NotFound, RedisFailure, Script, SharedRedis};
 use crate::store::{Clicks, Fence, FlushId, StoreError};
 use crate::telemetry::metrics::REDIS_STEPPED_BACK;
 
@@ -24,6 +25,18 @@ static ADMIT: LazyLock<Script> = LazyLock::new(|| {
     ))
 });
 
+/// What a data set says of itself.
+struct DataSet {
+    /// The newest flush that it began; the epoch is empty where there is none yet.
+    newest: FlushId,
+    /// The life of the server that it was last used in.
+    life: Option<String>,
+    /// Whether a flush of it was refused because it went on in another one (see `over.lua`).
+    went_on_elsewhere: bool,
+    /// The database whose clicks it gathers, see [`Clicks::installation`].
+    owner: Option<String>,
+}
+
 /// Epoch, newest flush, life, whether the data set went on in another one, and whose it is.
 type Looked = (
     Option<String>,
@@ -33,12 +46,22 @@ type Looked = (
     Option<String>,
 );
 
+/// A data set that is let in.
+struct Admitted {
+    /// From now on.
+    epoch: String,
+    /// Links whose pending clicks were dropped, where the data set was older than it had been.
+    dropped: Option<u64>,
+    /// Whether it was let in here, with the fence that was given, and not by another instance.
+    is_mine: bool,
+}
+
 /// Why a Redis is not used yet.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAdmitted {
     /// There is none to be looked at.
     #[error(transparent)]
-    NotOpened(#[from] NotOpened),
+    NotFound(#[from] NotFound),
     /// It is away.
     #[error(transparent)]
     Redis(#[from] RedisFailure),
@@ -61,79 +84,122 @@ pub enum NotAdmitted {
 /// # Errors
 /// [`NotAdmitted`]; it is not used then.
 pub async fn admit(redis: &SharedRedis, clicks: &dyn Clicks) -> Result<(), NotAdmitted> {
-    let mut door = redis.knock().await?;
-    let keys = redis.keys();
+    let mut candidate = redis.find_master().await?;
     for _ in 0..TRIES {
-        let mut look = redis::cmd("HMGET");
-        look.arg(keys.state())
-            .arg(&["epoch", "flush", "life", "elsewhere", "database"]);
-        let (epoch, flush, life, elsewhere, database): Looked =
-            door.query(&Call::plain(look)).await?;
-        match database {
-            Some(database) if database == clicks.installation() => {}
-            Some(_) => return Err(NotAdmitted::Foreign(keys.tag().to_owned())),
+        let data_set = look(&mut candidate, redis.keys()).await?;
+        match &data_set.owner {
+            Some(owner) if owner == clicks.installation() => {}
+            Some(_) => return Err(NotAdmitted::Foreign(redis.keys().tag().to_owned())),
             None => {
-                // Whoever is first has it.
-                let mut claim = redis::cmd("HSETNX");
-                claim
-                    .arg(keys.state())
-                    .arg("database")
-                    .arg(clicks.installation());
-                door.query::<bool>(&Call::plain(claim)).await?;
+                claim(&mut candidate, redis.keys(), clicks.installation()).await?;
                 continue;
             }
         }
-        let newest = FlushId {
-            epoch: epoch.unwrap_or_default(),
-            number: flush.unwrap_or_default(),
-        };
-        // The same life: nothing can have happened to it, whatever kept this instance from it. One without an
-        // epoch is empty.
-        let is_known = life.as_deref() == Some(door.life()) || newest.epoch.is_empty();
-        let fence = match (is_known, elsewhere) {
-            (true, _) => None,
-            (false, Some(_)) => Some(Fence::Ahead),
-            (false, None) => Some(clicks.fence(&newest, door.life()).await?),
-        };
-        let (below, newest_is_over) = match fence {
-            Some(Fence::Below {
-                number,
-                newest_is_over,
-            }) => (number, newest_is_over),
-            _ => (newest.number, false),
-        };
-        let mut call = ADMIT.call(&[
-            &keys.state(),
-            &keys.pending(),
-            &keys.flushing(),
-            &keys.changes(),
-        ]);
-        call.arg(redis.process())
-            .arg(Timestamp::now().0)
-            .arg(door.life())
-            .arg(&newest.epoch)
-            .arg(newest.number)
-            .arg(u8::from(fence == Some(Fence::Ahead)))
-            .arg(keys.flush_prefix())
-            .arg(below)
-            .arg(u8::from(newest_is_over));
-        let admitted: Option<(String, i64, bool)> = door.query(&call).await?;
-        let is_mine = matches!(admitted, Some((.., true)));
+        let fence = fence(&data_set, candidate.life(), clicks).await?;
+        let admitted = let_in(&mut candidate, redis, &data_set, fence).await?;
+        let is_mine = matches!(admitted, Some(Admitted { is_mine: true, .. }));
         if let (Some(Fence::Below { number, .. }), false) = (fence, is_mine) {
             // Others were faster, and go by theirs.
-            let number = FlushId { number, ..newest };
+            let number = FlushId {
+                number,
+                ..data_set.newest
+            };
             clicks.lift_fence(&number).await?;
         }
-        if let Some((epoch, dropped, _)) = admitted {
-            if dropped >= 0 {
+        if let Some(admitted) = admitted {
+            if let Some(links) = admitted.dropped {
                 metrics::counter!(REDIS_STEPPED_BACK).increment(1);
                 tracing::error!(
-                    links = dropped,
+                    links,
                     "Redis came back older than it was: clicks pending in it may be counted already and are dropped"
                 );
             }
-            return Ok(redis.admit(door, &epoch)?);
+            return Ok(redis.admit(candidate, &admitted.epoch)?);
         }
     }
     Err(NotAdmitted::Busy)
+}
+
+/// Whoever is first has it.
+async fn claim(
+    candidate: &mut Candidate,
+    keys: &Keyspace,
+    installation: &str,
+) -> Result<(), RedisFailure> {
+    let mut claim = redis::cmd("HSETNX");
+    claim.arg(keys.state()).arg("database").arg(installation);
+    candidate.query(&Call::plain(claim)).await
+}
+
+async fn look(candidate: &mut Candidate, keys: &Keyspace) -> Result<DataSet, RedisFailure> {
+    let mut look = redis::cmd("HMGET");
+    look.arg(keys.state())
+        .arg(&["epoch", "flush", "life", "elsewhere", "database"]);
+    let (epoch, number, life, elsewhere, owner): Looked =
+        candidate.query(&Call::plain(look)).await?;
+    Ok(DataSet {
+        newest: FlushId {
+            epoch: epoch.unwrap_or_default(),
+            number: number.unwrap_or_default(),
+        },
+        life,
+        went_on_elsewhere: elsewhere.is_some(),
+        owner,
+    })
+}
+
+/// What keeps flushes of other lives out; nothing where there can be none.
+async fn fence(
+    data_set: &DataSet,
+    life: &str,
+    clicks: &dyn Clicks,
+) -> Result<Option<Fence>, StoreError> {
+    // The same life: nothing can have happened to it, whatever kept this instance from it. One without an
+    // epoch is empty.
+    if data_set.life.as_deref() == Some(life) || data_set.newest.epoch.is_empty() {
+        return Ok(None);
+    }
+    if data_set.went_on_elsewhere {
+        return Ok(Some(Fence::Ahead));
+    }
+    clicks.fence(&data_set.newest, life).await.map(Some)
+}
+
+/// Nothing where the data set is no longer what it was when it was looked at.
+async fn let_in(
+    candidate: &mut Candidate,
+    redis: &SharedRedis,
+    data_set: &DataSet,
+    fence: Option<Fence>,
+) -> Result<Option<Admitted>, RedisFailure> {
+    let newest = &data_set.newest;
+    let (below, newest_is_over) = match fence {
+        Some(Fence::Below {
+            number,
+            newest_is_over,
+        }) => (number, newest_is_over),
+        Some(Fence::Ahead) | None => (newest.number, false),
+    };
+    let keys = redis.keys();
+    let mut call = ADMIT.call(&[
+        &keys.state(),
+        &keys.pending(),
+        &keys.flushing(),
+        &keys.changes(),
+    ]);
+    call.arg(redis.process())
+        .arg(Timestamp::now().0)
+        .arg(candidate.life())
+        .arg(&newest.epoch)
+        .arg(newest.number)
+        .arg(u8::from(fence == Some(Fence::Ahead)))
+        .arg(keys.flush_prefix())
+        .arg(below)
+        .arg(u8::from(newest_is_over));
+    let admitted: Option<(String, i64, bool)> = candidate.query(&call).await?;
+    Ok(admitted.map(|(epoch, dropped, is_mine)| Admitted {
+        epoch,
+        dropped: u64::try_from(dropped).ok(),
+        is_mine,
+    }))
 }

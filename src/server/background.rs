@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep, timeout_at};
 
 use super::assembly::Assembly;
 use super::connect::{NotInUse, take_into_use};
 use super::lifecycle::Stop;
 use crate::clicks::{NotAdmitted, RedisSink, settle_held};
 use crate::links::publish_pending;
-use crate::shared::{NotOpened, Shards, SharedRedis};
+use crate::shared::{NotFound, Shards, SharedRedis};
 use crate::store::PostgresReplica;
 use crate::telemetry::metrics::{
     CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition, FLUSH_DURATION,
@@ -59,47 +59,68 @@ pub(super) fn spawn(
     metrics: Exposition,
     stop: &Stop,
 ) {
-    tasks.spawn(until(
-        stop.clone(),
-        measure_regularly(Arc::clone(assembly), metrics),
-    ));
-    tasks.spawn(until(
-        stop.clone(),
-        flush_regularly(Arc::clone(assembly), flush_interval),
-    ));
-    tasks.spawn(until(stop.clone(), prune_regularly(Arc::clone(assembly))));
-    tasks.spawn(until(stop.clone(), tend_regularly(Arc::clone(assembly))));
+    let ours = || Arc::clone(assembly);
+    let mut background = Background { tasks, stop };
+    background.spawn(flush_regularly(ours(), flush_interval));
+    background.spawn(measure_regularly(ours(), metrics));
+    background.every(PRUNE_INTERVAL, ours(), prune);
+    background.every(TEND_INTERVAL, ours(), tend);
     // Without Redis nobody else can be told: what is in the outbox is left to instances that have one.
     if assembly.redis.is_some() || assembly.is_alone {
-        tasks.spawn(until(stop.clone(), publish_regularly(Arc::clone(assembly))));
+        background.every(PUBLISH_INTERVAL, ours(), publish);
     }
     if let Some(replica) = &assembly.replica {
-        tasks.spawn(until(stop.clone(), look_after(Arc::clone(replica))));
+        background.every(REPLICA_INTERVAL, Arc::clone(replica), look_after);
     }
     let Some(shards) = &assembly.redis else {
         return;
     };
-    tasks.spawn(until(
-        stop.clone(),
-        sweep_regularly(Arc::clone(assembly), shards.clone()),
-    ));
+    let sinks: Arc<[_]> = shards.iter().map(RedisSink::new).collect();
+    background.every(SWEEP_INTERVAL, (ours(), sinks), sweep);
     for redis in shards.iter() {
-        tasks.spawn(until(
-            stop.clone(),
-            listen(Arc::clone(assembly), redis.clone()),
-        ));
-        tasks.spawn(until(
-            stop.clone(),
-            find_again(Arc::clone(assembly), redis.clone()),
-        ));
+        background.every(LISTEN_INTERVAL, (ours(), redis.clone()), listen);
+        background.spawn(find_again(ours(), redis.clone()));
     }
 }
 
-async fn until(stop: Stop, work: impl Future<Output = ()>) {
-    tokio::select! {
-        () = work => {},
-        () = stop.asked() => {},
+/// Where work is spawned that ends with the service.
+struct Background<'a> {
+    tasks: &'a mut JoinSet<()>,
+    stop: &'a Stop,
+}
+
+impl Background<'_> {
+    fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = work => {},
+                () = stop.asked() => {},
+            }
+        });
     }
+
+    /// Work that is done at once and then again and again, so long after it was begun, or as soon as it is done.
+    fn every<On, Work>(&mut self, pause: Duration, on: On, work: fn(On) -> Work)
+    where
+        On: Clone + Send + 'static,
+        Work: Future<Output = ()> + Send + 'static,
+    {
+        self.spawn(async move {
+            let mut ticks = regularly(pause);
+            loop {
+                ticks.tick().await;
+                work(on.clone()).await;
+            }
+        });
+    }
+}
+
+/// Ticks that come late are not made up for.
+fn regularly(pause: Duration) -> Interval {
+    let mut ticks = interval(pause);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
 /// Flushes at least `every` so often, and from Redis never more than a fifth of the time: under great load
@@ -132,21 +153,15 @@ async fn flush(assembly: &Assembly) {
 
 /// Finds the replica, at first and whenever it was away, and says how far it lags behind.
 async fn look_after(replica: Arc<PostgresReplica>) {
-    let mut ticks = interval(REPLICA_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        let lag = replica.probe().await;
-        metrics::gauge!(REPLICA_UP).set(u8::from(lag.is_some()));
-        let lag = lag.map_or(f64::NAN, |lag| lag.as_secs_f64());
-        metrics::gauge!(REPLICA_LAG).set(lag);
-    }
+    let lag = replica.probe().await;
+    metrics::gauge!(REPLICA_UP).set(u8::from(lag.is_some()));
+    let lag = lag.map_or(f64::NAN, |lag| lag.as_secs_f64());
+    metrics::gauge!(REPLICA_LAG).set(lag);
 }
 
 /// Drains what histograms gathered, and takes the measures that nobody counts as they change.
 async fn measure_regularly(assembly: Arc<Assembly>, metrics: Exposition) {
-    let mut ticks = interval(MEASURE_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = regularly(MEASURE_INTERVAL);
     let process = metrics_process::Collector::default();
     process.describe();
     loop {
@@ -179,30 +194,20 @@ async fn measure(assembly: &Assembly) {
     metrics::gauge!(RUNTIME_QUEUE).set(bounded(runtime.global_queue_depth() as u64));
 }
 
-async fn prune_regularly(assembly: Arc<Assembly>) {
-    let mut ticks = interval(PRUNE_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        if let Err(error) = assembly.flusher.prune().await {
-            tracing::warn!(%error, "ledgers could not be pruned; trying again");
-        }
+async fn prune(assembly: Arc<Assembly>) {
+    if let Err(error) = assembly.flusher.prune().await {
+        tracing::warn!(%error, "ledgers could not be pruned; trying again");
     }
 }
 
-async fn tend_regularly(assembly: Arc<Assembly>) {
-    let mut ticks = interval(TEND_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        if let Err(error) = assembly.store.clicks.tend().await {
-            tracing::warn!(%error, "the database could not be looked after; trying again");
-        }
+async fn tend(assembly: Arc<Assembly>) {
+    if let Err(error) = assembly.store.clicks.tend().await {
+        tracing::warn!(%error, "the database could not be looked after; trying again");
     }
 }
 
 /// Tells what nobody told: changes made by hand, or by instances that crashed or do not reach Redis.
-async fn publish_regularly(assembly: Arc<Assembly>) {
+async fn publish(assembly: Arc<Assembly>) {
     let is_up = |shard| match &assembly.redis {
         Some(shards) => shards
             .iter()
@@ -210,48 +215,28 @@ async fn publish_regularly(assembly: Arc<Assembly>) {
         // There is nobody else to be told.
         None => true,
     };
-    let mut ticks = interval(PUBLISH_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        if let Some(shards) = &assembly.redis
-            && !shards.iter().any(SharedRedis::is_up)
-        {
-            continue;
-        }
-        let published = publish_pending(&*assembly.store.links, &assembly.cache, is_up);
-        if let Err(error) = published.await {
-            tracing::warn!(%error, "changes of links could not be published; trying again");
-        }
+    if let Some(shards) = &assembly.redis
+        && !shards.iter().any(SharedRedis::is_up)
+    {
+        return;
+    }
+    let published = publish_pending(&*assembly.store.links, &assembly.cache, is_up);
+    if let Err(error) = published.await {
+        tracing::warn!(%error, "changes of links could not be published; trying again");
     }
 }
 
 /// Hears of changes also while no click is acknowledged that would tell: an inactive link that is active again
 /// has none.
-async fn listen(assembly: Arc<Assembly>, redis: SharedRedis) {
-    let mut ticks = interval(LISTEN_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        if redis.is_up() {
-            // What is not heard now is heard with the next click, or the next time.
-            let _ = assembly.cache.listen(redis.shard()).await;
-        }
+async fn listen((assembly, redis): (Arc<Assembly>, SharedRedis)) {
+    if redis.is_up() {
+        // What is not heard now is heard with the next click, or the next time.
+        let _ = assembly.cache.listen(redis.shard()).await;
     }
 }
 
 /// Finishes what instances that crashed left over.
-async fn sweep_regularly(assembly: Arc<Assembly>, shards: Shards) {
-    let sinks: Vec<_> = shards.iter().map(RedisSink::new).collect();
-    let mut ticks = interval(SWEEP_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        sweep(&assembly, &sinks).await;
-    }
-}
-
-async fn sweep(assembly: &Assembly, sinks: &[RedisSink]) {
+async fn sweep((assembly, sinks): (Arc<Assembly>, Arc<[RedisSink]>)) {
     let sinks_up = sinks.iter().filter(|sink| sink.is_up());
     if let Err(error) = settle_held(sinks_up, &*assembly.store.clicks, &assembly.cache).await {
         tracing::warn!(%error, "clicks in doubt could not be settled; trying again");
@@ -274,8 +259,7 @@ async fn find_again(assembly: Arc<Assembly>, redis: SharedRedis) {
         let again = take_into_use(&redis, &*store.links, &*store.clicks, &assembly.cache);
         if let Err(error) = again.await {
             tracing::debug!(%error, "Redis is still away");
-            if let NotInUse::NotAdmitted(NotAdmitted::NotOpened(NotOpened::Failed(failure))) =
-                &error
+            if let NotInUse::NotAdmitted(NotAdmitted::NotFound(NotFound::Failed(failure))) = &error
             {
                 redis.note_why_away(failure);
             }

@@ -11,7 +11,7 @@ use crate::cache::LinkCache;
 use crate::clicks::{NotAdmitted, admit};
 use crate::config::{Config, Database};
 use crate::links::{OutboxError, publish_pending};
-use crate::shared::{Call, NotOpened, Shards, SharedRedis};
+use crate::shared::{Call, NotFound, Shards, SharedRedis};
 use crate::store::{
     Clicks, Links, OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings,
 };
@@ -131,7 +131,7 @@ async fn shard(
         take_into_use(redis, store, store, cache)
             .await
             .map_err(|error| match error {
-                NotInUse::NotAdmitted(NotAdmitted::NotOpened(NotOpened::Wrong(why))) => {
+                NotInUse::NotAdmitted(NotAdmitted::NotFound(NotFound::Wrong(why))) => {
                     Failure::Wrong(why)
                 }
                 NotInUse::NotAdmitted(foreign @ NotAdmitted::Foreign(_)) => {

@@ -9,7 +9,7 @@ use redis::aio::MultiplexedConnection;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
-use super::home::Home;
+use super::master::Master;
 use super::{Call, RedisFailure, SharedRedis};
 use crate::telemetry::metrics::REDIS_ERRORS;
 
@@ -21,9 +21,9 @@ pub struct Lane {
     slot: Mutex<Option<Link>>,
 }
 
-/// A connection to one home, perhaps still being made.
+/// A connection to one master, perhaps still being made.
 struct Link {
-    home: Arc<Home>,
+    master: Arc<Master>,
     /// How often connections had been cut when it was begun.
     cuts: u64,
     begun: Instant,
@@ -112,9 +112,9 @@ impl Lane {
         call: &Call,
         deadline: Instant,
     ) -> Result<T, Missed> {
-        let home = self.redis.home().map_err(Missed::Failed)?;
+        let master = self.redis.master().map_err(Missed::Failed)?;
         let cuts = self.redis.cuts();
-        let (begun, connection) = self.connection(home, cuts).await;
+        let (begun, connection) = self.connection(master, cuts).await;
         let mut connection = match connection {
             Some(Ok(connection)) => connection,
             Some(Err(failure)) => {
@@ -140,14 +140,14 @@ impl Lane {
     /// The connection and when it was begun; `None` while it is still being made.
     async fn connection(
         &self,
-        home: Arc<Home>,
+        master: Arc<Master>,
         cuts: u64,
     ) -> (Instant, Option<Result<MultiplexedConnection, RedisFailure>>) {
         let (begun, opening) = {
             let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
             let link = match slot.take() {
-                Some(link) if Arc::ptr_eq(&link.home, &home) && link.cuts == cuts => link,
-                _ => Link::open(home, cuts),
+                Some(link) if Arc::ptr_eq(&link.master, &master) && link.cuts == cuts => link,
+                _ => Link::open(master, cuts),
             };
             let link = slot.insert(link);
             (link.begun, link.opening.clone())
@@ -168,15 +168,15 @@ impl Lane {
 
 impl Link {
     /// Connects in a task of its own: whoever gives up waiting does not stop it.
-    fn open(home: Arc<Home>, cuts: u64) -> Self {
-        let connecting = Arc::clone(&home);
+    fn open(master: Arc<Master>, cuts: u64) -> Self {
+        let connecting = Arc::clone(&master);
         let task = Handle::current().spawn(async move { connecting.connect().await });
         let opening = async move {
             task.await
                 .unwrap_or_else(|error| Err(RedisFailure::Refused(error.to_string())))
         };
         Self {
-            home,
+            master,
             cuts,
             begun: Instant::now(),
             opening: opening.boxed().shared(),

@@ -1,6 +1,6 @@
 //! The Redis that instances share: connections with a deadline, and one opinion on whether it is up.
 //!
-//! A handle is on one data set, see [`Shards`]. Redis is *up* from when it was admitted (see `home`) until
+//! A handle is on one data set, see [`Shards`]. Redis is *up* from when it was admitted (see `master`) until
 //! a command fails or misses its deadline; then it is *away* for the whole process and nobody waits for it.
 //! A probe (run by the server) brings it back. One that is away because it is *full* can still be read.
 
@@ -19,14 +19,14 @@ use crate::keyspace::Keyspace;
 use crate::telemetry::metrics::{Connections, REDIS_ERRORS, REDIS_UP};
 
 mod call;
-mod home;
 mod lane;
+mod master;
 mod shards;
 
 pub use call::{Call, Script};
-use home::Home;
-pub use home::{Door, NotOpened};
 pub use lane::{Answer, Lane};
+use master::Master;
+pub use master::{Candidate, NotFound};
 pub use shards::Shards;
 
 /// Redis did not do what was asked.
@@ -56,7 +56,7 @@ struct Inner {
     deadline: Duration,
     process: String,
     /// Where connections are made to; none before the first was admitted.
-    home: RwLock<Option<Arc<Home>>>,
+    master: RwLock<Option<Arc<Master>>>,
     /// The newest epoch that is known here; empty before the first.
     epoch: RwLock<Arc<str>>,
     up: AtomicBool,
@@ -92,7 +92,7 @@ impl SharedRedis {
                 Some(shard) => metrics::gauge!(REDIS_UP, "shard" => shard.index().to_string()),
             },
             keys,
-            home: RwLock::new(None),
+            master: RwLock::new(None),
             epoch: RwLock::new("".into()),
             up: AtomicBool::new(false),
             full: AtomicBool::new(false),
@@ -136,33 +136,33 @@ impl SharedRedis {
         }
     }
 
-    /// The life of the server that was admitted last (see `home`); empty before the first.
+    /// The life of the server that was admitted last (see `master`); empty before the first.
     #[must_use]
     pub fn life(&self) -> Arc<str> {
-        read(&self.inner.home)
+        read(&self.inner.master)
             .as_ref()
-            .map_or_else(|| "".into(), |home| Arc::clone(&home.life))
+            .map_or_else(|| "".into(), |master| Arc::clone(&master.life))
     }
 
-    /// From here on connections are made to what is behind this door. What was learnt there is in `epoch`.
+    /// From here on connections are made to this server. What was learnt there is in `epoch`.
     ///
     /// # Errors
     /// When no connections can be made.
-    pub fn admit(&self, door: Door, epoch: &str) -> Result<(), RedisFailure> {
-        // First: whoever has a connection to the new home knows its epoch.
+    pub fn admit(&self, candidate: Candidate, epoch: &str) -> Result<(), RedisFailure> {
+        // First: whoever has a connection to the new master knows its epoch.
         self.learn_epoch(epoch);
         // Known already: connections to it, also those being made, stay.
-        if self.home().is_ok_and(|home| door.leads_to(&home)) {
+        if self.master().is_ok_and(|master| candidate.is(&master)) {
             return Ok(());
         }
-        let home = Arc::new(door.into_home()?);
-        *write(&self.inner.home) = Some(home);
+        let master = Arc::new(candidate.into_master()?);
+        *write(&self.inner.master) = Some(master);
         Ok(())
     }
 
-    fn home(&self) -> Result<Arc<Home>, RedisFailure> {
-        let home = read(&self.inner.home).as_ref().map(Arc::clone);
-        home.ok_or_else(|| RedisFailure::Refused("not compared with the database yet".into()))
+    fn master(&self) -> Result<Arc<Master>, RedisFailure> {
+        let master = read(&self.inner.master).as_ref().map(Arc::clone);
+        master.ok_or_else(|| RedisFailure::Refused("not compared with the database yet".into()))
     }
 
     /// How long an answer is waited for.
@@ -236,8 +236,8 @@ impl SharedRedis {
     /// The connections of the pool at the moment; none while Redis is away.
     #[must_use]
     pub fn connections(&self) -> Connections {
-        self.home()
-            .map(|home| Connections::of(&home.pool.status()))
+        self.master()
+            .map(|master| Connections::of(&master.pool.status()))
             .unwrap_or_default()
     }
 
@@ -251,9 +251,9 @@ impl SharedRedis {
         call: &Call,
         deadline: Duration,
     ) -> Result<T, RedisFailure> {
-        let home = self.home()?;
+        let master = self.master()?;
         let work = async {
-            let mut connection = match home.pool.get().await {
+            let mut connection = match master.pool.get().await {
                 Ok(connection) => connection,
                 Err(error) => {
                     let failure = RedisFailure::Refused(error.to_string());

@@ -1,9 +1,9 @@
-//! The server that keeps the data set, and how it is told from what it was before.
+//! The master of the data set, and how it is told from what it was before.
 //!
 //! A server has a *life*: it ends when the server is started again or another one takes its place. With
 //! its next life Redis may be older than it was. So nobody uses a connection to a life that was not looked
-//! at: [`SharedRedis::knock`] opens a [`Door`], somebody who knows the database decides, and
-//! [`SharedRedis::admit`] makes it the home that connections are made to.
+//! at: [`SharedRedis::find_master`] finds a [`Candidate`], somebody who knows the database decides, and
+//! [`SharedRedis::admit`] makes it the master that connections are made to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::{Call, RedisFailure, SharedRedis};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a command may take before anybody relies on the server.
-const DOOR_TIMEOUT: Duration = Duration::from_secs(1);
+const CANDIDATE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Connections that the occasional commands (API, flusher) share.
 const POOL_SIZE: usize = 8;
@@ -32,23 +32,23 @@ const MOST_MOVES: usize = 5;
 /// Digits of a life's name that are kept: enough to tell it from every other.
 const LIFE_DIGITS: usize = 16;
 
-/// The server in the life that was admitted.
-pub(super) struct Home {
+/// The server that keeps the data set, in the life that was admitted.
+pub(super) struct Master {
     client: Client,
     pub(super) pool: Pool,
     pub(super) life: Arc<str>,
 }
 
-/// A connection to the server before it is admitted.
-pub struct Door {
+/// A connection to a server that takes writes, before it is admitted.
+pub struct Candidate {
     client: Client,
     connection: MultiplexedConnection,
     life: Arc<str>,
 }
 
-/// Why nobody opened.
+/// Why there is no candidate.
 #[derive(Debug, thiserror::Error)]
-pub enum NotOpened {
+pub enum NotFound {
     /// It is away, or takes no writes now.
     #[error(transparent)]
     Failed(#[from] RedisFailure),
@@ -57,25 +57,25 @@ pub enum NotOpened {
     Wrong(String),
 }
 
-/// Why a door stays shut.
-enum Shut {
-    NotOpened(NotOpened),
+/// Why a server is no candidate.
+enum Unfit {
+    NotFound(NotFound),
     /// Another server of the cluster keeps the data set.
     Moved(String),
 }
 
-impl<E: Into<NotOpened>> From<E> for Shut {
+impl<E: Into<NotFound>> From<E> for Unfit {
     fn from(error: E) -> Self {
-        Self::NotOpened(error.into())
+        Self::NotFound(error.into())
     }
 }
 
-impl Home {
+impl Master {
     pub(super) fn new(client: Client, life: Arc<str>) -> Result<Self, RedisFailure> {
         let mut config = PoolConfig::new(POOL_SIZE);
         config.timeouts.wait = Some(CONNECT_TIMEOUT);
         config.timeouts.create = Some(CONNECT_TIMEOUT);
-        config.timeouts.recycle = Some(DOOR_TIMEOUT);
+        config.timeouts.recycle = Some(CANDIDATE_TIMEOUT);
         let info = client.get_connection_info().clone();
         let manager = Manager::new_with_config(info, settings())?;
         let admitted = Arc::clone(&life);
@@ -103,17 +103,17 @@ impl Home {
     /// A connection to this life. Whatever fails, nothing was sent that changes anything.
     pub(super) async fn connect(&self) -> Result<MultiplexedConnection, RedisFailure> {
         let mut connection = connect(&self.client).await.map_err(|error| match error {
-            NotOpened::Failed(failure) => failure,
-            NotOpened::Wrong(why) => RedisFailure::Refused(why),
+            NotFound::Failed(failure) => failure,
+            NotFound::Wrong(why) => RedisFailure::Refused(why),
         })?;
         check_life(&mut connection, &self.life).await?;
         Ok(connection)
     }
 }
 
-impl Door {
-    /// Opens the one to the server at an address, if it takes writes: not loading, not a replica, not full.
-    async fn open(server: ConnectionInfo, probe: &Cmd, in_cluster: bool) -> Result<Self, Shut> {
+impl Candidate {
+    /// Connects to the server at an address, if it takes writes: not loading, not a replica, not full.
+    async fn connect(server: ConnectionInfo, probe: &Cmd, in_cluster: bool) -> Result<Self, Unfit> {
         let address = server.addr().to_string();
         let client = Client::open(server).map_err(RedisFailure::from)?;
         let mut connection = connect(&client).await?;
@@ -121,19 +121,19 @@ impl Door {
             let why = format!(
                 "{address} is no Redis Cluster; give one address, or those of a cluster's masters"
             );
-            return Err(NotOpened::Wrong(why).into());
+            return Err(NotFound::Wrong(why).into());
         }
         let writes = probe.exec_async(&mut connection);
-        let written = timeout(DOOR_TIMEOUT, writes)
+        let written = timeout(CANDIDATE_TIMEOUT, writes)
             .await
             .map_err(|_| RedisFailure::late())?;
         if let Err(error) = written {
             return Err(match error.redirect_node() {
-                Some((address, _)) => Shut::Moved(address.to_owned()),
+                Some((address, _)) => Unfit::Moved(address.to_owned()),
                 None if error.code() == Some("NOAUTH") => {
                     let why =
                         format!("{address} wants a password; give redis://:PASSWORD@HOST:PORT");
-                    NotOpened::Wrong(why).into()
+                    NotFound::Wrong(why).into()
                 }
                 None => RedisFailure::from(error).into(),
             });
@@ -157,17 +157,18 @@ impl Door {
     /// # Errors
     /// [`RedisFailure`].
     pub async fn query<T: FromRedisValue>(&mut self, call: &Call) -> Result<T, RedisFailure> {
-        timeout(DOOR_TIMEOUT, call.send(&mut self.connection))
+        timeout(CANDIDATE_TIMEOUT, call.send(&mut self.connection))
             .await
             .unwrap_or_else(|_| Err(RedisFailure::late()))
     }
 
-    pub(super) fn leads_to(&self, home: &Home) -> bool {
-        self.life == home.life && self.client.get_connection_info().addr() == home.address().addr()
+    pub(super) fn is(&self, master: &Master) -> bool {
+        self.life == master.life
+            && self.client.get_connection_info().addr() == master.address().addr()
     }
 
-    pub(super) fn into_home(self) -> Result<Home, RedisFailure> {
-        Home::new(self.client, self.life)
+    pub(super) fn into_master(self) -> Result<Master, RedisFailure> {
+        Master::new(self.client, self.life)
     }
 }
 
@@ -177,7 +178,7 @@ fn settings() -> AsyncConnectionConfig {
         .set_response_timeout(None)
 }
 
-async fn connect(client: &Client) -> Result<MultiplexedConnection, NotOpened> {
+async fn connect(client: &Client) -> Result<MultiplexedConnection, NotFound> {
     // Nothing was sent yet: whatever fails here, nothing was done.
     timeout(
         CONNECT_TIMEOUT,
@@ -196,7 +197,7 @@ async fn connect(client: &Client) -> Result<MultiplexedConnection, NotOpened> {
         } else {
             return RedisFailure::Refused(why).into();
         };
-        NotOpened::Wrong(format!("{} {fault}", client.get_connection_info().addr()))
+        NotFound::Wrong(format!("{} {fault}", client.get_connection_info().addr()))
     })
 }
 
@@ -237,7 +238,7 @@ async fn info(
     let mut info = redis::cmd("INFO");
     info.arg(section);
     let info = Call::plain(info);
-    timeout(DOOR_TIMEOUT, info.send(connection))
+    timeout(CANDIDATE_TIMEOUT, info.send(connection))
         .await
         .map_err(|_| RedisFailure::late())
         .flatten()
@@ -250,16 +251,16 @@ impl SharedRedis {
     ///
     /// # Errors
     /// When it does not answer or takes no writes.
-    pub async fn knock(&self) -> Result<Door, NotOpened> {
+    pub async fn find_master(&self) -> Result<Candidate, NotFound> {
         let mut probe = redis::cmd("SET");
         probe.arg(self.keys().probe()).arg(1).arg("PX").arg(1_000);
-        let last = self.home().ok().map(|home| home.address());
+        let last = self.master().ok().map(|master| master.address());
         let known = self.inner.servers.iter().cloned();
         let in_cluster = self.keys().shard().is_some();
         let mut why = RedisFailure::Refused("no server is known".into()).into();
         for server in last.into_iter().chain(known) {
             match follow(server, &probe, in_cluster).await {
-                Ok(door) => return Ok(door),
+                Ok(candidate) => return Ok(candidate),
                 Err(failure) => why = failure,
             }
         }
@@ -267,17 +268,17 @@ impl SharedRedis {
     }
 }
 
-/// Opens the door at `server`, or at the one that it sends on to.
+/// The candidate at `server`, or at the one that it sends on to.
 async fn follow(
     mut server: ConnectionInfo,
     probe: &Cmd,
     in_cluster: bool,
-) -> Result<Door, NotOpened> {
+) -> Result<Candidate, NotFound> {
     for _ in 0..MOST_MOVES {
-        match Door::open(server.clone(), probe, in_cluster).await {
-            Ok(door) => return Ok(door),
-            Err(Shut::NotOpened(why)) => return Err(why),
-            Err(Shut::Moved(address)) => {
+        match Candidate::connect(server.clone(), probe, in_cluster).await {
+            Ok(candidate) => return Ok(candidate),
+            Err(Unfit::NotFound(why)) => return Err(why),
+            Err(Unfit::Moved(address)) => {
                 server = moved(server, &address).ok_or_else(|| {
                     RedisFailure::Refused(format!("the cluster sent on to `{address}`"))
                 })?;
