@@ -20,7 +20,7 @@ mod token;
 
 pub use current_user::{CurrentUser, TokenOwner};
 pub use password::{HashingError, PasswordHasher};
-pub use secret::{SecretError, TokenSecret};
+pub use secret::{SecretError, load_or_create_secret};
 pub use token::Tokens;
 
 /// What the handlers of accounts work with.

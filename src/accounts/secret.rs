@@ -1,27 +1,20 @@
-//! The secret that signs tokens: given, or made at first start and kept beside the database.
+//! The secret that signs tokens, where none is given: made at first start and kept beside the database.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::domain::{SecretTooShort, TokenSecret};
 use crate::shared::random_id;
 
-/// Fewest bytes of a secret (RFC 7518, 3.2: as long as the hash of HS256).
-const LEAST_BYTES: usize = 32;
-
-/// At least 32 bytes; has no `Debug`.
-pub struct TokenSecret(Vec<u8>);
-
-/// Why a secret cannot be used; never says what it is.
+/// Why there is no secret; never says what it is.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// Under 32 bytes.
-    #[error("JWT_SECRET: the secret is shorter than 32 bytes")]
-    TooShort,
-    /// The file beside the database holds less than that.
+    /// The file beside the database holds too little.
     #[error(
-        "JWT_SECRET: {0} holds fewer than 32 bytes; remove it: a new one is made, and everybody logs in again"
+        "JWT_SECRET: {0} holds fewer than {least} bytes; remove it: a new one is made, and everybody logs in again",
+        least = TokenSecret::LEAST_BYTES
     )]
     Cut(String),
     /// The file beside the database cannot be read or made.
@@ -29,51 +22,35 @@ pub enum SecretError {
     File(String, io::Error),
 }
 
-impl TokenSecret {
-    /// A given secret.
-    ///
-    /// # Errors
-    /// When it is too short.
-    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, SecretError> {
-        if bytes.len() < LEAST_BYTES {
-            return Err(SecretError::TooShort);
-        }
-        Ok(Self(bytes))
+/// The secret in a file, made where there is none: readable by its owner only, whole from the moment
+/// it has its name, and the same one for two processes that start at once.
+///
+/// # Errors
+/// When the file cannot be read or made, or holds too little.
+pub fn load_or_create_secret(path: &Path) -> Result<TokenSecret, SecretError> {
+    let failed = |error| SecretError::File(path.display().to_string(), error);
+    let whole = |bytes| {
+        TokenSecret::from_bytes(bytes)
+            .map_err(|SecretTooShort| SecretError::Cut(path.display().to_string()))
+    };
+    match fs::read(path) {
+        Ok(bytes) => return whole(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
     }
-
-    /// The secret in a file, made where there is none: readable by its owner only, whole from the moment
-    /// it has its name, and the same one for two processes that start at once.
-    ///
-    /// # Errors
-    /// When the file cannot be read or made, or holds too little.
-    pub fn load_or_create(path: &Path) -> Result<Self, SecretError> {
-        let failed = |error| SecretError::File(path.display().to_string(), error);
-        let whole = |bytes| {
-            Self::from_bytes(bytes).map_err(|_| SecretError::Cut(path.display().to_string()))
-        };
-        match fs::read(path) {
-            Ok(bytes) => return whole(bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
-        }
-        let draft = path.with_extension(format!("{:016x}.new", random_id()));
-        let made = write_draft(&draft).and_then(|()| match fs::hard_link(&draft, path) {
-            // Another process was first: its secret is the one.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            linked => linked,
-        });
-        let removed = fs::remove_file(&draft);
-        made.and(removed).map_err(failed)?;
-        whole(fs::read(path).map_err(failed)?)
-    }
-
-    pub(super) fn expose(&self) -> &[u8] {
-        &self.0
-    }
+    let draft = path.with_extension(format!("{:016x}.new", random_id()));
+    let made = write_draft(&draft).and_then(|()| match fs::hard_link(&draft, path) {
+        // Another process was first: its secret is the one.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        linked => linked,
+    });
+    let removed = fs::remove_file(&draft);
+    made.and(removed).map_err(failed)?;
+    whole(fs::read(path).map_err(failed)?)
 }
 
 fn write_draft(path: &Path) -> io::Result<()> {
-    let mut secret = [0_u8; LEAST_BYTES];
+    let mut secret = [0_u8; TokenSecret::LEAST_BYTES];
     getrandom::fill(&mut secret).map_err(io::Error::other)?;
     let mut hexadecimal = String::new();
     for byte in secret {
@@ -99,9 +76,11 @@ mod tests {
     fn a_secret_is_made_once_and_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shunt.db.jwt-secret");
-        let first = TokenSecret::load_or_create(&path).unwrap();
-        let second = TokenSecret::load_or_create(&path).unwrap();
-        assert!(first.expose().len() >= LEAST_BYTES && first.expose() == second.expose());
+        let first = load_or_create_secret(&path).unwrap();
+        let second = load_or_create_secret(&path).unwrap();
+        assert!(
+            first.expose().len() >= TokenSecret::LEAST_BYTES && first.expose() == second.expose()
+        );
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600
@@ -119,7 +98,7 @@ mod tests {
         let path = folder.path().join("shunt.db.jwt-secret");
         let secrets: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| TokenSecret::load_or_create(&path).unwrap()))
+                .map(|_| scope.spawn(|| load_or_create_secret(&path).unwrap()))
                 .collect();
             threads
                 .into_iter()
@@ -139,7 +118,7 @@ mod tests {
         let path = folder.path().join("shunt.db.jwt-secret");
         fs::write(&path, "short").unwrap();
         assert!(matches!(
-            TokenSecret::load_or_create(&path),
+            load_or_create_secret(&path),
             Err(SecretError::Cut(_))
         ));
     }

@@ -6,8 +6,7 @@ use std::time::Duration;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
 use serde::{Deserialize, Serialize};
 
-use super::TokenSecret;
-use crate::domain::{Timestamp, UserId};
+use crate::domain::{Timestamp, TokenSecret, UserId};
 use crate::http::ApiError;
 
 /// Longest token that is looked at; ours have about 150 bytes.

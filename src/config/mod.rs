@@ -8,7 +8,7 @@ use clap::Args;
 use ipnet::IpNet;
 use url::Url;
 
-use crate::domain::{PerMinute, Shard};
+use crate::domain::{PerMinute, Shard, TokenSecret};
 use crate::telemetry::LogFormat;
 
 mod base_url;
@@ -226,7 +226,7 @@ pub struct Config {
     /// Prefix of every Redis key.
     pub redis_prefix: String,
     /// Secret that signs tokens; without one SQLite's is made, and Postgres does not serve.
-    pub jwt_secret: Option<JwtSecret>,
+    pub jwt_secret: Option<TokenSecret>,
     /// How long a token is valid.
     pub jwt_ttl: Duration,
     /// Where /metrics is served instead of on the public listener.
@@ -285,10 +285,6 @@ impl RedisUrls {
         }
     }
 }
-
-/// At least 32 bytes; has no `Debug`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct JwtSecret(pub Vec<u8>);
 
 impl Settings {
     /// Whether machines read the log: then they read why the service ended, too.

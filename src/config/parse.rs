@@ -9,7 +9,8 @@ use ipnet::IpNet;
 use tracing::level_filters::LevelFilter;
 use url::Url;
 
-use super::{ConfigError, Database, JwtSecret, RedisUrls};
+use super::{ConfigError, Database, RedisUrls};
+use crate::domain::{SecretTooShort, TokenSecret};
 use crate::telemetry::LogFormat;
 
 /// What is logged unless it is said.
@@ -248,17 +249,18 @@ pub(super) fn prefix(raw: String) -> Result<String, ConfigError> {
     }
 }
 
-pub(super) fn jwt_secret(raw: Option<String>) -> Result<Option<JwtSecret>, ConfigError> {
+pub(super) fn jwt_secret(raw: Option<String>) -> Result<Option<TokenSecret>, ConfigError> {
     let Some(secret) = given(raw) else {
         return Ok(None);
     };
-    if secret.len() < 32 {
-        return Err(fault("JWT_SECRET")(format!(
-            "is {} bytes long; give at least 32, such as the output of `openssl rand -hex 32`",
-            secret.len()
-        )));
+    let length = secret.len();
+    match TokenSecret::from_bytes(secret.into_bytes()) {
+        Ok(secret) => Ok(Some(secret)),
+        Err(SecretTooShort) => Err(fault("JWT_SECRET")(format!(
+            "is {length} bytes long; give at least {}, such as the output of `openssl rand -hex 32`",
+            TokenSecret::LEAST_BYTES
+        ))),
     }
-    Ok(Some(JwtSecret(secret.into_bytes())))
 }
 
 pub(super) fn log_format(raw: &str) -> Result<LogFormat, ConfigError> {

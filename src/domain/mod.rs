@@ -10,6 +10,7 @@ mod link;
 mod password;
 mod shard;
 mod target;
+mod token_secret;
 mod user;
 
 pub use code::ShortCode;
@@ -19,4 +20,5 @@ pub use link::{Link, LinkId, LinkTarget, Timestamp};
 pub use password::{InvalidPassword, Password};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};
+pub use token_secret::{SecretTooShort, TokenSecret};
 pub use user::{User, UserId};

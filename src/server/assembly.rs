@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::Databases;
 use super::lifecycle::ServeError;
-use crate::accounts::{Accounts, PasswordHasher, TokenSecret, Tokens};
+use crate::accounts::{Accounts, PasswordHasher, Tokens, load_or_create_secret};
 use crate::cache::{CacheLimits, LinkCache, MissesAsked};
 use crate::clicks::count::Counts;
 use crate::clicks::{
     Deliveries, Delivery, Flusher, JournalDeadline, MemoryOnly, Recorder, RedisSink, Sinks,
 };
 use crate::config::{BaseUrl, Config, Database};
-use crate::domain::Shard;
+use crate::domain::{Shard, TokenSecret};
 use crate::limits::Limiter;
 use crate::links::LinksApi;
 use crate::redirect::{FailureLog, Lookups, Redirect, ReplicaReads};
@@ -234,11 +234,10 @@ impl Assembly {
 
 fn secret(config: &Config) -> Result<TokenSecret, ServeError> {
     match (&config.jwt_secret, &config.database) {
-        (Some(secret), _) => Ok(TokenSecret::from_bytes(secret.0.clone())?),
-        (None, Database::Sqlite(database)) => Ok(TokenSecret::load_or_create(&beside(
-            database,
-            ".jwt-secret",
-        ))?),
+        (Some(secret), _) => Ok(secret.clone()),
+        (None, Database::Sqlite(database)) => {
+            Ok(load_or_create_secret(&beside(database, ".jwt-secret"))?)
+        }
         (None, Database::Postgres(_)) => Err(ServeError::NoSecret),
     }
 }
