@@ -231,7 +231,7 @@ fn added_up(
         let at = |counts: &[Option<u64>]| counts.get(index).copied().flatten().unwrap_or_default();
         *count = count.saturating_add(at(pending));
         for (number, flush) in redis.flushing.iter().zip(flushes) {
-            if marks.get(number).is_none_or(|mark| link > mark) {
+            if marks.get(number).is_none_or(|mark| !mark.includes(*link)) {
                 *count = count.saturating_add(at(flush));
             }
         }

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use crate::domain::{LinkId, Shard, Timestamp};
 use crate::shared::{Call, RedisFailure, Script, Shards, SharedRedis, random_id};
-use crate::store::{AppliedUpTo, Clicks, FlushId, OVER, StoreError, WHOLE};
+use crate::store::{Clicks, FlushId, FlushMark, StoreError};
 
 /// How long others leave a flush to whoever began it.
 const LEASE: Duration = Duration::from_secs(10);
@@ -194,7 +194,7 @@ impl Flusher {
                 number,
             };
             let increments = increments(redis, &flush).await?;
-            if self.apply(redis, &flush, &increments, flushed).await? == OVER {
+            if self.apply(redis, &flush, &increments, flushed).await? == FlushMark::Over {
                 self.give_up(redis, &flush).await?;
                 continue;
             }
@@ -220,24 +220,24 @@ impl Flusher {
         redis.query(&call, TIMEOUT).await
     }
 
-    /// [`WHOLE`] or [`OVER`]. What somebody wrote back before is not in `flushed`.
+    /// [`FlushMark::Whole`] or [`FlushMark::Over`]. What somebody wrote back before is not in `flushed`.
     async fn apply(
         &self,
         redis: &SharedRedis,
         flush: &FlushId,
         increments: &[(LinkId, u64)],
         flushed: &mut Flushed,
-    ) -> Result<AppliedUpTo, StoreError> {
+    ) -> Result<FlushMark, StoreError> {
         let pace = Pace::of(increments.len());
         let mut mark = self.clicks.flush_mark(flush).await?;
         let mut extended: Option<Instant> = None;
-        while mark != WHOLE && mark != OVER {
+        while let FlushMark::UpTo(written) = mark {
             let begun = Instant::now();
-            let rest = &increments[increments.partition_point(|(link, _)| *link <= mark)..];
+            let rest = &increments[increments.partition_point(|(link, _)| *link <= written)..];
             let part = &rest[..rest.len().min(pace.links)];
             let up_to = match part.last() {
-                Some((last, _)) if part.len() < rest.len() => *last,
-                _ => WHOLE,
+                Some((last, _)) if part.len() < rest.len() => FlushMark::UpTo(*last),
+                _ => FlushMark::Whole,
             };
             mark = self
                 .clicks

@@ -38,17 +38,31 @@ pub struct FlushId {
     pub number: i64,
 }
 
-/// How far a flush has been written back: links up to and including this one are in the database.
-pub type AppliedUpTo = LinkId;
+/// How far a flush has been written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushMark {
+    /// Nothing more of it may be written back: a later one was begun, or it was fenced off.
+    Over,
+    /// Links up to and including this one are in the database.
+    UpTo(LinkId),
+    /// All of it is.
+    Whole,
+}
 
-/// A flush of which nothing has been written back: ids of links are above it.
-pub const NOTHING: AppliedUpTo = LinkId(0);
+impl FlushMark {
+    /// Nothing is written back: ids of links are above 0.
+    pub const NOTHING: Self = Self::UpTo(LinkId(0));
 
-/// A flush that has been written back whole.
-pub const WHOLE: AppliedUpTo = LinkId(i64::MAX);
-
-/// A flush of which nothing more may be written back: a later one was begun, or it was fenced off.
-pub const OVER: AppliedUpTo = LinkId(-1);
+    /// Whether the clicks of a link are in the database.
+    #[must_use]
+    pub fn includes(self, link: LinkId) -> bool {
+        match self {
+            Self::Over => false,
+            Self::UpTo(last) => link <= last,
+            Self::Whole => true,
+        }
+    }
+}
 
 /// How far apart the numbers of flushes are that a data set begins in two lives of its server: far more than are
 /// begun in one. Lua writes them out up to 10^14.
@@ -77,7 +91,7 @@ pub struct CountSnapshot {
     /// Clicks per link that exists: counted ones and those in the journal, without those held back.
     pub clicks: Vec<(LinkId, u64)>,
     /// Of the flushes asked for and of every later one of that epoch: how far each is written back.
-    pub flushes: Vec<(i64, AppliedUpTo)>,
+    pub flushes: Vec<(i64, FlushMark)>,
     /// Whether the journal holds batches that may also have reached Redis: the epoch that was asked about,
     /// where one was.
     pub held: bool,
@@ -145,31 +159,31 @@ pub trait Clicks: Send + Sync {
     async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;
 
     /// Adds one part of a flush to the links and notes in the ledger that the flush is in up to `up_to`, in
-    /// one transaction, where the ledger says that it was in up to `from` ([`NOTHING`] where it knows neither
+    /// one transaction, where the ledger says that it was in up to `from` ([`FlushMark::NOTHING`] where it knows neither
     /// the flush nor a later one of its epoch). Otherwise nothing changes: somebody else was at it, or a database
     /// that crashed forgot what it had not written out. Returns how far the flush is in now: `up_to`, or where to
-    /// go on from, or [`OVER`].
+    /// go on from, or [`FlushMark::Over`].
     ///
     /// `part` holds the links above `from` up to `up_to`, by rising id; those that are gone are passed over.
-    /// Only the last part, with [`WHOLE`], is durable when this returns, and with it all before.
+    /// Only the last part, with [`FlushMark::Whole`], is durable when this returns, and with it all before.
     async fn apply_flush(
         &self,
         flush: &FlushId,
-        from: AppliedUpTo,
+        from: FlushMark,
         part: &[(LinkId, u64)],
-        up_to: AppliedUpTo,
+        up_to: FlushMark,
         now: Timestamp,
-    ) -> Result<AppliedUpTo, StoreError>;
+    ) -> Result<FlushMark, StoreError>;
 
-    /// How far a flush is written back; [`NOTHING`] where the ledger knows neither it nor a later one, [`OVER`]
+    /// How far a flush is written back; [`FlushMark::NOTHING`] where the ledger knows neither it nor a later one, [`FlushMark::Over`]
     /// where it knows a later one alone.
-    async fn flush_mark(&self, flush: &FlushId) -> Result<AppliedUpTo, StoreError>;
+    async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError>;
 
     /// Fences off what may have been begun after this flush, the newest that a Redis in this `life` knows, in
     /// another one. What is being written meanwhile is waited for.
     async fn fence(&self, newest: &FlushId, life: &str) -> Result<Fence, StoreError>;
 
-    /// Whether a flush is [`OVER`] because of another life than this one.
+    /// Whether a flush is [`FlushMark::Over`] because of another life than this one.
     async fn is_over_elsewhere(&self, flush: &FlushId, life: &str) -> Result<bool, StoreError>;
 
     /// Removes the fence with this number: nobody went by it.

@@ -23,8 +23,8 @@ mod rows;
 mod sqlite;
 
 pub use clicks::{
-    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, Fence, FlushId, FlushesSeen, Folded, HeldBatch,
-    NOTHING, OVER, RecorderId, WHOLE,
+    ClickBatch, Clicks, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen, Folded, HeldBatch,
+    RecorderId,
 };
 pub use failure::OpenError;
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition};

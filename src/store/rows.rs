@@ -1,6 +1,6 @@
 //! Rows that both databases answer alike, turned into values.
 
-use super::{Change, CountSnapshot, RecorderId, StoreError};
+use super::{Change, CountSnapshot, FlushMark, RecorderId, StoreError};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds.
@@ -62,12 +62,29 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> CountSnapshot {
     for (kind, first, second) in rows {
         match kind {
             COUNT_OF_LINK => snapshot.clicks.push((LinkId(first), second.unsigned_abs())),
-            MARK_OF_FLUSH => snapshot.flushes.push((first, LinkId(second))),
+            MARK_OF_FLUSH => snapshot.flushes.push((first, flush_mark(second))),
             SOMETHING_HELD => snapshot.held = true,
             _ => {}
         }
     }
     snapshot
+}
+
+/// A mark as the ledger keeps it; statements know these numbers, too.
+pub(super) fn stored_mark(mark: FlushMark) -> i64 {
+    match mark {
+        FlushMark::Over => -1,
+        FlushMark::UpTo(link) => link.0,
+        FlushMark::Whole => i64::MAX,
+    }
+}
+
+pub(super) fn flush_mark(stored: i64) -> FlushMark {
+    match stored {
+        ..0 => FlushMark::Over,
+        i64::MAX => FlushMark::Whole,
+        link => FlushMark::UpTo(LinkId(link)),
+    }
 }
 
 /// Recorder and number of a batch as databases keep them; those before all where there is none.

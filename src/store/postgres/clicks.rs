@@ -10,8 +10,8 @@ use crate::domain::{LinkId, Timestamp};
 use crate::store::clicks::FENCED_OFF;
 use crate::store::rows::{self, signed};
 use crate::store::{
-    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, Fence, FlushId, FlushesSeen, Folded, HeldBatch,
-    RecorderId, StoreError, WHOLE,
+    ClickBatch, Clicks, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen, Folded, HeldBatch,
+    RecorderId, StoreError,
 };
 
 /// Recorder, number, epoch, links and their clicks.
@@ -132,11 +132,11 @@ impl Clicks for PostgresStore {
     async fn apply_flush(
         &self,
         flush: &FlushId,
-        from: AppliedUpTo,
+        from: FlushMark,
         part: &[(LinkId, u64)],
-        up_to: AppliedUpTo,
+        up_to: FlushMark,
         now: Timestamp,
-    ) -> Result<AppliedUpTo, StoreError> {
+    ) -> Result<FlushMark, StoreError> {
         let (links, clicks) = columns(part);
         // The ledger's row is locked first: whoever writes the same part waits, and then finds it written. A
         // commit that is not waited for is lost in a crash only together with all after it; so the last part,
@@ -161,20 +161,20 @@ impl Clicks for PostgresStore {
         ))
         .bind(&flush.epoch)
         .bind(flush.number)
-        .bind(from.0)
-        .bind(up_to.0)
+        .bind(rows::stored_mark(from))
+        .bind(rows::stored_mark(up_to))
         .bind(links)
         .bind(clicks)
         .bind(now.0)
-        .bind(up_to != WHOLE)
+        .bind(up_to != FlushMark::Whole)
         .fetch_optional(session).await).await?;
         match written {
-            Some(up_to) => Ok(LinkId(up_to)),
+            Some(up_to) => Ok(rows::flush_mark(up_to)),
             None => self.flush_mark(flush).await,
         }
     }
 
-    async fn flush_mark(&self, flush: &FlushId) -> Result<AppliedUpTo, StoreError> {
+    async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError> {
         let mark = self.pool.run(async |session| {
             sqlx::query_scalar(
                 "SELECT coalesce(
@@ -187,7 +187,7 @@ impl Clicks for PostgresStore {
             .fetch_one(session)
             .await
         });
-        Ok(LinkId(mark.await?))
+        Ok(rows::flush_mark(mark.await?))
     }
 
     async fn fence(&self, newest: &FlushId, life: &str) -> Result<Fence, StoreError> {

@@ -11,7 +11,7 @@ use crate::domain::{LinkId, Timestamp};
 use crate::store::clicks::FENCED_OFF;
 use crate::store::rows;
 use crate::store::{
-    AppliedUpTo, ClickBatch, Clicks, CountSnapshot, Fence, FlushId, FlushesSeen, Folded, HeldBatch,
+    ClickBatch, Clicks, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen, Folded, HeldBatch,
     RecorderId, StoreError,
 };
 
@@ -110,11 +110,11 @@ impl Clicks for SqliteStore {
     async fn apply_flush(
         &self,
         flush: &FlushId,
-        from: AppliedUpTo,
+        from: FlushMark,
         part: &[(LinkId, u64)],
-        up_to: AppliedUpTo,
+        up_to: FlushMark,
         now: Timestamp,
-    ) -> Result<AppliedUpTo, StoreError> {
+    ) -> Result<FlushMark, StoreError> {
         let mut writer = self.writer.get().await?;
         let mut transaction = begin(&mut writer).await?;
         let mark = mark(&mut *transaction, flush).await?;
@@ -134,7 +134,7 @@ impl Clicks for SqliteStore {
         )
         .bind(&flush.epoch)
         .bind(flush.number)
-        .bind(up_to.0)
+        .bind(rows::stored_mark(up_to))
         .bind(now.0)
         .execute(&mut *transaction)
         .await?;
@@ -142,7 +142,7 @@ impl Clicks for SqliteStore {
         Ok(up_to)
     }
 
-    async fn flush_mark(&self, flush: &FlushId) -> Result<AppliedUpTo, StoreError> {
+    async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError> {
         Ok(mark(&mut *self.reader.get().await?, flush).await?)
     }
 
@@ -268,7 +268,7 @@ impl Clicks for SqliteStore {
 async fn mark(
     database: impl SqliteExecutor<'_>,
     flush: &FlushId,
-) -> Result<AppliedUpTo, sqlx::Error> {
+) -> Result<FlushMark, sqlx::Error> {
     let mark = sqlx::query_scalar(
         "SELECT coalesce(
              (SELECT up_to FROM flush_ledger WHERE epoch = ?1 AND number = ?2),
@@ -279,5 +279,5 @@ async fn mark(
     .bind(flush.number)
     .fetch_one(database)
     .await?;
-    Ok(LinkId(mark))
+    Ok(rows::flush_mark(mark))
 }

@@ -14,7 +14,7 @@ use super::batch::{from_json, to_json};
 use super::{SqliteStore, begin};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::rows;
-use crate::store::{Folded, StoreError, WHOLE};
+use crate::store::{Folded, StoreError};
 
 /// Links per step: a step takes about half a millisecond.
 const LINKS_PER_STEP: usize = 250;
@@ -24,6 +24,9 @@ const ROWS_PER_STEP: u32 = 250;
 
 /// Batches summed up between two pauses, so that a long journal does not keep a core to itself.
 const BATCHES_PER_BREATH: u32 = 512;
+
+/// Up to which link a folding is that is in the links whole.
+const ALL_LINKS: i64 = i64::MAX;
 
 /// A folding that this process has summed up.
 pub(super) struct Folding {
@@ -70,7 +73,7 @@ impl SqliteStore {
             .await?;
         let mut sums: HashMap<LinkId, u64, RandomState> = HashMap::default();
         // Where all is in the links already it is only to be removed.
-        let unread = if up_to == WHOLE.0 { &[] } else { &*cuts };
+        let unread = if up_to == ALL_LINKS { &[] } else { &*cuts };
         for (recorder, last) in unread {
             let mut after = -1;
             loop {
@@ -171,15 +174,15 @@ impl SqliteStore {
         let mut part = folding.rest.split_off(left);
         part.reverse();
         let up_to = if left == 0 {
-            WHOLE
+            ALL_LINKS
         } else {
-            part[part.len() - 1].0
+            part[part.len() - 1].0.0
         };
         let mut writer = self.writer.get().await?;
         let mut transaction = begin(&mut writer).await?;
         // Unless another process of this file went on meanwhile: then its mark is where to go on.
         let moved = sqlx::query("UPDATE folding SET up_to = ?1 WHERE number = ?2 AND up_to < ?3")
-            .bind(up_to.0)
+            .bind(up_to)
             .bind(folding.number)
             .bind(part[0].0.0)
             .execute(&mut *transaction)
