@@ -46,10 +46,10 @@ pub enum NeedsToken {
 /// A route that may be asked only so often.
 #[derive(IntoResponses)]
 pub enum Limited {
-    /// More requests of this kind in this minute than the service allows
+    /// More requests of this kind in this minute, or more whole lists at once, than the service allows
     #[response(
         status = 429,
-        headers(("Retry-After" = u32, description = "Seconds until the next minute begins")),
+        headers(("Retry-After" = u32, description = "Seconds after which it is worth trying again: for most, when the next minute begins")),
         example = json!({"detail": "Too many requests; try again in 23 s"}),
     )]
     TooMany(ErrorBody),

@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 use super::{LinkAnswer, LinksApi};
 use crate::accounts::CurrentUser;
 use crate::domain::{Click, Link, LinkId, Timestamp, UserId};
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, QueryOf};
 use crate::store::Position;
 
@@ -50,7 +50,7 @@ pub struct ListQuery {
             ("limit" = (value = json!({"detail": "limit: must be a whole number from 1 to 1000"}))),
             ("cursor" = (value = json!({"detail": "cursor: must be that of a page's Link header"}))),
         )),
-        TakesQuery, NeedsToken, NeedsDatabase,
+        TakesQuery, NeedsToken, Limited, NeedsDatabase,
     ),
 )]
 pub async fn list(
@@ -157,7 +157,10 @@ impl LinksApi {
         };
         let after = Position::of(last);
         let empty = head.len() == 1;
+        let sending = self.lists_sent.begin(owner)?;
         let rest = try_unfold(Some((after, empty)), move |state| {
+            // As long as there is somebody to be sent to.
+            let _ = &sending;
             let api = Arc::clone(&self);
             async move { api.next_piece(owner, state).await }
         });

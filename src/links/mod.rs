@@ -14,10 +14,12 @@ use crate::store::Links;
 pub mod delete;
 pub mod list;
 mod outbox;
+mod sending;
 pub mod shorten;
 pub mod stats;
 
 pub use outbox::{OutboxError, publish_pending};
+pub use sending::ListsSent;
 
 /// What the handlers of links work with.
 pub struct LinksApi {
@@ -29,6 +31,8 @@ pub struct LinksApi {
     pub cache: LinkCache,
     /// How often a user may make links.
     pub limiter: Limiter,
+    /// Who is being sent whole lists.
+    pub lists_sent: ListsSent,
     /// For telling targets that would lead back here.
     pub own_host: OwnHost,
     /// Public address, for links to further pages.

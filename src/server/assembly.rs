@@ -20,7 +20,7 @@ use crate::clicks::{
 use crate::config::{BaseUrl, Config, Database};
 use crate::domain::{Shard, TokenSecret};
 use crate::limits::Limiter;
-use crate::links::LinksApi;
+use crate::links::{LinksApi, ListsSent};
 use crate::redirect::{FailureLog, Lookups, Redirect, ReplicaReads};
 use crate::shared::{Shards, SharedRedis};
 use crate::store::{Parts, PostgresReplica, Store, beside};
@@ -131,6 +131,7 @@ impl Assembly {
             counts,
             cache: cache.clone(),
             limiter,
+            lists_sent: ListsSent::default(),
             own_host: base_url.own_host().clone(),
             base_url: base_url.as_str().into(),
         };

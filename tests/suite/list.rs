@@ -1,8 +1,10 @@
 //! One's own links.
 
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
-use crate::support::{App, both_modes};
+use crate::support::{App, both_modes, eventually};
 
 fn codes(list: &Value) -> Vec<String> {
     list.as_array()
@@ -22,6 +24,34 @@ async fn some_links(app: &App, token: &str, count: usize) -> Vec<String> {
     }
     codes.reverse();
     codes
+}
+
+/// More than the system takes from the service for a client that reads nothing.
+const LONG_LIST: usize = 4_000;
+
+/// Gives an account so many links that the whole list is 8 MB long.
+async fn long_list(app: &App) -> String {
+    const COPIES: &str = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 4000)
+        INSERT INTO links (short_code, target_url, owner_id, created_at)
+        SELECT short_code || '-' || n, target_url, owner_id, created_at FROM links, numbers WHERE short_code = $1";
+    let token = app.register().await;
+    let target = format!("https://example.org/{}", "x".repeat(2_000));
+    let code = app.shorten(&token, &target).await;
+    app.backend.execute(COPIES, &code).await;
+    token
+}
+
+/// Asks for the whole list and reads the beginning of it.
+async fn slow_reader(app: &App, token: &str) -> TcpStream {
+    let address = app.server.base.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request =
+        format!("GET /urls/my HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut begin = [0; 12];
+    stream.read_exact(&mut begin).await.unwrap();
+    assert_eq!(&begin, b"HTTP/1.1 200");
+    stream
 }
 
 both_modes! {
@@ -108,5 +138,25 @@ both_modes! {
         let ids: Vec<_> = list.as_array().unwrap().iter().map(|link| link["id"].as_i64().unwrap()).collect();
         assert_eq!(ids.len(), 1234);
         assert!(ids.windows(2).all(|pair| pair[0] > pair[1]), "equal moments go by falling id");
+    }
+
+    async fn an_account_with_slow_readers_keeps_no_list_from_others(app) {
+        let (ada, bob) = (long_list(app).await, long_list(app).await);
+        let mut readers = Vec::new();
+        for _ in 0..4 {
+            readers.push(slow_reader(app, &ada).await);
+        }
+        let refused = app.get_as(&ada, "/urls/my").await;
+        refused.is_error(429, "Too many requests; try again in 1 s");
+        assert_eq!(refused.header("retry-after"), "1");
+        assert_eq!(app.limit_hits("lists").await, 1);
+        assert_eq!(app.get_as(&ada, "/urls/my?limit=1").await.status, 200);
+        let of_bob = app.get_as(&bob, "/urls/my").await;
+        assert_eq!(codes(&of_bob.json()).len(), LONG_LIST + 1);
+        drop(readers);
+        eventually("the places are free again", async || {
+            app.get_as(&ada, "/urls/my").await.status == 200
+        })
+        .await;
     }
 }
