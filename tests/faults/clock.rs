@@ -172,9 +172,9 @@ async fn limited(mode: Mode) {
         // The limit of another minute, which that clock never showed before.
         assert_eq!(tries().await.status, 401, "at {offset}");
         let mut refused = tries().await;
-        // The turn of a minute may come in between.
+        // The turn of a minute may come in between, and a machine that is busy with other tests answers 503.
         for _ in 0..8 {
-            if refused.status == 401 {
+            if refused.status != 429 {
                 refused = tries().await;
             }
         }
