@@ -55,11 +55,11 @@ impl Action {
     }
 }
 
-/// Too often; what to wait until the next window begins.
+/// Too often, or too many at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Too many requests")]
 pub struct TooMany {
-    /// At least a second.
+    /// After which it is worth trying again; at least a second.
     pub retry_after: Duration,
 }
 
