@@ -19,9 +19,11 @@ use crate::telemetry::metrics::LIMIT_HITS;
 /// The window.
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// An instance reports to Redis only past this part, an eighth, of a limit: so up to eight instances together cannot
-/// exceed it unnoticed.
-const FAR_FROM_LIMIT: u32 = 8;
+/// From here on a limit of links is told to Redis only past its first eighth: most links are made without that
+/// round trip, and each further instance may let an eighth more pass. Smaller ones are exact over all
+/// instances, and so are those before a password is hashed, which takes far longer than a round trip.
+const LARGE: u32 = 1_000;
+const UNTOLD_PART: u32 = 8;
 
 /// Callers that one process keeps count of at once.
 const MOST_CALLERS: u64 = 100_000;
@@ -110,16 +112,17 @@ impl Limiter {
             .counted
             .fetch_add(1, Ordering::Relaxed)
             .saturating_add(1);
-        // Far from the limit nobody else needs to know: that saves most requests a round trip.
-        let count = if count_here <= limit / FAR_FROM_LIMIT {
+        let count = if count_here <= untold(action, limit) {
+            here.backlog.fetch_add(1, Ordering::Relaxed);
+            count_here
+        } else if count_here > limit && here.backlog.load(Ordering::Relaxed) == 0 {
+            // Redis has heard of all that could pass: a flood costs it nothing more.
             count_here
         } else {
-            // Others may have told more already, on their way here.
-            let told = here.told.fetch_max(count_here, Ordering::Relaxed);
-            let untold = count_here.saturating_sub(told);
-            let counted = self.count_in_redis(action, caller, window, untold).await;
+            let more = here.backlog.swap(0, Ordering::Relaxed).saturating_add(1);
+            let counted = self.count_in_redis(action, caller, window, more).await;
             if counted.is_none() {
-                here.told.fetch_sub(untold, Ordering::Relaxed);
+                here.backlog.fetch_add(more, Ordering::Relaxed);
             }
             // Redis knows less where it was emptied meanwhile.
             counted.unwrap_or_default().max(count_here)
@@ -154,8 +157,16 @@ impl Limiter {
 #[derive(Default)]
 struct CountHere {
     counted: AtomicU32,
-    /// How much of it Redis was told.
-    told: AtomicU32,
+    /// How much of it Redis was not told yet.
+    backlog: AtomicU32,
+}
+
+/// How many attempts an instance keeps to itself.
+fn untold(action: Action, limit: u32) -> u32 {
+    match action {
+        Action::Create if limit >= LARGE => limit / UNTOLD_PART,
+        Action::Create | Action::Login | Action::Register => 0,
+    }
 }
 
 #[cfg(test)]
