@@ -39,8 +39,18 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let TokenOwner(id) = TokenOwner::from_request_parts(parts, state).await?;
-        let user = Arc::<Accounts>::from_ref(state).users.user(id).await?;
-        user.map(Self).ok_or_else(ApiError::not_authenticated)
+        Arc::<Accounts>::from_ref(state).user(id).await.map(Self)
+    }
+}
+
+impl Accounts {
+    /// The account with this id.
+    ///
+    /// # Errors
+    /// 401 where it is gone, 503 where nobody can say.
+    pub(crate) async fn user(&self, id: UserId) -> Result<User, ApiError> {
+        let user = self.users.user(id).await?;
+        user.ok_or_else(ApiError::not_authenticated)
     }
 }
 

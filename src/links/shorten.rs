@@ -8,8 +8,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{LinkAnswer, LinksApi};
-use crate::accounts::TokenOwner;
-use crate::domain::{Link, ShortCode, TargetUrl, Timestamp, UserId};
+use crate::accounts::{Accounts, TokenOwner};
+use crate::domain::{Link, OwnHost, ShortCode, TargetUrl, Timestamp, UserId};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, QueryOf};
 use crate::limits::Action;
@@ -32,6 +32,13 @@ pub struct ShortenQuery {
         max_length = 2048
     )]
     target_url: String,
+}
+
+impl ShortenQuery {
+    fn target(&self, own_host: &OwnHost) -> Result<TargetUrl, ApiError> {
+        TargetUrl::parse(&self.target_url, own_host)
+            .map_err(|error| ApiError::invalid(error.to_string()))
+    }
 }
 
 /// Make a short link.
@@ -57,11 +64,18 @@ pub struct ShortenQuery {
 )]
 pub async fn shorten(
     State(api): State<Arc<LinksApi>>,
+    State(accounts): State<Arc<Accounts>>,
     TokenOwner(owner): TokenOwner,
-    QueryOf(query): QueryOf<ShortenQuery>,
+    query: Result<QueryOf<ShortenQuery>, ApiError>,
 ) -> Result<Json<LinkAnswer>, ApiError> {
-    let target = TargetUrl::parse(&query.target_url, &api.own_host)
-        .map_err(|error| ApiError::invalid(error.to_string()))?;
+    let target = match query.and_then(|QueryOf(query)| query.target(&api.own_host)) {
+        Ok(target) => target,
+        Err(refusal) => {
+            // Making a link would have told whether the account is still there.
+            accounts.user(owner).await?;
+            return Err(refusal);
+        }
+    };
     api.limiter
         .count(Action::Create, &owner.0.to_string())
         .await?;

@@ -177,6 +177,7 @@ both_modes! {
         app.get_as(&token, "/auth/me").await.is_error(401, "Not authenticated");
         app.get_as(&token, "/urls/my").await.is_error(401, "Not authenticated");
         app.try_shorten(&token, "https://example.org/").await.is_error(401, "Not authenticated");
+        app.try_shorten(&token, "no address").await.is_error(401, "Not authenticated");
         app.delete(&token, &code).await.is_error(401, "Not authenticated");
     }
 
