@@ -12,10 +12,9 @@
 //! database (or its replica, see [`ReplicaReads`]) only for codes that neither the process nor Redis knows.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::cache::{CachedLink, LinkCache};
+use crate::cache::{CachedLink, LinkCache, Resolved, Source};
 use crate::clicks::{Recorded, Recorder};
 use crate::domain::{Click, Location, ShortCode};
 use crate::telemetry::road::RedirectMetrics;
@@ -45,14 +44,6 @@ pub struct Found {
     link: Arc<CachedLink>,
     source: Source,
     counted: Counted,
-}
-
-/// Who knew the link.
-#[derive(Clone, Copy)]
-enum Source {
-    Process,
-    Redis,
-    Database,
 }
 
 /// Why the visitor may be sent on.
@@ -92,9 +83,6 @@ pub enum NotFollowed {
     #[error("the link cannot be looked up: {0}")]
     Unavailable(String),
 }
-
-/// The link that has a code, if any has, and who knew.
-type Resolved = (Option<Arc<CachedLink>>, Source);
 
 /// The link, where there is one and it is active.
 fn followable(link: Option<Arc<CachedLink>>) -> Result<Arc<CachedLink>, NotFollowed> {
@@ -201,18 +189,8 @@ impl Redirect {
         if let Some(held) = self.cache.held(code, now).await {
             return Ok((held, Source::Process));
         }
-        let asked_database = AtomicBool::new(false);
-        let read = |told| {
-            asked_database.store(true, Ordering::Relaxed);
-            self.lookups.read(code, told)
-        };
-        let link = self.cache.look_up(code, now, read).await?;
-        let source = if asked_database.into_inner() {
-            Source::Database
-        } else {
-            Source::Redis
-        };
-        Ok((link, source))
+        let read = |told| self.lookups.read(code, told);
+        self.cache.look_up(code, now, read).await
     }
 
     /// A code that was given to another link meanwhile is a click of that one.

@@ -34,6 +34,20 @@ use remote::Remote;
 pub use changes::Observed;
 pub use misses::MissesAsked;
 
+/// Who knew a link, or that there is none. Whoever shares a look-up of somebody else's has it from there, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// What is held in memory.
+    Process,
+    /// Redis.
+    Redis,
+    /// The database.
+    Database,
+}
+
+/// The link that has a code, if any has, and who knew.
+pub type Resolved = (Option<Arc<CachedLink>>, Source);
+
 /// How much the process remembers, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheLimits {
@@ -244,7 +258,7 @@ impl LinkCache {
         code: &ShortCode,
         now: Instant,
         read: impl Fn(Option<Told>) -> R,
-    ) -> Result<Option<Arc<CachedLink>>, E>
+    ) -> Result<Resolved, E>
     where
         E: Clone + Send + Sync + 'static,
         R: Future<Output = Result<Option<LinkTarget>, E>>,
@@ -259,24 +273,25 @@ impl LinkCache {
                 Some(remote) => remote.get(code).await,
                 None => Asked::default(),
             };
-            let found = if let Some(link) = asked.link {
+            let (found, source) = if let Some(link) = asked.link {
                 let remembered = self.process.remember(code, link, now, is_current).await;
-                remembered.map(Some)
+                (remembered.map(Some), Source::Redis)
             } else {
                 let remote = remote.zip(asked.newest_change);
                 let read = self.read(code, remote, &read);
-                self.process.look_up_once(code, read, is_current).await?
+                let found = self.process.look_up_once(code, read, is_current).await?;
+                (found, Source::Database)
             };
             if let Some(found) = found {
                 if let Some(link) = &found {
                     self.near.put(code, link, version, now);
                 }
-                return Ok(found);
+                return Ok((found, source));
             }
         }
         // Changes come faster than look-ups: one of one's own, remembered nowhere.
         let link = read(None).await?.map(|link| CachedLink::new(&link, shard));
-        Ok(link.map(Arc::new))
+        Ok((link.map(Arc::new), Source::Database))
     }
 
     /// Reads a link from the database, and has Redis remember it, which told the number of the newest

@@ -89,7 +89,8 @@ impl Askers {
         };
         let read = |_told| std::future::ready(Ok::<_, ()>(Some(known.clone())));
         let found = self.cache.look_up(&code, Instant::now(), read).await;
-        let link = found.unwrap().unwrap();
+        let (link, _) = found.unwrap();
+        let link = link.unwrap();
         assert_eq!(link.click().link(), link.id);
         let is_known = link.id == known.id && link.location == known.target.location();
         let (id, active) = (link.id.0, u8::from(link.is_active));

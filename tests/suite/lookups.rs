@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use sqlx::{Connection, PgConnection};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::sync::Mutex;
 
 use crate::support::{App, Mode, eventually};
 
@@ -53,6 +55,44 @@ async fn a_redirect_that_cannot_be_looked_up_is_tried_and_counted_once() {
         );
     }
     locked.rollback().await.unwrap();
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn visitors_who_share_a_look_up_in_the_database_do_not_count_as_found_in_redis() {
+    let app = App::start(Mode::Production).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let of_backend: HashMap<_, _> = app.backend.settings().into_iter().collect();
+    let url = &of_backend["DATABASE_URL"];
+    let observer = Mutex::new(PgConnection::connect(url).await.unwrap());
+    let mut holder = PgConnection::connect(url).await.unwrap();
+    let locked = locked(&mut holder).await;
+    let path = format!("/{code}");
+    let visits = join_all((0..5).map(|_| app.visit(&path)));
+    let release = async {
+        eventually("the database is asked", async || {
+            under_way(&mut *observer.lock().await).await > 0
+        })
+        .await;
+        locked.rollback().await.unwrap();
+    };
+    let (answers, ()) = tokio::join!(visits, release);
+    assert!(
+        answers.iter().all(|answer| answer.status == 302),
+        "{answers:?}"
+    );
+    let metrics = app.get("/metrics").await.text;
+    let of = |result| {
+        let name = format!("shunt_redirects_total{{result=\"{result}\"}} ");
+        let line = metrics.lines().find_map(|line| line.strip_prefix(&name));
+        line.unwrap_or("0").parse::<u32>().unwrap()
+    };
+    assert_eq!(
+        (of("redis"), of("database") + of("process")),
+        (0, 5),
+        "{metrics}"
+    );
     app.finish().await;
 }
 
