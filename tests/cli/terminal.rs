@@ -1,11 +1,25 @@
 //! What is different on a terminal; `script` (bsdutils, on every Debian) lends one.
 
-use std::process::Command;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::support::{PASSWORD, Person, Said, Service, run};
 
 /// Runs a command line on a terminal, with this typed.
 fn on_terminal(person: &Person, line: &[&str], typed: &str, settings: &[(&str, &str)]) -> Said {
+    run(&mut terminal(person, line, "", settings), typed)
+}
+
+/// A terminal with a shell that runs a command line and does something more `afterwards`.
+fn terminal(
+    person: &Person,
+    line: &[&str],
+    afterwards: &str,
+    settings: &[(&str, &str)],
+) -> Command {
     let asked = person.command(line);
     let words = std::iter::once(asked.get_program()).chain(asked.get_args());
     let words: Vec<String> = words
@@ -18,7 +32,7 @@ fn on_terminal(person: &Person, line: &[&str], typed: &str, settings: &[(&str, &
         "--echo",
         "never",
         "--command",
-        &words.join(" "),
+        &(words.join(" ") + afterwards),
         "/dev/null",
     ]);
     script
@@ -31,7 +45,45 @@ fn on_terminal(person: &Person, line: &[&str], typed: &str, settings: &[(&str, &
             .filter_map(|(name, value)| Some((name, value?))),
     );
     script.envs(settings.iter().copied());
-    run(&mut script, typed)
+    script
+}
+
+/// What is shown on a terminal, up to now.
+struct Screen {
+    shown: String,
+    more: Receiver<String>,
+}
+
+impl Screen {
+    fn of(mut output: impl Read + Send + 'static) -> Self {
+        let (sender, more) = channel();
+        thread::spawn(move || {
+            let mut part = [0; 1024];
+            while let Ok(length @ 1..) = output.read(&mut part) {
+                let part = String::from_utf8_lossy(&part[..length]).into_owned();
+                if sender.send(part).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            shown: String::new(),
+            more,
+        }
+    }
+
+    /// Whether that is shown within the time.
+    fn shows(&mut self, text: &str, within: Duration) -> bool {
+        let end = Instant::now() + within;
+        while !self.shown.contains(text) {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.more.recv_timeout(left) {
+                Ok(part) => self.shown += &part,
+                Err(_) => return false,
+            }
+        }
+        true
+    }
 }
 
 #[test]
@@ -66,4 +118,35 @@ fn a_password_is_asked_for_and_not_shown() {
     let told = on_terminal(&ada, &["register", "bob@example.org"], &typed, &[]);
     assert_eq!(told.code, 2, "{told:?}");
     assert!(told.out.contains("differ"), "{told:?}");
+}
+
+#[test]
+fn ctrl_c_at_the_password_ends_the_command_and_leaves_the_terminal_as_it_was() {
+    let service = Service::start();
+    let ada = Person::of(&service);
+    let line = ["login", "ada@example.org"];
+    let mut script = terminal(&ada, &line, "; echo ended with $?; stty -a", &[])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut keys = script.stdin.take().unwrap();
+    let mut screen = Screen::of(script.stdout.take().unwrap());
+    let soon = Duration::from_secs(30);
+    assert!(screen.shows("Password: ", soon), "{}", screen.shown);
+    // The prompt is shown just before the key is listened to.
+    let ended = (0..10).any(|_| {
+        keys.write_all(b"\x03").unwrap();
+        screen.shows("ended with", Duration::from_secs(2))
+    });
+    assert!(
+        ended && screen.shows("ended with 130", soon),
+        "{}",
+        screen.shown
+    );
+    for mode in ["\nisig", " icanon"] {
+        assert!(screen.shows(mode, soon), "{mode}: {}", screen.shown);
+    }
+    drop(keys);
+    script.wait().unwrap();
 }

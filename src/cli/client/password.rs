@@ -1,6 +1,11 @@
 //! The password: from the terminal without echo, or from standard input.
 
 use std::io::{self, BufRead, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::SIGINT;
+use signal_hook::{flag, low_level};
 
 use super::Failure;
 
@@ -13,15 +18,40 @@ pub(super) fn read(is_new: bool) -> Result<String, Failure> {
     if !stdin.is_terminal() {
         return first_line(stdin.lock());
     }
-    let password = ask("Password: ")?;
-    if is_new && ask("The same again: ")? != password {
+    let terminal = Terminal::new().map_err(|error| unreadable(&error))?;
+    let password = terminal.ask("Password: ")?;
+    if is_new && terminal.ask("The same again: ")? != password {
         return Err(Failure::Usage("the two passwords differ".into()));
     }
     Ok(password)
 }
 
-fn ask(prompt: &str) -> Result<String, Failure> {
-    rpassword::prompt_password(prompt).map_err(|error| unreadable(&error))
+/// A terminal that is left as it was found, also by Ctrl-C: rpassword raises the signal before it has the terminal
+/// show again what is typed.
+struct Terminal {
+    /// Whether the signal ends the process at once.
+    is_ended_at_once: Arc<AtomicBool>,
+}
+
+impl Terminal {
+    fn new() -> io::Result<Self> {
+        let is_ended_at_once = Arc::new(AtomicBool::new(true));
+        flag::register_conditional_default(SIGINT, Arc::clone(&is_ended_at_once))?;
+        Ok(Self { is_ended_at_once })
+    }
+
+    fn ask(&self, prompt: &str) -> Result<String, Failure> {
+        self.is_ended_at_once.store(false, Ordering::SeqCst);
+        let answer = rpassword::prompt_password(prompt);
+        self.is_ended_at_once.store(true, Ordering::SeqCst);
+        answer.map_err(|error| {
+            if error.kind() == io::ErrorKind::Interrupted {
+                // Ends the process as the signal does; where that fails, the error does.
+                let _ = low_level::emulate_default_handler(SIGINT);
+            }
+            unreadable(&error)
+        })
+    }
 }
 
 fn first_line(input: impl BufRead) -> Result<String, Failure> {
