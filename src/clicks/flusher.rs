@@ -64,6 +64,8 @@ pub struct FlushOutcome {
     /// The shards of which nothing older than this flush waits any more. Not one that is away, or that another
     /// instance flushes.
     pub done: Vec<Shard>,
+    /// Whether another instance flushes some shard.
+    pub is_shared: bool,
     /// What went wrong last.
     pub failure: Option<FlushFailure>,
 }
@@ -136,6 +138,7 @@ impl Flusher {
         let mut outcome = FlushOutcome {
             flushed: Flushed::default(),
             done: Vec::new(),
+            is_shared: false,
             failure: None,
         };
         if let Err(failure) = self.fold_journal(&mut outcome.flushed).await {
@@ -149,7 +152,7 @@ impl Flusher {
         for redis in self.reachable_shards() {
             match self.flush_redis(redis, &mut outcome.flushed).await {
                 Ok(Turn::Ours) => outcome.done.push(redis.shard()),
-                Ok(Turn::Others) => {}
+                Ok(Turn::Others) => outcome.is_shared = true,
                 // The other shards are flushed all the same.
                 Err(failure) => outcome.failure = Some(failure),
             }

@@ -51,6 +51,11 @@ const TEND_INTERVAL: Duration = Duration::from_secs(1);
 /// Pause between two prunings of ledgers.
 const PRUNE_INTERVAL: Duration = Duration::from_mins(1);
 
+/// How long an instance that stops looks whether another one leaves flushing to it, and how often: where all are
+/// stopped at once, the last has to write back.
+const OTHERS_TIMEOUT: Duration = Duration::from_secs(2);
+const OTHERS_PAUSE: Duration = Duration::from_millis(100);
+
 /// Spawns what ends when the service is asked to stop.
 pub(super) fn spawn(
     tasks: &mut JoinSet<()>,
@@ -135,8 +140,8 @@ async fn flush_regularly(assembly: Arc<Assembly>, every: Duration) {
     }
 }
 
-/// A flush that fails is made up for by the next one.
-async fn flush(assembly: &Assembly) {
+/// A flush that fails is made up for by the next one. Whether another instance has part of it to do.
+async fn flush(assembly: &Assembly) -> bool {
     let begun = Instant::now();
     let outcome = assembly.flusher.flush().await;
     metrics::counter!(FLUSHED_CLICKS).increment(outcome.flushed.clicks);
@@ -145,10 +150,11 @@ async fn flush(assembly: &Assembly) {
     if let Some(error) = outcome.failure {
         metrics::counter!(FLUSH_ERRORS).increment(1);
         tracing::warn!(%error, "clicks could not be written back; trying again");
-        return;
+        return outcome.is_shared;
     }
     metrics::gauge!(PENDING).set(bounded(outcome.flushed.clicks));
     metrics::histogram!(FLUSH_DURATION).record(begun.elapsed().as_secs_f64());
+    outcome.is_shared
 }
 
 /// Finds the replica, at first and whenever it was away, and says how far it lags behind.
@@ -269,8 +275,14 @@ async fn find_again(assembly: Arc<Assembly>, redis: SharedRedis) {
 
 /// Writes back what is left; whatever fails is in Redis or in the journal and written back later.
 pub(super) async fn last_flush(assembly: &Assembly, deadline: Instant) {
+    let others_leave = Instant::now() + OTHERS_TIMEOUT;
     let last = async {
-        flush(assembly).await;
+        // Twice: a flush that the stop cut short comes first, and takes nothing that came since.
+        for _ in 0..2 {
+            while flush(assembly).await && Instant::now() < others_leave {
+                sleep(OTHERS_PAUSE).await;
+            }
+        }
         if let Err(error) = assembly.flusher.release().await {
             tracing::debug!(%error, "the lease on flushing is left to expire");
         }

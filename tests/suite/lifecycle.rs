@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use sqlx::Connection;
+use sqlx::{Connection, PgConnection};
+use tokio::sync::Mutex;
 
-use crate::support::{App, Mode, Server, both_modes, command, free_port};
+use crate::support::{App, Mode, Server, both_modes, command, eventually, free_port};
 
 /// Visits links from several connections until told to stop; answered and sent requests per code.
 struct Visitors {
@@ -218,5 +219,50 @@ async fn a_second_signal_ends_the_service_at_once() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     app.server.signal("INT");
     assert_eq!(app.server.ended().await.code(), Some(130));
+    app.backend.remove().await;
+}
+
+/// Keeps everybody from writing back clicks that were counted before, until it is rolled back.
+async fn locked(holder: &mut PgConnection) -> sqlx::Transaction<'_, sqlx::Postgres> {
+    let mut locked = holder.begin().await.unwrap();
+    sqlx::query("SELECT FROM link_clicks FOR UPDATE")
+        .execute(&mut *locked)
+        .await
+        .unwrap();
+    locked
+}
+
+#[tokio::test]
+async fn a_stop_in_the_middle_of_a_flush_also_writes_back_what_came_after_it_was_begun() {
+    let mut app = App::start_with(Mode::Production, &[("FLUSH_INTERVAL_MS", "50")]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let of_backend: HashMap<_, _> = app.backend.settings().into_iter().collect();
+    let url = &of_backend["DATABASE_URL"];
+    let observer = Mutex::new(PgConnection::connect(url).await.unwrap());
+    let mut holder = PgConnection::connect(url).await.unwrap();
+    assert_eq!(app.server.follow(&code).await, 302);
+    app.written_back(&code, 1).await;
+    let locked = locked(&mut holder).await;
+    assert_eq!(app.server.follow(&code).await, 302);
+    eventually("the second click is being written back", async || {
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+            AND wait_event_type = 'Lock' AND query ILIKE '%link_clicks%'";
+        let waiting: i64 = sqlx::query_scalar(sql)
+            .fetch_one(&mut *observer.lock().await)
+            .await
+            .unwrap();
+        waiting > 0
+    })
+    .await;
+    assert_eq!(app.server.follow(&code).await, 302);
+    app.server.signal("TERM");
+    eventually("it is stopping", async || {
+        app.server.log().contains("stopping")
+    })
+    .await;
+    locked.rollback().await.unwrap();
+    assert_eq!(app.server.ended().await.code(), Some(0));
+    assert_eq!(app.backend.clicks_in_database(&code).await, 3);
     app.backend.remove().await;
 }
