@@ -43,6 +43,23 @@ async fn a_deletion_is_felt_on_an_instance_that_has_the_link_warm() {
     app.finish().await;
 }
 
+/// Redis remembers the link, and nobody is there to tell it of the deletion but who comes next.
+#[tokio::test]
+async fn a_link_deleted_by_hand_while_nothing_runs_is_not_followed_by_who_starts_then() {
+    let mut app = App::start(Mode::Production).await;
+    let token = app.register().await;
+    for _ in 0..3 {
+        let code = app.shorten(&token, "https://example.org/").await;
+        assert_eq!(status(&app.server.base, &code).await, 302);
+        app.server.stop().await;
+        let sql = "DELETE FROM links WHERE short_code = $1";
+        app.backend.execute(sql, &code).await;
+        app.server = app.another(&[]).await;
+        assert_eq!(status(&app.server.base, &code).await, 404);
+    }
+    app.finish().await;
+}
+
 #[tokio::test]
 async fn a_deletion_is_felt_while_both_instances_are_busy_with_the_link() {
     let app = App::start(Mode::Production).await;
