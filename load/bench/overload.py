@@ -65,6 +65,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=6.0, help="of each load (6)")
     parser.add_argument("--only", default=",".join(PARTS), metavar="PARTS",
                         help=f"of {', '.join(PARTS)}, with commas between")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
+                        help="a setting of shunt, for another than its default; again for another one")
     parser.add_argument("--server-core", type=int, default=0, help="core of the server, Postgres and Redis (0)")
     parser.add_argument("--load-core", type=int, default=1, help="core of the load (1)")
     parser.add_argument("--name", default="overload", help="of the files in load/results (overload)")
@@ -72,6 +74,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options.only = options.only.split(",")
     if unknown := set(options.only) - set(PARTS):
         parser.error(f"{min(unknown)!r} is none of {', '.join(PARTS)}")
+    if wrong := [setting for setting in options.set if "=" not in setting]:
+        parser.error(f"{wrong[0]!r} is no NAME=VALUE")
     return options
 
 
@@ -92,8 +96,11 @@ def main(arguments: list[str] | None = None) -> int:
 def overload(workshop: Workshop, options: argparse.Namespace) -> Results:
     """All parts."""
     tools = require(["wrk", "redis-server", "redis-cli", "postgres", "initdb", "psql"])
+    # One account makes all the links: many more than anybody would, who are counted in Redis past an eighth of the limit.
+    settings = {"LIMIT_CREATE": "0"} | dict(setting.split("=", 1) for setting in options.set)
+    told = ", ".join(f"{name}={value}" for name, value in settings.items())
     results = Results("shunt: past its capacity", machine(tools), notes=[
-        f"{options.rounds} rounds of {options.seconds:g} s per load; {KNOWN:,} links; default settings, LIMIT_CREATE=0.",
+        f"{options.rounds} rounds of {options.seconds:g} s per load; {KNOWN:,} links; default settings, but {told}.",
         f"shunt, Postgres and Redis share core {options.server_core}, so that it is what is overloaded; the load"
         f" generator has core {options.load_core} to itself.",
         "Best: the greatest rate of closed loads. Overload of the API: pace, at a constant rate, latencies from the"
@@ -112,8 +119,7 @@ def overload(workshop: Workshop, options: argparse.Namespace) -> Results:
     shunt.prepare()
     bench = Bench(Generators(tools["wrk"], programs / "pace"), results, options.rounds, options.seconds,
                   (f"Authorization: Bearer {shunt.token}",), [])
-    # One account makes all the links: many more than anybody would, who are counted in Redis past an eighth of the limit.
-    with shunt.running(LIMIT_CREATE="0") as running:
+    with shunt.running(**settings) as running:
         if "api" in options.only:
             for work in works(workshop.folder, known):
                 api(bench, running, work)
