@@ -11,7 +11,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep, timeou
 use super::assembly::Assembly;
 use super::connect::{NotInUse, take_into_use};
 use super::lifecycle::Stop;
-use crate::clicks::{NotAdmitted, RedisSink, settle_held};
+use crate::clicks::{FlushFailure, FlushOutcome, NotAdmitted, RedisSink, settle_held};
 use crate::links::publish_pending;
 use crate::shared::{NotFound, Shards, SharedRedis};
 use crate::store::PostgresReplica;
@@ -140,21 +140,21 @@ async fn flush_regularly(assembly: Arc<Assembly>, every: Duration) {
     }
 }
 
-/// A flush that fails is made up for by the next one. Whether another instance has part of it to do.
-async fn flush(assembly: &Assembly) -> bool {
+/// A flush that fails is made up for by the next one.
+async fn flush(assembly: &Assembly) -> FlushOutcome {
     let begun = Instant::now();
     let outcome = assembly.flusher.flush().await;
     metrics::counter!(FLUSHED_CLICKS).increment(outcome.flushed.clicks);
     metrics::counter!(FLUSHED_LINKS).increment(outcome.flushed.links);
     assembly.flushed(&outcome.done);
-    if let Some(error) = outcome.failure {
+    if let Some(error) = &outcome.failure {
         metrics::counter!(FLUSH_ERRORS).increment(1);
         tracing::warn!(%error, "clicks could not be written back; trying again");
-        return outcome.is_shared;
+    } else {
+        metrics::gauge!(PENDING).set(bounded(outcome.flushed.clicks));
+        metrics::histogram!(FLUSH_DURATION).record(begun.elapsed().as_secs_f64());
     }
-    metrics::gauge!(PENDING).set(bounded(outcome.flushed.clicks));
-    metrics::histogram!(FLUSH_DURATION).record(begun.elapsed().as_secs_f64());
-    outcome.is_shared
+    outcome
 }
 
 /// Finds the replica, at first and whenever it was away, and says how far it lags behind.
@@ -279,8 +279,13 @@ pub(super) async fn last_flush(assembly: &Assembly, deadline: Instant) {
     let last = async {
         // Twice: a flush that the stop cut short comes first, and takes nothing that came since.
         for _ in 0..2 {
-            while flush(assembly).await && Instant::now() < others_leave {
+            let mut outcome = flush(assembly).await;
+            while outcome.is_shared && Instant::now() < others_leave {
                 sleep(OTHERS_PAUSE).await;
+                outcome = flush(assembly).await;
+            }
+            if let Some(FlushFailure::Store(_)) = outcome.failure {
+                break;
             }
         }
         if let Err(error) = assembly.flusher.release().await {
