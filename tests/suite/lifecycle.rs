@@ -10,7 +10,9 @@ use std::time::Duration;
 use sqlx::{Connection, PgConnection};
 use tokio::sync::Mutex;
 
-use crate::support::{App, Mode, Server, both_modes, command, eventually, free_port};
+use crate::support::{
+    App, Mode, Server, both_modes, command, eventually, free_port, locked, waiting_for,
+};
 
 /// Visits links from several connections until told to stop; answered and sent requests per code.
 struct Visitors {
@@ -222,16 +224,6 @@ async fn a_second_signal_ends_the_service_at_once() {
     app.backend.remove().await;
 }
 
-/// Keeps everybody from writing back clicks that were counted before, until it is rolled back.
-async fn locked(holder: &mut PgConnection) -> sqlx::Transaction<'_, sqlx::Postgres> {
-    let mut locked = holder.begin().await.unwrap();
-    sqlx::query("SELECT FROM link_clicks FOR UPDATE")
-        .execute(&mut *locked)
-        .await
-        .unwrap();
-    locked
-}
-
 #[tokio::test]
 async fn a_stop_in_the_middle_of_a_flush_also_writes_back_what_came_after_it_was_begun() {
     let mut app = App::start_with(Mode::Production, &[("FLUSH_INTERVAL_MS", "50")]).await;
@@ -243,16 +235,10 @@ async fn a_stop_in_the_middle_of_a_flush_also_writes_back_what_came_after_it_was
     let mut holder = PgConnection::connect(url).await.unwrap();
     assert_eq!(app.server.follow(&code).await, 302);
     app.written_back(&code, 1).await;
-    let locked = locked(&mut holder).await;
+    let locked = locked(&mut holder, "SELECT FROM link_clicks FOR UPDATE").await;
     assert_eq!(app.server.follow(&code).await, 302);
     eventually("the second click is being written back", async || {
-        let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-            AND wait_event_type = 'Lock' AND query ILIKE '%link_clicks%'";
-        let waiting: i64 = sqlx::query_scalar(sql)
-            .fetch_one(&mut *observer.lock().await)
-            .await
-            .unwrap();
-        waiting > 0
+        waiting_for(&mut *observer.lock().await, "link_clicks").await > 0
     })
     .await;
     assert_eq!(app.server.follow(&code).await, 302);

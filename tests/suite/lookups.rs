@@ -9,26 +9,17 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
-use crate::support::{App, Mode, eventually};
+use crate::support::{App, Mode, eventually, locked, waiting_for};
 
 const AT_ONCE: &str = "2";
 const VISITORS: usize = 20;
 
-/// Look-ups that wait for a lock in this database.
-async fn under_way(observer: &mut PgConnection) -> i64 {
-    let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-        AND wait_event_type = 'Lock' AND query ILIKE '%target%'";
-    sqlx::query_scalar(sql).fetch_one(observer).await.unwrap()
-}
+/// Keeps everybody from the links.
+const ALL_LINKS: &str = "LOCK TABLE links IN ACCESS EXCLUSIVE MODE";
 
-/// Keeps everybody from the links until it is rolled back.
-async fn locked(holder: &mut PgConnection) -> sqlx::Transaction<'_, sqlx::Postgres> {
-    let mut locked = holder.begin().await.unwrap();
-    sqlx::raw_sql("LOCK TABLE links IN ACCESS EXCLUSIVE MODE")
-        .execute(&mut *locked)
-        .await
-        .unwrap();
-    locked
+/// Look-ups that wait for it.
+async fn under_way(observer: &mut PgConnection) -> i64 {
+    waiting_for(observer, "target").await
 }
 
 #[tokio::test]
@@ -38,7 +29,7 @@ async fn a_redirect_that_cannot_be_looked_up_is_tried_and_counted_once() {
     let mut holder = PgConnection::connect(&of_backend["DATABASE_URL"])
         .await
         .unwrap();
-    let locked = locked(&mut holder).await;
+    let locked = locked(&mut holder, ALL_LINKS).await;
     let answer = app.get("/unseen").await;
     assert_eq!(
         (answer.status.as_u16(), answer.header("retry-after")),
@@ -67,7 +58,7 @@ async fn visitors_who_share_a_look_up_in_the_database_do_not_count_as_found_in_r
     let url = &of_backend["DATABASE_URL"];
     let observer = Mutex::new(PgConnection::connect(url).await.unwrap());
     let mut holder = PgConnection::connect(url).await.unwrap();
-    let locked = locked(&mut holder).await;
+    let locked = locked(&mut holder, ALL_LINKS).await;
     let path = format!("/{code}");
     let visits = join_all((0..5).map(|_| app.visit(&path)));
     let release = async {
@@ -104,7 +95,7 @@ async fn visitors_who_leave_do_not_make_room_for_further_look_ups_while_the_data
     let url = &of_backend["DATABASE_URL"];
     let mut observer = PgConnection::connect(url).await.unwrap();
     let mut holder = PgConnection::connect(url).await.unwrap();
-    let locked = locked(&mut holder).await;
+    let locked = locked(&mut holder, ALL_LINKS).await;
     let address = app.server.base.trim_start_matches("http://");
     let mut most = 0;
     for visitor in 0..VISITORS {

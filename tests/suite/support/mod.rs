@@ -2,6 +2,7 @@
 
 mod app;
 mod backend;
+mod locks;
 mod pgbouncer;
 pub(crate) mod raw;
 mod redis_cluster;
@@ -11,6 +12,7 @@ pub(crate) mod unprivileged;
 
 pub(crate) use app::{Answer, App, with_app, with_app_set};
 pub(crate) use backend::{Backend, Mode, admin_url};
+pub(crate) use locks::{locked, waiting_for};
 pub(crate) use pgbouncer::PgBouncer;
 pub(crate) use redis_cluster::{RedisCluster, has_all};
 pub(crate) use redis_server::{RedisServer, free_port};

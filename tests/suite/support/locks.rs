@@ -1,0 +1,24 @@
+//! Locks in Postgres that a test holds, and who waits for one.
+
+use sqlx::{Connection, PgConnection, Postgres, Transaction};
+
+/// Locks what this statement locks, until it is rolled back.
+pub(crate) async fn locked<'a>(
+    holder: &'a mut PgConnection,
+    statement: &'static str,
+) -> Transaction<'a, Postgres> {
+    let mut locked = holder.begin().await.unwrap();
+    sqlx::raw_sql(statement)
+        .execute(&mut *locked)
+        .await
+        .unwrap();
+    locked
+}
+
+/// Statements of this database that wait for a lock and are about `table`.
+pub(crate) async fn waiting_for(observer: &mut PgConnection, table: &str) -> i64 {
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+        AND wait_event_type = 'Lock' AND query ILIKE '%' || $1 || '%'";
+    let waiting = sqlx::query_scalar(sql).bind(table);
+    waiting.fetch_one(observer).await.unwrap()
+}
