@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, Executor, PgConnection};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
@@ -114,4 +114,41 @@ async fn visitors_who_leave_do_not_make_room_for_further_look_ups_while_the_data
     })
     .await;
     app.finish().await;
+}
+
+/// Whoever asks: a plan that was made while there were few links would be kept when there are millions.
+#[tokio::test]
+async fn no_request_reads_the_links_from_end_to_end_however_few_there_are() {
+    let mut app = App::start(Mode::Production).await;
+    let of_backend: HashMap<_, _> = app.backend.settings().into_iter().collect();
+    let url = &of_backend["DATABASE_URL"];
+    let token = app.register().await;
+    let mut codes = Vec::new();
+    for _ in 0..20 {
+        codes.push(app.shorten(&token, "https://example.org/").await);
+    }
+    let mut observer = PgConnection::connect(url).await.unwrap();
+    // So that whoever plans knows how few there are.
+    observer.execute("ANALYZE links").await.unwrap();
+    for code in &codes {
+        app.visit(&format!("/{code}")).await;
+        app.get(&format!("/unknown{code}")).await;
+        assert_eq!(app.clicks(code).await, 1);
+        assert_eq!(app.get_as(&token, "/urls/my?limit=5").await.status, 200);
+    }
+    for code in &codes[10..] {
+        assert_eq!(app.delete(&token, code).await.status, 204);
+    }
+    // What a connection read is told once it ends.
+    app.server.stop().await;
+    let read: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT relname::text, seq_tup_read FROM pg_stat_user_tables
+         WHERE relname IN ('links', 'link_clicks') AND seq_tup_read > 0",
+    )
+    .fetch_all(&mut observer)
+    .await
+    .unwrap();
+    assert_eq!(read, []);
+    drop(observer);
+    app.backend.remove().await;
 }
