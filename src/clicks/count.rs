@@ -48,6 +48,13 @@ pub struct Counts {
     shards: Arc<[RemoteCounts]>,
 }
 
+/// A count that is about to be read: its links are found in the database meanwhile.
+pub struct Counting<'a> {
+    counts: &'a Counts,
+    /// Whether clicks were only in memory when it began.
+    in_memory: bool,
+}
+
 /// What is particular to one shard of Redis.
 struct RemoteCounts {
     redis: SharedRedis,
@@ -86,25 +93,14 @@ impl Counts {
         }
     }
 
-    /// Exact clicks of each of `links` that still exists, with the shard that its clicks are in: every
-    /// redirect answered before this was called.
-    ///
-    /// # Errors
-    /// [`CountError::Unavailable`] rather than a number that lacks some.
-    pub async fn of(&self, links: &[Click]) -> Result<HashMap<LinkId, u64>, CountError> {
-        let mut links = links.to_vec();
-        links.sort_unstable();
-        // In the order that a click may go: from memory to the journal, where it is held, and from there to Redis.
-        // What is further on at each look is seen by the next.
-        if self.memory_only.clicks() > 0 {
-            return Err(CountError::Unavailable(
-                "some clicks are only in memory".into(),
-            ));
+    /// Begins to count. The looks are taken in the order that a click may go: from memory to the journal, where it is
+    /// held, and from there to Redis. What is further on at each look is seen by the next.
+    #[must_use]
+    pub fn begin(&self) -> Counting<'_> {
+        Counting {
+            counts: self,
+            in_memory: self.memory_only.clicks() > 0,
         }
-        self.settle_for(&links).await?;
-        let parts = links.chunk_by(|one, other| one.shard() == other.shard());
-        let counts = try_join_all(parts.map(|part| self.of_shard(part))).await?;
-        Ok(counts.into_iter().flatten().collect())
     }
 
     /// Settles what is held for the shards of these links. Before Redis is read: a batch that is settled goes from
@@ -175,6 +171,30 @@ impl Counts {
             return Ok(None);
         }
         Ok(added_up(links, &redis, &database))
+    }
+}
+
+impl Counting<'_> {
+    /// Exact clicks of each of `links` that still exists, with the shard that its clicks are in: every
+    /// redirect answered before it was begun. `held` is what was found with the links, since then.
+    ///
+    /// # Errors
+    /// [`CountError::Unavailable`] rather than a number that lacks some.
+    pub async fn of(self, links: &[Click], held: bool) -> Result<HashMap<LinkId, u64>, CountError> {
+        let counts = self.counts;
+        let mut links = links.to_vec();
+        links.sort_unstable();
+        if self.in_memory {
+            return Err(CountError::Unavailable(
+                "some clicks are only in memory".into(),
+            ));
+        }
+        if held {
+            counts.settle_for(&links).await?;
+        }
+        let parts = links.chunk_by(|one, other| one.shard() == other.shard());
+        let counted = try_join_all(parts.map(|part| counts.of_shard(part))).await?;
+        Ok(counted.into_iter().flatten().collect())
     }
 }
 

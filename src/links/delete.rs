@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use tokio::time::{sleep, timeout};
 
 use super::LinksApi;
-use crate::accounts::CurrentUser;
+use crate::accounts::{Accounts, TokenOwner};
 use crate::domain::{ShortCode, UserId};
 use crate::http::documented::{NeedsDatabase, NeedsToken};
 use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
@@ -34,15 +34,18 @@ const TELLING_PAUSE: Duration = Duration::from_millis(50);
 )]
 pub async fn delete(
     State(api): State<Arc<LinksApi>>,
-    CurrentUser(user): CurrentUser,
+    State(accounts): State<Arc<Accounts>>,
+    TokenOwner(owner): TokenOwner,
     PathCode(code): PathCode,
 ) -> Result<StatusCode, ApiError> {
-    let code = code.ok_or_else(ApiError::url_not_found)?;
-    if api.delete(user.id, &code).await? {
-        Ok(StatusCode::NO_CONTENT)
-    } else {
-        Err(ApiError::url_not_found())
+    if let Some(code) = code
+        && api.delete(owner, &code).await?
+    {
+        return Ok(StatusCode::NO_CONTENT);
     }
+    // A link would have told that the account is still there.
+    accounts.user(owner).await?;
+    Err(ApiError::url_not_found())
 }
 
 impl LinksApi {

@@ -1,5 +1,6 @@
 //! `GET /urls/my`
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
@@ -12,11 +13,11 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{LinkAnswer, LinksApi};
-use crate::accounts::CurrentUser;
+use crate::accounts::{Accounts, TokenOwner};
 use crate::domain::{Click, Link, LinkId, Timestamp, UserId};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, QueryOf};
-use crate::store::Position;
+use crate::store::{Position, ToCount};
 
 /// Links per page of the whole list: what is in memory at once.
 const PAGE: u32 = 250;
@@ -55,13 +56,32 @@ pub struct ListQuery {
 )]
 pub async fn list(
     State(api): State<Arc<LinksApi>>,
-    CurrentUser(user): CurrentUser,
-    QueryOf(query): QueryOf<ListQuery>,
+    State(accounts): State<Arc<Accounts>>,
+    TokenOwner(owner): TokenOwner,
+    query: Result<QueryOf<ListQuery>, ApiError>,
 ) -> Result<Response, ApiError> {
-    match query.parse()? {
-        Part::Whole => api.whole_list(user.id).await,
-        Part::Page { after, limit } => api.one_page(user.id, after, limit).await,
+    let asked = query.and_then(|QueryOf(query)| query.parse());
+    // One more than asked for tells whether there is another page.
+    let first = match &asked {
+        Ok(Part::Whole) => api.page(owner, None, PAGE).await?,
+        Ok(Part::Page { after, limit }) => api.page(owner, *after, limit + 1).await?,
+        Err(_) => Page::default(),
+    };
+    if first.links.is_empty() {
+        // Links would have told that the account is still there.
+        accounts.user(owner).await?;
     }
+    match asked? {
+        Part::Whole => api.whole_list(owner, &first),
+        Part::Page { limit, .. } => api.one_page(first, limit),
+    }
+}
+
+/// Links of one owner, newest first, and their clicks; those that were deleted meanwhile have none.
+#[derive(Default)]
+struct Page {
+    links: Vec<Link>,
+    clicks: HashMap<LinkId, u64>,
 }
 
 enum Part {
@@ -118,21 +138,28 @@ fn parse_cursor(raw: &str) -> Option<Position> {
 }
 
 impl LinksApi {
-    async fn one_page(
+    async fn page(
         &self,
         owner: UserId,
         after: Option<Position>,
         limit: u32,
-    ) -> Result<Response, ApiError> {
-        // One more than asked for tells whether there is another page.
-        let mut links = self.links.links_of(owner, after, limit + 1).await?;
-        let more = links.len() > limit as usize;
-        links.truncate(limit as usize);
+    ) -> Result<Page, ApiError> {
+        let counting = self.counts.begin();
+        let ToCount { found: links, held } = self.links.links_of(owner, after, limit).await?;
+        let counted = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
+        let counted: Vec<_> = links.iter().map(counted).collect();
+        let clicks = counting.of(&counted, held).await?;
+        Ok(Page { links, clicks })
+    }
+
+    fn one_page(&self, mut page: Page, limit: u32) -> Result<Response, ApiError> {
+        let more = page.links.len() > limit as usize;
+        page.links.truncate(limit as usize);
         let mut body = vec![b'['];
-        self.write(&links, true, &mut body).await?;
+        page.write(true, &mut body)?;
         body.push(b']');
         let mut response = json(body);
-        if let Some(last) = links.last().filter(|_| more) {
+        if let Some(last) = page.links.last().filter(|_| more) {
             let next = format!(
                 "<{}/urls/my?limit={limit}&cursor={}>; rel=\"next\"",
                 self.base_url,
@@ -145,20 +172,18 @@ impl LinksApi {
         Ok(response)
     }
 
-    /// The first page is read before the answer begins, so that what fails early is a proper error; what
+    /// The first page was read before the answer begins, so that what fails early is a proper error; what
     /// fails later cuts the connection, so that half a list never looks whole.
-    async fn whole_list(self: Arc<Self>, owner: UserId) -> Result<Response, ApiError> {
-        let links = self.links.links_of(owner, None, PAGE).await?;
+    fn whole_list(self: Arc<Self>, owner: UserId, first: &Page) -> Result<Response, ApiError> {
         let mut head = vec![b'['];
-        self.write(&links, true, &mut head).await?;
-        let Some(last) = links.last().filter(|_| links.len() == PAGE as usize) else {
+        first.write(true, &mut head)?;
+        let Some(last) = first.last_of(PAGE) else {
             head.push(b']');
             return Ok(json(head));
         };
-        let after = Position::of(last);
         let empty = head.len() == 1;
         let sending = self.lists_sent.begin(owner)?;
-        let rest = try_unfold(Some((after, empty)), move |state| {
+        let rest = try_unfold(Some((last, empty)), move |state| {
             // As long as there is somebody to be sent to.
             let _ = &sending;
             let api = Arc::clone(&self);
@@ -178,37 +203,31 @@ impl LinksApi {
         let Some((position, empty)) = state else {
             return Ok(None);
         };
-        let links = self.links.links_of(owner, Some(position), PAGE).await?;
+        let page = self.page(owner, Some(position), PAGE).await?;
         let mut piece = Vec::new();
-        self.write(&links, empty, &mut piece).await?;
-        let next = match links.last() {
-            Some(last) if links.len() == PAGE as usize => {
-                Some((Position::of(last), empty && piece.is_empty()))
-            }
-            _ => {
-                piece.push(b']');
-                None
-            }
-        };
+        page.write(empty, &mut piece)?;
+        let next = page
+            .last_of(PAGE)
+            .map(|last| (last, empty && piece.is_empty()));
+        if next.is_none() {
+            piece.push(b']');
+        }
         Ok(Some((piece.into(), next)))
     }
+}
 
-    /// Writes links with their counts, a comma before each but the first. Those that were deleted
+impl Page {
+    /// Where the next page begins, where this one is full.
+    fn last_of(&self, limit: u32) -> Option<Position> {
+        let is_full = self.links.len() == limit as usize;
+        self.links.last().filter(|_| is_full).map(Position::of)
+    }
+
+    /// Writes the links with their clicks, a comma before each but the first. Those that were deleted
     /// meanwhile are left out.
-    async fn write(
-        &self,
-        links: &[Link],
-        mut first: bool,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ApiError> {
-        let counted = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
-        let counted: Vec<_> = links.iter().map(counted).collect();
-        if counted.is_empty() {
-            return Ok(());
-        }
-        let counts = self.counts.of(&counted).await?;
-        for link in links {
-            let Some(clicks) = counts.get(&link.id) else {
+    fn write(&self, mut first: bool, out: &mut Vec<u8>) -> Result<(), ApiError> {
+        for link in &self.links {
+            let Some(clicks) = self.clicks.get(&link.id) else {
                 continue;
             };
             if !std::mem::take(&mut first) {

@@ -11,7 +11,7 @@ use super::LinksApi;
 use crate::domain::{Click, ShortCode};
 use crate::http::documented::NeedsDatabase;
 use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
-use crate::store::Asker;
+use crate::store::ToCount;
 
 /// Public statistics of a link.
 #[derive(Serialize, ToSchema)]
@@ -53,11 +53,12 @@ pub async fn stats(
 
 impl LinksApi {
     async fn stats(&self, code: &ShortCode) -> Result<Option<StatsAnswer>, ApiError> {
-        let Some(link) = self.links.link_target(code, Asker::Client).await? else {
+        let counting = self.counts.begin();
+        let Some(ToCount { found: link, held }) = self.links.link_to_count(code).await? else {
             return Ok(None);
         };
         let counted = Click::new(link.id, self.cache.shard_of(code));
-        let clicks = self.counts.of(&[counted]).await?.get(&link.id).copied();
+        let clicks = counting.of(&[counted], held).await?.get(&link.id).copied();
         Ok(clicks.map(|clicks| StatsAnswer {
             short_code: code.as_str().to_owned(),
             target_url: link.target.as_str().to_owned(),

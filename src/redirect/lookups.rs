@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::{NotFollowed, ReplicaReads};
 use crate::cache::Told;
 use crate::domain::{LinkTarget, ShortCode};
-use crate::store::{Asker, Links, StoreError};
+use crate::store::{Links, StoreError};
 use crate::telemetry::road::LookupMetrics;
 
 /// What the road asks the database with; cheap to clone.
@@ -88,7 +88,7 @@ impl Lookups {
         let replica = self.replica.as_ref().filter(|replica| replica.is_up());
         let (Some(replica), Some(told)) = (replica, told) else {
             self.metrics.primary.increment(1);
-            return self.links.link_target(code, Asker::Visitor).await;
+            return self.links.link_target(code).await;
         };
         if let Some(link) = replica.link(code, &told).await {
             self.metrics.replica.increment(1);

@@ -189,13 +189,13 @@ pub struct Change {
     pub code: Option<ShortCode>,
 }
 
-/// For whom a link is looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asker {
-    /// A visitor who waits to be sent on: comes before all who make, list and count links.
-    Visitor,
-    /// A client of the API.
-    Client,
+/// Links whose clicks are to be counted.
+#[derive(Clone, Debug)]
+pub struct ToCount<T> {
+    /// The links.
+    pub found: T,
+    /// Whether the journal held batches at the same moment: what is held has to be settled first.
+    pub held: bool,
 }
 
 /// Links, and the outbox of their changes.
@@ -204,24 +204,28 @@ pub trait Links: Send + Sync {
     /// Makes an active link with no clicks. A code that a deleted link had is refused as taken.
     async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError>;
 
-    /// What a redirect needs of the link with this code, active or not.
-    async fn link_target(
+    /// What a redirect needs of the link with this code, active or not. A visitor waits to be sent on: comes before
+    /// all who make, list and count links.
+    async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError>;
+
+    /// The same for whoever asks how often the link was followed.
+    async fn link_to_count(
         &self,
         code: &ShortCode,
-        asker: Asker,
-    ) -> Result<Option<LinkTarget>, StoreError>;
+    ) -> Result<Option<ToCount<LinkTarget>>, StoreError>;
 
     /// Up to `limit` links of an owner, newest first (`created_at` falling, then `id` falling),
-    /// from just after `after`.
+    /// from just after `after`. None of an owner whose account is gone.
     async fn links_of(
         &self,
         owner: UserId,
         after: Option<Position>,
         limit: u32,
-    ) -> Result<Vec<Link>, StoreError>;
+    ) -> Result<ToCount<Vec<Link>>, StoreError>;
 
     /// Removes a link of this owner, keeps its code from being handed out again and notes the change
-    /// in the outbox, in one transaction. `false` when there is no such link or it is another's.
+    /// in the outbox, in one transaction. `false` when there is no such link, it is another's or the owner's account
+    /// is gone.
     async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError>;
 
     /// Up to `limit` changes in the outbox, oldest first.

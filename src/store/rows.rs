@@ -1,13 +1,16 @@
 //! Rows that both databases answer alike, turned into values.
 
-use super::{Change, CountSnapshot, FlushMark, RecorderId, StoreError};
+use super::{Change, CountSnapshot, FlushMark, RecorderId, StoreError, ToCount};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
 
-/// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds.
-pub(super) type LinkRow = (i64, String, String, bool, i64);
+/// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds, whether batches are held.
+pub(super) type LinkRow = (i64, String, String, bool, i64, bool);
 
 /// `id`, `target_url`, `is_active`.
 pub(super) type TargetRow = (i64, String, bool);
+
+/// `id`, `target_url`, `is_active`, whether batches are held.
+pub(super) type CountedRow = (i64, String, bool, bool);
 
 /// The row that a statement returned which writes. To be read with `fetch_all`: with SQLite the others stop at
 /// the first row, and a statement is committed, or fails to be, only at its end.
@@ -23,9 +26,18 @@ pub(super) fn target((id, target, is_active): TargetRow) -> LinkTarget {
     }
 }
 
-pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<Vec<Link>, StoreError> {
-    rows.into_iter()
-        .map(|(id, stored_code, target, is_active, created_at)| {
+pub(super) fn counted((id, target_url, is_active, held): CountedRow) -> ToCount<LinkTarget> {
+    ToCount {
+        found: target((id, target_url, is_active)),
+        held,
+    }
+}
+
+pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<ToCount<Vec<Link>>, StoreError> {
+    let held = rows.iter().any(|(.., held)| *held);
+    let found = rows
+        .into_iter()
+        .map(|(id, stored_code, target, is_active, created_at, _)| {
             Ok(Link {
                 id: LinkId(id),
                 code: code(&stored_code)?,
@@ -35,7 +47,8 @@ pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<Vec<Link>, Stor
                 created_at: Timestamp(created_at),
             })
         })
-        .collect()
+        .collect::<Result<_, StoreError>>()?;
+    Ok(ToCount { found, held })
 }
 
 pub(super) fn changes(rows: Vec<(i64, String)>) -> Vec<Change> {

@@ -107,9 +107,18 @@ both_stores! {
 
     async fn a_held_batch_does_not_count_and_is_told(store) {
         let owner = user(&store).await;
-        let (_, id) = link(&store, owner).await;
+        let (code, id) = link(&store, owner).await;
+        let with_links = async || {
+            let listed = store.links.links_of(owner, None, 10).await.unwrap();
+            let found = store.links.link_to_count(&code).await.unwrap().unwrap();
+            assert_eq!((listed.found[0].id, found.found.id), (id, id));
+            assert_eq!(listed.held, found.held);
+            found.held
+        };
         let held = batch(7, 1, &[(id, 5)]);
+        assert!(!with_links().await);
         store.clicks.append(&held, Some("epoch")).await.unwrap();
+        assert!(with_links().await);
         fold_all(&store).await;
         let snapshot = store.clicks.counts(&[id], None).await.unwrap();
         assert_eq!((snapshot.clicks, snapshot.held), (vec![(id, 0)], true));
@@ -118,6 +127,7 @@ both_stores! {
         store.clicks.release_held(7, 1).await.unwrap();
         store.clicks.release_held(7, 1).await.unwrap();
         assert!(!store.clicks.counts(&[id], None).await.unwrap().held);
+        assert!(!with_links().await);
         store.clicks.append(&held, Some("epoch")).await.unwrap();
         assert!(store.clicks.held(None, 10).await.unwrap().is_empty(), "a late repetition changes nothing");
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use shunt::domain::LinkId;
 use shunt::store::{ClickBatch, SqliteStore, Store};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Executor};
 
 use crate::backend::{SETTINGS, link, user};
 
@@ -59,4 +61,22 @@ async fn changes_of_a_second_process_are_left_in_the_outbox_for_the_first() {
     );
     let changes = first.links.unpublished_changes(0, 10).await.unwrap();
     assert_eq!(changes[0].code, Some(code));
+}
+
+#[tokio::test]
+async fn links_of_an_account_that_was_removed_by_hand_are_nobodys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let store = Arc::new(SqliteStore::open(&path, SETTINGS).await.unwrap()).parts();
+    let owner = user(&store).await;
+    let (code, _) = link(&store, owner).await;
+    // As the sqlite3 shell does it, which minds no references unless it is told to.
+    let by_hand = SqliteConnectOptions::new()
+        .filename(&path)
+        .foreign_keys(false);
+    let mut by_hand = by_hand.connect().await.unwrap();
+    by_hand.execute("DELETE FROM users").await.unwrap();
+    let listed = store.links.links_of(owner, None, 10).await.unwrap();
+    assert!(listed.found.is_empty());
+    assert!(!store.links.delete_link(owner, &code).await.unwrap());
 }

@@ -175,10 +175,14 @@ both_modes! {
         let sql = "DELETE FROM users WHERE email = $1";
         app.backend.execute(sql, me["email"].as_str().unwrap()).await;
         app.get_as(&token, "/auth/me").await.is_error(401, "Not authenticated");
-        app.get_as(&token, "/urls/my").await.is_error(401, "Not authenticated");
+        for list in ["/urls/my", "/urls/my?limit=5", "/urls/my?limit=none"] {
+            app.get_as(&token, list).await.is_error(401, "Not authenticated");
+        }
         app.try_shorten(&token, "https://example.org/").await.is_error(401, "Not authenticated");
         app.try_shorten(&token, "no address").await.is_error(401, "Not authenticated");
-        app.delete(&token, &code).await.is_error(401, "Not authenticated");
+        for code in [code.as_str(), "unknown", "no-code!"] {
+            app.delete(&token, code).await.is_error(401, "Not authenticated");
+        }
     }
 
     async fn a_token_is_hs256_and_valid_for_a_day(app) {

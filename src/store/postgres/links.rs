@@ -2,11 +2,10 @@
 
 use async_trait::async_trait;
 
-use super::session::Session;
 use super::{PostgresStore, micros, moment};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, UserId};
-use crate::store::rows::{self, LinkRow, TargetRow};
-use crate::store::{Asker, Change, CreateLinkError, Links, NewLink, Position, StoreError};
+use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
+use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
 use crate::telemetry::metrics::Connections;
 
 #[async_trait]
@@ -39,22 +38,36 @@ impl Links for PostgresStore {
         }
     }
 
-    async fn link_target(
+    async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
+        let found: Option<TargetRow> = self
+            .pool
+            .run_for_visitor(async |session| {
+                sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = $1")
+                    .bind(code.as_str())
+                    .fetch_optional(session)
+                    .await
+            })
+            .await?;
+        Ok(found.map(rows::target))
+    }
+
+    async fn link_to_count(
         &self,
         code: &ShortCode,
-        asker: Asker,
-    ) -> Result<Option<LinkTarget>, StoreError> {
-        let find = async |session: &mut Session| -> Result<Option<TargetRow>, sqlx::Error> {
-            sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = $1")
+    ) -> Result<Option<ToCount<LinkTarget>>, StoreError> {
+        let found: Option<CountedRow> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(
+                    "SELECT id, target_url, is_active, EXISTS (SELECT FROM click_journal WHERE held)
+                     FROM links WHERE short_code = $1",
+                )
                 .bind(code.as_str())
                 .fetch_optional(session)
                 .await
-        };
-        let found = match asker {
-            Asker::Visitor => self.pool.run_for_visitor(find).await?,
-            Asker::Client => self.pool.run(find).await?,
-        };
-        Ok(found.map(rows::target))
+            })
+            .await?;
+        Ok(found.map(rows::counted))
     }
 
     async fn links_of(
@@ -62,7 +75,7 @@ impl Links for PostgresStore {
         owner: UserId,
         after: Option<Position>,
         limit: u32,
-    ) -> Result<Vec<Link>, StoreError> {
+    ) -> Result<ToCount<Vec<Link>>, StoreError> {
         let after = after.unwrap_or(Position::NEWEST);
         let found: Vec<LinkRow> = self
             .pool
@@ -70,7 +83,7 @@ impl Links for PostgresStore {
                 sqlx::query_as(concat!(
                     "SELECT id, short_code, target_url, is_active, ",
                     micros!("created_at"),
-                    " FROM links WHERE owner_id = $1 AND (created_at, id) < (",
+                    ", EXISTS (SELECT FROM click_journal WHERE held) FROM links WHERE owner_id = $1 AND (created_at, id) < (",
                     moment!("$2"),
                     ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
                 ))

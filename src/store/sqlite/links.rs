@@ -5,8 +5,8 @@ use sqlx::error::ErrorKind;
 
 use super::SqliteStore;
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, UserId};
-use crate::store::rows::{self, LinkRow, TargetRow};
-use crate::store::{Asker, Change, CreateLinkError, Links, NewLink, Position, StoreError};
+use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
+use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
 use crate::telemetry::metrics::Connections;
 
 #[async_trait]
@@ -34,21 +34,27 @@ impl Links for SqliteStore {
         }
     }
 
-    async fn link_target(
-        &self,
-        code: &ShortCode,
-        asker: Asker,
-    ) -> Result<Option<LinkTarget>, StoreError> {
-        let mut reader = match asker {
-            Asker::Visitor => self.reader.get_for_visitor().await?,
-            Asker::Client => self.reader.get().await?,
-        };
+    async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
         let found: Option<TargetRow> =
             sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = ?1")
                 .bind(code.as_str())
-                .fetch_optional(&mut *reader)
+                .fetch_optional(&mut *self.reader.get_for_visitor().await?)
                 .await?;
         Ok(found.map(rows::target))
+    }
+
+    async fn link_to_count(
+        &self,
+        code: &ShortCode,
+    ) -> Result<Option<ToCount<LinkTarget>>, StoreError> {
+        let found: Option<CountedRow> = sqlx::query_as(
+            "SELECT id, target_url, is_active, EXISTS (SELECT 1 FROM click_journal WHERE held)
+             FROM links WHERE short_code = ?1",
+        )
+        .bind(code.as_str())
+        .fetch_optional(&mut *self.reader.get().await?)
+        .await?;
+        Ok(found.map(rows::counted))
     }
 
     async fn links_of(
@@ -56,11 +62,12 @@ impl Links for SqliteStore {
         owner: UserId,
         after: Option<Position>,
         limit: u32,
-    ) -> Result<Vec<Link>, StoreError> {
+    ) -> Result<ToCount<Vec<Link>>, StoreError> {
         let after = after.unwrap_or(Position::NEWEST);
         let found: Vec<LinkRow> = sqlx::query_as(
-            "SELECT id, short_code, target_url, is_active, created_at FROM links
-             WHERE owner_id = ?1 AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4",
+            "SELECT id, short_code, target_url, is_active, created_at,
+                 EXISTS (SELECT 1 FROM click_journal WHERE held) FROM links
+             WHERE owner_id = ?1 AND EXISTS (SELECT 1 FROM users WHERE id = ?1) AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4",
         )
         .bind(owner.0)
         .bind(after.created_at.0)
@@ -73,7 +80,9 @@ impl Links for SqliteStore {
 
     async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError> {
         // The table itself tells of it and retires the code.
-        let deleted = sqlx::query("DELETE FROM links WHERE owner_id = ?1 AND short_code = ?2")
+        let deleted = sqlx::query(
+            "DELETE FROM links WHERE owner_id = ?1 AND short_code = ?2 AND EXISTS (SELECT 1 FROM users WHERE id = ?1)",
+        )
             .bind(owner.0)
             .bind(code.as_str())
             .execute(&mut *self.writer.get().await?)
