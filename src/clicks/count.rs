@@ -181,6 +181,9 @@ impl Counting<'_> {
     /// # Errors
     /// [`CountError::Unavailable`] rather than a number that lacks some.
     pub async fn of(self, links: &[Click], held: bool) -> Result<HashMap<LinkId, u64>, CountError> {
+        if links.is_empty() {
+            return Ok(HashMap::new());
+        }
         let counts = self.counts;
         let mut links = links.to_vec();
         links.sort_unstable();

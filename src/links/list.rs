@@ -17,7 +17,7 @@ use crate::accounts::{Accounts, TokenOwner};
 use crate::domain::{Click, Link, LinkId, Timestamp, UserId};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, QueryOf};
-use crate::store::{Position, ToCount};
+use crate::store::Position;
 
 /// Links per page of the whole list: what is in memory at once.
 const PAGE: u32 = 250;
@@ -61,10 +61,9 @@ pub async fn list(
     query: Result<QueryOf<ListQuery>, ApiError>,
 ) -> Result<Response, ApiError> {
     let asked = query.and_then(|QueryOf(query)| query.parse());
-    // One more than asked for tells whether there is another page.
     let first = match &asked {
         Ok(Part::Whole) => api.page(owner, None, PAGE).await?,
-        Ok(Part::Page { after, limit }) => api.page(owner, *after, limit + 1).await?,
+        Ok(Part::Page { after, limit }) => api.page(owner, *after, *limit).await?,
         Err(_) => Page::default(),
     };
     if first.links.is_empty() {
@@ -73,7 +72,7 @@ pub async fn list(
     }
     match asked? {
         Part::Whole => api.whole_list(owner, &first),
-        Part::Page { limit, .. } => api.one_page(first, limit),
+        Part::Page { limit, .. } => api.one_page(&first, limit),
     }
 }
 
@@ -82,6 +81,8 @@ pub async fn list(
 struct Page {
     links: Vec<Link>,
     clicks: HashMap<LinkId, u64>,
+    /// Where the next page begins, where there is one.
+    next: Option<Position>,
 }
 
 enum Part {
@@ -145,25 +146,31 @@ impl LinksApi {
         limit: u32,
     ) -> Result<Page, ApiError> {
         let counting = self.counts.begin();
-        let ToCount { found: links, held } = self.links.links_of(owner, after, limit).await?;
+        // One more than asked for tells whether there is another page.
+        let found = self.links.links_of(owner, after, limit + 1).await?;
+        let (mut links, held) = (found.found, found.held);
+        let more = links.len() > limit as usize;
+        links.truncate(limit as usize);
         let counted = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
         let counted: Vec<_> = links.iter().map(counted).collect();
         let clicks = counting.of(&counted, held).await?;
-        Ok(Page { links, clicks })
+        Ok(Page {
+            next: links.last().filter(|_| more).map(Position::of),
+            links,
+            clicks,
+        })
     }
 
-    fn one_page(&self, mut page: Page, limit: u32) -> Result<Response, ApiError> {
-        let more = page.links.len() > limit as usize;
-        page.links.truncate(limit as usize);
+    fn one_page(&self, page: &Page, limit: u32) -> Result<Response, ApiError> {
         let mut body = vec![b'['];
         page.write(true, &mut body)?;
         body.push(b']');
         let mut response = json(body);
-        if let Some(last) = page.links.last().filter(|_| more) {
+        if let Some(next) = page.next {
             let next = format!(
                 "<{}/urls/my?limit={limit}&cursor={}>; rel=\"next\"",
                 self.base_url,
-                cursor(Position::of(last))
+                cursor(next)
             );
             let next = HeaderValue::from_str(&next)
                 .map_err(|error| ApiError::internal(&error.to_string()))?;
@@ -177,13 +184,13 @@ impl LinksApi {
     fn whole_list(self: Arc<Self>, owner: UserId, first: &Page) -> Result<Response, ApiError> {
         let mut head = vec![b'['];
         first.write(true, &mut head)?;
-        let Some(last) = first.last_of(PAGE) else {
+        let Some(next) = first.next else {
             head.push(b']');
             return Ok(json(head));
         };
         let empty = head.len() == 1;
         let sending = self.lists_sent.begin(owner)?;
-        let rest = try_unfold(Some((last, empty)), move |state| {
+        let rest = try_unfold(Some((next, empty)), move |state| {
             // As long as there is somebody to be sent to.
             let _ = &sending;
             let api = Arc::clone(&self);
@@ -206,9 +213,7 @@ impl LinksApi {
         let page = self.page(owner, Some(position), PAGE).await?;
         let mut piece = Vec::new();
         page.write(empty, &mut piece)?;
-        let next = page
-            .last_of(PAGE)
-            .map(|last| (last, empty && piece.is_empty()));
+        let next = page.next.map(|next| (next, empty && piece.is_empty()));
         if next.is_none() {
             piece.push(b']');
         }
@@ -217,12 +222,6 @@ impl LinksApi {
 }
 
 impl Page {
-    /// Where the next page begins, where this one is full.
-    fn last_of(&self, limit: u32) -> Option<Position> {
-        let is_full = self.links.len() == limit as usize;
-        self.links.last().filter(|_| is_full).map(Position::of)
-    }
-
     /// Writes the links with their clicks, a comma before each but the first. Those that were deleted
     /// meanwhile are left out.
     fn write(&self, mut first: bool, out: &mut Vec<u8>) -> Result<(), ApiError> {

@@ -204,7 +204,7 @@ pub trait Links: Send + Sync {
     /// Makes an active link with no clicks. A code that a deleted link had is refused as taken.
     async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError>;
 
-    /// What a redirect needs of the link with this code, active or not. A visitor waits to be sent on: comes before
+    /// What a redirect needs of the link with this code, active or not. The visitor who waits for it comes before
     /// all who make, list and count links.
     async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError>;
 

@@ -161,3 +161,22 @@ async fn log_ins_past_those_that_may_wait_for_a_hash_are_answered_503_and_counte
     app.server.kill();
     app.backend.remove().await;
 }
+
+#[tokio::test]
+async fn a_list_without_links_is_empty_also_while_clicks_are_only_in_memory() {
+    let app = App::start(Mode::Embedded).await;
+    let (owner, other) = (app.register().await, app.register().await);
+    let code = app.shorten(&owner, "https://example.org/").await;
+    let held = Held::begin(&app, "click_journal").await;
+    assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    says_when_to_come_back(&app.get_as(&owner, "/urls/my").await);
+    for list in ["/urls/my", "/urls/my?limit=1"] {
+        assert_eq!(app.get_as(&other, list).await.text, "[]");
+    }
+    drop(held);
+    eventually("the click is written", async || {
+        app.get(&format!("/urls/{code}/stats")).await.status == 200
+    })
+    .await;
+    app.finish().await;
+}

@@ -50,21 +50,18 @@ impl Clicks for PostgresStore {
 
     async fn fold(&self) -> Result<Folded, StoreError> {
         let folded: Vec<(i64, i64, i64)> = self.pool.run(async |session| sqlx::query_as(
-            "WITH oldest AS (
-                 SELECT recorder, number FROM click_journal WHERE NOT held
-                 ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED
-             ),
-             taken AS (
-                 DELETE FROM click_journal j USING oldest o
-                 WHERE j.recorder = o.recorder AND j.number = o.number
-                 RETURNING j.link_ids, j.clicks
+            "WITH taken AS (
+                 DELETE FROM click_journal WHERE ctid = ANY (ARRAY(
+                     SELECT ctid FROM click_journal WHERE NOT held
+                     ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED))
+                 RETURNING link_ids, clicks
              ),
              sums AS (
                  SELECT id, sum(n)::bigint AS n FROM taken, unnest(link_ids, clicks) AS pair (id, n) GROUP BY id
              ),
              added AS (
                  INSERT INTO link_clicks (link_id, clicks)
-                 SELECT s.id, s.n FROM sums s JOIN links l ON l.id = s.id ORDER BY s.id
+                 SELECT id, n FROM sums WHERE (SELECT true FROM links WHERE links.id = sums.id) ORDER BY id
                  ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
                  RETURNING 1
              )
@@ -153,8 +150,8 @@ impl Clicks for PostgresStore {
              ),
              added AS (
                  INSERT INTO link_clicks (link_id, clicks)
-                 SELECT p.id, p.n FROM noted, unnest($5::bigint[], $6::bigint[]) AS p (id, n) JOIN links l ON l.id = p.id
-                 ORDER BY p.id
+                 SELECT p.id, p.n FROM noted, unnest($5::bigint[], $6::bigint[]) AS p (id, n)
+                 WHERE (SELECT true FROM links WHERE links.id = p.id) ORDER BY p.id
                  ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
              )
              SELECT up_to, CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END FROM noted",
@@ -302,14 +299,16 @@ impl Clicks for PostgresStore {
         };
         // One statement, so one snapshot; the kinds are those of `rows`.
         let found = self.pool.run(async |session| sqlx::query_as(
-            "SELECT 0, l.id, coalesce(c.clicks, 0) + coalesce(j.n, 0)
-             FROM links l LEFT JOIN link_clicks c ON c.link_id = l.id LEFT JOIN (
+            "SELECT 0, asked.id,
+                 coalesce((SELECT clicks FROM link_clicks WHERE link_id = asked.id), 0) + coalesce(j.n, 0)
+             FROM unnest($1) AS asked (id) LEFT JOIN (
                  SELECT id, sum(n)::bigint AS n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n)
-                 WHERE NOT held AND id = ANY ($1) GROUP BY id
-             ) j ON j.id = l.id
-             WHERE l.id = ANY ($1)
+                 WHERE NOT held AND id IN (SELECT unnest($1)) GROUP BY id
+             ) j ON j.id = asked.id
+             WHERE (SELECT true FROM links WHERE links.id = asked.id)
              UNION ALL
-             SELECT 1, number, up_to FROM flush_ledger WHERE epoch = $2 AND (number = ANY ($3) OR number > $4 AND up_to > 0)
+             SELECT 1, number, up_to FROM flush_ledger
+             WHERE epoch = $2 AND number >= $5 AND (number = ANY ($3) OR number > $4 AND up_to > 0)
              UNION ALL
              SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE held AND ($2 = '' OR epoch = $2))",
         )
@@ -317,6 +316,7 @@ impl Clicks for PostgresStore {
         .bind(epoch)
         .bind(under_way)
         .bind(newest)
+        .bind(under_way.iter().copied().fold(newest, i64::min))
         .fetch_all(session).await).await?;
         Ok(rows::count_snapshot(found))
     }

@@ -99,13 +99,13 @@ impl Links for PostgresStore {
     }
 
     async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError> {
-        // The table itself tells of it and retires the code.
+        // The table itself tells of it and retires the code. Links go with their owner's account.
         let deleted = self
             .pool
             .run(async |session| {
                 sqlx::query(
                     "WITH gone AS (DELETE FROM links WHERE owner_id = $1 AND short_code = $2 RETURNING id),
-                     uncounted AS (DELETE FROM link_clicks USING gone WHERE link_id = gone.id)
+                     uncounted AS (DELETE FROM link_clicks WHERE link_id = (SELECT id FROM gone))
                      SELECT FROM gone",
                 )
                 .bind(owner.0)

@@ -46,9 +46,10 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 /// A setting of this service's own. Only a direct connection begins with it: proxies refuse it or leave it out.
 const MARK: &str = "shunt.direct";
 
-/// How a direct connection plans. Every statement finds its rows by keys, so the plan for any parameters is the right
-/// one for these, and one that reads a table from end to end is none: made while the table was small, it would be kept
-/// until the next `ANALYZE`. To plan a count anew each time took three times as long as to count.
+/// How a direct connection plans: each statement once, whatever its parameters. To plan a count anew each time took
+/// three times as long as to count. Such a plan is kept until the next `ANALYZE`, so one that was made while a table was
+/// small must not read all of it: large tables are asked for one row by its key, if need be in a subquery for each of
+/// many. What could be a join would be one that reads a whole index.
 const PLANNING: [(&str, &str); 3] = [
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_seqscan", "off"),

@@ -67,7 +67,8 @@ impl Links for SqliteStore {
         let found: Vec<LinkRow> = sqlx::query_as(
             "SELECT id, short_code, target_url, is_active, created_at,
                  EXISTS (SELECT 1 FROM click_journal WHERE held) FROM links
-             WHERE owner_id = ?1 AND EXISTS (SELECT 1 FROM users WHERE id = ?1) AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4",
+             WHERE owner_id = ?1 AND EXISTS (SELECT 1 FROM users WHERE id = ?1) AND (created_at, id) < (?2, ?3)
+             ORDER BY created_at DESC, id DESC LIMIT ?4",
         )
         .bind(owner.0)
         .bind(after.created_at.0)
@@ -81,12 +82,13 @@ impl Links for SqliteStore {
     async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError> {
         // The table itself tells of it and retires the code.
         let deleted = sqlx::query(
-            "DELETE FROM links WHERE owner_id = ?1 AND short_code = ?2 AND EXISTS (SELECT 1 FROM users WHERE id = ?1)",
+            "DELETE FROM links
+             WHERE owner_id = ?1 AND short_code = ?2 AND EXISTS (SELECT 1 FROM users WHERE id = ?1)",
         )
-            .bind(owner.0)
-            .bind(code.as_str())
-            .execute(&mut *self.writer.get().await?)
-            .await?;
+        .bind(owner.0)
+        .bind(code.as_str())
+        .execute(&mut *self.writer.get().await?)
+        .await?;
         Ok(deleted.rows_affected() > 0)
     }
 
