@@ -8,11 +8,15 @@ use sqlx::{Connection, Executor, PgConnection};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
+use tokio::time::sleep;
 
 use crate::support::{App, Mode, eventually, locked, waiting_for};
 
 const AT_ONCE: &str = "2";
 const VISITORS: usize = 20;
+
+/// How long visitors who are on their way may take to arrive.
+const ALL_HAVE_COME: Duration = Duration::from_millis(500);
 
 /// Keeps everybody from the links.
 const ALL_LINKS: &str = "LOCK TABLE links IN ACCESS EXCLUSIVE MODE";
@@ -66,6 +70,8 @@ async fn visitors_who_share_a_look_up_in_the_database_do_not_count_as_found_in_r
             under_way(&mut *observer.lock().await).await > 0
         })
         .await;
+        // Who comes after it was looked up does find it in Redis.
+        sleep(ALL_HAVE_COME).await;
         locked.rollback().await.unwrap();
     };
     let (answers, ()) = tokio::join!(visits, release);
