@@ -159,7 +159,12 @@ async fn postgres_crashing_while_large_flushes_are_written_forgets_no_part_of_th
 async fn postgres_alone_killed_and_started_again_loses_no_click() {
     let postgres = Postgres::start();
     let url = postgres.url();
-    let settings = [("DATABASE_URL", url.as_str()), WITHOUT_REDIS];
+    let settings = [
+        ("DATABASE_URL", url.as_str()),
+        WITHOUT_REDIS,
+        // So long a link is known, and the long set may take more than the default.
+        ("CACHE_TTL_SECONDS", "600"),
+    ];
     let app = App::start_with(Mode::Production, &settings).await;
     let caller = Caller::of(&app).await;
     let codes = warm_links(&app).await;
