@@ -184,14 +184,14 @@ impl Counting<'_> {
         if links.is_empty() {
             return Ok(HashMap::new());
         }
-        let counts = self.counts;
-        let mut links = links.to_vec();
-        links.sort_unstable();
         if self.in_memory {
             return Err(CountError::Unavailable(
                 "some clicks are only in memory".into(),
             ));
         }
+        let counts = self.counts;
+        let mut links = links.to_vec();
+        links.sort_unstable();
         if held {
             counts.settle_for(&links).await?;
         }

@@ -83,7 +83,8 @@ impl Links for PostgresStore {
                 sqlx::query_as(concat!(
                     "SELECT id, short_code, target_url, is_active, ",
                     micros!("created_at"),
-                    ", EXISTS (SELECT FROM click_journal WHERE held) FROM links WHERE owner_id = $1 AND (created_at, id) < (",
+                    ", EXISTS (SELECT FROM click_journal WHERE held)
+                     FROM links WHERE owner_id = $1 AND (created_at, id) < (",
                     moment!("$2"),
                     ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
                 ))

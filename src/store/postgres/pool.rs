@@ -46,10 +46,10 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 /// A setting of this service's own. Only a direct connection begins with it: proxies refuse it or leave it out.
 const MARK: &str = "shunt.direct";
 
-/// How a direct connection plans: each statement once, whatever its parameters. To plan a count anew each time took
-/// three times as long as to count. Such a plan is kept until the next `ANALYZE`, so one that was made while a table was
-/// small must not read all of it: large tables are asked for one row by its key, if need be in a subquery for each of
-/// many. What could be a join would be one that reads a whole index.
+/// How a direct connection plans: each statement once, whatever its parameters. Planning a count anew each time took
+/// longer than counting. Such a plan is kept until the next `ANALYZE`, so one that was made while a table was small must
+/// not read all of it. Without sequential scans a join may still read a whole index: statements ask large tables for a
+/// row by its key, where there are many in a subquery for each.
 const PLANNING: [(&str, &str); 3] = [
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_seqscan", "off"),
