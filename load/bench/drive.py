@@ -41,6 +41,10 @@ class Generators:
 
     wrk: Path
     pace: Path
+    awake: bool = False
+    """Whether pace has a core to itself, on which it never sleeps: waking it would cost the server time."""
+    core: int | None = None
+    """That of pace, where it is not the load's."""
 
     def full(self, port: int, paths: Path, connections: int, seconds: float, skip: int = 0) -> Load:
         """As much as goes: every connection asks again as soon as it is answered. At the end wrk
@@ -73,8 +77,10 @@ class Generators:
         """Starts pace: `rate` requests a second, timed from the moment each fell due, or as fast as
         answered; for some seconds or until `requests` are answered."""
         command: list[str | Path | int | float] = [
+            *(["taskset", "-c", self.core] if self.core is not None else []),
             self.pace, "--address", f"127.0.0.1:{port}", "--paths", paths, "--connections", connections,
             "--seconds", seconds, "--skip", skip, "--method", method, "--body", body, "--drain", drain]
+        command += ["--awake"] if self.awake else []
         command += ["--rate", rate] if rate is not None else []
         command += ["--requests", requests] if requests is not None else []
         for header in headers:

@@ -102,7 +102,7 @@ def overload(workshop: Workshop, options: argparse.Namespace) -> Results:
     results = Results("shunt: past its capacity", machine(tools), notes=[
         f"{options.rounds} rounds of {options.seconds:g} s per load; {KNOWN:,} links; default settings, but {told}.",
         f"shunt, Postgres and Redis share core {options.server_core}, so that it is what is overloaded; the load"
-        f" generator has core {options.load_core} to itself.",
+        f" generator has core {options.load_core} to itself, and does not sleep there.",
         "Best: the greatest rate of closed loads. Overload of the API: pace, at a constant rate, latencies from the"
         " moment each request fell due.",
     ])
@@ -117,7 +117,7 @@ def overload(workshop: Workshop, options: argparse.Namespace) -> Results:
                        postgres=start_postgres(workshop, tools))
     say("preparing")
     shunt.prepare()
-    bench = Bench(Generators(tools["wrk"], programs / "pace"), results, options.rounds, options.seconds,
+    bench = Bench(Generators(tools["wrk"], programs / "pace", awake=True), results, options.rounds, options.seconds,
                   (f"Authorization: Bearer {shunt.token}",), [])
     with shunt.running(**settings) as running:
         if "api" in options.only:

@@ -15,9 +15,6 @@ use crate::report::{Report, Tally};
 /// Broken connections after which a run is given up.
 const FAILURE_LIMIT: u64 = 1000;
 
-/// How long to sleep at most.
-const NAP: Duration = Duration::from_millis(100);
-
 /// Connections, those that are idle, and what is due.
 pub(crate) struct Driver {
     address: String,
@@ -26,11 +23,13 @@ pub(crate) struct Driver {
     idle: VecDeque<usize>,
     backlog: VecDeque<Instant>,
     buffer: Vec<u8>,
+    /// How long to sleep at most.
+    nap: Duration,
 }
 
 impl Driver {
     /// Opens all connections.
-    pub(crate) fn connect(address: &str, connections: usize) -> Result<Self> {
+    pub(crate) fn connect(address: &str, connections: usize, nap: Duration) -> Result<Self> {
         let mut driver = Self {
             address: address.to_owned(),
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -38,6 +37,7 @@ impl Driver {
             idle: (0..connections).collect(),
             backlog: VecDeque::new(),
             buffer: vec![0; 64 * 1024],
+            nap,
         };
         for number in 0..connections {
             let connection = Connection::open(address)?;
@@ -84,9 +84,9 @@ impl Driver {
                 return Ok(tally.report(begin.elapsed(), self.outstanding()));
             }
             let wait = if is_over || self.idle.is_empty() || arrivals.next() <= now {
-                NAP
+                self.nap
             } else {
-                NAP.min(arrivals.next() - now)
+                self.nap.min(arrivals.next() - now)
             };
             if !self.receive(wait, &mut tally)? {
                 return Ok(tally.report(begin.elapsed(), self.outstanding()));

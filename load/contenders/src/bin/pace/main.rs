@@ -59,10 +59,16 @@ struct Options {
     /// How long answers are waited for once the last request fell due.
     #[arg(long, default_value_t = 10.0)]
     drain: f64,
+    /// Never sleep, on a core of its own: whoever answers a sleeper on the same machine pays for waking it.
+    #[arg(long)]
+    awake: bool,
 }
 
 /// An hour: what `--requests` may take at most.
 const LIMIT: Duration = Duration::from_hours(1);
+
+/// How long to sleep at most.
+const NAP: Duration = Duration::from_millis(100);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::parse();
@@ -83,7 +89,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     tail.push_str("\r\n");
     tail.push_str(&options.body);
-    let mut driver = Driver::connect(&options.address, options.connections)?;
+    let nap = if options.awake { Duration::ZERO } else { NAP };
+    let mut driver = Driver::connect(&options.address, options.connections, nap)?;
     let begin = Instant::now();
     let span = match options.requests {
         Some(_) => LIMIT,
