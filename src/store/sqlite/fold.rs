@@ -4,10 +4,9 @@
 //! are written some links at a time, by rising id. The row in `folding` says how far that is, in the
 //! same transaction; counts leave out what it covers. A crash, or another process, goes on from there.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use foldhash::fast::RandomState;
 use tokio::time::sleep;
 
 use super::batch::{from_json, to_json};
@@ -23,7 +22,7 @@ const LINKS_PER_STEP: usize = 250;
 const ROWS_PER_STEP: u32 = 250;
 
 /// Batches summed up between two pauses, so that a long journal does not keep a core to itself.
-const BATCHES_PER_BREATH: u32 = 512;
+const BATCHES_PER_BREATH: u32 = 128;
 
 /// Up to which link a folding is that is in the links whole.
 const ALL_LINKS: i64 = i64::MAX;
@@ -34,8 +33,8 @@ pub(super) struct Folding {
     number: i64,
     /// The recorders whose batches are still to be removed, and the newest of those.
     cuts: Vec<Cut>,
-    /// What is still to be added, by falling id.
-    rest: Vec<(LinkId, u64)>,
+    /// What is still to be added, kept in order: sorting all of it at once would keep others from the core.
+    rest: BTreeMap<LinkId, u64>,
 }
 
 /// Up to which of a recorder's batches a folding goes.
@@ -71,7 +70,7 @@ impl SqliteStore {
         let cuts: Vec<Cut> = sqlx::query_as("SELECT recorder, last_batch FROM folding_cuts")
             .fetch_all(&mut *self.log.background().await?)
             .await?;
-        let mut sums: HashMap<LinkId, u64, RandomState> = HashMap::default();
+        let mut rest = BTreeMap::new();
         // Where all is in the links already it is only to be removed.
         let unread = if up_to == ALL_LINKS { &[] } else { &*cuts };
         for (recorder, last) in unread {
@@ -85,17 +84,14 @@ impl SqliteStore {
                 after = *newest;
                 for (_, batch) in batches {
                     for (link, clicks) in from_json(&batch)? {
-                        *sums.entry(link).or_default() += clicks;
+                        if link.0 > up_to {
+                            *rest.entry(link).or_default() += clicks;
+                        }
                     }
                 }
                 sleep(begun.elapsed()).await;
             }
         }
-        let mut rest: Vec<_> = sums
-            .into_iter()
-            .filter(|(link, _)| link.0 > up_to)
-            .collect();
-        rest.sort_unstable_by(|a, b| b.cmp(a));
         Ok(Some(Folding { number, cuts, rest }))
     }
 
@@ -170,10 +166,9 @@ impl SqliteStore {
         &self,
         mut folding: Folding,
     ) -> Result<(Option<Folding>, Folded), StoreError> {
-        let left = folding.rest.len().saturating_sub(LINKS_PER_STEP);
-        let mut part = folding.rest.split_off(left);
-        part.reverse();
-        let up_to = if left == 0 {
+        let next = std::iter::from_fn(|| folding.rest.pop_first());
+        let part: Vec<_> = next.take(LINKS_PER_STEP).collect();
+        let up_to = if folding.rest.is_empty() {
             ALL_LINKS
         } else {
             part[part.len() - 1].0.0
