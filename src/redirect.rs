@@ -125,8 +125,6 @@ impl Redirect {
         }
         // Some link changed before this click was acknowledged: was it this one?
         let (now, source) = match self.resolve(&code, recorded.at).await {
-            // Counted already: what was true a moment ago beats an error that would have it counted again.
-            Err(NotFollowed::Unavailable(_)) => (link, source),
             // Counted already, and its count stays: the last visitor before it became inactive.
             Ok((Some(now), _)) if !now.is_active && now.click() == click => (link, source),
             now => {

@@ -96,17 +96,21 @@ pub async fn admit(redis: &SharedRedis, clicks: &dyn Clicks) -> Result<(), NotAd
             }
         }
         let fence = fence(&data_set, candidate.life(), clicks).await?;
-        let admitted = let_in(&mut candidate, redis, &data_set, fence).await?;
-        let is_mine = matches!(admitted, Some(Admitted { is_mine: true, .. }));
-        if let (Some(Fence::Below { number, .. }), false) = (fence, is_mine) {
-            // Others were faster, and go by theirs.
+        let admitted = let_in(&mut candidate, redis, &data_set, fence).await;
+        let may_be_mine = matches!(
+            admitted,
+            Ok(Some(Admitted { is_mine: true, .. })) | Err(RedisFailure::NoAnswer(_))
+        );
+        if let (Some(Fence::Below { number, .. }), false) = (fence, may_be_mine) {
+            // Others were faster and go by theirs, or it is none to be let in: left behind, the fence would tell the
+            // next life that the data set went on in this one.
             let number = FlushId {
                 number,
                 ..data_set.newest
             };
             clicks.lift_fence(&number).await?;
         }
-        if let Some(admitted) = admitted {
+        if let Some(admitted) = admitted? {
             if let Some(links) = admitted.dropped {
                 metrics::counter!(REDIS_STEPPED_BACK).increment(1);
                 tracing::error!(

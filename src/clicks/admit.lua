@@ -12,6 +12,9 @@ end
 if (known[1] or '') ~= ARGV[4] or (known[3] or '0') ~= ARGV[5] then
   return false
 end
+if ARGV[6] ~= '1' and redis.call('HEXISTS', KEYS[1], 'elsewhere') == 1 then
+  return false
+end
 if not known[1] then
   local epoch = state(KEYS[1])[1]
   redis.call('HSET', KEYS[1], 'life', ARGV[3])

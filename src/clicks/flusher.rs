@@ -47,6 +47,7 @@ static TAKE: LazyLock<Script> = LazyLock::new(|| {
 static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
 static OVER_HERE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("over.lua")));
 static FINISH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("finish.lua")));
+static FORGET: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("forget.lua")));
 
 /// Writes clicks back to the links.
 pub struct Flusher {
@@ -275,7 +276,10 @@ impl Flusher {
             number,
             "a flush is not written back: later ones were begun, perhaps in another life of Redis"
         );
-        let elsewhere = self.clicks.is_over_elsewhere(flush, &redis.life()).await?;
+        // Not the life that was admitted here: the same server names itself anew when its first replica comes, and
+        // connections outlive that.
+        let life = redis.life_now(TIMEOUT).await?;
+        let elsewhere = self.clicks.is_over_elsewhere(flush, &life).await?;
         let keys = redis.keys();
         let mut call = OVER_HERE.call(&[&keys.state(), &keys.flushing()]);
         call.arg(&flush.epoch).arg(number).arg(u8::from(elsewhere));
@@ -364,9 +368,9 @@ async fn prune_recorders(redis: &SharedRedis) -> Result<(), RedisFailure> {
             .split_once(' ')
             .and_then(|(_, seen)| seen.parse::<i64>().ok());
         if last_seen.is_none_or(|seen| seen < before) {
-            let mut remove = redis::cmd("HDEL");
-            remove.arg(&key).arg(recorder);
-            redis.query::<()>(&Call::plain(remove), TIMEOUT).await?;
+            let mut call = FORGET.call(&[&key]);
+            call.arg(recorder).arg(last);
+            redis.query::<()>(&call, TIMEOUT).await?;
         }
     }
     Ok(())

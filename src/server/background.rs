@@ -56,14 +56,15 @@ const PRUNE_INTERVAL: Duration = Duration::from_mins(1);
 const OTHERS_TIMEOUT: Duration = Duration::from_secs(2);
 const OTHERS_PAUSE: Duration = Duration::from_millis(100);
 
-/// Spawns what ends when the service is asked to stop.
+/// Spawns what ends when the service is asked to stop. Returns what looks for a Redis that is away as long as it is
+/// kept: clicks that are in memory alone when the stop is asked for may need it.
 pub(super) fn spawn(
     tasks: &mut JoinSet<()>,
     assembly: &Arc<Assembly>,
     flush_interval: Duration,
     metrics: Exposition,
     stop: &Stop,
-) {
+) -> JoinSet<()> {
     let ours = || Arc::clone(assembly);
     let mut background = Background { tasks, stop };
     background.spawn(flush_regularly(ours(), flush_interval));
@@ -77,15 +78,17 @@ pub(super) fn spawn(
     if let Some(replica) = &assembly.replica {
         background.every(REPLICA_INTERVAL, Arc::clone(replica), look_after);
     }
+    let mut finders = JoinSet::new();
     let Some(shards) = &assembly.redis else {
-        return;
+        return finders;
     };
     let sinks: Arc<[_]> = shards.iter().map(RedisSink::new).collect();
     background.every(SWEEP_INTERVAL, (ours(), sinks), sweep);
     for redis in shards.iter() {
         background.every(LISTEN_INTERVAL, (ours(), redis.clone()), listen);
-        background.spawn(find_again(ours(), redis.clone()));
+        finders.spawn(find_again(ours(), redis.clone()));
     }
+    finders
 }
 
 /// Where work is spawned that ends with the service.

@@ -149,6 +149,8 @@ pub(super) struct Running {
     /// Ends the recorders: after the connections, before the last flush.
     drained: CancellationToken,
     tasks: JoinSet<()>,
+    /// Look for a Redis that is away, to the very end: clicks that are in memory alone may need it.
+    finders: JoinSet<()>,
     assembly: Arc<Assembly>,
 }
 
@@ -199,12 +201,13 @@ pub(super) fn start(
         stop.clone(),
     ));
     let assembly = Arc::new(assembly);
-    background::spawn(&mut tasks, &assembly, config.flush_interval, metrics, &stop);
+    let finders = background::spawn(&mut tasks, &assembly, config.flush_interval, metrics, &stop);
     Ok(Running {
         stop,
         workers,
         drained,
         tasks,
+        finders,
         assembly,
     })
 }
@@ -218,6 +221,7 @@ impl Running {
             () = self.stop.asked() => None,
             () = self.workers.first_death() => Some("a worker ended".to_owned()),
             ended = self.tasks.join_next() => Some(format!("{ended:?}")),
+            Some(ended) = self.finders.join_next() => Some(format!("{ended:?}")),
         };
         let Some(died) = died else {
             return self.stopped(patience).await;

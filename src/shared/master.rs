@@ -221,13 +221,23 @@ async fn check_life(
 
 /// Redis names its history anew with every start and with every take-over.
 async fn life(connection: &mut MultiplexedConnection) -> Result<Arc<str>, RedisFailure> {
-    info(connection, "replication")
-        .await?
-        .lines()
+    life_in(&info(connection, "replication").await?).map(Arc::from)
+}
+
+/// The life in what a server says of its replication.
+pub(super) fn life_in(told: &str) -> Result<String, RedisFailure> {
+    told.lines()
         .find_map(|line| line.strip_prefix("master_replid:"))
         .and_then(|id| id.get(..LIFE_DIGITS))
-        .map(Arc::from)
+        .map(str::to_owned)
         .ok_or_else(|| RedisFailure::Refused("INFO tells no master_replid".into()))
+}
+
+/// Asks a server for a section of what it says of itself.
+pub(super) fn ask_info(section: &str) -> Call {
+    let mut info = redis::cmd("INFO");
+    info.arg(section);
+    Call::plain(info)
 }
 
 /// What the server says of itself.
@@ -235,10 +245,7 @@ async fn info(
     connection: &mut MultiplexedConnection,
     section: &str,
 ) -> Result<String, RedisFailure> {
-    let mut info = redis::cmd("INFO");
-    info.arg(section);
-    let info = Call::plain(info);
-    timeout(CANDIDATE_TIMEOUT, info.send(connection))
+    timeout(CANDIDATE_TIMEOUT, ask_info(section).send(connection))
         .await
         .map_err(|_| RedisFailure::late())
         .flatten()

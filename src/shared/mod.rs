@@ -144,6 +144,17 @@ impl SharedRedis {
             .map_or_else(|| "".into(), |master| Arc::clone(&master.life))
     }
 
+    /// The life that the server names now: connections outlive a change of it that is none of its data.
+    ///
+    /// # Errors
+    /// [`RedisFailure`].
+    pub async fn life_now(&self, deadline: Duration) -> Result<String, RedisFailure> {
+        let told: String = self
+            .query(&master::ask_info("replication"), deadline)
+            .await?;
+        master::life_in(&told)
+    }
+
     /// From here on connections are made to this server. What was learnt there is in `epoch`.
     ///
     /// # Errors

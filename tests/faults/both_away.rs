@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use crate::postgres::Postgres;
 use crate::readers::Readers;
 use crate::support::{App, Mode, RedisServer};
-use crate::{goes_on, metric, nothing_is_in_memory_alone, under_load, warm_links};
+use crate::{goes_on, metric, nothing_is_in_memory_alone, signal, under_load, warm_links};
 
 /// A service whose back ends may go.
 struct Both {
@@ -116,5 +116,33 @@ async fn what_waits_in_memory_grows_with_the_links_and_not_with_the_clicks() {
     both.redis.start_again().await;
     assert_eq!((books.refused(), books.cut_off()), (0, 0));
     books.are_right(&both.app).await;
+    both.app.finish().await;
+}
+
+#[tokio::test]
+async fn a_service_that_stops_leaves_what_is_in_memory_to_a_redis_that_is_back() {
+    let mut both = Both::start().await;
+    let token = both.app.register().await;
+    let code = both.app.shorten(&token, "https://example.org/").await;
+    assert_eq!(both.app.get(&format!("/{code}")).await.status, 302);
+    both.postgres.kill();
+    signal(both.redis.child.id(), "STOP");
+    for _ in 0..3 {
+        assert_eq!(both.app.get(&format!("/{code}")).await.status, 302);
+    }
+    assert!(both.in_memory().await > 0.0);
+    both.app.server.signal("TERM");
+    sleep(Duration::from_millis(500)).await;
+    signal(both.redis.child.id(), "CONT");
+    assert_eq!(both.app.server.ended().await.code(), Some(0));
+
+    both.postgres.start_again();
+    let (database_url, redis_url) = (both.postgres.url(), both.redis.url());
+    let settings = [
+        ("DATABASE_URL", database_url.as_str()),
+        ("REDIS_URL", redis_url.as_str()),
+    ];
+    both.app.server = both.app.another(&settings).await;
+    assert_eq!(both.app.clicks(&code).await, 4);
     both.app.finish().await;
 }

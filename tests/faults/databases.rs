@@ -9,7 +9,7 @@ use crate::api::Caller;
 use crate::postgres::Postgres;
 use crate::proxy::{Harm, Proxy};
 use crate::readers::Readers;
-use crate::support::{App, Mode};
+use crate::support::{App, Mode, eventually};
 use crate::{
     AT_ONCE, WITHOUT_REDIS, goes_on, nothing_is_in_memory_alone, quick_or_long, under_load,
     warm_links,
@@ -57,6 +57,60 @@ async fn postgres_away_stops_no_redirect_of_a_known_code_and_loses_no_click() {
     let books = load.stop().await;
     assert_eq!((books.refused(), books.cut_off()), (0, 0));
     readers.end_with(books.are_right(&app)).await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_deleted_link_is_not_followed_by_an_instance_that_can_ask_redis_alone() {
+    let postgres = Postgres::start();
+    let url = postgres.url();
+    let app = App::start_with(Mode::Production, &[("DATABASE_URL", url.as_str())]).await;
+    let way = Proxy::before(&url).await;
+    let other = app.another(&[("DATABASE_URL", way.url())]).await;
+    let token = app.register().await;
+    for _ in 0..5 {
+        let code = app.shorten(&token, "https://example.org/").await;
+        for _ in 0..3 {
+            assert_eq!(other.follow(&code).await, 302);
+        }
+        way.does(Harm::Cut);
+        assert_eq!(app.delete(&token, &code).await.status, 204);
+        assert_eq!(other.follow(&code).await, 503);
+        way.does(Harm::None);
+        eventually("it is known to be gone", async || {
+            other.follow(&code).await == 404
+        })
+        .await;
+    }
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn connections_to_a_postgres_that_only_reads_are_given_up_for_new_ones() {
+    let postgres = Postgres::start();
+    let url = postgres.url();
+    let settings = [("DATABASE_URL", url.as_str()), WITHOUT_REDIS];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let caller = Caller::of(&app).await;
+    let mut admin = postgres.connection().await;
+    sqlx::raw_sql("ALTER ROLE CURRENT_USER SET default_transaction_read_only = on")
+        .execute(&mut admin)
+        .await
+        .unwrap();
+    cut_all_connections(&url).await;
+    for _ in 0..3 {
+        caller.is_answered_or_put_off(&app).await;
+    }
+    let mut admin = postgres.connection().await;
+    for statement in [
+        "SET default_transaction_read_only = off",
+        "ALTER ROLE CURRENT_USER RESET default_transaction_read_only",
+    ] {
+        sqlx::raw_sql(statement).execute(&mut admin).await.unwrap();
+    }
+    // Nobody cuts the connections that were made meanwhile.
+    caller.is_served_again(&app).await;
     app.finish().await;
 }
 

@@ -277,6 +277,10 @@ impl Clicks for PostgresStore {
                      SELECT recorder FROM click_recorders r WHERE seen_at < least(now(), ",
             moment!("$1"),
             ") - interval '7 days' AND NOT EXISTS (SELECT FROM click_journal j WHERE j.recorder = r.recorder) LIMIT $2))
+                 -- Once more: one that came back meanwhile is waited for, and looked at again by this alone.
+                 AND seen_at < least(now(), ",
+            moment!("$1"),
+            ") - interval '7 days'
                  RETURNING 1
              )
              SELECT 1 FROM old_flushes UNION ALL SELECT 1 FROM old_recorders"

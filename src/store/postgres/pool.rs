@@ -40,6 +40,9 @@ const MIGRATION_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a proxy in front of Postgres says of settings that a connection may not begin with.
 const PROTOCOL_VIOLATION: &str = "08P01";
 
+/// What Postgres says to who would write where nobody can: on a standby, for example.
+const READ_ONLY: &str = "25006";
+
 /// Every statement sees what was committed before it, whatever the role's default is.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
@@ -201,6 +204,11 @@ impl Pool {
             if let Err(error) = &done {
                 // It may have been the last word of a server that shuts down.
                 let usable = matches!(error, sqlx::Error::Database(_) | sqlx::Error::RowNotFound);
+                if is_read_only(error) {
+                    // Of a server that is no primary any more, or not yet; the address may lead to another by now.
+                    self.connections.retain(|_, _| false);
+                    return done;
+                }
                 if !usable || lease.session().connection.ping().await.is_err() {
                     return done;
                 }
@@ -290,11 +298,19 @@ impl Manager for Server {
     }
 }
 
+fn is_read_only(error: &sqlx::Error) -> bool {
+    has_code(error, READ_ONLY)
+}
+
 fn is_refused_setting(error: &sqlx::Error) -> bool {
+    has_code(error, PROTOCOL_VIOLATION)
+}
+
+fn has_code(error: &sqlx::Error, wanted: &str) -> bool {
     error
         .as_database_error()
         .and_then(DatabaseError::code)
-        .is_some_and(|code| code == PROTOCOL_VIOLATION)
+        .is_some_and(|code| code == wanted)
 }
 
 /// A connection in use. One that nobody gives back, because its server does not answer or its user went away,
