@@ -6,6 +6,7 @@ mod backend;
 mod clicks;
 mod file;
 mod links;
+mod recorders;
 mod replica;
 mod upgrade;
 
