@@ -35,7 +35,7 @@ pub struct Redirect {
     pub recorder: Arc<Recorder>,
     /// The database, for what nobody remembers.
     pub lookups: Lookups,
-    /// Counted here once per request, and timed where a click is counted.
+    /// Every request is counted and timed here, whatever becomes of it.
     pub metrics: RedirectMetrics,
 }
 
@@ -57,9 +57,9 @@ impl Found {
     /// When the visitor could be sent on: the moment of the answer, nearly.
     #[must_use]
     pub fn at(&self) -> Instant {
-        match self.counted {
-            Counted::Click(recorded) => recorded.at,
-            Counted::Preview(at) => at,
+        match &self.counted {
+            Counted::Click(recorded) => recorded.at(),
+            Counted::Preview(at) => *at,
         }
     }
 
@@ -124,7 +124,7 @@ impl Redirect {
             return Ok(found(link, source, recorded));
         }
         // Some link changed before this click was acknowledged: was it this one?
-        let (now, source) = match self.resolve(&code, recorded.at).await {
+        let (now, source) = match self.resolve(&code, recorded.at()).await {
             // Counted already, and its count stays: the last visitor before it became inactive.
             Ok((Some(now), _)) if !now.is_active && now.click() == click => (link, source),
             now => {

@@ -42,10 +42,17 @@ struct Place {
 }
 
 /// Proof that a click is counted; only the recorder makes one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Recorded {
+    at: Instant,
+}
+
+impl Recorded {
     /// When it was acknowledged: one reading of the clock for all visitors of a batch.
-    pub at: Instant,
+    #[must_use]
+    pub fn at(&self) -> Instant {
+        self.at
+    }
 }
 
 impl Recorder {

@@ -1,7 +1,6 @@
 //! `DELETE /urls/{short_code}`
 
 use std::sync::Arc;
-
 use std::time::Duration;
 
 use axum::extract::State;

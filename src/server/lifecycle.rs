@@ -139,7 +139,7 @@ pub enum ServeError {
     Died(String),
     /// Not everything was done in time.
     #[error("the stop took longer than SHUTDOWN_TIMEOUT_SECONDS allows: {0}")]
-    Late(&'static str),
+    Late(String),
 }
 
 /// A service that takes requests.
@@ -257,11 +257,10 @@ impl Running {
             outcome
         };
         let outcome = timeout_at(deadline, ended).await.unwrap_or_else(|_| {
-            let late = match self.assembly.memory_only.clicks() {
-                0 => "something did not end in time",
-                _ => "clicks are only in memory",
-            };
-            Err(ServeError::Late(late))
+            Err(ServeError::Late(match self.assembly.memory_only.clicks() {
+                0 => "something did not end in time".to_owned(),
+                clicks => format!("{clicks} clicks are only in memory, and given up"),
+            }))
         });
         if let Err(ServeError::Late(_)) = outcome {
             return outcome;

@@ -15,7 +15,7 @@ pub const HTTP_REQUESTS: &str = "shunt_http_requests_total";
 pub const HTTP_DURATION: &str = "shunt_http_request_duration_seconds";
 /// Redirects by result.
 pub const REDIRECTS: &str = "shunt_redirects_total";
-/// From parsing the code to the acknowledgement of the click.
+/// From parsing the code to the answer: of a 302 the acknowledgement of its click.
 pub const REDIRECT_DURATION: &str = "shunt_redirect_duration_seconds";
 /// Batches by sink and outcome.
 pub const BATCHES: &str = "shunt_click_batches_total";
@@ -42,7 +42,7 @@ pub const FLUSHED_CLICKS: &str = "shunt_flushed_clicks_total";
 pub const FLUSH_ERRORS: &str = "shunt_flush_errors_total";
 /// 1 while Redis is up.
 pub const REDIS_UP: &str = "shunt_redis_up";
-/// Times that Redis was found emptied.
+/// Times that Redis was found emptied, or older than it was.
 pub const REDIS_EMPTIED: &str = "shunt_redis_emptied_total";
 /// Times that Redis was found older than it was.
 pub const REDIS_STEPPED_BACK: &str = "shunt_redis_stepped_back_total";
@@ -99,7 +99,7 @@ const SIZE_BOUNDS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256
 
 pub(super) static REDIRECT_DURATIONS: DurationsOfAll = DurationsOfAll::new(
     REDIRECT_DURATION,
-    "Time to answer a redirect, its click acknowledged",
+    "Time to answer a redirect, whatever the answer; of a 302 until its click is acknowledged",
     &DURATION_BOUNDS,
 );
 

@@ -12,9 +12,9 @@ use super::metrics::{LOOKUPS, REDIRECT_DURATIONS, REDIRECTS};
 pub struct RedirectMetrics {
     /// Found in the process.
     pub process: Counter,
-    /// Found in Redis, or by a look-up that another request had under way.
+    /// Found in Redis.
     pub redis: Counter,
-    /// Found in the database.
+    /// Found in the database, also by a look-up that another request had under way.
     pub database: Counter,
     /// No such code.
     pub unknown: Counter,
