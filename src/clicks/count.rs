@@ -265,7 +265,7 @@ fn added_up(
 impl From<StoreError> for CountError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(why) => Self::Unavailable(why),
+            StoreError::Unavailable(why) | StoreError::Unreachable(why) => Self::Unavailable(why),
             unexpected @ StoreError::Unexpected(_) => Self::Store(unexpected),
         }
     }

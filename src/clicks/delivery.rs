@@ -15,7 +15,7 @@ use crate::cache::LinkCache;
 use crate::clicks::{NotRecorded, RedisSink};
 use crate::domain::LinkId;
 use crate::shared::random_id;
-use crate::store::{ClickBatch, Clicks, RecorderId};
+use crate::store::{ClickBatch, Clicks, RecorderId, StoreError};
 use crate::telemetry::metrics::{BATCH_ACK, BATCH_CLICKS, BATCHES, IN_DOUBT, MEMORY_ONLY, bounded};
 use crate::telemetry::seconds_since;
 
@@ -190,8 +190,8 @@ impl Delivery {
     async fn deliver_elsewhere(&mut self, batch: ClickBatch, sent_to: Option<Arc<str>>) {
         let sinks = Arc::clone(&self.sinks);
         if let Some(epoch) = sent_to {
-            let is_held =
-                self.journal_is_free() && append(&sinks, &batch, Some(Arc::clone(&epoch))).await;
+            let is_held = self.journal_is_free()
+                && append(&sinks, &batch, Some(Arc::clone(&epoch))).await == Appended::Written;
             if !is_held {
                 self.only_in_memory(&batch.clicks);
             }
@@ -203,9 +203,15 @@ impl Delivery {
             });
         } else if !self.journal_is_free() {
             self.wait(&batch.clicks);
-        } else if !append(&sinks, &batch, None).await {
-            self.only_in_memory(&batch.clicks);
-            self.doubtful_in_journal = Some(batch);
+        } else {
+            match append(&sinks, &batch, None).await {
+                Appended::Written => {}
+                Appended::NotSent => self.wait(&batch.clicks),
+                Appended::InDoubt => {
+                    self.only_in_memory(&batch.clicks);
+                    self.doubtful_in_journal = Some(batch);
+                }
+            }
         }
     }
 
@@ -263,9 +269,17 @@ async fn take_in_changes(sinks: &Sinks) {
     }
 }
 
-/// Writes to the journal within the deadline; whether it is in for sure.
-/// Held, where it was sent to Redis.
-async fn append(sinks: &Sinks, batch: &ClickBatch, sent_to: Option<Arc<str>>) -> bool {
+/// What became of a batch for the journal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Appended {
+    Written,
+    /// There was no connection: it may go elsewhere.
+    NotSent,
+    InDoubt,
+}
+
+/// Writes to the journal within the deadline. Held, where it was sent to Redis.
+async fn append(sinks: &Sinks, batch: &ClickBatch, sent_to: Option<Arc<str>>) -> Appended {
     append_within(sinks.deadline.current(), sinks, batch, sent_to).await
 }
 
@@ -274,7 +288,7 @@ async fn append_within(
     sinks: &Sinks,
     batch: &ClickBatch,
     sent_to: Option<Arc<str>>,
-) -> bool {
+) -> Appended {
     let clicks = Arc::clone(&sinks.clicks);
     let batch = batch.clone();
     let written = sinks.spawn(async move { clicks.append(&batch, sent_to.as_deref()).await });
@@ -284,7 +298,12 @@ async fn append_within(
     match answer {
         Ok(Ok(Ok(()))) => {
             acknowledged("journal", sent);
-            return true;
+            return Appended::Written;
+        }
+        Ok(Ok(Err(StoreError::Unreachable(why)))) => {
+            tracing::debug!(why, "the journal cannot be reached");
+            count_batch("journal", "failed");
+            return Appended::NotSent;
         }
         Ok(Ok(Err(error))) => {
             tracing::debug!(%error, "a batch could not be written to the journal");
@@ -293,7 +312,7 @@ async fn append_within(
         Err(_) => tracing::debug!("the journal did not answer in time"),
     }
     count_batch("journal", "failed");
-    false
+    Appended::InDoubt
 }
 
 fn acknowledged(sink: &'static str, sent: Instant) {

@@ -159,7 +159,7 @@ impl IntoResponse for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(why) => Self::unavailable(&why),
+            StoreError::Unavailable(why) | StoreError::Unreachable(why) => Self::unavailable(&why),
             StoreError::Unexpected(why) => Self::internal(&why),
         }
     }

@@ -20,6 +20,9 @@ pub enum OpenError {
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         metrics::counter!(DATABASE_ERRORS).increment(1);
+        if let Some(NoConnection(why)) = no_connection(&error) {
+            return Self::Unreachable(why.clone());
+        }
         let passing = match &error {
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
@@ -41,7 +44,7 @@ impl From<sqlx::Error> for StoreError {
 impl From<StoreError> for OpenError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(why) => Self::NotYet(why),
+            StoreError::Unavailable(why) | StoreError::Unreachable(why) => Self::NotYet(why),
             StoreError::Unexpected(why) => Self::Wrong(why),
         }
     }
@@ -97,13 +100,23 @@ impl From<sqlx::migrate::MigrateError> for OpenError {
     }
 }
 
+/// Why there is no connection for an operation: then nothing was asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NoConnection(String);
+
 /// Why there is no connection for an operation, in sqlx's words. Whatever the database says to that, a wrong
 /// password included, it cannot be reached at the moment: it could when the service was started.
 pub(super) fn unreachable(error: PoolError<sqlx::Error>) -> sqlx::Error {
-    match of_pool(error) {
-        error @ sqlx::Error::Database(_) => sqlx::Error::Io(std::io::Error::other(said(&error))),
-        other => other,
-    }
+    let why = NoConnection(said(&of_pool(error)));
+    sqlx::Error::Io(std::io::Error::other(why))
+}
+
+fn no_connection(error: &sqlx::Error) -> Option<&NoConnection> {
+    let sqlx::Error::Io(error) = error else {
+        return None;
+    };
+    error.get_ref()?.downcast_ref()
 }
 
 /// Why there is no connection, in sqlx's words.

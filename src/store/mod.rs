@@ -70,6 +70,9 @@ pub enum StoreError {
     /// the same request may succeed later. Whether a write took place is unknown.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
+    /// There was no connection to it: nothing was asked, and nothing took place.
+    #[error("the database is unavailable: {0}")]
+    Unreachable(String),
     /// It answered something that the code does not expect: a defect.
     #[error("the database answered unexpectedly: {0}")]
     Unexpected(String),

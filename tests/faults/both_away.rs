@@ -6,7 +6,8 @@ use tokio::time::sleep;
 
 use crate::postgres::Postgres;
 use crate::readers::Readers;
-use crate::support::{App, Mode, RedisServer};
+use crate::support::raw::exchange;
+use crate::support::{App, Mode, RedisServer, eventually};
 use crate::{goes_on, metric, nothing_is_in_memory_alone, signal, under_load, warm_links};
 
 /// A service whose back ends may go.
@@ -144,5 +145,37 @@ async fn a_service_that_stops_leaves_what_is_in_memory_to_a_redis_that_is_back()
     ];
     both.app.server = both.app.another(&settings).await;
     assert_eq!(both.app.clicks(&code).await, 4);
+    both.app.finish().await;
+}
+
+#[tokio::test]
+async fn what_postgres_was_never_asked_to_keep_goes_to_a_redis_that_is_back() {
+    let both = Both::start().await;
+    let token = both.app.register().await;
+    let code = both.app.shorten(&token, "https://example.org/").await;
+    // Each on a connection of its own: so both workers have some, of which one finds Redis away already.
+    let visits = async || {
+        let request = format!("GET /{code} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+        for _ in 0..4 {
+            let answer = exchange(&both.app.server.base, &request).await;
+            assert!(answer.starts_with("HTTP/1.1 302"), "{answer}");
+        }
+    };
+    visits().await;
+    both.postgres.kill();
+    // Whoever has a connection asks after a second whether it still lives, before anything is sent.
+    sleep(Duration::from_millis(1_500)).await;
+    signal(both.redis.child.id(), "STOP");
+    visits().await;
+    assert!(both.in_memory().await > 0.0);
+    signal(both.redis.child.id(), "CONT");
+    nothing_is_in_memory_alone(&both.app).await;
+
+    both.postgres.start_again();
+    let counted = async || {
+        let stats = both.app.get(&format!("/urls/{code}/stats")).await;
+        stats.status == 200 && stats.json()["clicks"] == 8
+    };
+    eventually("every click is counted", counted).await;
     both.app.finish().await;
 }

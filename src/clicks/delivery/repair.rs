@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-use super::{Delivery, ForRedis, MOST_LINKS, Sinks, append_within, total};
+use super::{Appended, Delivery, ForRedis, MOST_LINKS, Sinks, append_within, total};
 use crate::clicks::redis_sink::settle;
 use crate::clicks::{NotRecorded, RedisSink};
 use crate::store::ClickBatch;
@@ -21,9 +21,13 @@ type Repairing = Pin<Box<dyn Future<Output = Option<Repaired>> + Send>>;
 /// What a repair brought to its end.
 pub(super) enum Repaired {
     Redis,
-    InDoubt { epoch: Arc<str> },
+    InDoubt {
+        epoch: Arc<str>,
+    },
     Held,
     Journal,
+    /// The batch for the journal was sent nowhere: it may as well go to Redis.
+    NotSent,
 }
 
 impl Delivery {
@@ -74,6 +78,16 @@ impl Delivery {
                     self.no_longer_only_in_memory(&batch.clicks);
                 }
             }
+            Some(Repaired::NotSent) => {
+                for (link, count) in self
+                    .doubtful_in_journal
+                    .take()
+                    .into_iter()
+                    .flat_map(|batch| batch.clicks)
+                {
+                    *self.waiting.entry(link).or_default() += count;
+                }
+            }
             None => {}
         }
     }
@@ -106,9 +120,7 @@ impl Delivery {
             // Redis went away before it was sent there: it may as well go to the journal.
             Some(ForRedis::Unsent(batch)) => {
                 self.doubtful_in_journal = Some(batch.clone());
-                return Box::pin(async move {
-                    append_again(&sinks, &batch, None, Repaired::Journal).await
-                });
+                return Box::pin(async move { append_first(&sinks, &batch).await });
             }
             in_doubt => self.for_redis = in_doubt,
         }
@@ -126,9 +138,7 @@ impl Delivery {
         if !self.waiting.is_empty() {
             let batch = self.batch_of_waiting();
             self.doubtful_in_journal = Some(batch.clone());
-            return Box::pin(
-                async move { append_again(&sinks, &batch, None, Repaired::Journal).await },
-            );
+            return Box::pin(async move { append_first(&sinks, &batch).await });
         }
         Box::pin(async {
             sleep(REPAIR_PAUSE).await;
@@ -160,11 +170,21 @@ async fn append_again(
 ) -> Option<Repaired> {
     // Nobody waits for it.
     let deadline = sinks.deadline.while_it_answers;
-    if append_within(deadline, sinks, batch, sent_to).await {
+    if append_within(deadline, sinks, batch, sent_to).await == Appended::Written {
         return Some(done);
     }
     sleep(REPAIR_PAUSE).await;
     None
+}
+
+/// Writes a batch that was sent nowhere yet.
+async fn append_first(sinks: &Sinks, batch: &ClickBatch) -> Option<Repaired> {
+    let appended = append_within(sinks.deadline.while_it_answers, sinks, batch, None).await;
+    if appended == Appended::Written {
+        return Some(Repaired::Journal);
+    }
+    sleep(REPAIR_PAUSE).await;
+    (appended == Appended::NotSent).then_some(Repaired::NotSent)
 }
 
 /// Sends a batch that was sent nowhere yet.
