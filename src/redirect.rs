@@ -5,7 +5,7 @@
 //! | parse the code | a scan of its bytes, no allocation | | |
 //! | resolve | one look into the worker's table or the process's cache | the database instead of Redis | Redis; unknown to both: 503 |
 //! | record the click | a push under the worker's own lock, then the wait for its batch | journal | as usual; with Redis away, too: memory, see `clicks` |
-//! | look again if any link changed meanwhile | one atomic load | | |
+//! | look again if any link changed meanwhile | one atomic load | | Redis; unknown to both: 503, though the click stays counted |
 //! | 302 | the ready `Location` is copied | | |
 //!
 //! The hot path allocates nothing but the waiter's place in its batch, logs nothing, and touches the
@@ -23,7 +23,7 @@ mod lookups;
 mod replica;
 pub mod visit;
 
-pub use lookups::{FailureLog, Lookups};
+pub use lookups::Lookups;
 pub use replica::ReplicaReads;
 
 /// All that the road may touch; one per worker, cheap to clone.
@@ -98,7 +98,8 @@ impl Redirect {
     /// Follows a code: counts the click and says where it leads.
     ///
     /// # Errors
-    /// [`NotFollowed`]; nothing is counted then.
+    /// [`NotFollowed`]; nothing is counted then, unless the link changed or went while its click was recorded: the
+    /// click of a visit that was not answered with a redirect may stay.
     pub async fn follow(&self, raw_code: &str) -> Result<Found, NotFollowed> {
         let begun = Instant::now();
         let followed = self.counted(raw_code, begun).await;

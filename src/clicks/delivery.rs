@@ -104,7 +104,7 @@ pub struct Delivery {
     number: u64,
     /// What Redis has to have before anything newer.
     for_redis: Option<ForRedis>,
-    /// Sent to the journal, no answer: nothing newer may go there before.
+    /// On its way to the journal, or sent there without an answer: nothing newer may go there before.
     doubtful_in_journal: Option<ClickBatch>,
     /// Clicks that were sent nowhere yet; one entry per link, so bounded by the number of links.
     waiting: HashMap<LinkId, u64, RandomState>,
@@ -232,6 +232,10 @@ impl Delivery {
 
     fn wait(&mut self, clicks: &[(LinkId, u64)]) {
         self.only_in_memory(clicks);
+        self.add_to_waiting(clicks);
+    }
+
+    fn add_to_waiting(&mut self, clicks: &[(LinkId, u64)]) {
         for (link, count) in clicks {
             *self.waiting.entry(*link).or_default() += count;
         }
@@ -295,24 +299,30 @@ async fn append_within(
     let sent = Instant::now();
     let answer = timeout(deadline, written).await;
     sinks.deadline.note(answer.is_err());
-    match answer {
+    let not_written = match answer {
         Ok(Ok(Ok(()))) => {
             acknowledged("journal", sent);
             return Appended::Written;
         }
         Ok(Ok(Err(StoreError::Unreachable(why)))) => {
             tracing::debug!(why, "the journal cannot be reached");
-            count_batch("journal", "failed");
-            return Appended::NotSent;
+            Appended::NotSent
         }
         Ok(Ok(Err(error))) => {
             tracing::debug!(%error, "a batch could not be written to the journal");
+            Appended::InDoubt
         }
-        Ok(Err(error)) => tracing::error!(%error, "writing to the journal failed"),
-        Err(_) => tracing::debug!("the journal did not answer in time"),
-    }
+        Ok(Err(error)) => {
+            tracing::error!(%error, "writing to the journal failed");
+            Appended::InDoubt
+        }
+        Err(_) => {
+            tracing::debug!("the journal did not answer in time");
+            Appended::InDoubt
+        }
+    };
     count_batch("journal", "failed");
-    Appended::InDoubt
+    not_written
 }
 
 fn acknowledged(sink: &'static str, sent: Instant) {

@@ -15,7 +15,8 @@
 //!    recorder. So a batch whose answer was lost can be sent again, to the same sink.
 //! 3. **A batch in doubt never changes sinks.** When Redis did not answer, the batch is kept as *held* in
 //!    the database, where it is not counted, and sent to Redis again. Until then its recorder sends
-//!    nothing newer to Redis, for that would make the old number look applied.
+//!    nothing newer to Redis, for that would make the old number look applied. A batch that no connection
+//!    could be had for was not sent, is not in doubt, and goes to whichever sink is back first.
 //! 4. **A flush is applied once.** It is taken from `pending` by a rename with a fresh number. The database
 //!    notes in its ledger, in the transaction that adds the counts, up to which link the flush is in; a part
 //!    is added only where the ledger stands at its beginning, and a flush is begun only where no later one was.
@@ -26,8 +27,8 @@
 //!    own in each, and a batch is split by shard.
 //! 6. Clicks are kept by link id: those of a deleted link can never land on another link.
 //! 7. **What may be counted already is dropped.** Redis may come back older or empty. Before an instance uses a
-//!    server that was started again or took over, it compares it with the ledger (see `admission.rs`), and it connects
-//!    to no other. Where the ledger has flushes that Redis does not know, what is pending there may be counted
+//!    server that was started again or took over, it compares it with the ledger (see `admission.rs`); until then
+//!    that server takes no batch from it. Where the ledger has flushes that Redis does not know, what is pending there may be counted
 //!    already: it is dropped, and a new epoch begins. Otherwise it is kept, and a *fence* in the ledger refuses flushes
 //!    that another life still has on their way; this life numbers its flushes above it. A batch is applied to the
 //!    epoch that it is for and to no other: one in doubt whose epoch is over may have been counted in it, and is

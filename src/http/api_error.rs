@@ -13,6 +13,7 @@ use super::browsers::SECURITY_HEADERS;
 use crate::clicks::count::CountError;
 use crate::limits::TooMany;
 use crate::store::StoreError;
+use crate::telemetry::failures::OnceASecond;
 
 /// When a dependency is away, it is worth trying again after this.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -107,7 +108,10 @@ impl ApiError {
 
     /// 503: the answer needs something that cannot be reached. `why` goes to the log alone.
     pub fn unavailable(why: &str) -> Self {
-        tracing::warn!(why, "answered 503");
+        static LOG: OnceASecond = OnceASecond::new();
+        if LOG.is_due() {
+            tracing::warn!(why, "answered 503; this is said once a second");
+        }
         Self::not_now()
     }
 

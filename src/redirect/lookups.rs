@@ -1,7 +1,7 @@
 //! Look-ups in the database: only so many at once, and none waits for ever.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -11,6 +11,7 @@ use super::{NotFollowed, ReplicaReads};
 use crate::cache::Told;
 use crate::domain::{LinkTarget, ShortCode};
 use crate::store::{Links, StoreError};
+use crate::telemetry::failures::OnceASecond;
 use crate::telemetry::road::LookupMetrics;
 
 /// What the road asks the database with; cheap to clone.
@@ -28,25 +29,8 @@ pub struct Lookups {
     pub runtime: Handle,
     /// Who answered.
     pub metrics: LookupMetrics,
-    /// What failed.
-    pub log: FailureLog,
-}
-
-/// Says that look-ups fail, once a second: visitors may be very many. Cheap to clone.
-#[derive(Clone, Default)]
-pub struct FailureLog(Arc<Mutex<Option<Instant>>>);
-
-impl FailureLog {
-    const PAUSE: Duration = Duration::from_secs(1);
-
-    fn tell(&self, error: &NotFollowed) {
-        let now = Instant::now();
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.is_none_or(|told| now.duration_since(told) >= Self::PAUSE) {
-            *told = Some(now);
-            tracing::warn!(%error, "redirects are answered 503; this is said once a second");
-        }
-    }
+    /// That look-ups fail.
+    pub log: Arc<OnceASecond>,
 }
 
 impl Lookups {
@@ -77,7 +61,11 @@ impl Lookups {
                 "the database did not answer in time".into(),
             ))
         });
-        found.inspect_err(|error| self.log.tell(error))
+        found.inspect_err(|error| {
+            if self.log.is_due() {
+                tracing::warn!(%error, "redirects are answered 503; this is said once a second");
+            }
+        })
     }
 
     async fn ask(

@@ -21,7 +21,7 @@ use crate::config::{BaseUrl, Config, Database};
 use crate::domain::{Shard, TokenSecret};
 use crate::limits::Limiter;
 use crate::links::{LinksApi, ListsSent};
-use crate::redirect::{FailureLog, Lookups, Redirect, ReplicaReads};
+use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::shared::{Shards, SharedRedis};
 use crate::store::{Parts, PostgresReplica, Store, beside};
 use crate::telemetry::road::{LookupMetrics, RedirectMetrics};
@@ -144,7 +144,7 @@ impl Assembly {
             deadline: LOOKUP_DEADLINE,
             runtime: Handle::current(),
             metrics: LookupMetrics::default(),
-            log: FailureLog::default(),
+            log: Arc::default(),
         };
         // The other half of the deadline is Redis's.
         let journal_deadlines = match redis {

@@ -1,25 +1,29 @@
 //! What goes on beside the requests: writing back, pruning, finding Redis again.
 
+use std::fmt::Display;
 use std::ops::Add;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep, timeout_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 
 use super::assembly::Assembly;
 use super::connect::{NotInUse, take_into_use};
 use super::lifecycle::Stop;
-use crate::clicks::{FlushFailure, FlushOutcome, NotAdmitted, RedisSink, settle_held};
-use crate::links::publish_pending;
+use crate::clicks::{
+    FlushFailure, FlushOutcome, NotAdmitted, RedisSink, SettleFailure, settle_held,
+};
+use crate::links::{OutboxError, publish_pending};
 use crate::shared::{NotFound, Shards, SharedRedis};
-use crate::store::PostgresReplica;
+use crate::store::{PostgresReplica, StoreError};
+use crate::telemetry::failures::Repeated;
 use crate::telemetry::metrics::{
-    CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition, FLUSH_DURATION,
-    FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, PENDING_OLDEST, REDIS_CONNECTIONS,
-    REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX, REPLICA_LAG, REPLICA_UP,
-    RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS, bounded,
+    CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, DATABASE_UP, Exposition,
+    FLUSH_DURATION, FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, PENDING_OLDEST,
+    REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX,
+    REPLICA_LAG, REPLICA_UP, RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS, bounded,
 };
 
 /// Pauses between two probes of a Redis that is away, each twice as long as the one before.
@@ -48,6 +52,9 @@ const REPLICA_INTERVAL: Duration = Duration::from_secs(1);
 /// Pause between two looks after the database.
 const TEND_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Pause between two questions to the database that it only has to answer.
+const REACH_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Pause between two prunings of ledgers.
 const PRUNE_INTERVAL: Duration = Duration::from_mins(1);
 
@@ -69,23 +76,34 @@ pub(super) fn spawn(
     let mut background = Background { tasks, stop };
     background.spawn(flush_regularly(ours(), flush_interval));
     background.spawn(measure_regularly(ours(), metrics));
-    background.every(PRUNE_INTERVAL, ours(), prune);
-    background.every(TEND_INTERVAL, ours(), tend);
+    background.every(PRUNE_INTERVAL, "pruning ledgers", ours(), prune);
+    background.every(TEND_INTERVAL, "looking after the database", ours(), tend);
+    background.every(REACH_INTERVAL, "reaching the database", ours(), reach);
     // Without Redis nobody else can be told: what is in the outbox is left to instances that have one.
     if assembly.redis.is_some() || assembly.is_alone {
-        background.every(PUBLISH_INTERVAL, ours(), publish);
+        background.every(
+            PUBLISH_INTERVAL,
+            "telling of changes of links",
+            ours(),
+            publish,
+        );
     }
     if let Some(replica) = &assembly.replica {
-        background.every(REPLICA_INTERVAL, Arc::clone(replica), look_after);
+        background.spawn(look_regularly_after(Arc::clone(replica)));
     }
     let mut finders = JoinSet::new();
     let Some(shards) = &assembly.redis else {
         return finders;
     };
     let sinks: Arc<[_]> = shards.iter().map(RedisSink::new).collect();
-    background.every(SWEEP_INTERVAL, (ours(), sinks), sweep);
+    background.every(
+        SWEEP_INTERVAL,
+        "settling clicks in doubt",
+        (ours(), sinks),
+        sweep,
+    );
     for redis in shards.iter() {
-        background.every(LISTEN_INTERVAL, (ours(), redis.clone()), listen);
+        background.spawn(listen_regularly(ours(), redis.clone()));
         finders.spawn(find_again(ours(), redis.clone()));
     }
     finders
@@ -109,16 +127,24 @@ impl Background<'_> {
     }
 
     /// Work that is done at once and then again and again, so long after it was begun, or as soon as it is done.
-    fn every<On, Work>(&mut self, pause: Duration, on: On, work: fn(On) -> Work)
-    where
+    /// The log calls it `what`.
+    fn every<On, Work, E>(
+        &mut self,
+        pause: Duration,
+        what: &'static str,
+        on: On,
+        work: fn(On) -> Work,
+    ) where
         On: Clone + Send + 'static,
-        Work: Future<Output = ()> + Send + 'static,
+        Work: Future<Output = Result<(), E>> + Send + 'static,
+        E: Display + Send,
     {
         self.spawn(async move {
             let mut ticks = regularly(pause);
+            let mut repeated = Repeated::new(what);
             loop {
                 ticks.tick().await;
-                work(on.clone()).await;
+                repeated.went(&work(on.clone()).await);
             }
         });
     }
@@ -136,9 +162,11 @@ fn regularly(pause: Duration) -> Interval {
 /// so that the next time would take the longer.
 async fn flush_regularly(assembly: Arc<Assembly>, every: Duration) {
     let rest = if assembly.redis.is_some() { 4 } else { 0 };
+    let mut repeated = Repeated::new("writing clicks back");
     loop {
         let begun = Instant::now();
-        flush(&assembly).await;
+        let outcome = flush(&assembly).await;
+        repeated.went(&outcome.failure.map_or(Ok(()), Err));
         sleep(every.max(begun.elapsed() * rest)).await;
     }
 }
@@ -150,9 +178,8 @@ async fn flush(assembly: &Assembly) -> FlushOutcome {
     metrics::counter!(FLUSHED_CLICKS).increment(outcome.flushed.clicks);
     metrics::counter!(FLUSHED_LINKS).increment(outcome.flushed.links);
     assembly.flushed(&outcome.done);
-    if let Some(error) = &outcome.failure {
+    if outcome.failure.is_some() {
         metrics::counter!(FLUSH_ERRORS).increment(1);
-        tracing::warn!(%error, "clicks could not be written back; trying again");
     } else {
         metrics::gauge!(PENDING).set(bounded(outcome.flushed.clicks));
         metrics::histogram!(FLUSH_DURATION).record(begun.elapsed().as_secs_f64());
@@ -161,11 +188,15 @@ async fn flush(assembly: &Assembly) -> FlushOutcome {
 }
 
 /// Finds the replica, at first and whenever it was away, and says how far it lags behind.
-async fn look_after(replica: Arc<PostgresReplica>) {
-    let lag = replica.probe().await;
-    metrics::gauge!(REPLICA_UP).set(u8::from(lag.is_some()));
-    let lag = lag.map_or(f64::NAN, |lag| lag.as_secs_f64());
-    metrics::gauge!(REPLICA_LAG).set(lag);
+async fn look_regularly_after(replica: Arc<PostgresReplica>) {
+    let mut ticks = regularly(REPLICA_INTERVAL);
+    loop {
+        ticks.tick().await;
+        let lag = replica.probe().await;
+        metrics::gauge!(REPLICA_UP).set(u8::from(lag.is_some()));
+        let lag = lag.map_or(f64::NAN, |lag| lag.as_secs_f64());
+        metrics::gauge!(REPLICA_LAG).set(lag);
+    }
 }
 
 /// Drains what histograms gathered, and takes the measures that nobody counts as they change.
@@ -203,20 +234,28 @@ async fn measure(assembly: &Assembly) {
     metrics::gauge!(RUNTIME_QUEUE).set(bounded(runtime.global_queue_depth() as u64));
 }
 
-async fn prune(assembly: Arc<Assembly>) {
-    if let Err(error) = assembly.flusher.prune().await {
-        tracing::warn!(%error, "ledgers could not be pruned; trying again");
-    }
+async fn prune(assembly: Arc<Assembly>) -> Result<(), FlushFailure> {
+    assembly.flusher.prune().await
 }
 
-async fn tend(assembly: Arc<Assembly>) {
-    if let Err(error) = assembly.store.clicks.tend().await {
-        tracing::warn!(%error, "the database could not be looked after; trying again");
-    }
+async fn tend(assembly: Arc<Assembly>) -> Result<(), StoreError> {
+    assembly.store.clicks.tend().await
+}
+
+async fn reach(assembly: Arc<Assembly>) -> Result<(), StoreError> {
+    let reached = timeout(REACH_INTERVAL, assembly.store.links.ping())
+        .await
+        .unwrap_or_else(|_| {
+            Err(StoreError::Unavailable(
+                "it did not answer within 1 s".into(),
+            ))
+        });
+    metrics::gauge!(DATABASE_UP).set(u8::from(reached.is_ok()));
+    reached
 }
 
 /// Tells what nobody told: changes made by hand, or by instances that crashed or do not reach Redis.
-async fn publish(assembly: Arc<Assembly>) {
+async fn publish(assembly: Arc<Assembly>) -> Result<(), OutboxError> {
     let is_up = |shard| match &assembly.redis {
         Some(shards) => shards
             .iter()
@@ -227,29 +266,29 @@ async fn publish(assembly: Arc<Assembly>) {
     if let Some(shards) = &assembly.redis
         && !shards.iter().any(SharedRedis::is_up)
     {
-        return;
+        return Ok(());
     }
-    let published = publish_pending(&*assembly.store.links, &assembly.cache, is_up);
-    if let Err(error) = published.await {
-        tracing::warn!(%error, "changes of links could not be published; trying again");
-    }
+    publish_pending(&*assembly.store.links, &assembly.cache, is_up).await
 }
 
 /// Hears of changes also while no click is acknowledged that would tell: an inactive link that is active again
 /// has none.
-async fn listen((assembly, redis): (Arc<Assembly>, SharedRedis)) {
-    if redis.is_up() {
-        // What is not heard now is heard with the next click, or the next time.
-        let _ = assembly.cache.listen(redis.shard()).await;
+async fn listen_regularly(assembly: Arc<Assembly>, redis: SharedRedis) {
+    let mut ticks = regularly(LISTEN_INTERVAL);
+    loop {
+        ticks.tick().await;
+        if redis.is_up() {
+            // What is not heard now is heard with the next click, or the next time.
+            let _ = assembly.cache.listen(redis.shard()).await;
+        }
     }
 }
 
 /// Finishes what instances that crashed left over.
-async fn sweep((assembly, sinks): (Arc<Assembly>, Arc<[RedisSink]>)) {
+async fn sweep((assembly, sinks): (Arc<Assembly>, Arc<[RedisSink]>)) -> Result<(), SettleFailure> {
     let sinks_up = sinks.iter().filter(|sink| sink.is_up());
-    if let Err(error) = settle_held(sinks_up, &*assembly.store.clicks, &assembly.cache).await {
-        tracing::warn!(%error, "clicks in doubt could not be settled; trying again");
-    }
+    let settled = settle_held(sinks_up, &*assembly.store.clicks, &assembly.cache);
+    settled.await.map(drop)
 }
 
 /// Whenever Redis is away, looks for it until it is back.
@@ -286,6 +325,9 @@ pub(super) async fn last_flush(assembly: &Assembly, deadline: Instant) {
             while outcome.is_shared && Instant::now() < others_leave {
                 sleep(OTHERS_PAUSE).await;
                 outcome = flush(assembly).await;
+            }
+            if let Some(error) = &outcome.failure {
+                tracing::warn!(%error, "clicks are left to be written back after the next start");
             }
             if let Some(FlushFailure::Store(_)) = outcome.failure {
                 break;

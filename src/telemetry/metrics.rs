@@ -54,6 +54,8 @@ pub const REDIS_ERRORS: &str = "shunt_redis_errors_total";
 pub const REDIS_CONNECTIONS: &str = "shunt_redis_pool_connections";
 /// Most connections of that pool.
 pub const REDIS_CONNECTIONS_MAX: &str = "shunt_redis_pool_connections_max";
+/// 1 while the database answers.
+pub const DATABASE_UP: &str = "shunt_database_up";
 /// Connections to the database by state.
 pub const DATABASE_CONNECTIONS: &str = "shunt_database_connections";
 /// Most connections to the database.
@@ -218,6 +220,10 @@ fn describe() {
         "Connections to the database by state; and what waits for one"
     );
     describe_gauge!(DATABASE_CONNECTIONS_MAX, "Most connections to the database");
+    describe_gauge!(
+        DATABASE_UP,
+        "1 while the database answers, 0 while it does not"
+    );
     describe_gauge!(
         REPLICA_UP,
         "1 while the replica of the database is up, 0 while it is away"

@@ -10,6 +10,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
 pub mod durations;
+pub mod failures;
 pub mod metrics;
 pub mod requests;
 pub mod road;

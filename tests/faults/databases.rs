@@ -11,7 +11,7 @@ use crate::proxy::{Harm, Proxy};
 use crate::readers::Readers;
 use crate::support::{App, Mode, eventually};
 use crate::{
-    AT_ONCE, WITHOUT_REDIS, goes_on, nothing_is_in_memory_alone, quick_or_long, under_load,
+    AT_ONCE, WITHOUT_REDIS, goes_on, metric, nothing_is_in_memory_alone, quick_or_long, under_load,
     warm_links,
 };
 
@@ -57,6 +57,36 @@ async fn postgres_away_stops_no_redirect_of_a_known_code_and_loses_no_click() {
     let books = load.stop().await;
     assert_eq!((books.refused(), books.cut_off()), (0, 0));
     readers.end_with(books.are_right(&app)).await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn an_outage_is_told_of_when_it_begins_and_when_it_is_over() {
+    let postgres = Postgres::start();
+    let url = postgres.url();
+    let settings = [("DATABASE_URL", url.as_str()), ("FLUSH_INTERVAL_MS", "20")];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let caller = Caller::of(&app).await;
+    postgres.stop();
+    eventually("it is seen to be away", async || {
+        metric(&app, "shunt_database_up").await < 1.0
+    })
+    .await;
+    for _ in 0..50 {
+        caller.is_put_off(&app).await;
+    }
+    postgres.start_again();
+    caller.is_served_again(&app).await;
+    eventually("it is seen to be back", async || {
+        metric(&app, "shunt_database_up").await > 0.0
+    })
+    .await;
+    let times = |what| app.server.log().matches(what).count();
+    assert_eq!(times("reaching the database fails"), 1);
+    assert_eq!(times("reaching the database works again"), 1);
+    assert_eq!(times("writing clicks back fails"), 1);
+    let requests = times("answered 503");
+    assert!((1..50).contains(&requests), "{requests} lines");
     app.finish().await;
 }
 

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use crate::readers::Readers;
 use crate::support::{App, Mode, eventually};
@@ -11,15 +14,32 @@ use crate::{goes_on, nothing_is_in_memory_alone, under_load, warm_links};
 struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
-    fn at(folder: &'a Path) -> Option<Self> {
+    /// `None` where the test is left out, which is said.
+    fn at(folder: &'a Path, megabytes: u32) -> Option<Self> {
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=64m", "shunt-test"])
+            .args([
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("size={megabytes}m"),
+                "shunt-test",
+            ])
             .arg(folder)
             .stderr(Stdio::null())
             .status();
-        mounted
-            .is_ok_and(|status| status.success())
-            .then(|| Self(folder))
+        if mounted.is_ok_and(|status| status.success()) {
+            return Some(Self(folder));
+        }
+        assert!(
+            std::env::var_os("SHUNT_TEST_NO_MOUNT").is_some(),
+            "a small disk cannot be mounted, which needs root; SHUNT_TEST_NO_MOUNT=1 leaves this test out"
+        );
+        println!("not tested: a small disk cannot be mounted");
+        None
+    }
+
+    fn database_url(&self) -> String {
+        format!("sqlite://{}/shunt.db", self.0.display())
     }
 
     fn fill(&self) {
@@ -41,15 +61,10 @@ impl Drop for SmallDisk<'_> {
 #[tokio::test]
 async fn a_full_disk_under_sqlite_corrupts_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(disk) = SmallDisk::at(folder.path()) else {
-        assert!(
-            std::env::var_os("SHUNT_TEST_NO_MOUNT").is_some(),
-            "a small disk cannot be mounted, which needs root; SHUNT_TEST_NO_MOUNT=1 leaves this test out"
-        );
-        println!("not tested: a small disk cannot be mounted");
+    let Some(disk) = SmallDisk::at(folder.path(), 64) else {
         return;
     };
-    let url = format!("sqlite://{}/shunt.db", folder.path().display());
+    let url = disk.database_url();
     let app = App::start_with(Mode::Embedded, &[("DATABASE_URL", &url)]).await;
     let token = app.register().await;
     let codes = warm_links(&app).await;
@@ -74,8 +89,6 @@ async fn a_full_disk_under_sqlite_corrupts_nothing() {
     nothing_is_in_memory_alone(&app).await;
     readers.end_with(books.are_right(&app)).await;
     app.finish().await;
-    let database = folder.path().join("shunt.db");
-    let url = format!("sqlite://{}", database.display());
     let mut connection = <sqlx::SqliteConnection as sqlx::Connection>::connect(&url)
         .await
         .unwrap();
@@ -84,4 +97,26 @@ async fn a_full_disk_under_sqlite_corrupts_nothing() {
         .await
         .unwrap();
     assert_eq!(state, "ok");
+}
+
+#[tokio::test]
+async fn the_log_of_sqlite_does_not_fill_a_small_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::at(folder.path(), 16) else {
+        return;
+    };
+    let app = App::start_with(Mode::Embedded, &[("DATABASE_URL", &disk.database_url())]).await;
+    let token = app.register().await;
+    let codes = warm_links(&app).await;
+    let (_, load) = under_load(&app, &codes).await;
+    let enough = load.books.answered() + 50_000;
+    while load.books.answered() < enough {
+        let made = app.try_shorten(&token, "https://example.org/").await;
+        assert_eq!(made.status, 200, "{made:?}");
+        sleep(Duration::from_millis(50)).await;
+    }
+    let books = load.stop().await;
+    assert_eq!((books.refused(), books.cut_off()), (0, 0));
+    nothing_is_in_memory_alone(&app).await;
+    books.are_right(&app).await;
 }

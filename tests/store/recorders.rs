@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shunt::domain::Timestamp;
 use shunt::store::{ClickBatch, Store};
 use sqlx::{Connection, PgConnection};
-use tokio::time::{Duration, sleep};
+use tokio::time::{Duration, sleep, timeout};
 
 use crate::backend::{link, user, with_primary};
 
@@ -35,9 +35,14 @@ async fn a_recorder_that_comes_back_while_it_is_pruned_is_remembered() {
             .unwrap();
         let come = async {
             let mut observer = PgConnection::connect(&url).await.unwrap();
-            while waiting(&mut observer).await == 0 {
-                sleep(Duration::from_millis(10)).await;
-            }
+            let blocked = async {
+                while waiting(&mut observer).await == 0 {
+                    sleep(Duration::from_millis(10)).await;
+                }
+            };
+            timeout(Duration::from_secs(10), blocked)
+                .await
+                .expect("the pruning reached the row that is being written");
             coming.commit().await.unwrap();
         };
         let (pruned, ()) = tokio::join!(store.clicks.prune(Timestamp::now(), 10), come);

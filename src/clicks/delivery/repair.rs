@@ -79,13 +79,8 @@ impl Delivery {
                 }
             }
             Some(Repaired::NotSent) => {
-                for (link, count) in self
-                    .doubtful_in_journal
-                    .take()
-                    .into_iter()
-                    .flat_map(|batch| batch.clicks)
-                {
-                    *self.waiting.entry(link).or_default() += count;
+                if let Some(batch) = self.doubtful_in_journal.take() {
+                    self.add_to_waiting(&batch.clicks);
                 }
             }
             None => {}

@@ -45,7 +45,9 @@ impl Clicks for SqliteStore {
 
     async fn tend(&self) -> Result<(), StoreError> {
         self.presence.look();
-        self.log.checkpoint().await
+        let bounded = async { self.log.bound(&mut *self.writer.get().await?).await }.await;
+        self.log.checkpoint().await?;
+        bounded
     }
 
     async fn close(&self) -> Result<(), StoreError> {

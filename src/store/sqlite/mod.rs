@@ -96,7 +96,10 @@ impl SqliteStore {
                 settings.deadline,
             )
         };
-        let writer = pool(options.clone(), 1)
+        let log = beside(path, "-wal");
+        let bound = log::last_resort(&log).to_string();
+        let writing = options.clone().pragma("wal_autocheckpoint", bound);
+        let writer = pool(writing, 1)
             .await
             .map_err(|error| cannot_open(path, error))?;
         let mut first = writer.get().await?;
@@ -118,7 +121,7 @@ impl SqliteStore {
         Ok(Self {
             writer,
             reader,
-            log: Log::new(path, checkpointer, background),
+            log: Log::new(log, checkpointer, background),
             folding: Mutex::default(),
             presence,
             installation,
