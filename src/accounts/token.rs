@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
+use jsonwebtoken::{
+    Algorithm, DecodingKey, EncodingKey, Header, TokenData, Validation, decode, encode,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Timestamp, TokenSecret, UserId};
@@ -72,9 +74,12 @@ impl Tokens {
         if token.len() > MOST_BYTES {
             return None;
         }
-        let claims = decode::<Claims>(token, &self.keys.decoding, &self.keys.validation)
-            .ok()?
-            .claims;
+        let TokenData { header, claims } =
+            decode::<Claims>(token, &self.keys.decoding, &self.keys.validation).ok()?;
+        // Extensions that whoever reads it has to understand (RFC 7515, 4.1.11): none is understood here.
+        if header.crit.is_some() {
+            return None;
+        }
         if claims.iat > now() + CLOCK_SKEW_SECONDS || claims.exp <= now() {
             return None;
         }
@@ -99,12 +104,16 @@ mod tests {
     }
 
     fn minted(algorithm: Algorithm, iat: u64, exp: u64) -> String {
+        minted_under(&Header::new(algorithm), iat, exp)
+    }
+
+    fn minted_under(header: &Header, iat: u64, exp: u64) -> String {
         let claims = Claims {
             sub: "7".into(),
             iat,
             exp,
         };
-        encode(&Header::new(algorithm), &claims, &tokens("a").keys.encoding).unwrap()
+        encode(header, &claims, &tokens("a").keys.encoding).unwrap()
     }
 
     #[test]
@@ -132,6 +141,16 @@ mod tests {
         ] {
             assert_eq!(tokens("a").owner(&token), None, "{token}");
         }
+    }
+
+    #[test]
+    fn a_token_that_asks_for_an_extension_is_refused() {
+        let header = Header {
+            crit: Some(vec!["b64".into()]),
+            ..Header::new(Algorithm::HS256)
+        };
+        let token = minted_under(&header, now(), now() + 60);
+        assert_eq!(tokens("a").owner(&token), None);
     }
 
     proptest! {

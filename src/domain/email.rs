@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use email_address::Options;
+use url::Host;
 
 /// Longest address that mail can be sent to (RFC 5321, 4.5.3.1.3, less the angle brackets).
 const MAX_LENGTH: usize = 254;
@@ -28,7 +29,8 @@ impl EmailAddress {
             .without_domain_literal()
             .without_display_text();
         let fits = raw.len() <= MAX_LENGTH && !raw.chars().any(|c| c.is_control() || c == ' ');
-        if fits && email_address::EmailAddress::parse_with_options(&raw, options).is_ok() {
+        let parsed = email_address::EmailAddress::parse_with_options(&raw, options);
+        if fits && parsed.is_ok_and(|email| is_host_name(email.domain())) {
             Ok(Self(raw))
         } else {
             Err(InvalidEmail)
@@ -52,6 +54,16 @@ impl EmailAddress {
     pub fn lookup_key(&self) -> String {
         self.0.to_lowercase().replace('ς', "σ")
     }
+}
+
+/// Whether a host can have this name: once written in ASCII it has letters, digits and hyphens, and is no address.
+fn is_host_name(domain: &str) -> bool {
+    // `Host` would take %2e for a dot.
+    let Ok(Host::Domain(name)) = Host::parse(domain) else {
+        return false;
+    };
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+    !domain.contains('%') && name.bytes().all(is_allowed)
 }
 
 impl FromStr for EmailAddress {
@@ -90,6 +102,13 @@ mod tests {
     }
 
     #[test]
+    fn a_host_may_have_its_own_letters() {
+        for raw in ["a@bücher.example", "a@xn--bcher-kva.example", "a@почта.рф"] {
+            assert!(raw.parse::<EmailAddress>().is_ok(), "{raw:?}");
+        }
+    }
+
+    #[test]
     fn what_mail_cannot_be_sent_to_is_refused() {
         let long = format!("{}@example.org", "a".repeat(250));
         for raw in [
@@ -105,6 +124,12 @@ mod tests {
             "a@@example.org",
             "a@example..org",
             "a@example.org\n",
+            "a@example.org/x",
+            "a@b.1",
+            "a@127.0.0.1",
+            "a@exam_ple.org",
+            "a@example%2eorg.com",
+            "a@example!.org",
             &long,
         ] {
             assert!(raw.parse::<EmailAddress>().is_err(), "{raw:?}");

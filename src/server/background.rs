@@ -49,7 +49,7 @@ const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 /// Pause between two looks at the replica: so long one that was away may be back and not be asked.
 const REPLICA_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Pause between two looks after the database.
+/// Pause between two looks after the database, at most.
 const TEND_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Pause between two questions to the database that it only has to answer.
@@ -77,7 +77,7 @@ pub(super) fn spawn(
     background.spawn(flush_regularly(ours(), flush_interval));
     background.spawn(measure_regularly(ours(), metrics));
     background.every(PRUNE_INTERVAL, "pruning ledgers", ours(), prune);
-    background.every(TEND_INTERVAL, "looking after the database", ours(), tend);
+    background.spawn(tend_regularly(ours()));
     background.every(REACH_INTERVAL, "reaching the database", ours(), reach);
     // Without Redis nobody else can be told: what is in the outbox is left to instances that have one.
     if assembly.redis.is_some() || assembly.is_alone {
@@ -238,8 +238,15 @@ async fn prune(assembly: Arc<Assembly>) -> Result<(), FlushFailure> {
     assembly.flusher.prune().await
 }
 
-async fn tend(assembly: Arc<Assembly>) -> Result<(), StoreError> {
-    assembly.store.clicks.tend().await
+/// Looks after the database when it is due, and every second.
+async fn tend_regularly(assembly: Arc<Assembly>) {
+    let clicks = &assembly.store.clicks;
+    let mut repeated = Repeated::new("looking after the database");
+    loop {
+        repeated.went(&clicks.tend().await);
+        // Should it not be due, the second is over.
+        let _ = timeout(TEND_INTERVAL, clicks.tending_is_due()).await;
+    }
 }
 
 async fn reach(assembly: Arc<Assembly>) -> Result<(), StoreError> {

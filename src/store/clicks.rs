@@ -1,5 +1,7 @@
 //! The contract of counted clicks: a journal of batches, the counts they are folded into, and the ledger of flushes.
 
+use std::future::pending;
+
 use async_trait::async_trait;
 
 use super::StoreError;
@@ -141,6 +143,11 @@ pub trait Clicks: Send + Sync {
     /// itself.
     async fn tend(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// Returns when the database should be looked after at once.
+    async fn tending_is_due(&self) {
+        pending::<()>().await;
     }
 
     /// Puts the database in order before its last user leaves; to be asked last.

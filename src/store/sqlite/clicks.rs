@@ -36,6 +36,7 @@ impl Clicks for SqliteStore {
         .bind(to_json(&batch.clicks))
         .execute(&mut *self.writer.get_for_visitor().await?)
         .await?;
+        self.log.grew();
         Ok(())
     }
 
@@ -43,11 +44,13 @@ impl Clicks for SqliteStore {
         self.fold_step().await
     }
 
+    async fn tending_is_due(&self) {
+        self.log.is_due().await;
+    }
+
     async fn tend(&self) -> Result<(), StoreError> {
         self.presence.look();
-        let bounded = async { self.log.bound(&mut *self.writer.get().await?).await }.await;
-        self.log.checkpoint().await?;
-        bounded
+        self.log.checkpoint(&self.writer).await
     }
 
     async fn close(&self) -> Result<(), StoreError> {

@@ -1,27 +1,27 @@
 //! Writing the write-ahead log back into the file, and having it begin anew, beside the one who writes.
 //!
-//! A writer whose commits did so themselves would keep clicks waiting for the disk. Copying needs no lock
-//! and is done on a thread that stands back. Beginning anew locks the writer out while what came during the
-//! copying is copied, and twice for the disk: so it waits for a quiet moment, in which its space is given
-//! back, too, as long as the log is not too long. How long is too long depends on the disk: a log that has taken
-//! the last of it can not even be copied back, for which the file may have to grow as much.
+//! A writer whose commits did so themselves would keep clicks waiting for the disk. Copying needs no lock and is done
+//! on a thread that stands back: often, for what is brought to the disk at once keeps the disk, and perhaps the core,
+//! from the commits. The log begins anew when it is a few of these long, since a file that is overwritten asks less of
+//! the file system than one that grows. That locks the writer out for as long as twice the disk takes.
+//!
+//! How long it may be depends on the room, too: a log that has taken the last of it can not even be copied, for which
+//! the file may have to grow as much.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use sqlx::{AssertSqlSafe, SqliteConnection};
+use tokio::sync::Notify;
 
 use super::pool::{Lease, Pool};
 use crate::store::StoreError;
 
-/// Bytes of the log past which its space is given back in a quiet moment.
-const LONG: u64 = 16 << 20;
+/// Batches of clicks after which the log is written back, a page of 4 KiB or some for each. Fewer cost more CPU, more
+/// keep commits waiting for longer (`load/README.md`, "Where the time went").
+const BATCHES: u32 = 64;
 
-/// Pages that came since the copying before, at most, for a moment to be quiet.
-const QUIET_PAGES: i64 = 64;
-
-/// Pages past which it begins anew although others have to wait meanwhile, at most: 256 MiB.
-const MOST_PAGES: u64 = 65_536;
+/// Pages past which the log begins anew, at most: 16 MiB.
+const MOST_PAGES: u64 = 4_096;
 
 /// The same at least, however little room there is: 256 KiB.
 const LEAST_PAGES: u64 = 64;
@@ -31,8 +31,9 @@ const PAGE_BYTES: u64 = 4_096;
 /// The write-ahead log.
 pub(super) struct Log {
     file: PathBuf,
-    /// Pages that it had at the last copying.
-    pages: AtomicI64,
+    /// Batches that were written since the last copying.
+    batches: AtomicU32,
+    are_many: Notify,
     /// One connection that makes the log begin anew, and never waits: while it did, the writer would, too.
     checkpointer: Pool,
     /// Two for what can wait, reading the journal and copying the log, on threads that stand back for all
@@ -44,7 +45,8 @@ impl Log {
     pub(super) fn new(file: PathBuf, checkpointer: Pool, background: Pool) -> Self {
         Self {
             file,
-            pages: AtomicI64::new(0),
+            batches: AtomicU32::new(0),
+            are_many: Notify::new(),
             checkpointer,
             background,
         }
@@ -55,36 +57,34 @@ impl Log {
         self.background.get().await
     }
 
-    /// Has the writer's commits write the log back themselves, although clicks wait for the disk then, where it
-    /// has become twice as long as it may before anybody else did. The space on the disk changes: to be called
-    /// every second or so.
-    pub(super) async fn bound(&self, writer: &mut SqliteConnection) -> Result<(), StoreError> {
-        let bound = format!("PRAGMA wal_autocheckpoint = {}", last_resort(&self.file));
-        sqlx::query(AssertSqlSafe(bound)).execute(writer).await?;
-        Ok(())
+    /// Takes note of a batch.
+    pub(super) fn grew(&self) {
+        if self.batches.fetch_add(1, Ordering::Relaxed) + 1 == BATCHES {
+            self.are_many.notify_one();
+        }
     }
 
-    /// Writes the log back, and has it begin anew where that is due. To be called every second or so.
-    pub(super) async fn checkpoint(&self) -> Result<(), StoreError> {
+    /// Returns when the log should be written back.
+    pub(super) async fn is_due(&self) {
+        self.are_many.notified().await;
+    }
+
+    /// Writes the log back, and has it begin anew where it is long. To be called when [`Log::is_due`], and every
+    /// second or so.
+    pub(super) async fn checkpoint(&self, writer: &Pool) -> Result<(), StoreError> {
+        self.batches.store(0, Ordering::Relaxed);
         let Some(pages) = self.copy().await? else {
             return Ok(());
         };
-        let before = self.pages.swap(pages, Ordering::Relaxed);
-        // Fewer than before: it began anew meanwhile.
-        let came = pages.checked_sub(before).filter(|came| *came >= 0);
-        let is_quiet = came.unwrap_or(pages) <= QUIET_PAGES;
-        let begin_anew = if is_quiet && self.bytes() > LONG {
-            "PRAGMA wal_checkpoint(TRUNCATE)"
-        } else if pages.cast_unsigned() > most_pages(&self.file) {
-            // Under load its place on the disk is kept: overwriting is quicker than growing.
-            "PRAGMA wal_checkpoint(RESTART)"
-        } else {
+        if pages.cast_unsigned() <= most_pages(&self.file) {
             return Ok(());
-        };
+        }
         // What came during the first copying, so that little is left to do while the writer waits.
         self.copy().await?;
+        // Its turn: otherwise it would mostly be in the middle of a commit.
+        let _turn = writer.get().await?;
         // Says "busy" rather than wait for readers; then the next one tries.
-        sqlx::query(begin_anew)
+        sqlx::query("PRAGMA wal_checkpoint(RESTART)")
             .execute(&mut *self.checkpointer.get().await?)
             .await?;
         Ok(())
@@ -99,10 +99,6 @@ impl Log {
         Ok(())
     }
 
-    fn bytes(&self) -> u64 {
-        bytes_of(&self.file)
-    }
-
     /// Writes the log back. How many pages it has; `None` while another process is at it.
     async fn copy(&self) -> Result<Option<i64>, StoreError> {
         let (_, pages, _): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)")
@@ -112,10 +108,14 @@ impl Log {
     }
 }
 
-/// The pages of a log that a commit has to write back: so it takes half the space that there is for it at most,
-/// and the file can grow by the other half.
-pub(super) fn last_resort(log: &Path) -> u64 {
-    2 * most_pages(log)
+/// What holds the log of a writer to half of the room, whose other half the file may need: where it is twice as long
+/// as it may be, a commit writes it back itself, and once it began anew it is cut to that.
+pub(super) fn bounds(log: &Path) -> [(&'static str, String); 2] {
+    let pages = 2 * most_pages(log);
+    [
+        ("wal_autocheckpoint", pages.to_string()),
+        ("journal_size_limit", (pages * PAGE_BYTES).to_string()),
+    ]
 }
 
 /// Pages past which a log has to begin anew: a quarter of the space that there is for it.

@@ -97,8 +97,8 @@ impl SqliteStore {
             )
         };
         let log = beside(path, "-wal");
-        let bound = log::last_resort(&log).to_string();
-        let writing = options.clone().pragma("wal_autocheckpoint", bound);
+        let bounded = |options: SqliteConnectOptions, (name, value)| options.pragma(name, value);
+        let writing = log::bounds(&log).into_iter().fold(options.clone(), bounded);
         let writer = pool(writing, 1)
             .await
             .map_err(|error| cannot_open(path, error))?;
