@@ -16,7 +16,7 @@ use futures_util::StreamExt;
 use futures_util::stream::unfold;
 use hyper::body::Incoming;
 use hyper::service::Service;
-use hyper::{Method, Request, Version};
+use hyper::{Method, Request, StatusCode, Version};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
@@ -121,9 +121,10 @@ impl Service<Request<Incoming>> for Gate {
                     }
                 },
             };
+            let status = response.status();
             let headers = response.headers_mut();
             headers.insert(X_REQUEST_ID, HeaderValue::from(&id));
-            if entrance.stop.is_asked() || !is_addressed {
+            if entrance.stop.is_asked() || !is_addressed || leaves_a_body(status) {
                 headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok(response)
@@ -135,6 +136,14 @@ impl Service<Request<Incoming>> for Gate {
 fn names_one_host(request: &Request<Incoming>) -> bool {
     let hosts = request.headers().get_all(HOST).iter().count();
     hosts == 1 || hosts == 0 && request.version() < Version::HTTP_11
+}
+
+/// Whether the rest of the body, which may never come, is not waited for: then hyper closes the connection.
+fn leaves_a_body(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT
+    )
 }
 
 /// The code in `/{code}` and `/urls/r/{code}`. Whatever needs decoding or is no code goes to the router.

@@ -243,6 +243,6 @@ pub trait Links: Send + Sync {
     /// Connections to the database at the moment.
     fn connections(&self) -> Connections;
 
-    /// Whether the database answers.
+    /// Whether the database answers, asked before all for whom no visitor waits: being busy is not being away.
     async fn ping(&self) -> Result<(), StoreError>;
 }

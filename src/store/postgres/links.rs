@@ -164,7 +164,7 @@ impl Links for PostgresStore {
 
     async fn ping(&self) -> Result<(), StoreError> {
         self.pool
-            .run(async |session| sqlx::query("SELECT 1").execute(session).await)
+            .run_for_visitor(async |session| sqlx::query("SELECT 1").execute(session).await)
             .await?;
         Ok(())
     }

@@ -132,7 +132,7 @@ impl Links for SqliteStore {
 
     async fn ping(&self) -> Result<(), StoreError> {
         sqlx::query("SELECT 1")
-            .execute(&mut *self.reader.get().await?)
+            .execute(&mut *self.reader.get_for_visitor().await?)
             .await?;
         Ok(())
     }

@@ -134,6 +134,15 @@ both_modes! {
         assert_eq!(app.account("/auth/login", &email, "correct horse").await.status, 401);
     }
 
+    async fn who_is_refused_for_a_body_that_is_too_long_is_told_that_the_connection_closes(app) {
+        let head = "POST /auth/register HTTP/1.1\r\nHost: test\r\n";
+        let announced = format!("{head}Content-Length: {}\r\n\r\n{{", 17 * 1024);
+        let answers = wire::send(&app.server.base, announced).await;
+        assert_eq!(answers.statuses(), [413]);
+        assert!(answers.text.contains("\r\nconnection: close\r\n"), "{}", answers.text);
+        assert!(answers.closed);
+    }
+
     async fn a_body_that_is_deep_or_wide_is_refused_and_nothing_worse(app) {
         for body in [
             "[".repeat(16_000), r#"{"email":"#.repeat(1_600), format!(r#"{{"email":{}"#, "[".repeat(16_000)),
