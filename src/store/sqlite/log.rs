@@ -2,14 +2,17 @@
 //!
 //! A writer whose commits did so themselves would keep clicks waiting for the disk. Copying needs no lock and is done
 //! on a thread that stands back: often, for what is brought to the disk at once keeps the disk, and perhaps the core,
-//! from the commits. The log begins anew when it is a few of these long, since a file that is overwritten asks less of
-//! the file system than one that grows. That locks the writer out for as long as twice the disk takes.
+//! from the commits. The log begins anew soon, since a file that is overwritten asks less of the file system than one
+//! that grows. That locks the writer out for as long as the disk takes, twice: on a slow disk it has to be seldom, and
+//! the log becomes longer.
 //!
-//! How long it may be depends on the room, too: a log that has taken the last of it can not even be copied, for which
-//! the file may have to grow as much.
+//! How long it may be depends on the room: a log that has taken the last of it can not even be copied, for which the
+//! file may have to grow as much.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::Notify;
 
@@ -20,8 +23,18 @@ use crate::store::StoreError;
 /// keep commits waiting for longer (`load/README.md`, "Where the time went").
 const BATCHES: u32 = 64;
 
-/// Pages past which the log begins anew, at most: 16 MiB.
-const MOST_PAGES: u64 = 4_096;
+/// Pages past which the log begins anew, where it did not just now: 16 MiB.
+const PAGES: u64 = 4_096;
+
+/// How many times as long as beginning anew took it is not done again: redirects that wait for it are fewer than
+/// one in a hundred.
+const REST: u32 = 100;
+
+/// Pages past which it begins anew in any case, at most: 256 MiB.
+const MOST_PAGES: u64 = 65_536;
+
+/// Bytes that the file keeps when it was longer for a while: 64 MiB.
+const BYTES_KEPT: u64 = 64 << 20;
 
 /// The same at least, however little room there is: 256 KiB.
 const LEAST_PAGES: u64 = 64;
@@ -34,6 +47,8 @@ pub(super) struct Log {
     /// Batches that were written since the last copying.
     batches: AtomicU32,
     are_many: Notify,
+    /// Until when the log does not begin anew, unless it has to.
+    rests_until: Mutex<Instant>,
     /// One connection that makes the log begin anew, and never waits: while it did, the writer would, too.
     checkpointer: Pool,
     /// Two for what can wait, reading the journal and copying the log, on threads that stand back for all
@@ -47,6 +62,7 @@ impl Log {
             file,
             batches: AtomicU32::new(0),
             are_many: Notify::new(),
+            rests_until: Mutex::new(Instant::now()),
             checkpointer,
             background,
         }
@@ -76,18 +92,32 @@ impl Log {
         let Some(pages) = self.copy().await? else {
             return Ok(());
         };
-        if pages.cast_unsigned() <= most_pages(&self.file) {
+        if !self.has_to_begin_anew(pages.cast_unsigned()) {
             return Ok(());
         }
         // What came during the first copying, so that little is left to do while the writer waits.
         self.copy().await?;
         // Its turn: otherwise it would mostly be in the middle of a commit.
         let _turn = writer.get().await?;
+        let begun = Instant::now();
         // Says "busy" rather than wait for readers; then the next one tries.
         sqlx::query("PRAGMA wal_checkpoint(RESTART)")
             .execute(&mut *self.checkpointer.get().await?)
             .await?;
+        let rests_until = Instant::now() + begun.elapsed() * REST;
+        *self
+            .rests_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = rests_until;
         Ok(())
+    }
+
+    fn has_to_begin_anew(&self, pages: u64) -> bool {
+        let rests_until = *self
+            .rests_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        pages > most_pages(&self.file) || pages > PAGES && Instant::now() >= rests_until
     }
 
     /// Writes all of the log back: then the file is whole by itself, for whoever copies it while nothing runs.
@@ -109,12 +139,15 @@ impl Log {
 }
 
 /// What holds the log of a writer to half of the room, whose other half the file may need: where it is twice as long
-/// as it may be, a commit writes it back itself, and once it began anew it is cut to that.
+/// as it may be, a commit writes it back itself; and what it keeps once it began anew.
 pub(super) fn bounds(log: &Path) -> [(&'static str, String); 2] {
     let pages = 2 * most_pages(log);
     [
         ("wal_autocheckpoint", pages.to_string()),
-        ("journal_size_limit", (pages * PAGE_BYTES).to_string()),
+        (
+            "journal_size_limit",
+            BYTES_KEPT.min(pages * PAGE_BYTES).to_string(),
+        ),
     ]
 }
 
