@@ -28,8 +28,8 @@
 //! 6. Clicks are kept by link id: those of a deleted link can never land on another link.
 //! 7. **What may be counted already is dropped.** Redis may come back older or empty. Before an instance uses a
 //!    server that was started again or took over, it compares it with the ledger (see `admission.rs`); until then
-//!    that server takes no batch from it. Where the ledger has flushes that Redis does not know, what is pending there may be counted
-//!    already: it is dropped, and a new epoch begins. Otherwise it is kept, and a *fence* in the ledger refuses flushes
+//!    that server takes no batch from it. Where the ledger has flushes that Redis does not know, what is pending
+//!    there may be counted already: it is dropped, and a new epoch begins. Otherwise it is kept, and a *fence* in the ledger refuses flushes
 //!    that another life still has on their way; this life numbers its flushes above it. A batch is applied to the
 //!    epoch that it is for and to no other: one in doubt whose epoch is over may have been counted in it, and is
 //!    dropped, too.

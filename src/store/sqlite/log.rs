@@ -30,14 +30,14 @@ const PAGES: u64 = 4_096;
 /// one in a hundred.
 const REST: u32 = 100;
 
-/// Pages past which it begins anew in any case, at most: 256 MiB.
+/// Pages past which it begins anew in any case, where there is room: 256 MiB.
 const MOST_PAGES: u64 = 65_536;
+
+/// The same, however little room there is: 256 KiB.
+const LEAST_PAGES: u64 = 64;
 
 /// Bytes that the file keeps when it was longer for a while: 64 MiB.
 const BYTES_KEPT: u64 = 64 << 20;
-
-/// The same at least, however little room there is: 256 KiB.
-const LEAST_PAGES: u64 = 64;
 
 const PAGE_BYTES: u64 = 4_096;
 
@@ -151,7 +151,7 @@ pub(super) fn bounds(log: &Path) -> [(&'static str, String); 2] {
     ]
 }
 
-/// Pages past which a log has to begin anew: a quarter of the space that there is for it.
+/// Pages past which a log has to begin anew in any case: a quarter of the space that there is for it.
 fn most_pages(log: &Path) -> u64 {
     let folder = log
         .parent()
