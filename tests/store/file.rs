@@ -35,11 +35,11 @@ async fn a_long_log_begins_anew_when_it_is_looked_after_which_is_due_then() {
     }
     clicks.tending_is_due().await;
     clicks.tend().await.unwrap();
-    let long = size();
+    let before = size();
     for _ in 0..100 {
         write().await;
     }
-    assert_eq!(size(), long);
+    assert_eq!(size(), before);
 }
 
 #[tokio::test]
