@@ -28,7 +28,7 @@ async fn a_look_up_on_the_primary_does_not_stand_behind_whatever_else_is_asked()
         };
         let (_, made_before) = tokio::join!(others, look_up);
         assert!(
-            made_before < 60,
+            made_before < 150,
             "{made_before} links were made before it was answered"
         );
     })
