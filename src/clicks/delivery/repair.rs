@@ -1,6 +1,5 @@
 //! Delivering later: what is in doubt or held in memory, one step at a time.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,23 @@ use crate::telemetry::metrics::{IN_DOUBT, bounded};
 /// Pause between two tries to deliver what is held in memory.
 const REPAIR_PAUSE: Duration = Duration::from_millis(100);
 
-type Repairing = Pin<Box<dyn Future<Output = Option<Repaired>> + Send>>;
+/// What brings a batch that is in doubt or held in memory further.
+enum Step {
+    ToRedis(ClickBatch),
+    /// Redis applies it, or knows it already.
+    ToRedisAgain {
+        batch: ClickBatch,
+        epoch: Arc<str>,
+    },
+    ToJournal(ClickBatch),
+    ToJournalAgain(ClickBatch),
+    /// Has the database hold what only Redis can settle.
+    Hold {
+        batch: ClickBatch,
+        epoch: Arc<str>,
+    },
+    Wait,
+}
 
 /// What a repair brought to its end.
 pub(super) enum Repaired {
@@ -35,17 +50,66 @@ impl Delivery {
     /// time: the step goes on at the next call.
     pub(in crate::clicks) async fn repaired(&mut self) {
         if self.repair.is_none() {
-            let step = self.next_step();
+            let (step, sinks) = (self.next_step(), Arc::clone(&self.sinks));
             // A task of its own: its deadlines must not run out while this one is busy with batches.
-            self.repair = Some(Handle::current().spawn(step));
+            self.repair = Some(Handle::current().spawn(step.done(sinks)));
         }
         let Some(repair) = &mut self.repair else {
             return;
         };
         let repaired = repair.await.ok().flatten();
         self.repair = None;
+        if let Some(repaired) = repaired {
+            self.take_note(repaired);
+        }
+    }
+
+    /// Older numbers first: a sink takes whatever is not above its last number for applied.
+    fn next_step(&mut self) -> Step {
+        let redis_is_up = self.sinks.redis.as_ref().is_some_and(RedisSink::is_up);
+        if redis_is_up && self.for_redis.is_none() && !self.waiting.is_empty() {
+            self.for_redis = Some(ForRedis::Unsent(self.batch_of_waiting()));
+        }
+        match &self.for_redis {
+            Some(ForRedis::Unsent(batch)) if redis_is_up => return Step::ToRedis(batch.clone()),
+            Some(ForRedis::InDoubt { batch, epoch, .. }) if redis_is_up => {
+                let (batch, epoch) = (batch.clone(), Arc::clone(epoch));
+                return Step::ToRedisAgain { batch, epoch };
+            }
+            _ => {}
+        }
+        if let Some(batch) = &self.doubtful_in_journal {
+            return Step::ToJournalAgain(batch.clone());
+        }
+        if let Some(ForRedis::Unsent(batch)) = self.for_redis.take_if(is_unsent) {
+            // Redis went away before it was sent there: it may as well go to the journal.
+            return self.append_next(batch);
+        }
+        if let Some(ForRedis::InDoubt {
+            batch,
+            epoch,
+            is_held: false,
+        }) = &self.for_redis
+        {
+            let (batch, epoch) = (batch.clone(), Arc::clone(epoch));
+            return Step::Hold { batch, epoch };
+        }
+        if self.waiting.is_empty() {
+            return Step::Wait;
+        }
+        let batch = self.batch_of_waiting();
+        self.append_next(batch)
+    }
+
+    /// Of a batch that was sent nowhere yet.
+    fn append_next(&mut self, batch: ClickBatch) -> Step {
+        self.doubtful_in_journal = Some(batch.clone());
+        Step::ToJournal(batch)
+    }
+
+    fn take_note(&mut self, repaired: Repaired) {
         match repaired {
-            Some(Repaired::Redis) => match self.for_redis.take() {
+            Repaired::Redis => match self.for_redis.take() {
                 Some(ForRedis::Unsent(batch)) => self.no_longer_only_in_memory(&batch.clicks),
                 Some(ForRedis::InDoubt { batch, is_held, .. }) => {
                     metrics::gauge!(IN_DOUBT).decrement(bounded(total(&batch.clicks)));
@@ -55,8 +119,7 @@ impl Delivery {
                 }
                 None => {}
             },
-            Some(Repaired::InDoubt { epoch }) => {
-                let is_unsent = |first: &mut ForRedis| matches!(first, ForRedis::Unsent(_));
+            Repaired::InDoubt { epoch } => {
                 if let Some(ForRedis::Unsent(batch)) = self.for_redis.take_if(is_unsent) {
                     metrics::gauge!(IN_DOUBT).increment(bounded(total(&batch.clicks)));
                     self.for_redis = Some(ForRedis::InDoubt {
@@ -66,79 +129,24 @@ impl Delivery {
                     });
                 }
             }
-            Some(Repaired::Held) => {
+            Repaired::Held => {
                 if let Some(ForRedis::InDoubt { batch, is_held, .. }) = &mut self.for_redis {
                     *is_held = true;
                     let clicks = batch.clicks.clone();
                     self.no_longer_only_in_memory(&clicks);
                 }
             }
-            Some(Repaired::Journal) => {
+            Repaired::Journal => {
                 if let Some(batch) = self.doubtful_in_journal.take() {
                     self.no_longer_only_in_memory(&batch.clicks);
                 }
             }
-            Some(Repaired::NotSent) => {
+            Repaired::NotSent => {
                 if let Some(batch) = self.doubtful_in_journal.take() {
                     self.add_to_waiting(&batch.clicks);
                 }
             }
-            None => {}
         }
-    }
-
-    /// Older numbers first: a sink takes whatever is not above its last number for applied.
-    fn next_step(&mut self) -> Repairing {
-        let sinks = Arc::clone(&self.sinks);
-        let may_use = |redis: &RedisSink| self.may_use(redis);
-        if sinks.redis.as_ref().is_some_and(may_use) && !self.waiting.is_empty() {
-            self.for_redis = Some(ForRedis::Unsent(self.batch_of_waiting()));
-        }
-        let redis_is_up = sinks.redis.as_ref().is_some_and(RedisSink::is_up);
-        match &self.for_redis {
-            Some(ForRedis::Unsent(batch)) if redis_is_up => {
-                let batch = batch.clone();
-                return Box::pin(async move { send_to_redis(&sinks, &batch).await });
-            }
-            Some(ForRedis::InDoubt { batch, epoch, .. }) if redis_is_up => {
-                let (batch, epoch) = (batch.clone(), Arc::clone(epoch));
-                return Box::pin(async move { send_to_redis_again(&sinks, &batch, &epoch).await });
-            }
-            _ => {}
-        }
-        if let Some(batch) = self.doubtful_in_journal.clone() {
-            return Box::pin(
-                async move { append_again(&sinks, &batch, None, Repaired::Journal).await },
-            );
-        }
-        match self.for_redis.take() {
-            // Redis went away before it was sent there: it may as well go to the journal.
-            Some(ForRedis::Unsent(batch)) => {
-                self.doubtful_in_journal = Some(batch.clone());
-                return Box::pin(async move { append_first(&sinks, &batch).await });
-            }
-            in_doubt => self.for_redis = in_doubt,
-        }
-        if let Some(ForRedis::InDoubt {
-            batch,
-            epoch,
-            is_held: false,
-        }) = &self.for_redis
-        {
-            let (batch, epoch) = (batch.clone(), Some(Arc::clone(epoch)));
-            return Box::pin(
-                async move { append_again(&sinks, &batch, epoch, Repaired::Held).await },
-            );
-        }
-        if !self.waiting.is_empty() {
-            let batch = self.batch_of_waiting();
-            self.doubtful_in_journal = Some(batch.clone());
-            return Box::pin(async move { append_first(&sinks, &batch).await });
-        }
-        Box::pin(async {
-            sleep(REPAIR_PAUSE).await;
-            None
-        })
     }
 
     fn batch_of_waiting(&mut self) -> ClickBatch {
@@ -157,29 +165,40 @@ impl Delivery {
     }
 }
 
-async fn append_again(
-    sinks: &Sinks,
-    batch: &ClickBatch,
-    sent_to: Option<Arc<str>>,
-    done: Repaired,
-) -> Option<Repaired> {
-    // Nobody waits for it.
-    let deadline = sinks.deadline.while_it_answers;
-    if append_within(deadline, sinks, batch, sent_to).await == Appended::Written {
-        return Some(done);
-    }
-    sleep(REPAIR_PAUSE).await;
-    None
+fn is_unsent(batch: &mut ForRedis) -> bool {
+    matches!(batch, ForRedis::Unsent(_))
 }
 
-/// Writes a batch that was sent nowhere yet.
-async fn append_first(sinks: &Sinks, batch: &ClickBatch) -> Option<Repaired> {
-    let appended = append_within(sinks.deadline.while_it_answers, sinks, batch, None).await;
-    if appended == Appended::Written {
-        return Some(Repaired::Journal);
+impl Step {
+    /// What it brought to its end, if anything. What did not get further is tried again after a pause.
+    async fn done(self, sinks: Arc<Sinks>) -> Option<Repaired> {
+        let repaired = match &self {
+            Self::ToRedis(batch) => send_to_redis(&sinks, batch).await,
+            Self::ToRedisAgain { batch, epoch } => send_to_redis_again(&sinks, batch, epoch).await,
+            Self::ToJournal(batch) => match append(&sinks, batch, None).await {
+                Appended::Written => Some(Repaired::Journal),
+                Appended::NotSent => Some(Repaired::NotSent),
+                Appended::InDoubt => None,
+            },
+            // Whether there was a connection this time says nothing of the times before.
+            Self::ToJournalAgain(batch) => (append(&sinks, batch, None).await == Appended::Written)
+                .then_some(Repaired::Journal),
+            Self::Hold { batch, epoch } => {
+                let epoch = Some(Arc::clone(epoch));
+                (append(&sinks, batch, epoch).await == Appended::Written).then_some(Repaired::Held)
+            }
+            Self::Wait => None,
+        };
+        if matches!(repaired, None | Some(Repaired::NotSent)) {
+            sleep(REPAIR_PAUSE).await;
+        }
+        repaired
     }
-    sleep(REPAIR_PAUSE).await;
-    (appended == Appended::NotSent).then_some(Repaired::NotSent)
+}
+
+/// Writes to the journal, with all the time that it may take: nobody waits for it.
+async fn append(sinks: &Sinks, batch: &ClickBatch, sent_to: Option<Arc<str>>) -> Appended {
+    append_within(sinks.deadline.while_it_answers, sinks, batch, sent_to).await
 }
 
 /// Sends a batch that was sent nowhere yet.
@@ -190,20 +209,14 @@ async fn send_to_redis(sinks: &Sinks, batch: &ClickBatch) -> Option<Repaired> {
             Some(Repaired::Redis)
         }
         Err(NotRecorded::InDoubt { epoch }) => Some(Repaired::InDoubt { epoch }),
-        Err(NotRecorded::Refused) => {
-            sleep(REPAIR_PAUSE).await;
-            None
-        }
+        Err(NotRecorded::Refused) => None,
     }
 }
 
 /// Redis applies the batch or knows it already; either way it is no longer in doubt.
 async fn send_to_redis_again(sinks: &Sinks, batch: &ClickBatch, epoch: &str) -> Option<Repaired> {
     let redis = sinks.redis.as_ref()?;
-    if settle(redis, batch, epoch, &sinks.cache).await.is_err() {
-        sleep(REPAIR_PAUSE).await;
-        return None;
-    }
+    settle(redis, batch, epoch, &sinks.cache).await.ok()?;
     let clicks = Arc::clone(&sinks.clicks);
     let (recorder, number) = (batch.recorder, batch.number);
     // Should this fail, whoever settles held batches next finds that Redis knows it.
