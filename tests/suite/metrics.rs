@@ -28,6 +28,59 @@ both_modes! {
         // A path that somebody made up must not become a label.
         assert!(!app.get("/metrics").await.text.contains("nobody1"));
     }
+
+    async fn what_is_told_is_explained_in_the_reference(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        let told = app.get("/metrics").await.text;
+        let of_shunt = |kind: &'static str| {
+            let lines = told.lines().filter_map(move |line| line.strip_prefix(kind));
+            lines.filter(|line| line.starts_with("shunt_")).filter_map(|line| line.split_once(' '))
+        };
+        for (name, help) in of_shunt("# HELP ") {
+            assert_eq!(row(name)[3], help, "{name}");
+        }
+        for (name, kind) in of_shunt("# TYPE ") {
+            assert_eq!(row(name)[1], kind, "{name}");
+        }
+        for (sample, labels) in told.lines().filter_map(|line| line.strip_prefix("shunt_")?.split_once('{')) {
+            let name = ["_bucket", "_sum", "_count"].iter().find_map(|end| sample.strip_suffix(end));
+            let row = row(&format!("shunt_{}", name.unwrap_or(sample)));
+            for label in labels.split("\",").filter_map(|label| Some(label.split_once('=')?.0)) {
+                assert!(label == "le" || row[2].contains(&format!("`{label}`")), "{label}: {row:?}");
+            }
+        }
+    }
+}
+
+/// The reference has all that there is, and nothing else.
+#[test]
+fn every_metric_is_in_the_reference() {
+    let source = include_str!("../../src/telemetry/metrics.rs");
+    let mut made: Vec<_> = source
+        .split('"')
+        .filter(|text| text.starts_with("shunt_"))
+        .collect();
+    let mut explained: Vec<_> = REFERENCE
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .filter(|name| name.starts_with("shunt_"))
+        .collect();
+    made.sort_unstable();
+    explained.sort_unstable();
+    assert_eq!(made, explained);
+}
+
+const REFERENCE: &str = include_str!("../../deploy/metrics.md");
+
+/// Name, type, labels and meaning.
+fn row(name: &str) -> [&'static str; 4] {
+    let begin = format!("| `{name}` |");
+    let row = REFERENCE.lines().find(|line| line.starts_with(&begin));
+    let row = row.unwrap_or_else(|| panic!("{name} is not in the reference"));
+    let mut cells = row.trim_matches(['|', ' ']).splitn(4, " | ").map(str::trim);
+    std::array::from_fn(|_| cells.next().unwrap())
 }
 
 /// Another instance that flushes may fail to: whoever leaves it to that one does not know.
