@@ -1,7 +1,10 @@
 -- Caches a link that was read from the database, unless any link changed since before it was read:
 -- it might be the one.
 -- KEYS: state, link. ARGV: newest change before the read, link, expiry in seconds.
-if (redis.call('HGET', KEYS[1], 'change') or '') == ARGV[1] then
-  redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
+local data_set, key = unpack(KEYS)
+local change_before, link, expiry = unpack(ARGV)
+
+if (redis.call('HGET', data_set, 'change') or '') == change_before then
+  redis.call('SET', key, link, 'EX', expiry)
 end
 return true

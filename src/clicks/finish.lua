@@ -1,7 +1,10 @@
 -- Removes a flush that is in the database, if it is still that one.
 -- KEYS: state, flushing, the flush. ARGV: epoch, number.
-if redis.call('HGET', KEYS[1], 'epoch') == ARGV[1] then
-  redis.call('SREM', KEYS[2], ARGV[2])
-  redis.call('UNLINK', KEYS[3])
+local data_set, flushing, batch = unpack(KEYS)
+local epoch, number = unpack(ARGV)
+
+if redis.call('HGET', data_set, 'epoch') == epoch then
+  redis.call('SREM', flushing, number)
+  redis.call('UNLINK', batch)
 end
 return true

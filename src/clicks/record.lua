@@ -2,17 +2,20 @@
 -- KEYS: state, recorders, pending. ARGV from 3: recorder, number of the batch, epoch, then
 -- the ids of at most 1,000 links, then as many numbers of clicks.
 -- Returns the epoch and the number of the newest link change.
-local known = state(KEYS[1])
-if known[1] ~= ARGV[5] then
+local data_set, recorders, pending = unpack(KEYS)
+local recorder, number, epoch = unpack(ARGV, 3, 5)
+
+local known = state(data_set)
+if known[1] ~= epoch then
   return known
 end
-local last = redis.call('HGET', KEYS[2], ARGV[3])
-if not last or tonumber(string.match(last, '^%d+')) < tonumber(ARGV[4]) then
+local last = redis.call('HGET', recorders, recorder)
+if not last or tonumber(string.match(last, '^%d+')) < tonumber(number) then
   -- Redis' own clock: whoever forgets recorders that are gone goes by it.
-  redis.call('HSET', KEYS[2], ARGV[3], ARGV[4] .. ' ' .. redis.call('TIME')[1] .. '000000')
+  redis.call('HSET', recorders, recorder, number .. ' ' .. redis.call('TIME')[1] .. '000000')
   -- Read and written at once: one command for a batch costs less, here and in the log, than one for each link.
   local links = (#ARGV - 5) / 2
-  local before = redis.call('HMGET', KEYS[3], unpack(ARGV, 6, 5 + links))
+  local before = redis.call('HMGET', pending, unpack(ARGV, 6, 5 + links))
   local after = {}
   for i = 1, links do
     local clicks = ARGV[5 + links + i]
@@ -22,6 +25,6 @@ if not last or tonumber(string.match(last, '^%d+')) < tonumber(ARGV[4]) then
     after[2 * i - 1] = ARGV[5 + i]
     after[2 * i] = clicks
   end
-  redis.call('HSET', KEYS[3], unpack(after))
+  redis.call('HSET', pending, unpack(after))
 end
 return known
