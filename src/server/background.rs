@@ -55,6 +55,9 @@ const TEND_INTERVAL: Duration = Duration::from_secs(1);
 /// Pause between two questions to the database that it only has to answer.
 const REACH_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Pause between two looks whether clicks are in memory alone.
+const DELIVERED_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Pause between two prunings of ledgers.
 const PRUNE_INTERVAL: Duration = Duration::from_mins(1);
 
@@ -79,6 +82,7 @@ pub(super) fn spawn(
     background.every(PRUNE_INTERVAL, "pruning ledgers", ours(), prune);
     background.spawn(tend_regularly(ours()));
     background.every(REACH_INTERVAL, "reaching the database", ours(), reach);
+    background.every(DELIVERED_INTERVAL, "delivering clicks", ours(), delivered);
     // Without Redis nobody else can be told: what is in the outbox is left to instances that have one.
     if assembly.redis.is_some() || assembly.is_alone {
         background.every(
@@ -259,6 +263,18 @@ async fn reach(assembly: Arc<Assembly>) -> Result<(), StoreError> {
         });
     metrics::gauge!(DATABASE_UP).set(u8::from(reached.is_ok()));
     reached
+}
+
+/// Answered clicks that would be lost with this process.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} answered clicks are in memory alone")]
+struct InMemoryAlone(u64);
+
+async fn delivered(assembly: Arc<Assembly>) -> Result<(), InMemoryAlone> {
+    match assembly.memory_only.clicks() {
+        0 => Ok(()),
+        clicks => Err(InMemoryAlone(clicks)),
+    }
 }
 
 /// Tells what nobody told: changes made by hand, or by instances that crashed or do not reach Redis.

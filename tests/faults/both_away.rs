@@ -77,8 +77,18 @@ async fn with_redis_and_postgres_away_clicks_wait_in_memory() {
         answer.status, 503,
         "a number that lacks some clicks: {answer:?}"
     );
+    let told = |what| both.app.server.log().contains(what);
+    eventually("the log says so", async || {
+        told("clicks are in memory alone")
+    })
+    .await;
     both.come_back().await;
     nothing_is_in_memory_alone(&both.app).await;
+    let told = |what| both.app.server.log().contains(what);
+    eventually("and that it is over", async || {
+        told("delivering clicks works again")
+    })
+    .await;
     let books = load.stop().await;
     assert_eq!((books.refused(), books.cut_off()), (0, 0));
     readers.end_with(books.are_right(&both.app)).await;
