@@ -9,7 +9,7 @@ use serde_json::json;
 #[derive(Debug)]
 pub(super) enum Failure {
     /// Whoever read the output has read enough, as `head` does.
-    Deaf,
+    OutputClosed,
     /// A setting is wrong, or something failed.
     Failed(String),
     /// What was asked makes no sense.
@@ -54,7 +54,7 @@ impl Failure {
 
     fn code(&self) -> u8 {
         match self {
-            Self::Deaf => 0,
+            Self::OutputClosed => 0,
             Self::Failed(_) => 1,
             Self::Usage(_) => 2,
             Self::Refused(_) => 3,
@@ -68,7 +68,7 @@ impl Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::Deaf,
+            io::ErrorKind::BrokenPipe => Self::OutputClosed,
             _ => Self::Failed(format!("the output cannot be written: {error}")),
         }
     }

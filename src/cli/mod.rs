@@ -85,7 +85,7 @@ pub(crate) fn run() -> ExitCode {
         Some(Command::Client(command)) => command.wants_json(),
         Some(_) => false,
     };
-    match obey(cli, &given) {
+    match carry_out(cli, &given) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.report(json_errors);
@@ -105,7 +105,7 @@ fn unreadable_setting() -> Option<String> {
         .map(|name| name.to_string_lossy().into_owned())
 }
 
-fn obey(cli: Cli, given: &ArgMatches) -> Result<(), Failure> {
+fn carry_out(cli: Cli, given: &ArgMatches) -> Result<(), Failure> {
     match cli.command {
         None => service::serve(cli.settings),
         Some(Command::Serve(settings)) => service::serve(settings),

@@ -34,6 +34,14 @@ struct Batches {
     acknowledged: Option<Instant>,
 }
 
+/// What a visitor joins a batch with.
+#[derive(Clone, Copy)]
+enum Entry {
+    Click(Click),
+    /// Nothing to be counted: only the changes in this shard are waited for.
+    Barrier(Shard),
+}
+
 /// A visitor's place in a batch.
 #[derive(Clone, Copy)]
 struct Place {
@@ -59,24 +67,24 @@ impl Recorder {
     /// Counts a click; returns when it is acknowledged. There is no failure: what no sink
     /// takes in time is held in memory and delivered later.
     pub async fn record(&self, click: Click) -> Recorded {
-        let at = self.join(Ok(click)).await;
+        let at = self.join(Entry::Click(click)).await;
         Recorded { at }
     }
 
     /// Waits as a click in this shard would, without one: afterwards every change in it that was answered
     /// before is known.
     pub async fn barrier(&self, shard: Shard) -> Instant {
-        self.join(Err(shard)).await
+        self.join(Entry::Barrier(shard)).await
     }
 
-    async fn join(&self, click: Result<Click, Shard>) -> Instant {
+    async fn join(&self, entry: Entry) -> Instant {
         let mut place = None;
         poll_fn(|context| {
             let mut batches = self.batches();
             if let Some(place) = place {
                 return batches.poll(place, context);
             }
-            place = Some(batches.enter(click, context));
+            place = Some(batches.enter(entry, context));
             if batches.gathering.len() == 1 {
                 self.first.notify_one();
             }
@@ -127,10 +135,10 @@ impl Recorder {
 }
 
 impl Batches {
-    fn enter(&mut self, click: Result<Click, Shard>, context: &Context<'_>) -> Place {
-        match click {
-            Ok(click) => self.clicks.push(click),
-            Err(shard) => self.barriers.add(shard),
+    fn enter(&mut self, entry: Entry, context: &Context<'_>) -> Place {
+        match entry {
+            Entry::Click(click) => self.clicks.push(click),
+            Entry::Barrier(shard) => self.barriers.add(shard),
         }
         self.gathering.push(context.waker().clone());
         Place {

@@ -1,6 +1,5 @@
 //! Short codes: what may be one, and how a new one is drawn.
 
-use std::borrow::Borrow;
 use std::fmt;
 
 use compact_str::CompactString;
@@ -71,12 +70,6 @@ fn random_letter() -> Result<u8, getrandom::Error> {
         if drawn < FAIR {
             return Ok(ALPHABET[drawn % LETTERS]);
         }
-    }
-}
-
-impl Borrow<str> for ShortCode {
-    fn borrow(&self) -> &str {
-        &self.0
     }
 }
 

@@ -18,11 +18,11 @@ use crate::telemetry::metrics::REDIS_ERRORS;
 /// It belongs to the runtime on which it is used first.
 pub struct Lane {
     redis: SharedRedis,
-    slot: Mutex<Option<Link>>,
+    slot: Mutex<Option<Line>>,
 }
 
 /// A connection to one master, perhaps still being made.
-struct Link {
+struct Line {
     master: Arc<Master>,
     /// How often connections had been cut when it was begun.
     cuts: u64,
@@ -147,7 +147,7 @@ impl Lane {
             let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
             let link = match slot.take() {
                 Some(link) if Arc::ptr_eq(&link.master, &master) && link.cuts == cuts => link,
-                _ => Link::open(master, cuts),
+                _ => Line::open(master, cuts),
             };
             let link = slot.insert(link);
             (link.begun, link.opening.clone())
@@ -166,7 +166,7 @@ impl Lane {
     }
 }
 
-impl Link {
+impl Line {
     /// Connects in a task of its own: whoever gives up waiting does not stop it.
     fn open(master: Arc<Master>, cuts: u64) -> Self {
         let connecting = Arc::clone(&master);

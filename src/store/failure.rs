@@ -34,9 +34,9 @@ impl From<sqlx::Error> for StoreError {
             _ => false,
         };
         if passing {
-            Self::Unavailable(said(&error))
+            Self::Unavailable(message(&error))
         } else {
-            Self::Unexpected(said(&error))
+            Self::Unexpected(message(&error))
         }
     }
 }
@@ -70,12 +70,12 @@ impl From<sqlx::Error> for OpenError {
             Some("14") => "name a file that can be made and written",
             _ => return StoreError::from(error).into(),
         };
-        Self::Wrong(format!("{}; {mend}", said(&error)))
+        Self::Wrong(format!("{}; {mend}", message(&error)))
     }
 }
 
 /// In the database's own words; without the place in its source, which tells nobody anything.
-fn said(error: &sqlx::Error) -> String {
+fn message(error: &sqlx::Error) -> String {
     match error.as_database_error() {
         Some(error) => error.message().to_owned(),
         None => error.to_string(),
@@ -108,7 +108,7 @@ struct NoConnection(String);
 /// Why there is no connection for an operation, in sqlx's words. Whatever the database says to that, a wrong
 /// password included, it cannot be reached at the moment: it could when the service was started.
 pub(super) fn unreachable(error: PoolError<sqlx::Error>) -> sqlx::Error {
-    let why = NoConnection(said(&of_pool(error)));
+    let why = NoConnection(message(&of_pool(error)));
     sqlx::Error::Io(std::io::Error::other(why))
 }
 

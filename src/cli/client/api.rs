@@ -271,7 +271,7 @@ mod tests {
             Failure::NotFound(text) => format!("not found: {text}"),
             Failure::Unavailable(text) => format!("unavailable: {text}"),
             Failure::Failed(text) => format!("failed: {text}"),
-            Failure::Usage(_) | Failure::Deaf => String::new(),
+            Failure::Usage(_) | Failure::OutputClosed => String::new(),
         };
         for (status, detail, expected) in [
             (

@@ -185,10 +185,10 @@ impl Pool {
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
         self.leased(async |session| {
-            session.say(self.begin.clone()).await?;
+            session.run(self.begin.clone()).await?;
             let done = call(session).await;
             let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
-            session.say(end).await?;
+            session.run(end).await?;
             done
         })
         .await

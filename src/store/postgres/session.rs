@@ -18,8 +18,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Says something without parameters, perhaps several statements; no answer is wanted.
-    pub(super) async fn say(&mut self, sql: impl SqlSafeStr) -> Result<(), Error> {
+    /// Runs statements without parameters; no answer is wanted.
+    pub(super) async fn run(&mut self, sql: impl SqlSafeStr) -> Result<(), Error> {
         sqlx::raw_sql(sql).execute(&mut self.connection).await?;
         Ok(())
     }
