@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,11 +29,26 @@ class Load:
     statuses: dict[str, int] = field(default_factory=dict)
     by_status: dict[str, dict[str, float]] = field(default_factory=dict)
     """p50, p99 and so on of the answers of each status; of pace."""
+    histogram: dict[str, int] = field(default_factory=dict)
+    """How many answers took how long, to two digits; of pace."""
 
     @property
     def rate(self) -> float:
         """Answers per second."""
         return self.answered / self.seconds
+
+
+def p99_of_all(loads: list[Load]) -> float:
+    """The p99 of the answers of several loads of pace, taken together."""
+    counts: Counter[int] = Counter()
+    for load in loads:
+        counts.update({int(latency): count for latency, count in load.histogram.items()})
+    faster = counts.total() * 0.99
+    for latency in sorted(counts):
+        faster -= counts[latency]
+        if faster < 0:
+            break
+    return float(latency)
 
 
 @dataclass(frozen=True)
@@ -113,4 +129,4 @@ class Pace:
         refused = sum(n for status, n in outcome["statuses"].items() if status >= "400")
         return Load(outcome["answered"], outcome["seconds"], outcome["p50"], outcome["p99"],
                     outcome["failed"] + outcome["unanswered"], refused, statuses=outcome["statuses"],
-                    by_status=outcome["by_status"])
+                    by_status=outcome["by_status"], histogram=outcome["histogram"])

@@ -13,12 +13,14 @@ from .api import Api
 from .contenders import Running
 from .drive import Generators
 from .links import write_paths
-from .results import Results, Sample
+from .results import Results, Sample, combine
 from .stock import ASKED, Stock
 from .workshop import Failed, run, say
 
 CONNECTIONS = 64
 PIECE = 256 * 1024
+TIMES = 3
+"""How often each operation is measured in a round; the medians stand for the round."""
 POOL = 10
 """Connections to Postgres, of shunt and of pgbench."""
 
@@ -110,17 +112,19 @@ def operations(stock: Stock, generators: Generators, running: Running,
             method=operation.method,
             headers=(f"Authorization: Bearer {stock.token}",) if operation.signed else ())
         drive(seconds=1.0)
-        before = running.cpu()
-        load = drive(seconds=seconds)
-        after = running.cpu()
-        if load.refused or load.errors:
-            raise Failed(f"{what}: {load.statuses}, {load.errors} errors")
-        used = {who: (after[who] - before[who]) / load.answered * 1e6 for who in after}
-        sample = Sample(f"{stock.postgres.database} database", what, CONNECTIONS, load.rate, load.p50,
-                        load.p99, load.errors, load.answered, used["server"], used["redis"],
-                        used["postgres"])
-        say(f"  {sample.contender}: {what}: {sum(used.values()):.0f} us CPU in all, p99 {load.p99:.0f} us")
-        measured.append((what, sample))
+        samples = []
+        for _ in range(TIMES):
+            before = running.cpu()
+            load = drive(seconds=seconds)
+            after = running.cpu()
+            if load.refused or load.errors:
+                raise Failed(f"{what}: {load.statuses}, {load.errors} errors")
+            used = {who: (after[who] - before[who]) / load.answered * 1e6 for who in after}
+            samples.append(Sample(f"{stock.postgres.database} database", what, CONNECTIONS, load.rate, load.p50,
+                                  load.p99, load.errors, load.answered, used["server"], used["redis"],
+                                  used["postgres"]))
+            say(f"  {samples[-1].contender}: {what}: {sum(used.values()):.0f} us CPU in all, p99 {load.p99:.0f} us")
+        measured.append((what, combine(samples)))
     return measured
 
 

@@ -31,6 +31,8 @@ pub(crate) struct Report {
     by_status: BTreeMap<u16, Latencies>,
     #[serde(flatten)]
     of_all: Latencies,
+    /// Answers by latency, so that several runs can be put together: microseconds to two digits.
+    histogram: BTreeMap<u64, usize>,
 }
 
 /// How long some answers took.
@@ -74,6 +76,10 @@ impl Tally {
         let statuses = counts
             .map(|(status, latencies)| (*status, latencies.len()))
             .collect();
+        let mut histogram = BTreeMap::new();
+        for latency in &all {
+            *histogram.entry(two_digits(latency.as_micros())).or_default() += 1;
+        }
         let each = self.latencies.into_iter();
         Report {
             seconds: elapsed.as_secs_f64(),
@@ -87,6 +93,14 @@ impl Tally {
                 .map(|(status, latencies)| (status, Latencies::of(latencies)))
                 .collect(),
             of_all: Latencies::of(all),
+            histogram,
         }
     }
+}
+
+/// What begins with the same two digits is the same: to a tenth at worst.
+fn two_digits(micros: u128) -> u64 {
+    let micros = u64::try_from(micros).unwrap_or(u64::MAX);
+    let unit = 10_u64.pow(micros.max(1).ilog10().saturating_sub(1));
+    micros / unit * unit
 }
