@@ -78,7 +78,9 @@ impl Tally {
             .collect();
         let mut histogram = BTreeMap::new();
         for latency in &all {
-            *histogram.entry(two_digits(latency.as_micros())).or_default() += 1;
+            *histogram
+                .entry(two_digits(latency.as_micros()))
+                .or_default() += 1;
         }
         let each = self.latencies.into_iter();
         Report {
