@@ -76,6 +76,11 @@ def long_list(stock: Stock, results: Results) -> None:
 
 def sizes(stocks: list[Stock], generators: Generators, results: Results, options: argparse.Namespace) -> None:
     """Each operation on each database, in alternating rounds."""
+    for stock in stocks:
+        assert stock.postgres
+        # What earlier parts wrote is not to be cleaned up while this is measured.
+        stock.postgres.sql("vacuum analyze links")
+        stock.postgres.sql("checkpoint")
     for number in range(options.rounds):
         say(f"sizes: round {number + 1} of {options.rounds}")
         newest: dict[str, list[Sample]] = {}
