@@ -104,13 +104,11 @@ def unknown(bench: Bench, name: str, running: Running, count: Count) -> None:
 
 def in_turns(bench: Bench, what: str, calm: Callable[[], Load], beside: Callable[[], Load], count: Count) -> None:
     """The p99 of redirects with something beside them, against without."""
-    p99s: dict[Callable[[], Load], list[float]] = {calm: [], beside: []}
+    loads: list[tuple[Load, Load]] = []
     for _ in range(TURNS):
-        for drive, values in p99s.items():
-            load = drive()
-            bench.verify(count, load)
-            values.append(load.p99)
-    without, with_it = median(p99s[calm]), median(p99s[beside])
+        loads.append((calm(), beside()))
+        bench.verify(count, *loads[-1])
+    without, with_it = (median(load.p99 for load in turn) for turn in zip(*loads, strict=True))
     bench.results.figure(f"{what}: p99 of redirects without, us", without)
     bench.results.figure(f"{what}: p99 of redirects, us", with_it)
     bench.results.figure(f"{what}: p99 against without", with_it / without)

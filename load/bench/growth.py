@@ -79,7 +79,7 @@ def sizes(stocks: list[Stock], generators: Generators, results: Results, options
     for stock in stocks:
         assert stock.postgres
         # What earlier parts wrote is not to be cleaned up while this is measured.
-        stock.postgres.sql("vacuum analyze links")
+        stock.postgres.sql("vacuum analyze")
         stock.postgres.sql("checkpoint")
     for number in range(options.rounds):
         say(f"sizes: round {number + 1} of {options.rounds}")

@@ -48,7 +48,7 @@ class Results:
     notes: list[str] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     figures: dict[str, list[float]] = field(default_factory=dict)
-    """Other measured numbers by name, one per round."""
+    """Other measured numbers by name: of each round one or more."""
     verdicts: list[Verdict] = field(default_factory=list)
     checks: int = 0
     """How often clicks were compared with answers."""
