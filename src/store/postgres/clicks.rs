@@ -1,7 +1,8 @@
 //! Counted clicks in Postgres.
 //!
 //! Clicks are added to `link_clicks` by rising id, so that folding, flushing and several instances of both
-//! never wait for each other in a circle.
+//! never wait for each other in a circle. Only a link without a row there is looked for in `links`: deleted ones
+//! get none, and however many links there are, counting those that are clicked again costs the same.
 
 use async_trait::async_trait;
 
@@ -61,7 +62,8 @@ impl Clicks for PostgresStore {
              ),
              added AS (
                  INSERT INTO link_clicks (link_id, clicks)
-                 SELECT id, n FROM sums WHERE (SELECT true FROM links WHERE links.id = sums.id) ORDER BY id
+                 SELECT id, n FROM sums WHERE (SELECT true FROM link_clicks WHERE link_id = sums.id)
+                     OR (SELECT true FROM links WHERE links.id = sums.id) ORDER BY id
                  ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
                  RETURNING 1
              )
@@ -151,7 +153,8 @@ impl Clicks for PostgresStore {
              added AS (
                  INSERT INTO link_clicks (link_id, clicks)
                  SELECT p.id, p.n FROM noted, unnest($5::bigint[], $6::bigint[]) AS p (id, n)
-                 WHERE (SELECT true FROM links WHERE links.id = p.id) ORDER BY p.id
+                 WHERE (SELECT true FROM link_clicks WHERE link_id = p.id)
+                     OR (SELECT true FROM links WHERE links.id = p.id) ORDER BY p.id
                  ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
              )
              SELECT up_to, CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END FROM noted",
