@@ -279,7 +279,8 @@ impl LinkCache {
             } else {
                 let remote = remote.zip(asked.newest_change);
                 let read = self.read(code, remote, &read);
-                let found = self.process.look_up_once(code, read, is_current).await?;
+                let found = self.process.look_up_once(code, read, version, is_current);
+                let found = found.await?;
                 (found, Source::Database)
             };
             if let Some(found) = found {

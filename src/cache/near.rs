@@ -20,7 +20,6 @@ const SLOTS: usize = 1 << 19;
 const SLOTS_PER_PAGE: usize = 64;
 
 pub(super) struct Near {
-    /// A power of two of them.
     pages: Mutex<Vec<Option<Page>>>,
     hasher: RandomState,
     /// How long an entry is believed.
@@ -41,7 +40,7 @@ struct Entry {
 impl Near {
     /// One of `tables`, which share the space.
     pub(super) fn new(tables: usize, ttl: Duration) -> Self {
-        let pages = (SLOTS / SLOTS_PER_PAGE / tables.max(1)).next_power_of_two();
+        let pages = (SLOTS / SLOTS_PER_PAGE / tables.max(1)).max(1);
         Self {
             pages: Mutex::new((0..pages).map(|_| None).collect()),
             hasher: RandomState::default(),
@@ -169,6 +168,7 @@ mod tests {
         let pages = |tables| Near::new(tables, TTL).pages.lock().unwrap().len();
         assert_eq!(pages(1) * SLOTS_PER_PAGE, SLOTS);
         assert_eq!(pages(2) * 2, pages(1));
+        assert!(pages(3) * 3 <= pages(1), "three take no more than one");
         assert_eq!(pages(1_000_000), 1);
     }
 }

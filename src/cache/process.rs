@@ -36,9 +36,13 @@ pub(super) struct Held {
     pub(super) since: Instant,
 }
 
-/// What came of a look-up that several visitors share.
-#[derive(Clone)]
-enum Shared<E> {
+/// What came of a look-up that several visitors share, and the version of the cache in which it began.
+struct Shared<E> {
+    version: u64,
+    outcome: Outcome<E>,
+}
+
+enum Outcome<E> {
     Remembered(Arc<CachedLink>),
     Unknown,
     /// Some link changed meanwhile: perhaps this one.
@@ -104,43 +108,50 @@ impl ProcessCache {
     }
 
     /// Remembers what `look_up` finds; callers for one code share one look-up. `None` when it was overtaken by
-    /// a change: then nobody who shared it may use it, whenever they joined.
+    /// a change: then nobody who shared it may use it. Nor may who joined after a change that came between the
+    /// end of the look-up and its being told: theirs is another `version`.
     pub(super) async fn look_up_once<E>(
         &self,
         code: &ShortCode,
         look_up: impl Future<Output = Result<Option<CachedLink>, E>>,
+        version: u64,
         is_current: impl Fn() -> bool,
     ) -> Result<Option<Option<Arc<CachedLink>>>, E>
     where
         E: Clone + Send + Sync + 'static,
     {
-        // Always an error: moka has it shared, and does not remember it of its own accord.
-        let shared = async {
+        let looking_up = async {
             // By those who came just before.
             if self.is_unknown(code).await {
-                return Err(Shared::Unknown);
+                return Outcome::Unknown;
             }
             let since = Instant::now();
-            Err(match look_up.await {
+            match look_up.await {
                 Ok(Some(link)) => self
                     .remember(code, link, since, is_current)
                     .await
-                    .map_or(Shared::Overtaken, Shared::Remembered),
+                    .map_or(Outcome::Overtaken, Outcome::Remembered),
                 Ok(None) if is_current() => {
                     self.unknown.insert(code.clone(), ()).await;
-                    Shared::Unknown
+                    Outcome::Unknown
                 }
-                Ok(None) => Shared::Overtaken,
-                Err(error) => Shared::Failed(error),
-            })
+                Ok(None) => Outcome::Overtaken,
+                Err(error) => Outcome::Failed(error),
+            }
+        };
+        // Always an error: moka has it shared, and does not remember it of its own accord.
+        let shared = async {
+            let outcome = looking_up.await;
+            Err(Shared { version, outcome })
         };
         match self.links.try_get_with_by_ref(code, shared).await {
             Ok(held) => Ok(Some(Some(held.link))),
-            Err(shared) => match &*shared {
-                Shared::Remembered(link) => Ok(Some(Some(Arc::clone(link)))),
-                Shared::Unknown => Ok(Some(None)),
-                Shared::Overtaken => Ok(None),
-                Shared::Failed(error) => Err(error.clone()),
+            Err(shared) => match &shared.outcome {
+                Outcome::Failed(error) => Err(error.clone()),
+                _ if shared.version != version => Ok(None),
+                Outcome::Remembered(link) => Ok(Some(Some(Arc::clone(link)))),
+                Outcome::Unknown => Ok(Some(None)),
+                Outcome::Overtaken => Ok(None),
             },
         }
     }
@@ -174,20 +185,42 @@ mod tests {
     use super::*;
     use crate::domain::{LinkId, Location, Shard};
 
-    #[tokio::test]
-    async fn what_a_change_overtakes_is_not_remembered() {
-        let process = ProcessCache::new(CacheLimits::of_a_test());
-        let code = ShortCode::parse("abc123").unwrap();
-        let link = CachedLink {
+    fn link() -> CachedLink {
+        CachedLink {
             id: LinkId(1),
             shard: Shard::ONLY,
             location: Location::parse("https://example.com/").unwrap(),
             is_active: true,
+        }
+    }
+
+    #[tokio::test]
+    async fn who_joins_a_look_up_after_a_change_does_not_use_what_it_found() {
+        let process = ProcessCache::new(CacheLimits::of_a_test());
+        let code = ShortCode::parse("abc123").unwrap();
+        let look_up = async {
+            tokio::task::yield_now().await;
+            Ok::<_, ()>(Some(link()))
         };
+        // The one who began it sees no change, as where it comes just after the look-up's end.
+        let nothing = async || Ok(None);
+        let began = process.look_up_once(&code, look_up, 7, || true);
+        let at_once = process.look_up_once(&code, nothing(), 7, || true);
+        let after_a_change = process.look_up_once(&code, nothing(), 9, || true);
+        let (began, at_once, after_a_change) = tokio::join!(began, at_once, after_a_change);
+        assert_eq!(began, Ok(Some(Some(Arc::new(link())))));
+        assert_eq!(at_once, began);
+        assert_eq!(after_a_change, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn what_a_change_overtakes_is_not_remembered() {
+        let process = ProcessCache::new(CacheLimits::of_a_test());
+        let code = ShortCode::parse("abc123").unwrap();
         let changed = AtomicBool::new(false);
         let changing = process.changing().await;
         let is_current = || !changed.load(Ordering::Acquire);
-        let remembered = process.remember(&code, link, Instant::now(), is_current);
+        let remembered = process.remember(&code, link(), Instant::now(), is_current);
         let change = async {
             tokio::task::yield_now().await;
             process.forget(&code).await;

@@ -323,8 +323,11 @@ impl Flusher {
     pub async fn prune(&self) -> Result<(), FlushFailure> {
         let before = Timestamp::now().before(LEDGER_MEMORY);
         while self.clicks.prune(before, PRUNED_AT_ONCE).await? >= u64::from(PRUNED_AT_ONCE) {}
-        for redis in self.reachable_shards() {
-            prune_recorders(redis).await?;
+        // What is held is perhaps in Redis already: the number of its recorder's newest batch tells, there.
+        if self.clicks.held(None, 1).await?.is_empty() {
+            for redis in self.reachable_shards() {
+                prune_recorders(redis).await?;
+            }
         }
         Ok(())
     }
