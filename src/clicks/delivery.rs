@@ -267,7 +267,7 @@ impl Delivery {
 
 /// Waiting visitors must learn of link changes also when no acknowledgement brings them.
 async fn take_in_changes(sinks: &Sinks) {
-    if let Some(redis) = sinks.redis.as_ref().filter(|redis| redis.is_up()) {
+    if let Some(redis) = sinks.redis.as_ref().filter(|redis| redis.is_reachable()) {
         // Where Redis is away, changes are learnt when it is back.
         let _ = sinks.cache.synchronise(redis.shard()).await;
     }

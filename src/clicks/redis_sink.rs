@@ -50,6 +50,12 @@ impl RedisSink {
         self.redis.is_up()
     }
 
+    /// Whether it can at least be asked where link changes stand: a full one can.
+    #[must_use]
+    pub fn is_reachable(&self) -> bool {
+        self.redis.is_reachable()
+    }
+
     /// Applies a batch that was sent nowhere yet within the deadline of the handle, and says where link
     /// changes stand.
     ///

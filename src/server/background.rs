@@ -300,7 +300,7 @@ async fn listen_regularly(assembly: Arc<Assembly>, redis: SharedRedis) {
     let mut ticks = regularly(LISTEN_INTERVAL);
     loop {
         ticks.tick().await;
-        if redis.is_up() {
+        if redis.is_reachable() {
             // What is not heard now is heard with the next click, or the next time.
             let _ = assembly.cache.listen(redis.shard()).await;
         }

@@ -271,6 +271,37 @@ async fn what_is_pending_in_a_full_redis_is_read_and_written_back() {
 }
 
 #[tokio::test]
+async fn a_deletion_is_felt_on_another_instance_while_redis_is_full() {
+    let redis = RedisServer::start(&["--maxmemory-policy", "noeviction"]).await;
+    let url = redis.url();
+    // A busy machine is no Redis that is away.
+    let settings = [("REDIS_URL", url.as_str()), ("CLICK_DEADLINE_MS", "10000")];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let other = app.another(&settings).await;
+    let token = app.register().await;
+    let mut codes = Vec::new();
+    for _ in 0..10 {
+        codes.push(app.shorten(&token, "https://example.org/").await);
+    }
+    for code in &codes {
+        assert_eq!(other.follow(code).await, 302);
+    }
+    let mut connection = redis.connection().await;
+    ::redis::cmd("CONFIG")
+        .arg(&["SET", "maxmemory", "1"])
+        .exec_async(&mut connection)
+        .await
+        .unwrap();
+    for code in &codes {
+        assert_eq!(other.follow(code).await, 302);
+        assert_eq!(app.delete(&token, code).await.status, 204);
+        assert_eq!(other.follow(code).await, 404);
+    }
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn a_link_is_looked_up_again_after_its_time_only_while_redis_is_away() {
     let mut redis = RedisServer::start(&KEPT).await;
     let url = redis.url();
