@@ -130,6 +130,7 @@ class Setup:
         self.prometheus_port = free_port()
         shutil.copytree(DEPLOY / "prometheus", folder)
         (folder / "targets.yml").write_text(json.dumps([{"targets": list(targets)}]))
+        (folder / "alertmanagers.yml").write_text("[]")
         conf = folder / "prometheus.yml"
         own = f"127.0.0.1:{self.prometheus_port}"
         conf.write_text(replaced(r"localhost:9090", own, conf.read_text()))

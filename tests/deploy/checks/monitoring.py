@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from .reading import PROMETHEUS, alerts, compose, dashboards, documents, env_values, loaded, queries, rules, source
+from .reading import (ALERTMANAGER, PROMETHEUS, alerts, compose, dashboards, documents, env_values, loaded, queries, rules,
+                      source)
 from .tools import DEPLOY, ROOT, need, nothing_in, run, temporary, tool
 
 
@@ -15,6 +16,31 @@ def promtool_agrees() -> None:
     run(promtool, "check", "config", "prometheus.yml", folder=PROMETHEUS)
     run(promtool, "check", "rules", "rules.yml", folder=PROMETHEUS)
     run(promtool, "test", "rules", "rules_test.yml", folder=PROMETHEUS)
+
+
+def alerts_reach_alertmanager() -> None:
+    """Prometheus knows compose.yaml's Alertmanager, and that has a way for what is to be told."""
+    services = compose()["services"]
+    for group in loaded(PROMETHEUS / "alertmanagers.yml"):
+        for target in group["targets"]:
+            name, _, port = target.partition(":")
+            known = name in services and services[name]["ports"][0].endswith(f":{port}")
+            need(known, f"{target} is not in compose.yaml")
+            shared = set(services[name]["networks"]) & set(services["prometheus"]["networks"])
+            need(shared, f"{target} is on no network of Prometheus")
+    config = loaded(ALERTMANAGER)
+    receivers = [receiver["name"] for receiver in config["receivers"]]
+    ways = {matcher: route["receiver"] for route in config["route"]["routes"] for matcher in route["matchers"]}
+    nothing_in([way for way in ways.values() if way not in receivers], "receivers that are not there")
+    nothing_in([severity for severity in ("critical", "warning") if f'severity="{severity}"' not in ways],
+               "alerts without a way")
+    runbook = (DEPLOY / "runbook.md").read_text()
+    nothing_in([way for way in ways.values() if f"`{way}`" not in runbook], "receivers that the runbook does not name")
+
+
+def amtool_agrees() -> None:
+    """amtool: Alertmanager's configuration."""
+    run(tool("amtool", "Debian's package prometheus-alertmanager"), "check-config", ALERTMANAGER)
 
 
 def alerts_are_tested_and_explained() -> None:

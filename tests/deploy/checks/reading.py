@@ -11,6 +11,7 @@ from typing import Any
 from .tools import DEPLOY, ROOT, package
 
 PROMETHEUS = DEPLOY / "prometheus"
+ALERTMANAGER = DEPLOY / "alertmanager" / "alertmanager.yml"
 
 
 def loaded(path: Path) -> Any:
