@@ -24,6 +24,25 @@ pub struct Observed {
     pub asked: Instant,
 }
 
+/// The version of the cache that a look-up began with: what it finds may be used for as long as no change is taken in.
+pub(super) struct AsOf<'a> {
+    pub(super) version: u64,
+    newest: &'a AtomicU64,
+}
+
+impl<'a> AsOf<'a> {
+    pub(super) fn now(newest: &'a AtomicU64) -> Self {
+        Self {
+            version: newest.load(Ordering::Acquire),
+            newest,
+        }
+    }
+
+    pub(super) fn is_current(&self) -> bool {
+        self.newest.load(Ordering::Acquire) == self.version
+    }
+}
+
 /// What this process has taken in of one shard.
 #[derive(Default)]
 pub(super) struct Changes {

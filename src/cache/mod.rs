@@ -25,10 +25,10 @@ mod process;
 mod remote;
 
 use belief::Belief;
-use changes::Changes;
+use changes::{AsOf, Changes};
 use misses::Asked;
 use near::Near;
-use process::ProcessCache;
+use process::{LookedUp, ProcessCache};
 use remote::Remote;
 
 pub use changes::Observed;
@@ -267,27 +267,27 @@ impl LinkCache {
         let remote = self.shard(shard).remote.as_ref();
         let remote = remote.filter(|remote| remote.is_up());
         for _ in 0..LOOKUP_TRIES {
-            let version = self.version();
-            let is_current = || self.version() == version;
+            let as_of = AsOf::now(&self.version);
             let asked = match remote {
                 Some(remote) => remote.get(code).await,
                 None => Asked::default(),
             };
             let (found, source) = if let Some(link) = asked.link {
-                let remembered = self.process.remember(code, link, now, is_current).await;
-                (remembered.map(Some), Source::Redis)
+                let remembered = self.process.remember(code, link, now, &as_of);
+                (remembered.await, Source::Redis)
             } else {
                 let remote = remote.zip(asked.newest_change);
                 let read = self.read(code, remote, &read);
-                let found = self.process.look_up_once(code, read, version, is_current);
-                let found = found.await?;
-                (found, Source::Database)
+                let found = self.process.look_up_once(code, read, &as_of);
+                (found.await?, Source::Database)
             };
-            if let Some(found) = found {
-                if let Some(link) = &found {
-                    self.near.put(code, link, version, now);
+            match found {
+                LookedUp::Link(link) => {
+                    self.near.put(code, &link, as_of.version, now);
+                    return Ok((Some(link), source));
                 }
-                return Ok((found, source));
+                LookedUp::Unknown => return Ok((None, source)),
+                LookedUp::Overtaken => {}
             }
         }
         // Changes come faster than look-ups: one of one's own, remembered nowhere.

@@ -10,6 +10,7 @@ use moka::notification::RemovalCause;
 use tokio::sync::{RwLock, RwLockWriteGuard};
 
 use super::belief::Lifetimes;
+use super::changes::AsOf;
 use super::{CacheLimits, CachedLink};
 use crate::domain::ShortCode;
 use crate::telemetry::metrics::CACHE_EVICTIONS;
@@ -36,18 +37,19 @@ pub(super) struct Held {
     pub(super) since: Instant,
 }
 
+/// What a look-up says to one of those who share it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LookedUp {
+    Link(Arc<CachedLink>),
+    Unknown,
+    /// Some link changed meanwhile, perhaps this one: it is to be looked up again.
+    Overtaken,
+}
+
 /// What came of a look-up that several visitors share, and the version of the cache in which it began.
 struct Shared<E> {
     version: u64,
-    outcome: Outcome<E>,
-}
-
-enum Outcome<E> {
-    Remembered(Arc<CachedLink>),
-    Unknown,
-    /// Some link changed meanwhile: perhaps this one.
-    Overtaken,
-    Failed(E),
+    found: Result<LookedUp, E>,
 }
 
 impl Expiry<ShortCode, Held> for Lifetimes {
@@ -86,17 +88,17 @@ impl ProcessCache {
         self.unknown.get(code).await.is_some()
     }
 
-    /// Remembers a link that was looked up from `since` on; `None` when it was overtaken by a change.
+    /// Remembers a link that was looked up from `since` on, unless a change overtook it.
     pub(super) async fn remember(
         &self,
         code: &ShortCode,
         link: CachedLink,
         since: Instant,
-        is_current: impl Fn() -> bool,
-    ) -> Option<Arc<CachedLink>> {
+        as_of: &AsOf<'_>,
+    ) -> LookedUp {
         let _unchanging = self.changing.read().await;
-        if !is_current() {
-            return None;
+        if !as_of.is_current() {
+            return LookedUp::Overtaken;
         }
         let link = Arc::new(link);
         let held = Held {
@@ -104,56 +106,56 @@ impl ProcessCache {
             since,
         };
         self.links.insert(code.clone(), held).await;
-        Some(link)
+        LookedUp::Link(link)
     }
 
-    /// Remembers what `look_up` finds; callers for one code share one look-up. `None` when it was overtaken by
-    /// a change: then nobody who shared it may use it. Nor may who joined after a change that came between the
-    /// end of the look-up and its being told: theirs is another `version`.
+    /// Remembers what `look_up` finds; callers for one code share one look-up. Nobody uses what a change overtook:
+    /// neither those who shared it then nor who joins between its end and its being told, as of a later version.
     pub(super) async fn look_up_once<E>(
         &self,
         code: &ShortCode,
         look_up: impl Future<Output = Result<Option<CachedLink>, E>>,
-        version: u64,
-        is_current: impl Fn() -> bool,
-    ) -> Result<Option<Option<Arc<CachedLink>>>, E>
+        as_of: &AsOf<'_>,
+    ) -> Result<LookedUp, E>
     where
         E: Clone + Send + Sync + 'static,
     {
-        let looking_up = async {
-            // By those who came just before.
-            if self.is_unknown(code).await {
-                return Outcome::Unknown;
-            }
-            let since = Instant::now();
-            match look_up.await {
-                Ok(Some(link)) => self
-                    .remember(code, link, since, is_current)
-                    .await
-                    .map_or(Outcome::Overtaken, Outcome::Remembered),
-                Ok(None) if is_current() => {
-                    self.unknown.insert(code.clone(), ()).await;
-                    Outcome::Unknown
-                }
-                Ok(None) => Outcome::Overtaken,
-                Err(error) => Outcome::Failed(error),
-            }
-        };
         // Always an error: moka has it shared, and does not remember it of its own accord.
         let shared = async {
-            let outcome = looking_up.await;
-            Err(Shared { version, outcome })
+            Err(Shared {
+                version: as_of.version,
+                found: self.look_up(code, look_up, as_of).await,
+            })
         };
         match self.links.try_get_with_by_ref(code, shared).await {
-            Ok(held) => Ok(Some(Some(held.link))),
-            Err(shared) => match &shared.outcome {
-                Outcome::Failed(error) => Err(error.clone()),
-                _ if shared.version != version => Ok(None),
-                Outcome::Remembered(link) => Ok(Some(Some(Arc::clone(link)))),
-                Outcome::Unknown => Ok(Some(None)),
-                Outcome::Overtaken => Ok(None),
+            Ok(held) => Ok(LookedUp::Link(held.link)),
+            Err(shared) => match &shared.found {
+                Err(error) => Err(error.clone()),
+                Ok(_) if shared.version != as_of.version => Ok(LookedUp::Overtaken),
+                Ok(found) => Ok(found.clone()),
             },
         }
+    }
+
+    async fn look_up<E>(
+        &self,
+        code: &ShortCode,
+        look_up: impl Future<Output = Result<Option<CachedLink>, E>>,
+        as_of: &AsOf<'_>,
+    ) -> Result<LookedUp, E> {
+        // By those who came just before.
+        if self.is_unknown(code).await {
+            return Ok(LookedUp::Unknown);
+        }
+        let since = Instant::now();
+        let Some(link) = look_up.await? else {
+            if !as_of.is_current() {
+                return Ok(LookedUp::Overtaken);
+            }
+            self.unknown.insert(code.clone(), ()).await;
+            return Ok(LookedUp::Unknown);
+        };
+        Ok(self.remember(code, link, since, as_of).await)
     }
 
     /// While it is held, nothing is remembered.
@@ -180,7 +182,7 @@ impl ProcessCache {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
     use crate::domain::{LinkId, Location, Shard};
@@ -202,32 +204,35 @@ mod tests {
             tokio::task::yield_now().await;
             Ok::<_, ()>(Some(link()))
         };
-        // The one who began it sees no change, as where it comes just after the look-up's end.
         let nothing = async || Ok(None);
-        let began = process.look_up_once(&code, look_up, 7, || true);
-        let at_once = process.look_up_once(&code, nothing(), 7, || true);
-        let after_a_change = process.look_up_once(&code, nothing(), 9, || true);
-        let (began, at_once, after_a_change) = tokio::join!(began, at_once, after_a_change);
-        assert_eq!(began, Ok(Some(Some(Arc::new(link())))));
+        // The one who began it sees no change, as where it comes just after the look-up's end.
+        let (before, after) = (AtomicU64::new(7), AtomicU64::new(9));
+        let (before, after) = (AsOf::now(&before), AsOf::now(&after));
+        let (began, at_once, after_a_change) = tokio::join!(
+            process.look_up_once(&code, look_up, &before),
+            process.look_up_once(&code, nothing(), &before),
+            process.look_up_once(&code, nothing(), &after),
+        );
+        assert_eq!(began, Ok(LookedUp::Link(Arc::new(link()))));
         assert_eq!(at_once, began);
-        assert_eq!(after_a_change, Ok(None));
+        assert_eq!(after_a_change, Ok(LookedUp::Overtaken));
     }
 
     #[tokio::test]
     async fn what_a_change_overtakes_is_not_remembered() {
         let process = ProcessCache::new(CacheLimits::of_a_test());
         let code = ShortCode::parse("abc123").unwrap();
-        let changed = AtomicBool::new(false);
+        let version = AtomicU64::new(0);
+        let as_of = AsOf::now(&version);
         let changing = process.changing().await;
-        let is_current = || !changed.load(Ordering::Acquire);
-        let remembered = process.remember(&code, link(), Instant::now(), is_current);
+        let remembered = process.remember(&code, link(), Instant::now(), &as_of);
         let change = async {
             tokio::task::yield_now().await;
             process.forget(&code).await;
-            changed.store(true, Ordering::Release);
+            version.fetch_add(1, Ordering::AcqRel);
             drop(changing);
         };
-        assert_eq!(tokio::join!(remembered, change).0, None);
+        assert_eq!(tokio::join!(remembered, change).0, LookedUp::Overtaken);
         assert!(process.link(&code).await.is_none());
     }
 }
