@@ -14,6 +14,8 @@ use crate::domain::{LinkId, Shard, Timestamp};
 use crate::shared::{Call, RedisFailure, Script, Shards, SharedRedis, random_id};
 use crate::store::{Clicks, FlushId, FlushMark, StoreError};
 
+mod prune;
+
 /// How long others leave a flush to whoever began it.
 const LEASE: Duration = Duration::from_secs(10);
 
@@ -29,15 +31,6 @@ const LARGE: usize = 100_000;
 /// Fields that Redis is asked for at once.
 const FIELDS_PER_SCAN: usize = 1_000;
 
-/// How long the ledger remembers a flush that is done: far longer than any copy of it can turn up again.
-const LEDGER_MEMORY: Duration = Duration::from_hours(24);
-
-/// Ledger rows removed at once.
-const PRUNED_AT_ONCE: u32 = 1_000;
-
-/// How long Redis remembers a recorder that sends nothing.
-const RECORDER_MEMORY: Duration = Duration::from_hours(7 * 24);
-
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(concat!(
         include_str!("../state.lua"),
@@ -47,7 +40,6 @@ static TAKE: LazyLock<Script> = LazyLock::new(|| {
 static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
 static OVER_HERE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("over.lua")));
 static FINISH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("finish.lua")));
-static FORGET: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("forget.lua")));
 
 /// Writes clicks back to the links.
 pub struct Flusher {
@@ -315,22 +307,6 @@ impl Flusher {
         }
         outcome
     }
-
-    /// Forgets flushes that were written back long ago and recorders that are long gone.
-    ///
-    /// # Errors
-    /// When Redis or the database is away.
-    pub async fn prune(&self) -> Result<(), FlushFailure> {
-        let before = Timestamp::now().before(LEDGER_MEMORY);
-        while self.clicks.prune(before, PRUNED_AT_ONCE).await? >= u64::from(PRUNED_AT_ONCE) {}
-        // What is held is perhaps in Redis already: the number of its recorder's newest batch tells, there.
-        if self.clicks.held(None, 1).await?.is_empty() {
-            for redis in self.reachable_shards() {
-                prune_recorders(redis).await?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The increments of a flush, by rising link id. Nobody writes to them any more, so that reading them
@@ -356,27 +332,6 @@ async fn finish(redis: &SharedRedis, flush: &FlushId) -> Result<(), RedisFailure
     let mut call = FINISH.call(&[&keys.state(), &keys.flushing(), &batch]);
     call.arg(&flush.epoch).arg(flush.number);
     redis.query(&call, TIMEOUT).await
-}
-
-async fn prune_recorders(redis: &SharedRedis) -> Result<(), RedisFailure> {
-    let key = redis.keys().recorders();
-    // The clock that they were noted by; one that is wrong here forgets nobody.
-    let (seconds, _): (i64, i64) = redis
-        .query(&Call::plain(redis::cmd("TIME")), TIMEOUT)
-        .await?;
-    let now = Timestamp::now().min(Timestamp(seconds.saturating_mul(1_000_000)));
-    let before = now.before(RECORDER_MEMORY).0;
-    for (recorder, last) in scan_hash::<String, String>(redis, &key).await? {
-        let last_seen = last
-            .split_once(' ')
-            .and_then(|(_, seen)| seen.parse::<i64>().ok());
-        if last_seen.is_none_or(|seen| seen < before) {
-            let mut call = FORGET.call(&[&key]);
-            call.arg(recorder).arg(last);
-            redis.query::<()>(&call, TIMEOUT).await?;
-        }
-    }
-    Ok(())
 }
 
 /// All fields of a hash, without keeping Redis busy for long.
