@@ -1,8 +1,7 @@
 //! Counted clicks in Postgres.
 //!
 //! Clicks are added to `link_clicks` by rising id, so that folding, flushing and several instances of both
-//! never wait for each other in a circle. Only a link without a row there is looked for in `links`: deleted ones
-//! get none, and however many links there are, counting those that are clicked again costs the same.
+//! never wait for each other in a circle.
 
 use async_trait::async_trait;
 
@@ -20,6 +19,20 @@ type HeldRow = (i64, i64, String, Vec<i64>, Vec<i64>);
 
 /// Journal batches per step of folding: bounds how long rows of links stay locked.
 const BATCHES_PER_FOLD: i64 = 64;
+
+/// Whether a link's clicks are kept: deleted links get no row. Only one that has none is looked for among all links,
+/// so that counting those that are clicked again costs the same however many there are.
+macro_rules! is_kept {
+    ($id:literal) => {
+        concat!(
+            "((SELECT true FROM link_clicks WHERE link_id = ",
+            $id,
+            ") OR (SELECT true FROM links WHERE links.id = ",
+            $id,
+            "))"
+        )
+    };
+}
 
 #[async_trait]
 impl Clicks for PostgresStore {
@@ -50,7 +63,7 @@ impl Clicks for PostgresStore {
     }
 
     async fn fold(&self) -> Result<Folded, StoreError> {
-        let folded: Vec<(i64, i64, i64)> = self.pool.run(async |session| sqlx::query_as(
+        let folded: Vec<(i64, i64, i64)> = self.pool.run(async |session| sqlx::query_as(concat!(
             "WITH taken AS (
                  DELETE FROM click_journal WHERE ctid = ANY (ARRAY(
                      SELECT ctid FROM click_journal WHERE NOT held
@@ -62,13 +75,12 @@ impl Clicks for PostgresStore {
              ),
              added AS (
                  INSERT INTO link_clicks (link_id, clicks)
-                 SELECT id, n FROM sums WHERE (SELECT true FROM link_clicks WHERE link_id = sums.id)
-                     OR (SELECT true FROM links WHERE links.id = sums.id) ORDER BY id
+                 SELECT id, n FROM sums WHERE ", is_kept!("sums.id"), " ORDER BY id
                  ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
                  RETURNING 1
              )
              SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM added), coalesce((SELECT sum(n) FROM sums), 0)::bigint",
-        )
+        ))
         .bind(BATCHES_PER_FOLD)
         .fetch_all(session).await).await?;
         let (batches, links, clicks) = rows::written(folded).unwrap_or_default();
@@ -153,8 +165,7 @@ impl Clicks for PostgresStore {
              added AS (
                  INSERT INTO link_clicks (link_id, clicks)
                  SELECT p.id, p.n FROM noted, unnest($5::bigint[], $6::bigint[]) AS p (id, n)
-                 WHERE (SELECT true FROM link_clicks WHERE link_id = p.id)
-                     OR (SELECT true FROM links WHERE links.id = p.id) ORDER BY p.id
+                 WHERE ", is_kept!("p.id"), " ORDER BY p.id
                  ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
              )
              SELECT up_to, CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END FROM noted",
