@@ -27,6 +27,16 @@ async fn app_with(url: &str) -> App {
     .await
 }
 
+/// Leaves no room for what is written from now on, where nothing is evicted.
+async fn fill(redis: &RedisServer) {
+    let mut connection = redis.connection().await;
+    ::redis::cmd("CONFIG")
+        .arg(&["SET", "maxmemory", "1"])
+        .exec_async(&mut connection)
+        .await
+        .unwrap();
+}
+
 /// The service uses Redis again, by itself and soon.
 pub(crate) async fn is_used_again(app: &App) {
     let back = Instant::now();
@@ -252,12 +262,7 @@ async fn what_is_pending_in_a_full_redis_is_read_and_written_back() {
     for _ in 0..3 {
         assert_eq!(app.get(&format!("/{code}")).await.status, 302);
     }
-    let mut connection = redis.connection().await;
-    ::redis::cmd("CONFIG")
-        .arg(&["SET", "maxmemory", "1"])
-        .exec_async(&mut connection)
-        .await
-        .unwrap();
+    fill(&redis).await;
     assert_eq!(app.get(&format!("/{code}")).await.status, 302);
     assert!(metric(&app, "shunt_redis_up").await < 1.0);
     eventually("it is known why", async || {
@@ -286,12 +291,7 @@ async fn a_deletion_is_felt_on_another_instance_while_redis_is_full() {
     for code in &codes {
         assert_eq!(other.follow(code).await, 302);
     }
-    let mut connection = redis.connection().await;
-    ::redis::cmd("CONFIG")
-        .arg(&["SET", "maxmemory", "1"])
-        .exec_async(&mut connection)
-        .await
-        .unwrap();
+    fill(&redis).await;
     for code in &codes {
         assert_eq!(other.follow(code).await, 302);
         assert_eq!(app.delete(&token, code).await.status, 204);
