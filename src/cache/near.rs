@@ -122,7 +122,7 @@ mod tests {
 
     fn link(number: usize) -> Arc<CachedLink> {
         Arc::new(CachedLink {
-            id: LinkId(i64::try_from(number).unwrap()),
+            id: LinkId::parse(i64::try_from(number).unwrap() + 1).unwrap(),
             shard: Shard::ONLY,
             location: Location::parse("https://example.com/").unwrap(),
             is_active: true,

@@ -189,7 +189,7 @@ mod tests {
 
     fn link() -> CachedLink {
         CachedLink {
-            id: LinkId(1),
+            id: LinkId::parse(1).unwrap(),
             shard: Shard::ONLY,
             location: Location::parse("https://example.com/").unwrap(),
             is_active: true,

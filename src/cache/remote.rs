@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::misses::{Asked, Misses, MissesAsked};
 use super::{CachedLink, Lane, Observed, RedisFailure, SharedRedis};
-use crate::domain::{Click, LinkId, Location, Shard, ShortCode, Timestamp};
+use crate::domain::{LinkId, Location, Shard, ShortCode, Timestamp};
 use crate::shared::{Call, Script};
 
 /// How long Redis holds a link: many times as long as a process does, which only then looks it up again.
@@ -151,19 +151,17 @@ impl Remote {
 /// server: what an older Redis brings back was perhaps forgotten since.
 fn encode(link: &CachedLink, life: &str) -> String {
     let active = u8::from(link.is_active);
-    format!("{life} {} {active} {}", link.id.0, link.location.as_str())
+    format!(
+        "{life} {} {active} {}",
+        link.id.number(),
+        link.location.as_str()
+    )
 }
 
 /// `None` for anything that [`encode`] does not write in this life.
 pub(super) fn decode(stored: &str, life: &str, shard: Shard) -> Option<CachedLink> {
     let mut fields = stored.strip_prefix(life)?.strip_prefix(' ')?.splitn(3, ' ');
-    // A greater number would be another link's once it is clicked.
-    let links = 1..=Click::LAST_LINK.0;
-    let id = fields
-        .next()?
-        .parse()
-        .ok()
-        .filter(|id| links.contains(id))?;
+    let id = LinkId::parse(fields.next()?.parse().ok()?)?;
     let is_active = match fields.next()? {
         "1" => true,
         "0" => false,
@@ -171,7 +169,7 @@ pub(super) fn decode(stored: &str, life: &str, shard: Shard) -> Option<CachedLin
     };
     let location = Location::parse(fields.next()?)?;
     Some(CachedLink {
-        id: LinkId(id),
+        id,
         shard,
         location,
         is_active,
@@ -186,9 +184,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_link_comes_back_from_redis_as_it_went(id in 1_i64..=Click::LAST_LINK.0, is_active: bool, path in "[!-~]{0,50}") {
+        fn a_link_comes_back_from_redis_as_it_went(id in 0..=LinkId::LAST.number(), is_active: bool, path in "[!-~]{0,50}") {
             let location = Location::parse(&format!("https://example.com/{path}")).unwrap();
-            let link = CachedLink { id: LinkId(id), shard: Shard::ONLY, location, is_active };
+            let link = CachedLink { id: LinkId::parse(id).unwrap(), shard: Shard::ONLY, location, is_active };
             prop_assert_eq!(decode(&encode(&link, "life"), "next", Shard::ONLY), None);
             prop_assert_eq!(decode(&encode(&link, "life"), "life", Shard::ONLY), Some(link));
         }

@@ -206,7 +206,7 @@ async fn read_redis(redis: &SharedRedis, links: &[LinkId]) -> Result<RedisSnapsh
     let mut call = COUNT.call(&[&keys.state(), &keys.pending(), &keys.flushing()]);
     call.arg(keys.flush_prefix());
     for link in links {
-        call.arg(link.0);
+        call.arg(link.number());
     }
     let told = redis.query(&call, TIMEOUT).await?;
     RedisSnapshot::parse(told, links.len())
@@ -294,11 +294,13 @@ mod tests {
 
     use super::*;
 
-    const LINKS: [LinkId; 2] = [LinkId(1), LinkId(2)];
+    fn links() -> [LinkId; 2] {
+        [1, 2].map(|number| LinkId::parse(number).unwrap())
+    }
 
     fn database() -> CountSnapshot {
         CountSnapshot {
-            clicks: LINKS.map(|link| (link, 5)).to_vec(),
+            clicks: links().map(|link| (link, 5)).to_vec(),
             ..CountSnapshot::default()
         }
     }
@@ -308,8 +310,8 @@ mod tests {
         fn a_count_is_the_sum_of_all_its_parts(parts in vec(vec(option::of(0_u64..9), 2..=2), 1..5)) {
             let flushing: Vec<i64> = (1..).take(parts.len() - 1).collect();
             let told = ("epoch".to_owned(), 9, flushing, parts.clone());
-            let counts = added_up(&LINKS, &RedisSnapshot::parse(told, 2).unwrap(), &database()).unwrap();
-            for (index, link) in LINKS.iter().enumerate() {
+            let counts = added_up(&links(), &RedisSnapshot::parse(told, 2).unwrap(), &database()).unwrap();
+            for (index, link) in links().iter().enumerate() {
                 let in_redis: u64 = parts.iter().filter_map(|part| part[index]).sum();
                 prop_assert_eq!(counts[link], 5 + in_redis);
             }
@@ -324,7 +326,7 @@ mod tests {
             let is_whole = parts.len() == 1 + flushing.len() && parts.iter().all(|part| part.len() == 2);
             if let Some(redis) = RedisSnapshot::parse((String::new(), newest, flushing, parts), 2) {
                 prop_assert!(is_whole);
-                prop_assert_eq!(added_up(&LINKS, &redis, &database()).unwrap().len(), 2);
+                prop_assert_eq!(added_up(&links(), &redis, &database()).unwrap().len(), 2);
             }
         }
     }

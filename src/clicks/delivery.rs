@@ -358,7 +358,7 @@ mod tests {
         fn a_batch_has_each_link_once_by_rising_id_and_loses_no_click(
             ids in proptest::collection::vec(1_i64..20, 0..200),
         ) {
-            let batch = summed(ids.iter().copied().map(LinkId).collect());
+            let batch = summed(ids.iter().map(|id| LinkId::parse(*id).unwrap()).collect());
             prop_assert!(batch.windows(2).all(|pair| pair[0].0 < pair[1].0));
             prop_assert_eq!(total(&batch), ids.len() as u64);
         }

@@ -90,7 +90,7 @@ impl RedisSink {
             .arg(batch.number)
             .arg(epoch);
         for (link, _) in &batch.clicks {
-            call.arg(link.0);
+            call.arg(link.number());
         }
         for (_, clicks) in &batch.clicks {
             call.arg(*clicks);

@@ -11,7 +11,27 @@ use super::{ShortCode, TargetUrl, UserId};
 /// later link of the same code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(transparent)]
-pub struct LinkId(pub i64);
+pub struct LinkId(i64);
+
+impl LinkId {
+    /// No link has a greater one: a database that makes a million links a second gets there in 2,000 years. The
+    /// bits above belong to [`super::Click`].
+    pub const LAST: Self = Self((1 << Self::BITS) - 1);
+
+    pub(super) const BITS: u32 = 56;
+
+    /// `None` for a number that no link can have.
+    #[must_use]
+    pub fn parse(number: i64) -> Option<Self> {
+        (0..=Self::LAST.0).contains(&number).then_some(Self(number))
+    }
+
+    /// The number, never negative.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
 
 /// Microseconds since 1970-01-01T00:00:00Z, the precision that both databases keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -61,7 +61,7 @@ pub struct LinkAnswer {
 impl LinkAnswer {
     fn new(link: &Link, clicks: u64) -> Self {
         Self {
-            id: link.id.0,
+            id: link.id.number(),
             short_code: link.code.as_str().to_owned(),
             target_url: link.target.as_str().to_owned(),
             clicks,

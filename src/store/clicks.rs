@@ -45,6 +45,8 @@ pub struct FlushId {
 pub enum FlushMark {
     /// Nothing more of it may be written back: a later one was begun, or it was fenced off.
     Over,
+    /// None of it is in the database yet.
+    Nothing,
     /// Links up to and including this one are in the database.
     UpTo(LinkId),
     /// All of it is.
@@ -52,16 +54,25 @@ pub enum FlushMark {
 }
 
 impl FlushMark {
-    /// Nothing is written back: ids of links are above 0.
-    pub const NOTHING: Self = Self::UpTo(LinkId(0));
-
     /// Whether the clicks of a link are in the database.
     #[must_use]
     pub fn includes(self, link: LinkId) -> bool {
         match self {
-            Self::Over => false,
+            Self::Over | Self::Nothing => false,
             Self::UpTo(last) => link <= last,
             Self::Whole => true,
+        }
+    }
+
+    /// What of a flush, given by rising link, is still to be written back; nothing once it is whole or over.
+    #[must_use]
+    pub fn rest_of(self, increments: &[(LinkId, u64)]) -> Option<&[(LinkId, u64)]> {
+        match self {
+            Self::Over | Self::Whole => None,
+            Self::Nothing => Some(increments),
+            Self::UpTo(last) => {
+                Some(&increments[increments.partition_point(|(link, _)| *link <= last)..])
+            }
         }
     }
 }

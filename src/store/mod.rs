@@ -169,7 +169,7 @@ impl Position {
     /// Before every link: made in the year 9999.
     const NEWEST: Self = Self {
         created_at: Timestamp(253_402_300_799_000_000),
-        id: LinkId(i64::MAX),
+        id: LinkId::LAST,
     };
 
     /// Just after a link.

@@ -18,19 +18,26 @@ pub(super) fn written<T>(rows: Vec<T>) -> Option<T> {
     rows.into_iter().next()
 }
 
-pub(super) fn target((id, target, is_active): TargetRow) -> LinkTarget {
-    LinkTarget {
-        id: LinkId(id),
-        target: TargetUrl::from_stored(&target),
-        is_active,
-    }
+pub(super) fn link_id(number: i64) -> Result<LinkId, StoreError> {
+    LinkId::parse(number)
+        .ok_or_else(|| StoreError::Unexpected(format!("{number} is no link's number")))
 }
 
-pub(super) fn counted((id, target_url, is_active, held): CountedRow) -> ToCount<LinkTarget> {
-    ToCount {
-        found: target((id, target_url, is_active)),
+pub(super) fn target((id, target, is_active): TargetRow) -> Result<LinkTarget, StoreError> {
+    Ok(LinkTarget {
+        id: link_id(id)?,
+        target: TargetUrl::from_stored(&target),
+        is_active,
+    })
+}
+
+pub(super) fn counted(
+    (id, target_url, is_active, held): CountedRow,
+) -> Result<ToCount<LinkTarget>, StoreError> {
+    Ok(ToCount {
+        found: target((id, target_url, is_active))?,
         held,
-    }
+    })
 }
 
 pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<ToCount<Vec<Link>>, StoreError> {
@@ -39,7 +46,7 @@ pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<ToCount<Vec<Lin
         .into_iter()
         .map(|(id, stored_code, target, is_active, created_at, _)| {
             Ok(Link {
-                id: LinkId(id),
+                id: link_id(id)?,
                 code: code(&stored_code)?,
                 target: TargetUrl::from_stored(&target),
                 owner,
@@ -70,24 +77,27 @@ pub(super) const COUNT_OF_LINK: i32 = 0;
 pub(super) const MARK_OF_FLUSH: i32 = 1;
 pub(super) const SOMETHING_HELD: i32 = 2;
 
-pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> CountSnapshot {
+pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot, StoreError> {
     let mut snapshot = CountSnapshot::default();
     for (kind, first, second) in rows {
         match kind {
-            COUNT_OF_LINK => snapshot.clicks.push((LinkId(first), second.unsigned_abs())),
+            COUNT_OF_LINK => snapshot
+                .clicks
+                .push((link_id(first)?, second.unsigned_abs())),
             MARK_OF_FLUSH => snapshot.flushes.push((first, flush_mark(second))),
             SOMETHING_HELD => snapshot.held = true,
             _ => {}
         }
     }
-    snapshot
+    Ok(snapshot)
 }
 
 /// A mark as the ledger keeps it; statements know these numbers, too.
 pub(super) fn stored_mark(mark: FlushMark) -> i64 {
     match mark {
         FlushMark::Over => -1,
-        FlushMark::UpTo(link) => link.0,
+        FlushMark::Nothing => 0,
+        FlushMark::UpTo(link) => link.number(),
         FlushMark::Whole => i64::MAX,
     }
 }
@@ -95,8 +105,8 @@ pub(super) fn stored_mark(mark: FlushMark) -> i64 {
 pub(super) fn flush_mark(stored: i64) -> FlushMark {
     match stored {
         ..0 => FlushMark::Over,
-        i64::MAX => FlushMark::Whole,
-        link => FlushMark::UpTo(LinkId(link)),
+        0 => FlushMark::Nothing,
+        link => LinkId::parse(link).map_or(FlushMark::Whole, FlushMark::UpTo),
     }
 }
 

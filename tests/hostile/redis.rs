@@ -83,7 +83,7 @@ impl Askers {
     async fn look_up(&self, lies: &[Lie]) {
         let code = ShortCode::generate().unwrap();
         let known = LinkTarget {
-            id: LinkId(7),
+            id: LinkId::parse(7).unwrap(),
             target: target("https://known.example/"),
             is_active: true,
         };
@@ -93,7 +93,7 @@ impl Askers {
         let link = link.unwrap();
         assert_eq!(link.click().link(), link.id);
         let is_known = link.id == known.id && link.location == known.target.location();
-        let (id, active) = (link.id.0, u8::from(link.is_active));
+        let (id, active) = (link.id.number(), u8::from(link.is_active));
         let told = format!("{LIFE} {id} {active} {}", link.location.as_str());
         assert!(is_known || lies.iter().any(|lie| lie.says(&told)), "{told}");
         let _ = self.cache.forget(self.cache.shard_of(&code), &[code]).await;

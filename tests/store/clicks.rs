@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 use shunt::domain::{LinkId, Timestamp};
-use shunt::store::FlushMark::{self, Over, UpTo, Whole};
+use shunt::store::FlushMark::{Nothing, Over, UpTo, Whole};
 use shunt::store::{ClickBatch, Fence, FlushId, FlushesSeen, HeldBatch, Parts};
 
 use crate::backend::{both_stores, link, user};
@@ -25,8 +25,6 @@ fn flush(number: i64) -> FlushId {
         number,
     }
 }
-
-const NOTHING: FlushMark = FlushMark::NOTHING;
 
 /// Of a Redis.
 const LIFE: &str = "life";
@@ -153,7 +151,7 @@ both_stores! {
         store.links.delete_link(owner, &code).await.unwrap();
         store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), None).await.unwrap();
         fold_all(&store).await;
-        store.clicks.apply_flush(&flush(1), NOTHING, &[(gone, 5), (id, 1)], Whole, Timestamp::now()).await.unwrap();
+        store.clicks.apply_flush(&flush(1), Nothing, &[(gone, 5), (id, 1)], Whole, Timestamp::now()).await.unwrap();
         assert_eq!(store.clicks.counts(&[gone, id], None).await.unwrap().clicks, [(id, 2)]);
     }
 
@@ -167,13 +165,13 @@ both_stores! {
         let apply = async |from, range, up_to| {
             store.clicks.apply_flush(&flush(1), from, &part(range), up_to, Timestamp::now()).await.unwrap()
         };
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), NOTHING);
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Nothing);
         for _ in 0..2 {
-            assert_eq!(apply(NOTHING, 0..2, UpTo(links[1])).await, UpTo(links[1]));
+            assert_eq!(apply(Nothing, 0..2, UpTo(links[1])).await, UpTo(links[1]));
         }
         assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), UpTo(links[1]));
         // Somebody else, who takes larger parts, is told where to go on.
-        assert_eq!(apply(NOTHING, 0..4, Whole).await, UpTo(links[1]));
+        assert_eq!(apply(Nothing, 0..4, Whole).await, UpTo(links[1]));
         assert_eq!(apply(UpTo(links[1]), 2..4, Whole).await, Whole);
         // Whoever was late changes nothing.
         assert_eq!(apply(UpTo(links[0]), 1..2, UpTo(links[1])).await, Whole);
@@ -189,7 +187,7 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         // It stood at `one`, says who wrote it; the database, after a crash, knows nothing of it.
         let now = Timestamp::now();
-        assert_eq!(store.clicks.apply_flush(&flush(1), UpTo(one), &[(two, 1)], Whole, now).await.unwrap(), NOTHING);
+        assert_eq!(store.clicks.apply_flush(&flush(1), UpTo(one), &[(two, 1)], Whole, now).await.unwrap(), Nothing);
         assert_eq!((count(&store, one).await, count(&store, two).await), (0, 0));
     }
 
@@ -197,7 +195,7 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         for number in 1..=4 {
-            store.clicks.apply_flush(&flush(number), NOTHING, &[(id, 1)], Whole, Timestamp::now()).await.unwrap();
+            store.clicks.apply_flush(&flush(number), Nothing, &[(id, 1)], Whole, Timestamp::now()).await.unwrap();
         }
         let seen = FlushesSeen { epoch: "epoch", under_way: &[2], newest: 3 };
         let mut flushes = store.clicks.counts(&[id], Some(seen)).await.unwrap().flushes;
@@ -211,9 +209,9 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let (old, new) = (Timestamp(1_000_000), Timestamp::now());
-        store.clicks.apply_flush(&flush(1), NOTHING, &[(id, 1)], Whole, old).await.unwrap();
-        store.clicks.apply_flush(&flush(2), NOTHING, &[(id, 1)], UpTo(id), old).await.unwrap();
-        store.clicks.apply_flush(&flush(3), NOTHING, &[(id, 1)], Whole, new).await.unwrap();
+        store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, old).await.unwrap();
+        store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], UpTo(id), old).await.unwrap();
+        store.clicks.apply_flush(&flush(3), Nothing, &[(id, 1)], Whole, new).await.unwrap();
         assert_eq!(store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap(), 1);
         assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Over);
         assert_eq!(store.clicks.flush_mark(&flush(2)).await.unwrap(), UpTo(id));
@@ -224,9 +222,9 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let fence = async |number| store.clicks.fence(&flush(number), LIFE).await.unwrap();
-        store.clicks.apply_flush(&flush(1), NOTHING, &[(id, 1)], Whole, Timestamp::now()).await.unwrap();
+        store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, Timestamp::now()).await.unwrap();
         assert_eq!(fence(0).await, Fence::Ahead);
-        store.clicks.apply_flush(&flush(2), NOTHING, &[(id, 1)], UpTo(id), Timestamp::now()).await.unwrap();
+        store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], UpTo(id), Timestamp::now()).await.unwrap();
         assert_eq!((fence(0).await, fence(1).await), (Fence::Ahead, Fence::Ahead));
         assert!(matches!(fence(2).await, Fence::Below { newest_is_over: false, .. }));
     }
@@ -238,16 +236,16 @@ both_stores! {
         let write = async |number, from, clicks: &[(LinkId, u64)], up_to| {
             store.clicks.apply_flush(&flush(number), from, clicks, up_to, Timestamp::now()).await.unwrap()
         };
-        assert_eq!(write(1, NOTHING, &[(one, 1)], UpTo(one)).await, UpTo(one));
+        assert_eq!(write(1, Nothing, &[(one, 1)], UpTo(one)).await, UpTo(one));
         let Fence::Below { number, newest_is_over: false } = store.clicks.fence(&flush(1), LIFE).await.unwrap() else {
             panic!("the newest flush was begun, and none after it");
         };
         for late in [2, 3, number - 1] {
-            assert_eq!(write(late, NOTHING, &[(one, 10)], Whole).await, Over);
+            assert_eq!(write(late, Nothing, &[(one, 10)], Whole).await, Over);
             assert_eq!(store.clicks.flush_mark(&flush(late)).await.unwrap(), Over);
         }
         assert_eq!(write(1, UpTo(one), &[(two, 1)], Whole).await, Whole);
-        assert_eq!(write(number + 1, NOTHING, &[(one, 1)], Whole).await, Whole);
+        assert_eq!(write(number + 1, Nothing, &[(one, 1)], Whole).await, Whole);
         assert_eq!((count(&store, one).await, count(&store, two).await), (2, 1));
         // A reader who saw it is told of no later flush: a fence is none.
         let seen = FlushesSeen { epoch: &flush(1).epoch, under_way: &[], newest: number + 1 };
@@ -265,7 +263,7 @@ both_stores! {
             panic!("nothing of it is in the database");
         };
         let write = async |number| {
-            store.clicks.apply_flush(&flush(number), NOTHING, &[(id, 1)], Whole, Timestamp::now()).await.unwrap()
+            store.clicks.apply_flush(&flush(number), Nothing, &[(id, 1)], Whole, Timestamp::now()).await.unwrap()
         };
         assert_eq!(write(7).await, Over);
         assert_eq!(write(number + 1).await, Whole);
@@ -291,12 +289,12 @@ both_stores! {
             store.clicks.apply_flush(&flush(number), from, clicks, up_to, old).await.unwrap()
         };
         // One instance stands still after the first part, another one goes on and begins the next.
-        write(1, NOTHING, &[(one, 1)], UpTo(one)).await;
+        write(1, Nothing, &[(one, 1)], UpTo(one)).await;
         write(1, UpTo(one), &[(two, 1)], Whole).await;
-        write(2, NOTHING, &[(one, 1)], Whole).await;
+        write(2, Nothing, &[(one, 1)], Whole).await;
         store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap();
         assert_eq!(write(1, UpTo(one), &[(two, 1)], Whole).await, Over);
-        assert_eq!(write(1, NOTHING, &[(one, 1)], UpTo(one)).await, Over);
+        assert_eq!(write(1, Nothing, &[(one, 1)], UpTo(one)).await, Over);
         assert_eq!((count(&store, one).await, count(&store, two).await), (2, 1));
     }
 
@@ -304,7 +302,7 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let old = Timestamp(1_000_000);
-        store.clicks.apply_flush(&flush(1), NOTHING, &[(id, 1)], Whole, old).await.unwrap();
+        store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, old).await.unwrap();
         store.clicks.fence(&flush(1), LIFE).await.unwrap();
         store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap();
         assert_eq!(store.clicks.fence(&flush(0), LIFE).await.unwrap(), Fence::Ahead);
@@ -314,8 +312,8 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let old = Timestamp(1_000_000);
-        store.clicks.apply_flush(&flush(1), NOTHING, &[(id, 1)], Whole, old).await.unwrap();
-        store.clicks.apply_flush(&flush(2), NOTHING, &[(id, 1)], Whole, old).await.unwrap();
+        store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, old).await.unwrap();
+        store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], Whole, old).await.unwrap();
         store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap();
         assert_eq!(store.clicks.fence(&flush(1), LIFE).await.unwrap(), Fence::Ahead);
         assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Over);
@@ -346,7 +344,7 @@ both_stores! {
         };
         let flusher = async || {
             for number in 1..=20 {
-                let mut mark = NOTHING;
+                let mut mark = Nothing;
                 while mark != Whole {
                     let rest = &all[all.partition_point(|(id, _)| mark.includes(*id))..];
                     let part = &rest[..rest.len().min(3)];

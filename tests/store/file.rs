@@ -24,7 +24,9 @@ async fn a_long_log_begins_anew_when_it_is_looked_after_which_is_due_then() {
     let mut batch = ClickBatch {
         recorder: 7,
         number: 0,
-        clicks: (1..=1_000).map(|link| (LinkId(link), 1)).collect(),
+        clicks: (1..=1_000)
+            .map(|link| (LinkId::parse(link).unwrap(), 1))
+            .collect(),
     };
     let mut write = async || {
         batch.number += 1;

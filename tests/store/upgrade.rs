@@ -49,7 +49,7 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
     SqliteConnection::close(older).await.unwrap();
 
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, SETTINGS).await.unwrap());
-    let links = [LinkId(1), LinkId(2)];
+    let links = [1, 2].map(|number| LinkId::parse(number).unwrap());
     let counts = async || {
         let counts = store.counts(&links, None).await.unwrap();
         counts
@@ -66,7 +66,7 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
     let again = ClickBatch {
         recorder: 7,
         number: 3,
-        clicks: vec![(LinkId(1), 1), (LinkId(2), 1)],
+        clicks: links.map(|link| (link, 1)).to_vec(),
     };
     store.append(&again, None).await.unwrap();
     assert_eq!(counts().await, [13, 23]);

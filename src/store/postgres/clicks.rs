@@ -111,18 +111,19 @@ impl Clicks for PostgresStore {
             })
             .await?;
         let held = |(recorder, number, epoch, links, clicks): HeldRow| {
+            let clicks = clicks.into_iter().map(i64::unsigned_abs);
             let batch = ClickBatch {
                 recorder: recorder.cast_unsigned(),
                 number: number.cast_unsigned(),
                 clicks: links
                     .into_iter()
-                    .map(LinkId)
-                    .zip(clicks.into_iter().map(i64::unsigned_abs))
-                    .collect(),
+                    .zip(clicks)
+                    .map(|(link, clicks)| Ok((rows::link_id(link)?, clicks)))
+                    .collect::<Result<_, StoreError>>()?,
             };
-            HeldBatch { batch, epoch }
+            Ok(HeldBatch { batch, epoch })
         };
-        Ok(found.into_iter().map(held).collect())
+        found.into_iter().map(held).collect()
     }
 
     async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
@@ -310,7 +311,7 @@ impl Clicks for PostgresStore {
         links: &[LinkId],
         flushes: Option<FlushesSeen<'_>>,
     ) -> Result<CountSnapshot, StoreError> {
-        let ids: Vec<i64> = links.iter().map(|link| link.0).collect();
+        let ids: Vec<i64> = links.iter().map(|link| link.number()).collect();
         let (epoch, under_way, newest) = match flushes {
             Some(seen) => (seen.epoch, seen.under_way, seen.newest),
             None => ("", [].as_slice(), i64::MAX),
@@ -336,13 +337,13 @@ impl Clicks for PostgresStore {
         .bind(newest)
         .bind(under_way.iter().copied().fold(newest, i64::min))
         .fetch_all(session).await).await?;
-        Ok(rows::count_snapshot(found))
+        rows::count_snapshot(found)
     }
 }
 
 fn columns(clicks: &[(LinkId, u64)]) -> (Vec<i64>, Vec<i64>) {
     clicks
         .iter()
-        .map(|(link, count)| (link.0, signed(*count)))
+        .map(|(link, count)| (link.number(), signed(*count)))
         .unzip()
 }

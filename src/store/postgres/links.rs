@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{PostgresStore, micros, moment};
-use crate::domain::{Link, LinkId, LinkTarget, ShortCode, UserId};
+use crate::domain::{Link, LinkTarget, ShortCode, UserId};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
 use crate::telemetry::metrics::Connections;
@@ -27,7 +27,7 @@ impl Links for PostgresStore {
             })
             .await;
         match created.map(rows::written) {
-            Ok(Some(id)) => Ok(link.made(LinkId(id))),
+            Ok(Some(id)) => Ok(link.made(rows::link_id(id)?)),
             Ok(None) => Err(CreateLinkError::CodeTaken),
             Err(sqlx::Error::Database(error)) => match error.constraint() {
                 Some("links_short_code_unique") => Err(CreateLinkError::CodeTaken),
@@ -48,7 +48,7 @@ impl Links for PostgresStore {
                     .await
             })
             .await?;
-        Ok(found.map(rows::target))
+        found.map(rows::target).transpose()
     }
 
     async fn link_to_count(
@@ -67,7 +67,7 @@ impl Links for PostgresStore {
                 .await
             })
             .await?;
-        Ok(found.map(rows::counted))
+        found.map(rows::counted).transpose()
     }
 
     async fn links_of(
@@ -90,7 +90,7 @@ impl Links for PostgresStore {
                 ))
                 .bind(owner.0)
                 .bind(after.created_at.0)
-                .bind(after.id.0)
+                .bind(after.id.number())
                 .bind(i64::from(limit))
                 .fetch_all(session)
                 .await

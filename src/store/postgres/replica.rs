@@ -68,6 +68,8 @@ enum Absent {
     #[error(transparent)]
     Failed(#[from] sqlx::Error),
     #[error(transparent)]
+    Unreadable(#[from] StoreError),
+    #[error(transparent)]
     NotOpened(#[from] OpenError),
     #[error("the primary does not say where it is: {0}")]
     Primary(sqlx::Error),
@@ -138,7 +140,9 @@ impl PostgresReplica {
             })
             .await?;
         let link = id.zip(target).zip(is_active);
-        let link = link.map(|((id, target), is_active)| rows::target((id, target, is_active)));
+        let link = link
+            .map(|((id, target), is_active)| rows::target((id, target, is_active)))
+            .transpose()?;
         Ok((link, WalPosition { timeline, bytes }))
     }
 
@@ -177,7 +181,7 @@ impl PostgresReplica {
             })
             .await?;
         replayed.ok_or(Absent::NoReplica)?;
-        Ok(found.map(rows::target))
+        Ok(found.map(rows::target).transpose()?)
     }
 
     /// Looks whether the replica is there, and how far it lags behind: for so long it has not had what the

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
 use crate::domain::LinkId;
 use crate::store::StoreError;
@@ -15,7 +15,7 @@ pub(super) fn to_json(clicks: &[(LinkId, u64)]) -> String {
     for (index, (link, count)) in clicks.iter().enumerate() {
         let comma = if index == 0 { "" } else { "," };
         // Writing to a string does not fail.
-        let _ = write!(json, "{comma}\"{}\":{}", link.0, signed(*count));
+        let _ = write!(json, "{comma}\"{}\":{}", link.number(), signed(*count));
     }
     json.push('}');
     json
@@ -47,8 +47,10 @@ impl<'de> Visitor<'de> for Pairs {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Clicks, A::Error> {
         let mut clicks = Vec::new();
-        while let Some((link, count)) = map.next_entry()? {
-            clicks.push((LinkId(link), count));
+        while let Some((number, count)) = map.next_entry()? {
+            let link = LinkId::parse(number)
+                .ok_or_else(|| A::Error::custom(format_args!("{number} is no link's number")))?;
+            clicks.push((link, count));
         }
         Ok(Clicks(clicks))
     }
@@ -56,14 +58,16 @@ impl<'de> Visitor<'de> for Pairs {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
 
     proptest! {
         #[test]
-        fn a_batch_is_read_as_it_was_written(clicks: Vec<(i64, u32)>) {
-            let clicks: Vec<_> = clicks.into_iter().map(|(link, count)| (LinkId(link), count.into())).collect();
+        fn a_batch_is_read_as_it_was_written(clicks in vec((0..=LinkId::LAST.number(), any::<u32>()), 0..20)) {
+            let clicks: Vec<_> =
+                clicks.into_iter().map(|(link, count)| (LinkId::parse(link).unwrap(), count.into())).collect();
             prop_assert_eq!(from_json(&to_json(&clicks)).unwrap(), clicks);
         }
 

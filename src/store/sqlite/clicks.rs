@@ -236,7 +236,7 @@ impl Clicks for SqliteStore {
         links: &[LinkId],
         flushes: Option<FlushesSeen<'_>>,
     ) -> Result<CountSnapshot, StoreError> {
-        let ids: Vec<i64> = links.iter().map(|link| link.0).collect();
+        let ids: Vec<i64> = links.iter().map(|link| link.number()).collect();
         let (epoch, under_way, newest) = match flushes {
             Some(seen) => (seen.epoch, seen.under_way, seen.newest),
             None => ("", [].as_slice(), i64::MAX),
@@ -266,7 +266,7 @@ impl Clicks for SqliteStore {
         .bind(newest)
         .fetch_all(&mut *self.reader.get().await?)
         .await?;
-        Ok(rows::count_snapshot(found))
+        rows::count_snapshot(found)
     }
 }
 

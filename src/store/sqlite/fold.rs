@@ -84,7 +84,7 @@ impl SqliteStore {
                 after = *newest;
                 for (_, batch) in batches {
                     for (link, clicks) in from_json(&batch)? {
-                        if link.0 > up_to {
+                        if link.number() > up_to {
                             *rest.entry(link).or_default() += clicks;
                         }
                     }
@@ -171,7 +171,7 @@ impl SqliteStore {
         let up_to = if folding.rest.is_empty() {
             ALL_LINKS
         } else {
-            part[part.len() - 1].0.0
+            part[part.len() - 1].0.number()
         };
         let mut writer = self.writer.get().await?;
         let mut transaction = begin(&mut writer).await?;
@@ -179,7 +179,7 @@ impl SqliteStore {
         let moved = sqlx::query("UPDATE folding SET up_to = ?1 WHERE number = ?2 AND up_to < ?3")
             .bind(up_to)
             .bind(folding.number)
-            .bind(part[0].0.0)
+            .bind(part[0].0.number())
             .execute(&mut *transaction)
             .await?;
         if moved.rows_affected() == 0 {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sqlx::error::ErrorKind;
 
 use super::SqliteStore;
-use crate::domain::{Link, LinkId, LinkTarget, ShortCode, UserId};
+use crate::domain::{Link, LinkTarget, ShortCode, UserId};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
 use crate::telemetry::metrics::Connections;
@@ -24,7 +24,7 @@ impl Links for SqliteStore {
         .fetch_all(&mut *self.writer.get().await?)
         .await;
         match created.map(rows::written) {
-            Ok(Some(id)) => Ok(link.made(LinkId(id))),
+            Ok(Some(id)) => Ok(link.made(rows::link_id(id)?)),
             Ok(None) => Err(CreateLinkError::CodeTaken),
             // SQLite names no foreign key; the table has one.
             Err(sqlx::Error::Database(error)) if error.kind() == ErrorKind::ForeignKeyViolation => {
@@ -40,7 +40,7 @@ impl Links for SqliteStore {
                 .bind(code.as_str())
                 .fetch_optional(&mut *self.reader.get_for_visitor().await?)
                 .await?;
-        Ok(found.map(rows::target))
+        found.map(rows::target).transpose()
     }
 
     async fn link_to_count(
@@ -54,7 +54,7 @@ impl Links for SqliteStore {
         .bind(code.as_str())
         .fetch_optional(&mut *self.reader.get().await?)
         .await?;
-        Ok(found.map(rows::counted))
+        found.map(rows::counted).transpose()
     }
 
     async fn links_of(
@@ -72,7 +72,7 @@ impl Links for SqliteStore {
         )
         .bind(owner.0)
         .bind(after.created_at.0)
-        .bind(after.id.0)
+        .bind(after.id.number())
         .bind(i64::from(limit))
         .fetch_all(&mut *self.reader.get().await?)
         .await?;
