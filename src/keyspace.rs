@@ -7,7 +7,7 @@
 //! | `{prefix}:pending` | hash link id → clicks | none | `record.lua` | renamed by `take.lua`; `admit.lua` |
 //! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `take.lua`, `admit.lua` | `finish.lua`, `admit.lua` |
 //! | `{prefix}:flushing` | set of the `N` above | none | `take.lua`, `admit.lua` | `finish.lua`, `admit.lua` |
-//! | `{prefix}:flusher` | string, who flushes | seconds | `take.lua` | `release.lua`, expiry |
+//! | `{prefix}:flusher` | string, who flushes | seconds | `take.lua`, `extend.lua` | `release.lua`, expiry |
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `forget.lua` | trimming, `admit.lua` |
 //! | `{prefix}:probe` | string | a second | whoever looks for a Redis that was away | expiry |
 //! | `{prefix}:limit:ACTION:CALLER:MINUTE` | counter | two minutes | `limits` | expiry |

@@ -37,6 +37,7 @@ static TAKE: LazyLock<Script> = LazyLock::new(|| {
         include_str!("take.lua")
     ))
 });
+static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("extend.lua")));
 static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
 static OVER_HERE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("over.lua")));
 static FINISH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("finish.lua")));
@@ -227,9 +228,8 @@ impl Flusher {
         let pace = Pace::of(increments.len());
         let mut mark = self.clicks.flush_mark(flush).await?;
         let mut extended: Option<Instant> = None;
-        while let FlushMark::UpTo(written) = mark {
+        while let Some(rest) = mark.rest_of(increments) {
             let begun = Instant::now();
-            let rest = &increments[increments.partition_point(|(link, _)| *link <= written)..];
             let part = &rest[..rest.len().min(pace.links)];
             let up_to = match part.last() {
                 Some((last, _)) if part.len() < rest.len() => FlushMark::UpTo(*last),
@@ -254,7 +254,8 @@ impl Flusher {
                 }
                 extended = Some(Instant::now());
             }
-            sleep(begun.elapsed() * pace.rests).await;
+            // However long a step took, the lease is kept while the flush goes on.
+            sleep((begun.elapsed() * pace.rests).min(LEASE / 4)).await;
         }
         Ok(mark)
     }
@@ -284,11 +285,9 @@ impl Flusher {
     }
 
     async fn extend_lease(&self, redis: &SharedRedis) -> Result<(), RedisFailure> {
-        let mut extend = redis::cmd("PEXPIRE");
-        extend
-            .arg(redis.keys().flusher())
-            .arg(LEASE.as_secs() * 1_000);
-        redis.query(&Call::plain(extend), TIMEOUT).await
+        let mut call = EXTEND.call(&[&redis.keys().flusher()]);
+        call.arg(&self.name).arg(LEASE.as_secs() * 1_000);
+        redis.query::<bool>(&call, TIMEOUT).await.map(drop)
     }
 
     /// Leaves flushing to others: for an instance that stops.
@@ -319,7 +318,7 @@ async fn increments(
     let mut increments: Vec<_> = scan_hash::<i64, u64>(redis, &key)
         .await?
         .into_iter()
-        .map(|(link, clicks)| (LinkId(link), clicks))
+        .filter_map(|(link, clicks)| Some((LinkId::parse(link)?, clicks)))
         .collect();
     increments.sort_unstable();
     increments.dedup();

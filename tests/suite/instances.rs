@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::support::{App, Backend, Mode, Server, eventually};
+use crate::busy::Held;
+use crate::support::{App, Backend, Mode, RedisServer, Server, eventually};
 
 const INACTIVE: &str = "UPDATE links SET is_active = false WHERE short_code = $1";
 const ACTIVE: &str = "UPDATE links SET is_active = true WHERE short_code = $1";
@@ -57,6 +58,42 @@ async fn a_link_deleted_by_hand_while_nothing_runs_is_not_followed_by_who_starts
         app.server = app.another(&[]).await;
         assert_eq!(status(&app.server.base, &code).await, 404);
     }
+    app.finish().await;
+}
+
+/// It had stood still, for example; what it began it ends all the same.
+#[tokio::test]
+async fn who_flushes_does_not_extend_the_lease_of_another_instance() {
+    let redis = RedisServer::start(&[]).await;
+    let settings = [("REDIS_URL", &*redis.url()), ("FLUSH_INTERVAL_MS", "20")];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let key = |name: &str| format!("{{{}}}:{name}", app.backend.prefix());
+    let connection = redis.connection().await;
+    let is_flushing = async || {
+        let mut exists = redis::cmd("EXISTS");
+        let exists = exists.arg(key("flushing"));
+        exists.query_async(&mut connection.clone()).await.unwrap()
+    };
+
+    let database = Held::begin(&app, "flush_ledger").await;
+    assert_eq!(app.server.follow(&code).await, 302);
+    eventually("a flush waits for the database", is_flushing).await;
+    let mut take = redis::cmd("SET");
+    let take = take.arg(key("flusher")).arg("another").arg("PX");
+    let take = take.arg(60_000);
+    take.exec_async(&mut connection.clone()).await.unwrap();
+    drop(database);
+
+    eventually("the flush has ended", async || !is_flushing().await).await;
+    assert_eq!(app.backend.clicks_in_database(&code).await, 1);
+    let left: u64 = redis::cmd("PTTL")
+        .arg(key("flusher"))
+        .query_async(&mut connection.clone())
+        .await
+        .unwrap();
+    assert!(left > 30_000, "{left} ms");
     app.finish().await;
 }
 
