@@ -102,7 +102,11 @@ impl From<OpenError> for Failure {
 /// # Errors
 /// When the database is not there or refuses.
 pub async fn migrate(config: &Config) -> Result<(), ConnectError> {
-    databases(config).await.map(drop)
+    let clicks = databases(config).await?.store.parts().clicks;
+    clicks.close().await.map_err(|error| ConnectError {
+        dependency: "DATABASE_URL",
+        why: error.to_string(),
+    })
 }
 
 /// Waits for Redis, lets it in, and learns where link changes stand; says what about its settings risks clicks.
