@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
+use clap::builder::Resettable;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -67,7 +68,7 @@ enum Command {
 
 /// Reads the command line and does what was asked; [`EXIT_CODES`] says what the code means.
 pub(crate) fn run() -> ExitCode {
-    let given = match Cli::command().try_get_matches() {
+    let given = match without_empty_variables(Cli::command()).try_get_matches() {
         Ok(given) => given,
         Err(error) => {
             let unreadable =
@@ -92,6 +93,25 @@ pub(crate) fn run() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// An empty variable counts as not given: what starts programs often cannot leave one out. But for the database:
+/// whoever meant Postgres must not be served from a new file.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |arg: &Arg| {
+        let name = arg.get_env().filter(|name| *name != "DATABASE_URL");
+        let value = name.and_then(std::env::var_os);
+        value.is_some_and(|value| value.is_empty())
+    };
+    command
+        .mut_args(|arg| {
+            if is_empty(&arg) {
+                arg.env(Resettable::Reset)
+            } else {
+                arg
+            }
+        })
+        .mut_subcommands(without_empty_variables)
 }
 
 /// A variable of the environment that is no text: clap does not say which.

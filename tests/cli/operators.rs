@@ -104,13 +104,34 @@ fn a_wrong_setting_is_named_by_config_as_by_a_start() {
 }
 
 #[test]
-fn migrate_makes_the_database_and_ends() {
+fn migrate_makes_the_database_whole_in_one_file_and_ends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
     let database = format!("sqlite://{}", path.display());
     let told = run(shunt().args(["migrate", "--database-url", &database]), "");
     assert_eq!(told.code, 0, "{told:?}");
     assert!(path.exists());
+    let log = std::fs::metadata(folder.path().join("shunt.db-wal"));
+    assert_eq!(log.map_or(0, |log| log.len()), 0);
+}
+
+#[test]
+fn a_setting_that_is_empty_in_the_environment_counts_as_not_given() {
+    let variables = ["BIND", "REDIS_URL", "LOG_FORMAT", "WORKERS"];
+    for command in ["config", "serve"] {
+        let mut command_line = shunt();
+        command_line.envs(variables.map(|name| (name, "")));
+        command_line.args([command, "--limit-login", "many"]);
+        run(&mut command_line, "").fails(1, "LIMIT_LOGIN: must be a whole number");
+    }
+    let mut config = shunt();
+    config.arg("config").envs(variables.map(|name| (name, "")));
+    let table = run(&mut config, "").good();
+    let bind = table.lines().find(|line| line.starts_with("BIND")).unwrap();
+    let bind: Vec<_> = bind.split_whitespace().collect();
+    assert_eq!(bind, ["BIND", "default", "127.0.0.1:8000"]);
+    // Meant for Postgres, it would start on a new file.
+    run(shunt().arg("config").env("DATABASE_URL", ""), "").fails(1, "DATABASE_URL: must be");
 }
 
 #[test]
