@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::domain::{SecretTooShort, TokenSecret};
@@ -34,7 +34,10 @@ pub fn load_or_create_secret(path: &Path) -> Result<TokenSecret, SecretError> {
             .map_err(|SecretTooShort| SecretError::Cut(path.display().to_string()))
     };
     match fs::read(path) {
-        Ok(bytes) => return whole(bytes),
+        Ok(bytes) => {
+            warn_of_readers(path);
+            return whole(bytes);
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
     }
@@ -47,6 +50,17 @@ pub fn load_or_create_secret(path: &Path) -> Result<TokenSecret, SecretError> {
     let removed = fs::remove_file(&draft);
     made.and(removed).map_err(failed)?;
     whole(fs::read(path).map_err(failed)?)
+}
+
+/// Whoever reads it can log in as anybody. It may be meant so (a group that makes backups), so it is used.
+fn warn_of_readers(path: &Path) {
+    let mode = fs::metadata(path).map_or(0, |file| file.permissions().mode());
+    if mode & 0o004 != 0 {
+        tracing::warn!(
+            "{} can be read by everybody on this machine, who can log in as anybody with it: chmod o-r it",
+            path.display()
+        );
+    }
 }
 
 fn write_draft(path: &Path) -> io::Result<()> {
@@ -68,8 +82,6 @@ fn write_draft(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]

@@ -1,5 +1,6 @@
 //! Settings that are wrong, missing or left out.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -302,6 +303,20 @@ async fn the_embedded_secret_is_made_once_and_readable_by_its_owner_only() {
         200,
         "tokens outlive a restart"
     );
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_secret_that_everybody_can_read_is_warned_of() {
+    let mut app = App::start(Mode::Embedded).await;
+    let path = app.backend.folder().join("shunt.db.jwt-secret");
+    let warns = |app: &App| app.server.log().contains("chmod o-r it");
+    for (mode, is_warned_of) in [(0o640, false), (0o644, true)] {
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        app.server.stop().await;
+        app.server = Server::start(&app.backend.settings()).await;
+        assert_eq!(warns(&app), is_warned_of, "{mode:o}");
+    }
     app.finish().await;
 }
 
