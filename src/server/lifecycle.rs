@@ -19,7 +19,7 @@ use super::worker::Workers;
 use super::{background, connect, listener, router, scrapers};
 use crate::accounts::{HashingError, SecretError};
 use crate::config::{BaseUrl, Config};
-use crate::http::TrustedProxies;
+use crate::http::{RequestIds, TrustedProxies};
 use crate::shared::InvalidRedisUrl;
 use crate::telemetry::metrics::Exposition;
 
@@ -198,6 +198,7 @@ pub(super) fn start(
         public,
         workers.inboxes(),
         config.guards.max_connections,
+        RequestIds::new().map_err(io::Error::from)?,
         stop.clone(),
     ));
     let assembly = Arc::new(assembly);

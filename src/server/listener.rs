@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
 use super::lifecycle::{LAST_CALL, ServeError, Stop};
-use crate::http;
+use crate::http::{RequestId, RequestIds, security_header_lines};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Connections that the system takes before they are let in, as far as it allows.
@@ -86,6 +86,7 @@ pub(super) async fn accept(
     listener: TcpListener,
     workers: Vec<Sender<Arrival>>,
     most_connections: usize,
+    ids: RequestIds,
     stop: Stop,
 ) {
     match asynchronous(listener) {
@@ -95,7 +96,7 @@ pub(super) async fn accept(
                 sleep(LAST_CALL).await;
             };
             tokio::select! {
-                () = let_in(listener, workers, most_connections, &stop) => {}
+                () = let_in(listener, workers, most_connections, &ids, &stop) => {}
                 () = late => {}
             }
         }
@@ -112,6 +113,7 @@ async fn let_in(
     listener: tokio::net::TcpListener,
     workers: Vec<Sender<Arrival>>,
     most_connections: usize,
+    ids: &RequestIds,
     stop: &Stop,
 ) {
     let places = Arc::new(Semaphore::new(most_connections));
@@ -134,7 +136,7 @@ async fn let_in(
             Ok(stream) => {
                 let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
                     full.increment(1);
-                    turn_away(&stream);
+                    turn_away(&stream, &ids.make());
                     continue;
                 };
                 // A worker that is gone stops the service; until then others take its turn.
@@ -155,13 +157,14 @@ async fn let_in(
 
 /// Answers before anything is read: whoever is one too many learns so at once. The socket does not
 /// block; a client that takes not even these bytes gets none.
-fn turn_away(mut stream: &TcpStream) {
+fn turn_away(mut stream: &TcpStream, id: &RequestId) {
     const BODY: &str = r#"{"detail":"The service is busy; try again"}"#;
     let answer = format!(
         "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
-        content-type: application/json\r\ncontent-length: {}\r\n{}\r\n{BODY}",
+        content-type: application/json\r\ncontent-length: {}\r\nx-request-id: {}\r\n{}\r\n{BODY}",
         BODY.len(),
-        http::security_header_lines(),
+        id.as_str(),
+        security_header_lines(),
     );
     let _ = stream.write_all(answer.as_bytes());
 }

@@ -164,6 +164,7 @@ async fn who_has_no_place_is_shown_nothing_but_data_either() {
             "{line}: {answer}"
         );
     }
+    assert!(answer.contains("\r\nx-request-id: "), "{answer}");
     drop(streams);
     app.finish().await;
 }
