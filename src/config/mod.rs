@@ -147,7 +147,7 @@ pub struct Settings {
     )]
     lookup_concurrency: String,
     /// How long a redirect waits for its click to be acknowledged: half of it for Redis, half for the database; without
-    /// Redis all of it for the database. A database that was not late yet is given 500 (without Redis 2000).
+    /// Redis all of it for the database. A database that was not late yet is given 500 ms (without Redis 2000 ms).
     #[arg(
         long,
         env = "CLICK_DEADLINE_MS",

@@ -18,7 +18,7 @@ use crate::telemetry::metrics::REDIS_ERRORS;
 /// It belongs to the runtime on which it is used first.
 pub struct Lane {
     redis: SharedRedis,
-    slot: Mutex<Option<Line>>,
+    line: Mutex<Option<Line>>,
 }
 
 /// A connection to one master, perhaps still being made.
@@ -53,7 +53,7 @@ impl Lane {
     pub(super) fn new(redis: SharedRedis) -> Self {
         Self {
             redis,
-            slot: Mutex::new(None),
+            line: Mutex::new(None),
         }
     }
 
@@ -144,13 +144,13 @@ impl Lane {
         cuts: u64,
     ) -> (Instant, Option<Result<MultiplexedConnection, RedisFailure>>) {
         let (begun, opening) = {
-            let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
-            let link = match slot.take() {
-                Some(link) if Arc::ptr_eq(&link.master, &master) && link.cuts == cuts => link,
+            let mut held = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+            let line = match held.take() {
+                Some(line) if Arc::ptr_eq(&line.master, &master) && line.cuts == cuts => line,
                 _ => Line::open(master, cuts),
             };
-            let link = slot.insert(link);
-            (link.begun, link.opening.clone())
+            let line = held.insert(line);
+            (line.begun, line.opening.clone())
         };
         if let Some(made) = opening.peek() {
             return (begun, Some(made.clone()));
@@ -161,8 +161,8 @@ impl Lane {
 
     /// Closes the connection that was begun then, unless it is closed and another is in its place.
     fn close(&self, begun: Instant) {
-        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.take_if(|link| link.begun == begun);
+        let mut held = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        held.take_if(|line| line.begun == begun);
     }
 }
 
