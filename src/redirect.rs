@@ -2,7 +2,7 @@
 //!
 //! | step | cost when warm | with Redis away | with the database away |
 //! | --- | --- | --- | --- |
-//! | parse the code | a scan of its bytes, no allocation | | |
+//! | parse the code (before, by whoever reads the request) | a scan of its bytes, no allocation | | |
 //! | resolve | one look into the worker's table or the process's cache | the database instead of Redis | Redis; unknown to both: 503 |
 //! | record the click | a push under the worker's own lock, then the wait for its batch | journal | as usual; with Redis away, too: memory, see `clicks` |
 //! | look again if any link changed meanwhile | one atomic load | | Redis; unknown to both: 503, though the click stays counted |
@@ -54,6 +54,14 @@ enum Counted {
 }
 
 impl Found {
+    fn visited(link: Arc<CachedLink>, source: Source, recorded: Recorded) -> Self {
+        Self {
+            link,
+            source,
+            counted: Counted::Click(recorded),
+        }
+    }
+
     /// When the visitor could be sent on: the moment of the answer, nearly.
     #[must_use]
     pub fn at(&self) -> Instant {
@@ -73,7 +81,7 @@ impl Found {
 /// Why a visitor is not sent on.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NotFollowed {
-    /// No code, or an unknown one.
+    /// An unknown code, or none at all.
     #[error("no link has this code")]
     Unknown,
     /// The link is inactive.
@@ -100,57 +108,49 @@ impl Redirect {
     /// # Errors
     /// [`NotFollowed`]; nothing is counted then, unless the link changed or went while its click was recorded: the
     /// click of a visit that was not answered with a redirect may stay.
-    pub async fn follow(&self, raw_code: &str) -> Result<Found, NotFollowed> {
+    pub async fn follow(&self, code: &ShortCode) -> Result<Found, NotFollowed> {
         let begun = Instant::now();
-        let followed = self.counted(raw_code, begun).await;
+        let followed = self.followed(code, begun).await;
         let answered = followed.as_ref().map_or_else(|_| Instant::now(), Found::at);
         self.metrics.duration.record(answered.duration_since(begun));
         self.note(&followed);
         followed
     }
 
-    async fn counted(&self, raw_code: &str, begun: Instant) -> Result<Found, NotFollowed> {
-        let code = ShortCode::parse(raw_code).ok_or(NotFollowed::Unknown)?;
+    async fn followed(&self, code: &ShortCode, begun: Instant) -> Result<Found, NotFollowed> {
         let version = self.cache.version();
-        let (link, source) = self.resolve(&code, begun).await?;
+        let (link, source) = self.resolve(code, begun).await?;
         let link = followable(link)?;
         let click = link.click();
         let recorded = self.recorder.record(click).await;
-        let found = |link, source, recorded| Found {
-            link,
-            source,
-            counted: Counted::Click(recorded),
-        };
         if self.cache.version() == version {
-            return Ok(found(link, source, recorded));
+            return Ok(Found::visited(link, source, recorded));
         }
         // Some link changed before this click was acknowledged: was it this one?
-        let (now, source) = match self.resolve(&code, recorded.at()).await {
-            // Counted already, and its count stays: the last visitor before it became inactive.
-            Ok((Some(now), _)) if !now.is_active && now.click() == click => (link, source),
-            now => {
-                let (now, source) = now?;
-                (followable(now)?, source)
-            }
-        };
+        let (now, source_now) = self.resolve(code, recorded.at()).await?;
+        let became_inactive = |now: &Arc<CachedLink>| !now.is_active && now.click() == click;
+        if now.as_ref().is_some_and(became_inactive) {
+            // The last visitor before that: counted already, and the count stays.
+            return Ok(Found::visited(link, source, recorded));
+        }
+        let now = followable(now)?;
         let recorded = self.recounted(recorded, click, now.click()).await;
-        Ok(found(now, source, recorded))
+        Ok(Found::visited(now, source_now, recorded))
     }
 
     /// Answers as [`Redirect::follow`] would, without counting.
     ///
     /// # Errors
     /// [`NotFollowed`].
-    pub async fn preview(&self, raw_code: &str) -> Result<Found, NotFollowed> {
-        let previewed = self.previewed(raw_code).await;
+    pub async fn preview(&self, code: &ShortCode) -> Result<Found, NotFollowed> {
+        let previewed = self.previewed(code).await;
         self.note(&previewed);
         previewed
     }
 
-    async fn previewed(&self, raw_code: &str) -> Result<Found, NotFollowed> {
-        let code = ShortCode::parse(raw_code).ok_or(NotFollowed::Unknown)?;
-        let now = self.recorder.barrier(self.cache.shard_of(&code)).await;
-        let (link, source) = self.resolve(&code, now).await?;
+    async fn previewed(&self, code: &ShortCode) -> Result<Found, NotFollowed> {
+        let now = self.recorder.barrier(self.cache.shard_of(code)).await;
+        let (link, source) = self.resolve(code, now).await?;
         Ok(Found {
             link: followable(link)?,
             source,

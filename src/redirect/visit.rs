@@ -51,7 +51,7 @@ pub async fn visit(
     PathCode(code): PathCode,
 ) -> Result<Found, NotFollowed> {
     let code = code.ok_or(NotFollowed::Unknown)?;
-    redirect.follow(code.as_str()).await
+    redirect.follow(&code).await
 }
 
 /// See where a link leads.
@@ -70,7 +70,7 @@ pub async fn preview(
     PathCode(code): PathCode,
 ) -> Result<Found, NotFollowed> {
     let code = code.ok_or(NotFollowed::Unknown)?;
-    redirect.preview(code.as_str()).await
+    redirect.preview(&code).await
 }
 
 /// Follow a link by the address that people share.

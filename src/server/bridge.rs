@@ -108,7 +108,7 @@ impl Service<Request<Incoming>> for Gate {
                 }
                 Some(code) if matches!(*request.method(), Method::GET | Method::HEAD) => {
                     let is_head = request.method() == Method::HEAD;
-                    entrance.follow(code, is_head, &request, &id).await
+                    entrance.follow(&code, is_head, &request, &id).await
                 }
                 _ => match entrance.api.overload.admit(&mut request) {
                     Ok(()) => entrance.cross_over(request, &id).await,
@@ -147,18 +147,18 @@ fn leaves_a_body(status: StatusCode) -> bool {
 }
 
 /// The code in `/{code}` and `/urls/r/{code}`. Whatever needs decoding or is no code goes to the router.
-pub(super) fn code_of(path: &str) -> Option<&str> {
+pub(super) fn code_of(path: &str) -> Option<ShortCode> {
     let code = path
         .strip_prefix("/urls/r/")
         .or_else(|| path.strip_prefix('/'))?;
-    ShortCode::parse(code).is_some().then_some(code)
+    ShortCode::parse(code)
 }
 
 impl Entrance {
     /// Answers a redirect, here on the worker.
     async fn follow(
         &self,
-        code: &str,
+        code: &ShortCode,
         is_head: bool,
         request: &Request<Incoming>,
         id: &RequestId,

@@ -29,6 +29,7 @@ use patience::Patience;
 
 use super::bridge::code_of;
 use super::lifecycle::Stop;
+use crate::domain::ShortCode;
 use crate::http::{ApiError, RequestId, RequestIds};
 use crate::redirect::{NotFollowed, Redirect};
 use crate::telemetry::requests::Observed;
@@ -81,7 +82,7 @@ enum Head<'a> {
 #[derive(Debug, PartialEq, Eq)]
 struct Plain<'a> {
     path: &'a str,
-    code: &'a str,
+    code: ShortCode,
     is_head: bool,
     /// The one that the request brought.
     id: Option<RequestId>,
@@ -159,9 +160,9 @@ impl Express {
         let method = if request.is_head { "HEAD" } else { "GET" };
         let observed = Observed::at_debug(id.as_str(), method, request.path);
         let followed = if request.is_head {
-            self.redirect.preview(request.code).await
+            self.redirect.preview(&request.code).await
         } else {
-            self.redirect.follow(request.code).await
+            self.redirect.follow(&request.code).await
         };
         // Only now: it may have been asked for while the click was waited for.
         let closing = stop.is_asked();

@@ -26,7 +26,7 @@ fn a_redirect_of_a_browser_is_plain() {
         parse(request.as_bytes()),
         Head::Plain(Plain {
             path: "/K7mXq2R",
-            code: "K7mXq2R",
+            code: ShortCode::parse("K7mXq2R").unwrap(),
             is_head: false,
             id: RequestId::parse(b"7b"),
             length
