@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use email_address::Options;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 use url::Host;
 
 /// Longest address that mail can be sent to (RFC 5321, 4.5.3.1.3, less the angle brackets).
@@ -29,8 +31,15 @@ impl EmailAddress {
             .without_domain_literal()
             .without_display_text();
         let fits = raw.len() <= MAX_LENGTH && !raw.chars().any(|c| c.is_control() || c == ' ');
-        let parsed = email_address::EmailAddress::parse_with_options(&raw, options);
-        if fits && parsed.is_ok_and(|email| is_host_name(email.domain())) {
+        // The library knows letters only, but not the marks that many scripts write them with.
+        let letters: String = raw.chars().filter(|c| !is_combining_mark(*c)).collect();
+        let parsed = email_address::EmailAddress::parse_with_options(&letters, options);
+        if fits
+            && parsed.is_ok()
+            && raw
+                .rsplit_once('@')
+                .is_some_and(|(_, host)| is_host_name(host))
+        {
             Ok(Self(raw))
         } else {
             Err(InvalidEmail)
@@ -49,10 +58,12 @@ impl EmailAddress {
         &self.0
     }
 
-    /// The form under which an address is unique: lower case, with one small sigma wherever it stands.
+    /// The form under which an address is unique: lower case, with one small sigma wherever it stands, and marks
+    /// composed with their letters (NFC), as some keyboards do and others do not.
     #[must_use]
     pub fn lookup_key(&self) -> String {
-        self.0.to_lowercase().replace('ς', "σ")
+        let lower = self.0.to_lowercase();
+        lower.nfc().collect::<String>().replace('ς', "σ")
     }
 }
 
@@ -99,6 +110,27 @@ mod tests {
         let key = |raw: &str| raw.parse::<EmailAddress>().unwrap().lookup_key();
         assert_eq!(key("νίκος.παπάς@x.gr"), key("ΝΊΚΟΣ.ΠΑΠΆΣ@X.GR"));
         assert_eq!(key("νίκος1@x.gr"), key("ΝΊΚΟΣ1@x.gr"));
+    }
+
+    #[test]
+    fn every_script_may_write_its_letters_with_marks() {
+        for raw in [
+            "राम@उदाहरण.भारत",
+            "हिन्दी@example.org",
+            "สมชัย@example.org",
+            "jose\u{301}@example.org",
+        ] {
+            assert!(raw.parse::<EmailAddress>().is_ok(), "{raw:?}");
+        }
+        for raw in ["\u{301}@example.org", "a@\u{301}.org"] {
+            assert!(raw.parse::<EmailAddress>().is_err(), "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn a_letter_with_a_mark_is_the_same_however_it_is_typed() {
+        let key = |raw: &str| raw.parse::<EmailAddress>().unwrap().lookup_key();
+        assert_eq!(key("jos\u{e9}@example.org"), key("JOSE\u{301}@example.org"));
     }
 
     #[test]
