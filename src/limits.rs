@@ -108,24 +108,16 @@ impl Limiter {
         // Callers are addresses and e-mails: what is kept of them is a hash, the same on all instances.
         let caller = FixedState::default().hash_one(caller);
         let here = self.local.get_with((action, caller, window), Arc::default);
-        let count_here = here
-            .counted
-            .fetch_add(1, Ordering::Relaxed)
-            .saturating_add(1);
-        let count = if count_here <= untold(action, limit) {
-            here.backlog.fetch_add(1, Ordering::Relaxed);
-            count_here
-        } else if count_here > limit && here.backlog.load(Ordering::Relaxed) == 0 {
-            // Redis has heard of all that could pass: a flood costs it nothing more.
-            count_here
-        } else {
-            let more = here.backlog.swap(0, Ordering::Relaxed).saturating_add(1);
-            let counted = self.count_in_redis(action, caller, window, more).await;
-            if counted.is_none() {
-                here.backlog.fetch_add(more, Ordering::Relaxed);
+        let count = match here.count(action, limit) {
+            Counted::Here(count) => count,
+            Counted::ForRedis { count, backlog } => {
+                let counted = self.count_in_redis(action, caller, window, backlog).await;
+                if counted.is_none() {
+                    here.backlog.fetch_add(backlog, Ordering::Relaxed);
+                }
+                // Redis knows less where it was emptied meanwhile.
+                counted.unwrap_or_default().max(count)
             }
-            // Redis knows less where it was emptied meanwhile.
-            counted.unwrap_or_default().max(count_here)
         };
         if count <= limit {
             return Ok(());
@@ -159,6 +151,34 @@ struct CountHere {
     counted: AtomicU32,
     /// How much of it Redis was not told yet.
     backlog: AtomicU32,
+}
+
+/// Who knows best how often something was done.
+enum Counted {
+    /// This process, as far as the limit goes.
+    Here(u32),
+    /// Redis, once it is told of what it was not told yet, this time included.
+    ForRedis { count: u32, backlog: u32 },
+}
+
+impl CountHere {
+    /// Counts one more.
+    fn count(&self, action: Action, limit: u32) -> Counted {
+        let count = self
+            .counted
+            .fetch_add(1, Ordering::Relaxed)
+            .saturating_add(1);
+        if count <= untold(action, limit) {
+            self.backlog.fetch_add(1, Ordering::Relaxed);
+            return Counted::Here(count);
+        }
+        if count > limit && self.backlog.load(Ordering::Relaxed) == 0 {
+            // Redis has heard of all that could pass: a flood costs it nothing more.
+            return Counted::Here(count);
+        }
+        let backlog = self.backlog.swap(0, Ordering::Relaxed).saturating_add(1);
+        Counted::ForRedis { count, backlog }
+    }
 }
 
 /// How many attempts an instance keeps to itself.
