@@ -31,20 +31,20 @@ pub async fn login(
     JsonBody(body): JsonBody<AccountBody>,
 ) -> Result<Json<TokenAnswer>, ApiError> {
     let (email, password) = body.parse()?;
-    accounts
-        .limiter
-        .count(Action::Login, client.as_str())
-        .await?;
-    accounts
-        .limiter
-        .count(Action::Login, &email.lookup_key())
-        .await?;
-    let token = accounts.log_in(&email, password).await?;
+    let token = accounts.log_in(&client, &email, password).await?;
     Ok(Json(TokenAnswer::new(token)))
 }
 
 impl Accounts {
-    async fn log_in(&self, email: &EmailAddress, password: Password) -> Result<String, ApiError> {
+    async fn log_in(
+        &self,
+        client: &ClientAddress,
+        email: &EmailAddress,
+        password: Password,
+    ) -> Result<String, ApiError> {
+        for caller in [client.as_str(), &email.lookup_key()] {
+            self.limiter.count(Action::Login, caller).await?;
+        }
         let turn = self.hasher.turn().await?;
         let credentials = self.users.credentials(email).await?;
         let (user, hash) = credentials

@@ -32,16 +32,19 @@ pub async fn register(
     JsonBody(body): JsonBody<AccountBody>,
 ) -> Result<Json<TokenAnswer>, ApiError> {
     let (email, password) = body.parse()?;
-    accounts
-        .limiter
-        .count(Action::Register, client.as_str())
-        .await?;
-    let token = accounts.register(&email, password).await?;
+    let token = accounts.register(&client, &email, password).await?;
     Ok(Json(TokenAnswer::new(token)))
 }
 
 impl Accounts {
-    async fn register(&self, email: &EmailAddress, password: Password) -> Result<String, ApiError> {
+    async fn register(
+        &self,
+        client: &ClientAddress,
+        email: &EmailAddress,
+        password: Password,
+    ) -> Result<String, ApiError> {
+        let caller = client.as_str();
+        self.limiter.count(Action::Register, caller).await?;
         let turn = self.hasher.turn().await?;
         // Looked up first: a taken address costs no hash.
         if self.users.credentials(email).await?.is_some() {

@@ -76,15 +76,14 @@ pub async fn shorten(
             return Err(refusal);
         }
     };
-    api.limiter
-        .count(Action::Create, &owner.0.to_string())
-        .await?;
     let link = api.create(owner, &target).await?;
     Ok(Json(LinkAnswer::new(&link, 0)))
 }
 
 impl LinksApi {
     async fn create(&self, owner: UserId, target: &TargetUrl) -> Result<Link, ApiError> {
+        let caller = owner.0.to_string();
+        self.limiter.count(Action::Create, &caller).await?;
         for _ in 0..DRAWS {
             let code =
                 ShortCode::generate().map_err(|error| ApiError::internal(&error.to_string()))?;
