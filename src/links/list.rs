@@ -85,6 +85,13 @@ struct Page {
     next: Option<Position>,
 }
 
+/// What of a whole list is still to be sent.
+struct Rest {
+    after: Position,
+    /// No link was sent yet: the next one comes without a comma.
+    is_first: bool,
+}
+
 enum Part {
     Whole,
     Page { after: Option<Position>, limit: u32 },
@@ -188,40 +195,46 @@ impl LinksApi {
     fn whole_list(self: Arc<Self>, owner: UserId, first: &Page) -> Result<Response, ApiError> {
         let mut head = vec![b'['];
         first.write(true, &mut head)?;
-        let Some(next) = first.next else {
+        let Some(after) = first.next else {
             head.push(b']');
             return Ok(json(head));
         };
-        let empty = head.len() == 1;
+        let rest = Rest {
+            after,
+            is_first: head.len() == 1,
+        };
         let sending = self.lists_sent.begin(owner)?;
-        let rest = try_unfold(Some((next, empty)), move |state| {
+        let pieces = try_unfold(Some(rest), move |rest| {
             // As long as there is somebody to be sent to.
             let _ = &sending;
             let api = Arc::clone(&self);
-            async move { api.next_piece(owner, state).await }
+            async move {
+                match rest {
+                    Some(rest) => api.next_piece(owner, rest).await.map(Some),
+                    None => Ok(None),
+                }
+            }
         });
         let head = futures_util::stream::iter([Ok(Bytes::from(head))]);
         Ok(json(Body::from_stream(futures_util::StreamExt::chain(
-            head, rest,
+            head, pieces,
         ))))
     }
 
     async fn next_piece(
         &self,
         owner: UserId,
-        state: Option<(Position, bool)>,
-    ) -> Result<Option<(Bytes, Option<(Position, bool)>)>, ApiError> {
-        let Some((position, empty)) = state else {
-            return Ok(None);
-        };
-        let page = self.page(owner, Some(position), PAGE).await?;
+        rest: Rest,
+    ) -> Result<(Bytes, Option<Rest>), ApiError> {
+        let page = self.page(owner, Some(rest.after), PAGE).await?;
         let mut piece = Vec::new();
-        page.write(empty, &mut piece)?;
-        let next = page.next.map(|next| (next, empty && piece.is_empty()));
-        if next.is_none() {
+        page.write(rest.is_first, &mut piece)?;
+        let is_first = rest.is_first && piece.is_empty();
+        let rest = page.next.map(|after| Rest { after, is_first });
+        if rest.is_none() {
             piece.push(b']');
         }
-        Ok(Some((piece.into(), next)))
+        Ok((piece.into(), rest))
     }
 }
 
