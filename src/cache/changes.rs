@@ -86,7 +86,7 @@ impl Changes {
     }
 
     /// Runs `forgetting` so that everybody who looked something up meanwhile notices.
-    pub(super) async fn taken_in(
+    pub(super) async fn take_in(
         &self,
         process: &ProcessCache,
         forgetting: impl Future<Output = ()>,
@@ -116,7 +116,7 @@ impl Changes {
         } else {
             None
         };
-        self.taken_in(process, async {
+        self.take_in(process, async {
             match codes {
                 Some(codes) => {
                     for code in &codes {

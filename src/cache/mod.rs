@@ -334,7 +334,7 @@ impl LinkCache {
                 self.process.forget(code).await;
             }
         };
-        shard.changes.taken_in(&self.process, forgetting).await;
+        shard.changes.take_in(&self.process, forgetting).await;
         if let Some(remote) = &shard.remote {
             let observed = remote.forget(codes).await?;
             self.observe(&observed).await;
