@@ -57,7 +57,7 @@ fn warn_of_readers(path: &Path) {
     let mode = fs::metadata(path).map_or(0, |file| file.permissions().mode());
     if mode & 0o004 != 0 {
         tracing::warn!(
-            "{} can be read by everybody on this machine, who can log in as anybody with it: chmod o-r it",
+            "{} can be read by others, who can log in as anybody with it: chmod o-r it",
             path.display()
         );
     }
