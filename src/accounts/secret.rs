@@ -52,7 +52,7 @@ pub fn load_or_create_secret(path: &Path) -> Result<TokenSecret, SecretError> {
     whole(fs::read(path).map_err(failed)?)
 }
 
-/// Whoever reads it can log in as anybody. It may be meant so (a group that makes backups), so it is used.
+/// Whoever reads it can log in as anybody. A group may be meant to, for backups; everybody hardly is.
 fn warn_of_readers(path: &Path) {
     let mode = fs::metadata(path).map_or(0, |file| file.permissions().mode());
     if mode & 0o004 != 0 {

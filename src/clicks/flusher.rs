@@ -318,6 +318,7 @@ async fn increments(
     let mut increments: Vec<_> = scan_hash::<i64, u64>(redis, &key)
         .await?
         .into_iter()
+        // Nothing could be written back for another number: no link has it.
         .filter_map(|(link, clicks)| Some((LinkId::parse(link)?, clicks)))
         .collect();
     increments.sort_unstable();

@@ -27,7 +27,7 @@ pub(super) fn address(raw: &str, port: u16) -> Result<SocketAddr, String> {
     })
 }
 
-/// Empty is not given: what starts programs often cannot leave a variable out.
+/// Empty is not given: `--redis-url=` takes back what the environment says.
 pub(super) fn given(raw: Option<String>) -> Option<String> {
     raw.filter(|raw| !raw.is_empty())
 }

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::{ShortCode, TargetUrl, UserId};
 
-/// Identifier of a link: the database's own, always positive and never used again.
+/// Identifier of a link: the database's own, from 1 up and never used again.
 ///
 /// Clicks are kept by this number, not by code: late clicks of a deleted link can never land on a
 /// later link of the same code.
@@ -20,10 +20,15 @@ impl LinkId {
 
     pub(super) const BITS: u32 = 56;
 
-    /// `None` for a number that no link can have.
+    /// `None` for a number that no link can have: below 0, or past [`LinkId::LAST`].
     #[must_use]
     pub fn parse(number: i64) -> Option<Self> {
         (0..=Self::LAST.0).contains(&number).then_some(Self(number))
+    }
+
+    /// The link in a click, whose shard is in the bits above.
+    pub(super) fn of_click(bits: i64) -> Self {
+        Self(bits & Self::LAST.0)
     }
 
     /// The number, never negative.

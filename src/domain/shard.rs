@@ -71,7 +71,7 @@ impl Click {
     /// Which link.
     #[must_use]
     pub fn link(self) -> LinkId {
-        LinkId::parse(self.0 & LinkId::LAST.number()).expect("a click was made of a link")
+        LinkId::of_click(self.0)
     }
 
     /// In which shard.
