@@ -3,62 +3,67 @@
 //!
 //! # A guided tour
 //!
-//! Slices by what the service does stand on top, three narrow seams beneath. The number is the floor: a
-//! module imports from lower floors only (a test keeps it so).
+//! Two faces stand over services that know no HTTP. A module imports from lower layers only; a test keeps it so.
 //!
-//! | module | floor | what it does |
+//! | module | layer | what it does |
 //! | --- | --- | --- |
 //! | `main`, `cli` | 9 | sub-commands, exit codes |
-//! | [`server`] | 8 | puts the parts together; routes, workers, signals, health, the explorer |
-//! | [`redirect`] | 7 | **the road**: from a path to a 302 |
-//! | [`links`] | 7 | shorten, list, stats, delete |
-//! | [`accounts`] | 6 | register, log in, who am I; passwords and tokens |
-//! | [`http`] | 5 | where typed errors become answers; extractors |
-//! | [`clicks`] | 4 | the click pipeline: recorder, sinks, flusher, exact counts |
-//! | [`limits`] | 4 | how often somebody may do something |
-//! | [`cache`] | 3 | what the process and Redis remember of links |
+//! | [`server`] | 8 | puts the parts together: workers, listeners, background jobs, shutdown |
+//! | [`api`] | 7 | JSON for programs: one file per endpoint |
+//! | [`http`] | 6 | turns typed errors into responses; extractors, request ids, admission |
+//! | [`redirect`] | 5 | **the redirect path**: from a short code to a 302 |
+//! | [`links`] | 5 | shorten, list, statistics, delete; announces every change of a link |
+//! | [`accounts`] | 5 | register, log in; passwords and tokens |
+//! | [`clicks`] | 4 | the click pipeline: recorder, sinks, flusher, exact counts, recovery |
+//! | [`limits`] | 3 | rate limits |
+//! | [`cache`] | 3 | links in a worker's table (l1), in the process (l2) and in Redis; invalidation |
 //! | [`store`] | 3 | the source of truth, in Postgres or SQLite |
-//! | [`shared`] | 2 | the Redis that instances share: connections, deadlines, up or away |
-//! | [`config`] | 2 | flags and environment, checked |
-//! | [`keyspace`] | 1 | every Redis key |
-//! | [`telemetry`] | 1 | logging, metrics, traces |
-//! | [`outgoing`] | 0 | HTTP as a client |
-//! | [`domain`] | 0 | values that cannot be wrong |
+//! | [`config`] | 2 | settings: flags and environment, checked |
+//! | [`redis`] | 2 | the shared Redis: connections, deadlines, keys, scripts |
+//! | [`telemetry`] | 1 | logs, metrics, traces |
+//! | [`http_client`] | 0 | outgoing HTTP |
+//! | [`domain`] | 0 | values that are checked when they are made; time |
 //!
-//! # A click's road
+//! # How a click travels
 //!
-//! A worker reads `GET /{code}` ([`server`]), [`redirect`] parses the code and looks it up ([`cache`], then
-//! [`store`]), leaves a click with the worker's recorder ([`clicks`]) and waits until the batch it joined is
-//! acknowledged; then the visitor gets the 302.
+//! A worker reads `GET /{code}` ([`server`]). [`redirect`] looks the code up ([`cache`], then [`store`]), hands a click
+//! to the worker's recorder ([`clicks`]), and waits until the click's batch is acknowledged by Redis or by the database.
+//! Then the client gets the 302. Later the flusher ([`clicks`]) writes the counts from Redis back to the database.
+//!
+//! # How a deletion travels
+//!
+//! `DELETE` ([`api`]) calls [`links`], which removes the row and notes the change in the outbox in one transaction
+//! ([`store`]). The change is then announced: Redis drops the cached link, counts the change, and adds it to a stream
+//! ([`cache`]). Every acknowledgement of a click batch carries the number of the newest change, so an instance that is
+//! behind catches up before it answers a redirect.
 //!
 //! # Glossary
 //!
-//! * **batch**: the clicks that one recorder gathered while the one before was on its way.
-//! * **sink**: where batches go: Redis, or the database's journal.
-//! * **journal**: batches in the database that are not folded into their links yet.
-//! * **held**: a batch in the journal that may also have reached Redis, so it does not count yet.
-//! * **flush**: what was pending in Redis, on its way into the database under a number of its own.
-//! * **ledger**: which flushes are in the database, and up to which link.
-//! * **epoch**: a Redis data set, from when it was begun; a new one means that Redis was emptied, or found older than
-//!   it was.
-//! * **life**: of a Redis server, from its start or take-over to its end; after it Redis may be older than it was.
-//! * **shard**: one of the data sets into which a Redis Cluster is cut; a single Redis is one shard.
-//! * **change**: a link is no longer what instances remember of it.
-//! * **told**: a change is told when Redis has it, with a number; from then on every instance can know of it.
-//! * **replica**: a Postgres that follows the primary, and may be behind: not all of its answers are believed.
+//! * **batch**: the clicks that one recorder gathered while the batch before was being delivered.
+//! * **sink**: where batches go: Redis, or the journal.
+//! * **journal**: batches in the database that are not compacted into the links' counts yet.
+//! * **in doubt**: a batch was sent to Redis and no answer came, so Redis may or may not have applied it.
+//! * **parked**: a batch in doubt is kept in the journal, uncounted, until Redis has settled it.
+//! * **flush**: a set of increments on its way from Redis to the database, under a number of its own.
+//! * **ledger**: the database's record of which flushes are written, and up to which link.
+//! * **epoch**: one lifetime of a Redis data set. A new epoch begins where data was lost or rolled back.
+//! * **fence**: a ledger row that refuses flushes which were begun before a restart or take-over of Redis.
+//! * **shard**: one of the data sets into which a Redis Cluster is divided; a single Redis is one shard.
+//! * **outbox**: changes of links in the database that are not published in Redis yet.
+//! * **replica**: a Postgres that follows the primary and may lag behind it.
 
 pub mod accounts;
+pub mod api;
 pub mod cache;
 pub mod clicks;
 pub mod config;
 pub mod domain;
 pub mod http;
-pub mod keyspace;
+pub mod http_client;
 pub mod limits;
 pub mod links;
-pub mod outgoing;
 pub mod redirect;
+pub mod redis;
 pub mod server;
-pub mod shared;
 pub mod store;
 pub mod telemetry;

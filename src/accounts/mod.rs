@@ -1,34 +1,52 @@
-//! Accounts: register, log in, who am I; passwords and tokens.
+//! Accounts: register, log in, look up; passwords and tokens.
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use crate::domain::{Clock, EmailAddress, Password, User, UserId};
+use crate::limits::{Action, Limiter, TooMany};
+use crate::store::{CreateUserError, StoreError, Users};
 
-use crate::domain::{EmailAddress, Password};
-use crate::http::ApiError;
-use crate::limits::Limiter;
-use crate::store::Users;
-
-mod current_user;
-pub mod login;
-pub mod me;
 mod password;
-pub mod register;
 mod secret;
 mod token;
 
-pub use current_user::{CurrentUser, TokenOwner};
-pub use password::{HashingError, PasswordHasher};
+pub use password::{HashError, HasherError, PasswordHasher};
 pub use secret::{SecretError, load_or_create_secret};
 pub use token::Tokens;
 
-/// What the handlers of accounts work with.
+/// Registers accounts and checks who makes a request; knows no HTTP.
 pub struct Accounts {
     users: Arc<dyn Users>,
     hasher: PasswordHasher,
     tokens: Tokens,
     limiter: Limiter,
+    clock: Arc<dyn Clock>,
+}
+
+/// Why an operation on accounts failed.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountError {
+    /// Another account has this address.
+    #[error("the e-mail address is taken")]
+    EmailTaken,
+    /// There is no such account, or the password is another.
+    #[error("the e-mail address or the password is wrong")]
+    WrongCredentials,
+    /// The account is gone.
+    #[error("the account does not exist")]
+    Gone,
+    /// This was done too often.
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
+    /// The password could not be hashed.
+    #[error(transparent)]
+    Hash(#[from] HashError),
+    /// The database did not do its part.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A token could not be signed: a defect.
+    #[error("no token could be signed: {0}")]
+    Token(String),
 }
 
 impl Accounts {
@@ -39,68 +57,84 @@ impl Accounts {
         hasher: PasswordHasher,
         tokens: Tokens,
         limiter: Limiter,
+        clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
             users,
             hasher,
             tokens,
             limiter,
+            clock,
         }
     }
-}
 
-/// Body of a registration and of a login.
-#[derive(Deserialize, ToSchema)]
-pub struct AccountBody {
-    /// E-mail address with a host of at least two labels; kept as given, compared without regard to case.
-    #[schema(
-        example = "ada@example.org",
-        format = "email",
-        min_length = 5,
-        max_length = 254
-    )]
-    email: String,
-    /// Password, 8 to 128 characters of any kind.
-    #[schema(example = "correct horse battery", min_length = 8, max_length = 128)]
-    password: String,
-}
-
-impl AccountBody {
-    fn parse(self) -> Result<(EmailAddress, Password), ApiError> {
-        let email = EmailAddress::parse(self.email)
-            .map_err(|error| ApiError::invalid(error.to_string()))?;
-        let password =
-            Password::parse(self.password).map_err(|error| ApiError::invalid(error.to_string()))?;
-        Ok((email, password))
-    }
-}
-
-/// Answer to a registration and to a login.
-#[derive(Serialize, ToSchema)]
-pub struct TokenAnswer {
-    /// JWT (RFC 7519), to be sent as `Authorization: Bearer …`.
-    #[schema(
-        example = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
-        pattern = r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$"
-    )]
-    access_token: String,
-    /// Always `bearer`.
-    token_type: TokenType,
-}
-
-/// How a token is presented.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-enum TokenType {
-    /// In the `Authorization` header.
-    Bearer,
-}
-
-impl TokenAnswer {
-    fn new(access_token: String) -> Self {
-        Self {
-            access_token,
-            token_type: TokenType::Bearer,
+    /// Makes an account and issues its first token. `client` is the address that is limited.
+    ///
+    /// # Errors
+    /// [`AccountError`].
+    pub async fn register(
+        &self,
+        client: &str,
+        email: &EmailAddress,
+        password: Password,
+    ) -> Result<String, AccountError> {
+        self.limiter.count(Action::Register, client).await?;
+        let permit = self.hasher.permit().await?;
+        // Looked up first: a taken address costs no hash.
+        if self.users.credentials(email).await?.is_some() {
+            return Err(AccountError::EmailTaken);
         }
+        let hash = permit.hash(password).await?;
+        match self.users.create_user(email, &hash, self.clock.now()).await {
+            Ok(user) => self.issue(user),
+            Err(CreateUserError::EmailTaken) => Err(AccountError::EmailTaken),
+            Err(CreateUserError::Store(error)) => Err(error.into()),
+        }
+    }
+
+    /// Issues a token to the owner of these credentials. `client` is the address that is limited.
+    ///
+    /// # Errors
+    /// [`AccountError`].
+    pub async fn log_in(
+        &self,
+        client: &str,
+        email: &EmailAddress,
+        password: Password,
+    ) -> Result<String, AccountError> {
+        for caller in [client, &email.lookup_key()] {
+            self.limiter.count(Action::Login, caller).await?;
+        }
+        let permit = self.hasher.permit().await?;
+        let credentials = self.users.credentials(email).await?;
+        let (user, hash) = credentials
+            .map(|found| (found.user, found.password_hash))
+            .unzip();
+        // Without an account a dummy hash is checked, so that the time says nothing about the account.
+        let matches = permit.verify(password, hash).await?;
+        match user.filter(|_| matches) {
+            Some(user) => self.issue(user),
+            None => Err(AccountError::WrongCredentials),
+        }
+    }
+
+    /// The account with this id.
+    ///
+    /// # Errors
+    /// [`AccountError::Gone`], [`AccountError::Store`].
+    pub async fn user(&self, id: UserId) -> Result<User, AccountError> {
+        self.users.user(id).await?.ok_or(AccountError::Gone)
+    }
+
+    /// The user that a valid token was issued to; the account may be gone since.
+    #[must_use]
+    pub fn token_owner(&self, token: &str) -> Option<UserId> {
+        self.tokens.owner(token)
+    }
+
+    fn issue(&self, user: UserId) -> Result<String, AccountError> {
+        self.tokens
+            .issue(user)
+            .map_err(|error| AccountError::Token(error.to_string()))
     }
 }

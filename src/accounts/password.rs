@@ -11,16 +11,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::domain::Password;
-use crate::http::ApiError;
-use crate::telemetry::metrics::{Gauged, HASHES, HASHING, LIMIT_HITS};
+use crate::telemetry::metrics::{GaugeGuard, HASHES, HASHING, LIMIT_HITS};
 
-/// OWASP's figures for argon2id (Password Storage Cheat Sheet): 19 MiB, two passes, one lane.
+/// OWASP's figures for argon2id (Password Storage Cheat Sheet): 19 MiB, two passes, parallelism of one.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
-const LANES: u32 = 1;
+const PARALLELISM: u32 = 1;
 
 /// Requests that may wait for their turn, per turn: beyond that waiting would be longer than patience.
-const MOST_WAITING_PER_TURN: usize = 256;
+const MAX_WAITING_PER_PERMIT: usize = 256;
 
 /// How long a request waits for a turn in time that nobody else wants. Where all cores are busy for longer
 /// than that, one hash at a time gets a small share of its own.
@@ -36,26 +35,37 @@ const NICENESS: i32 = 10;
 #[derive(Clone)]
 pub struct PasswordHasher {
     argon2: Argon2<'static>,
-    turns: Arc<Semaphore>,
-    late_turns: Arc<Semaphore>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
+    late_permits: Arc<Semaphore>,
+    waiting_slots: Arc<Semaphore>,
     /// Checked when there is no account.
     dummy: Arc<str>,
 }
 
-/// Passwords cannot be hashed: a defect, or no randomness.
+/// Passwords cannot be hashed at all: a defect, or no randomness.
 #[derive(Debug, thiserror::Error)]
 #[error("passwords cannot be hashed: {0}")]
-pub struct HashingError(String);
+pub struct HasherError(String);
+
+/// Why one password was not hashed.
+#[derive(Debug, thiserror::Error)]
+pub enum HashError {
+    /// Too many passwords wait already, or this one waited too long.
+    #[error("too many passwords wait to be hashed")]
+    Busy,
+    /// Hashing failed as such: a defect.
+    #[error("a password could not be hashed: {0}")]
+    Failed(String),
+}
 
 impl PasswordHasher {
     /// Hashes `at_once` passwords at once.
     ///
     /// # Errors
     /// When hashing fails as such.
-    pub fn new(at_once: usize) -> Result<Self, HashingError> {
-        let failed = |error: String| HashingError(error);
-        let params = Params::new(MEMORY_KIB, PASSES, LANES, None)
+    pub fn new(at_once: usize) -> Result<Self, HasherError> {
+        let failed = |error: String| HasherError(error);
+        let params = Params::new(MEMORY_KIB, PASSES, PARALLELISM, None)
             .map_err(|error| failed(error.to_string()))?;
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         let dummy = argon2
@@ -64,9 +74,9 @@ impl PasswordHasher {
             .to_string();
         Ok(Self {
             argon2,
-            turns: Arc::new(Semaphore::new(at_once)),
-            late_turns: Arc::new(Semaphore::new(1)),
-            places: Arc::new(Semaphore::new(at_once * (MOST_WAITING_PER_TURN + 1))),
+            permits: Arc::new(Semaphore::new(at_once)),
+            late_permits: Arc::new(Semaphore::new(1)),
+            waiting_slots: Arc::new(Semaphore::new(at_once * (MAX_WAITING_PER_PERMIT + 1))),
             dummy: dummy.into(),
         })
     }
@@ -76,53 +86,53 @@ impl PasswordHasher {
     ///
     /// # Errors
     /// There are too many already, or it took too long.
-    pub(super) async fn turn(&self) -> Result<Turn, ApiError> {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+    pub(super) async fn permit(&self) -> Result<HashPermit, HashError> {
+        let Ok(slot) = Arc::clone(&self.waiting_slots).try_acquire_owned() else {
             return Err(busy());
         };
-        let waiting = Gauged::new(metrics::gauge!(HASHING, "state" => "waiting"));
-        let turn = timeout(TIMEOUT, self.next()).await;
+        let waiting = GaugeGuard::new(metrics::gauge!(HASHING, "state" => "waiting"));
+        let permit = timeout(TIMEOUT, self.next()).await;
         drop(waiting);
-        let Ok(Some((turn, share))) = turn else {
+        let Ok(Some((permit, share))) = permit else {
             return Err(busy());
         };
-        Ok(Turn {
+        Ok(HashPermit {
             hasher: self.clone(),
             share,
-            held: (turn, place),
+            permits: (permit, slot),
         })
     }
 
     async fn next(&self) -> Option<(OwnedSemaphorePermit, Share)> {
-        let late_turn = async {
+        let late_permit = async {
             sleep(LEFTOVER_TIMEOUT).await;
-            Arc::clone(&self.late_turns).acquire_owned().await
+            Arc::clone(&self.late_permits).acquire_owned().await
         };
         tokio::select! {
             biased;
-            turn = Arc::clone(&self.turns).acquire_owned() => Some((turn.ok()?, Share::Leftover)),
-            turn = late_turn => Some((turn.ok()?, Share::Small)),
+            permit = Arc::clone(&self.permits).acquire_owned() => Some((permit.ok()?, Share::Leftover)),
+            permit = late_permit => Some((permit.ok()?, Share::Small)),
         }
     }
 }
 
 /// Leave to hash one password.
-pub(super) struct Turn {
+pub(super) struct HashPermit {
     hasher: PasswordHasher,
     share: Share,
     /// Given back when the hash is there, also where nobody waits for it any more.
-    held: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+    permits: (OwnedSemaphorePermit, OwnedSemaphorePermit),
 }
 
-impl Turn {
+impl HashPermit {
     /// The PHC string of a password.
-    pub(super) async fn hash(self, password: Password) -> Result<String, ApiError> {
+    pub(super) async fn hash(self, password: Password) -> Result<String, HashError> {
         let argon2 = self.hasher.argon2.clone();
         self.work(move || {
             argon2
                 .hash_password(password.expose())
                 .map(|hash| hash.to_string())
-                .map_err(|error| ApiError::internal(&error.to_string()))
+                .map_err(|error| HashError::Failed(error.to_string()))
         })
         .await
     }
@@ -132,14 +142,14 @@ impl Turn {
         self,
         password: Password,
         hash: Option<String>,
-    ) -> Result<bool, ApiError> {
+    ) -> Result<bool, HashError> {
         let argon2 = self.hasher.argon2.clone();
         let dummy = Arc::clone(&self.hasher.dummy);
         self.work(move || {
             let known = hash.is_some();
             let hash = hash.as_deref().unwrap_or(&dummy);
             let parsed =
-                PasswordHash::new(hash).map_err(|error| ApiError::internal(&error.to_string()))?;
+                PasswordHash::new(hash).map_err(|error| HashError::Failed(error.to_string()))?;
             // The parameters are those of the hash, so that they can be raised one day.
             Ok(argon2.verify_password(password.expose(), &parsed).is_ok() && known)
         })
@@ -148,26 +158,26 @@ impl Turn {
 
     async fn work<T: Send + 'static>(
         self,
-        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
-        let running = Gauged::new(metrics::gauge!(HASHING, "state" => "running"));
+        work: impl FnOnce() -> Result<T, HashError> + Send + 'static,
+    ) -> Result<T, HashError> {
+        let running = GaugeGuard::new(metrics::gauge!(HASHING, "state" => "running"));
         let (result, done) = oneshot::channel();
-        let Self { share, held, .. } = self;
+        let Self { share, permits, .. } = self;
         // A thread of its own: what it stands back for would hold for later work of a shared one, too. The turn
         // goes with the work: a client that leaves does not make room for more at once.
-        let begun = thread::Builder::new()
+        let started = thread::Builder::new()
             .name("hashing".into())
             .spawn(move || {
                 share.take();
                 // Whoever asked may be gone.
                 let _ = result.send(work());
-                drop((held, running));
+                drop((permits, running));
             });
-        let result = match begun {
+        let result = match started {
             Ok(_) => done
                 .await
-                .unwrap_or_else(|_| Err(ApiError::internal("a password's hash was lost"))),
-            Err(error) => Err(ApiError::internal(&error.to_string())),
+                .unwrap_or_else(|_| Err(HashError::Failed("its thread died".into()))),
+            Err(error) => Err(HashError::Failed(error.to_string())),
         };
         result.inspect(|_| metrics::counter!(HASHES).increment(1))
     }
@@ -208,9 +218,9 @@ impl Share {
     }
 }
 
-fn busy() -> ApiError {
+fn busy() -> HashError {
     metrics::counter!(LIMIT_HITS, "limit" => "hashing").increment(1);
-    ApiError::overloaded()
+    HashError::Busy
 }
 
 #[cfg(test)]
@@ -224,15 +234,15 @@ mod tests {
     #[tokio::test]
     async fn a_password_is_kept_as_argon2id_with_owasps_figures_and_checked() {
         let hasher = PasswordHasher::new(1).unwrap();
-        let turn = hasher.turn().await.unwrap();
-        let hash = turn.hash(password("correct horse")).await.unwrap();
+        let permit = hasher.permit().await.unwrap();
+        let hash = permit.hash(password("correct horse")).await.unwrap();
         assert!(
             hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
             "{hash}"
         );
         assert!(
             hasher
-                .turn()
+                .permit()
                 .await
                 .unwrap()
                 .verify(password("correct horse"), Some(hash.clone()))
@@ -241,7 +251,7 @@ mod tests {
         );
         assert!(
             !hasher
-                .turn()
+                .permit()
                 .await
                 .unwrap()
                 .verify(password("wrong horse"), Some(hash))
@@ -255,7 +265,7 @@ mod tests {
         let hasher = PasswordHasher::new(1).unwrap();
         assert!(
             !hasher
-                .turn()
+                .permit()
                 .await
                 .unwrap()
                 .verify(password("nobody has this password"), None)

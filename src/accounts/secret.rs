@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::domain::{SecretTooShort, TokenSecret};
-use crate::shared::random_id;
+use crate::redis::random_id;
 
 /// Why there is no secret; never says what it is.
 #[derive(Debug, thiserror::Error)]

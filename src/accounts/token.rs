@@ -8,11 +8,10 @@ use jsonwebtoken::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Timestamp, TokenSecret, UserId};
-use crate::http::ApiError;
+use crate::domain::{Clock, TokenSecret, UserId};
 
 /// Longest token that is looked at; ours have about 150 bytes.
-const MOST_BYTES: usize = 1_024;
+const MAX_BYTES: usize = 1_024;
 
 /// How far `iat` may lie ahead: clocks of instances differ.
 const CLOCK_SKEW_SECONDS: u64 = 300;
@@ -22,6 +21,7 @@ const CLOCK_SKEW_SECONDS: u64 = 300;
 pub struct Tokens {
     keys: Arc<Keys>,
     ttl: Duration,
+    clock: Arc<dyn Clock>,
 }
 
 struct Keys {
@@ -41,9 +41,11 @@ struct Claims {
 impl Tokens {
     /// Tokens signed with `secret`, valid for `ttl`.
     #[must_use]
-    pub fn new(secret: &TokenSecret, ttl: Duration) -> Self {
+    pub fn new(secret: &TokenSecret, ttl: Duration, clock: Arc<dyn Clock>) -> Self {
         let mut validation = Validation::new(Algorithm::HS256);
         validation.leeway = 0;
+        // `exp` is compared with the clock that was handed in.
+        validation.validate_exp = false;
         validation.validate_nbf = true;
         validation.set_required_spec_claims(&["exp", "sub"]);
         let keys = Keys {
@@ -54,24 +56,24 @@ impl Tokens {
         Self {
             keys: Arc::new(keys),
             ttl,
+            clock,
         }
     }
 
     /// A fresh token of `user`.
-    pub(super) fn issue(&self, user: UserId) -> Result<String, ApiError> {
-        let iat = now();
+    pub(super) fn issue(&self, user: UserId) -> Result<String, jsonwebtoken::errors::Error> {
+        let iat = self.clock.now().unix_seconds();
         let claims = Claims {
             sub: user.0.to_string(),
             iat,
             exp: iat + self.ttl.as_secs(),
         };
         encode(&Header::new(Algorithm::HS256), &claims, &self.keys.encoding)
-            .map_err(|error| ApiError::internal(&error.to_string()))
     }
 
     /// Whose token it is; `None` for whatever is wrong with it.
     pub(super) fn owner(&self, token: &str) -> Option<UserId> {
-        if token.len() > MOST_BYTES {
+        if token.len() > MAX_BYTES {
             return None;
         }
         let TokenData { header, claims } =
@@ -80,15 +82,12 @@ impl Tokens {
         if header.crit.is_some() {
             return None;
         }
-        if claims.iat > now() + CLOCK_SKEW_SECONDS || claims.exp <= now() {
+        let now = self.clock.now().unix_seconds();
+        if claims.iat > now + CLOCK_SKEW_SECONDS || claims.exp <= now {
             return None;
         }
         claims.sub.parse().ok().filter(|id| *id > 0).map(UserId)
     }
-}
-
-fn now() -> u64 {
-    Timestamp::now().0.unsigned_abs() / 1_000_000
 }
 
 #[cfg(test)]
@@ -97,10 +96,15 @@ mod tests {
     use proptest::sample::Index;
 
     use super::*;
+    use crate::domain::{ManualClock, SystemClock};
+
+    fn now() -> u64 {
+        SystemClock.now().unix_seconds()
+    }
 
     fn tokens(secret: &str) -> Tokens {
         let secret = TokenSecret::from_bytes(secret.repeat(32).into_bytes()).unwrap();
-        Tokens::new(&secret, Duration::from_mins(1))
+        Tokens::new(&secret, Duration::from_mins(1), Arc::new(SystemClock))
     }
 
     fn minted(algorithm: Algorithm, iat: u64, exp: u64) -> String {
@@ -141,6 +145,18 @@ mod tests {
         ] {
             assert_eq!(tokens("a").owner(&token), None, "{token}");
         }
+    }
+
+    #[test]
+    fn a_token_ends_when_its_time_is_over() {
+        let clock = Arc::new(ManualClock::at(SystemClock.now()));
+        let secret = TokenSecret::from_bytes(vec![b'a'; 32]).unwrap();
+        let tokens = Tokens::new(&secret, Duration::from_mins(1), Arc::clone(&clock) as _);
+        let token = tokens.issue(UserId(7)).unwrap();
+        clock.advance(Duration::from_secs(59));
+        assert_eq!(tokens.owner(&token), Some(UserId(7)));
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(tokens.owner(&token), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //!
 //! A change of a link raises a number in Redis and is told in a stream. Every click batch brings the newest
 //! number home; an instance that is behind forgets what changed before it releases the batch
-//! ([`LinkCache::observe`]), and otherwise knows that what it remembers is as it should be, see `belief`. A
+//! ([`LinkCache::catch_up_to`]), and otherwise knows that what it remembers is as it should be, see `belief`. A
 //! visitor compares [`LinkCache::version`] from before the lookup with that after the click: where it
 //! moved, it looks again.
 
@@ -15,24 +15,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::domain::{Click, LinkId, LinkTarget, Location, Shard, ShortCode};
-use crate::shared::{Lane, RedisFailure, Shards, SharedRedis};
+use crate::redis::{DedicatedConnection, RedisFailure, RedisShard, RedisShards};
 
-mod belief;
-mod changes;
-mod misses;
-mod near;
-mod process;
-mod remote;
+mod freshness;
+mod invalidation;
+mod l1;
+mod l2;
+mod lookup_batcher;
+mod redis_tier;
 
-use belief::Belief;
-use changes::{AsOf, Changes};
-use misses::Asked;
-use near::Near;
-use process::{LookedUp, ProcessCache};
-use remote::Remote;
+use freshness::Freshness;
+use invalidation::{Invalidations, LookupVersion};
+use l1::L1;
+use l2::{L2, LookedUp};
+use lookup_batcher::RedisLookup;
+use redis_tier::RedisTier;
 
-pub use changes::Observed;
-pub use misses::MissesAsked;
+pub use invalidation::InvalidationCursor;
+pub use lookup_batcher::LookupBatcher;
 
 /// Who knew a link, or that there is none. Whoever shares a look-up of somebody else's has it from there, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl CacheLimits {
 /// Which changes of a shard's links Redis had been told of at some moment: those up to a number, which never
 /// comes twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct ChangeMark {
     /// Of which links.
     pub shard: Shard,
     change: String,
@@ -131,17 +131,17 @@ impl CachedLink {
 #[derive(Clone)]
 pub struct LinkCache {
     limits: CacheLimits,
-    near: Arc<Near>,
-    process: ProcessCache,
+    near: Arc<L1>,
+    process: L2,
     version: Arc<AtomicU64>,
     shards: Arc<[CacheShard]>,
 }
 
 /// What is particular to a data set; without Redis there is one, too.
 struct CacheShard {
-    changes: Arc<Changes>,
-    belief: Arc<Belief>,
-    remote: Option<Remote>,
+    changes: Arc<Invalidations>,
+    freshness: Arc<Freshness>,
+    remote: Option<RedisTier>,
 }
 
 /// Redis could not be told of a change; it is told later, from the outbox.
@@ -158,13 +158,13 @@ const LOOKUP_TRIES: usize = 5;
 impl LinkCache {
     /// An empty cache; with `redis` shared between instances.
     #[must_use]
-    pub fn new(limits: CacheLimits, redis: Option<&Shards>) -> Self {
+    pub fn new(limits: CacheLimits, redis: Option<&RedisShards>) -> Self {
         let version = Arc::default();
-        let shard = |redis: Option<&SharedRedis>| CacheShard {
-            changes: Arc::new(Changes::new(&version)),
-            belief: Arc::new(Belief::new(limits.process_ttl())),
+        let shard = |redis: Option<&RedisShard>| CacheShard {
+            changes: Arc::new(Invalidations::new(&version)),
+            freshness: Arc::new(Freshness::new(limits.process_ttl())),
             // Nobody looks anything up here: workers do, with caches of their own.
-            remote: redis.map(|redis| Remote::new(redis.clone()).0),
+            remote: redis.map(|redis| RedisTier::new(redis.clone()).0),
         };
         let shards = match redis {
             Some(redis) => redis.iter().map(|redis| shard(Some(redis))).collect(),
@@ -172,8 +172,8 @@ impl LinkCache {
         };
         Self {
             limits,
-            near: Arc::new(Near::new(limits.workers, limits.near_ttl())),
-            process: ProcessCache::new(limits),
+            near: Arc::new(L1::new(limits.workers, limits.near_ttl())),
+            process: L2::new(limits),
             shards,
             version,
         }
@@ -182,21 +182,21 @@ impl LinkCache {
     /// The same cache for a worker: with a table and Redis connections of its own, and with what has to run
     /// for its look-ups in Redis to be answered.
     #[must_use]
-    pub fn of_worker(&self) -> (Self, Vec<MissesAsked>) {
+    pub fn for_worker(&self) -> (Self, Vec<LookupBatcher>) {
         let mut asked = Vec::new();
-        let mut with_own_lane = |remote: &Remote| {
-            let (remote, misses) = remote.with_own_lane();
+        let mut for_worker = |remote: &RedisTier| {
+            let (remote, misses) = remote.for_worker();
             asked.push(misses);
             remote
         };
         let shard = |shard: &CacheShard| CacheShard {
             changes: Arc::clone(&shard.changes),
-            belief: Arc::clone(&shard.belief),
-            remote: shard.remote.as_ref().map(&mut with_own_lane),
+            freshness: Arc::clone(&shard.freshness),
+            remote: shard.remote.as_ref().map(&mut for_worker),
         };
         let shards = self.shards.iter().map(shard).collect();
         let cache = Self {
-            near: Arc::new(Near::new(self.limits.workers, self.limits.near_ttl())),
+            near: Arc::new(L1::new(self.limits.workers, self.limits.near_ttl())),
             shards,
             ..self.clone()
         };
@@ -221,12 +221,12 @@ impl LinkCache {
 
     /// What the worker's own table has.
     #[must_use]
-    pub fn near(&self, code: &ShortCode, now: Instant) -> Option<Arc<CachedLink>> {
+    pub fn l1(&self, code: &ShortCode, now: Instant) -> Option<Arc<CachedLink>> {
         self.near.get(code, self.version(), now)
     }
 
     /// What is held in the process: `Some(None)` is a code known to be unknown.
-    pub async fn held(&self, code: &ShortCode, now: Instant) -> Option<Option<Arc<CachedLink>>> {
+    pub async fn l2(&self, code: &ShortCode, now: Instant) -> Option<Option<Arc<CachedLink>>> {
         // Before the look-up: what changes during it is not believed later.
         let version = self.version();
         match self.process.link(code).await {
@@ -243,8 +243,8 @@ impl LinkCache {
     }
 
     fn is_believed(&self, code: &ShortCode, since: Instant, now: Instant) -> bool {
-        let belief = &self.shard(self.shard_of(code)).belief;
-        self.limits.is_alone || belief.holds(code, since, now)
+        let freshness = &self.shard(self.shard_of(code)).freshness;
+        self.limits.is_alone || freshness.holds(code, since, now)
     }
 
     /// Looks a code up in Redis, then with `read` in the database, there one look-up per code at a time,
@@ -257,7 +257,7 @@ impl LinkCache {
         &self,
         code: &ShortCode,
         now: Instant,
-        read: impl Fn(Option<Told>) -> R,
+        read: impl Fn(Option<ChangeMark>) -> R,
     ) -> Result<Resolved, E>
     where
         E: Clone + Send + Sync + 'static,
@@ -267,30 +267,30 @@ impl LinkCache {
         let remote = self.shard(shard).remote.as_ref();
         let remote = remote.filter(|remote| remote.is_up());
         for _ in 0..LOOKUP_TRIES {
-            let as_of = AsOf::now(&self.version);
+            let version_before = LookupVersion::now(&self.version);
             let asked = match remote {
                 Some(remote) => remote.get(code).await,
-                None => Asked::default(),
+                None => RedisLookup::default(),
             };
             let (found, source) = if let Some(link) = asked.link {
-                let remembered = self.process.remember(code, link, now, &as_of);
+                let remembered = self.process.remember(code, link, now, &version_before);
                 (remembered.await, Source::Redis)
             } else {
                 let remote = remote.zip(asked.newest_change);
                 let read = self.read(code, remote, &read);
-                let found = self.process.look_up_once(code, read, &as_of);
+                let found = self.process.look_up_once(code, read, &version_before);
                 (found.await?, Source::Database)
             };
             match found {
                 LookedUp::Link(link) => {
-                    self.near.put(code, &link, as_of.version, now);
+                    self.near.put(code, &link, version_before.version, now);
                     return Ok((Some(link), source));
                 }
                 LookedUp::Unknown => return Ok((None, source)),
                 LookedUp::Overtaken => {}
             }
         }
-        // Changes come faster than look-ups: one of one's own, remembered nowhere.
+        // Invalidations come faster than look-ups: one of one's own, remembered nowhere.
         let link = read(None).await?.map(|link| CachedLink::new(&link, shard));
         Ok((link.map(Arc::new), Source::Database))
     }
@@ -300,8 +300,8 @@ impl LinkCache {
     async fn read<E, R>(
         &self,
         code: &ShortCode,
-        remote: Option<(&Remote, Arc<str>)>,
-        read: impl Fn(Option<Told>) -> R,
+        remote: Option<(&RedisTier, Arc<str>)>,
+        read: impl Fn(Option<ChangeMark>) -> R,
     ) -> Result<Option<CachedLink>, E>
     where
         R: Future<Output = Result<Option<LinkTarget>, E>>,
@@ -311,7 +311,7 @@ impl LinkCache {
         let told = remote
             .as_ref()
             .filter(|(_, change)| !change.is_empty())
-            .map(|(_, change)| Told {
+            .map(|(_, change)| ChangeMark {
                 shard,
                 change: change.to_string(),
             });
@@ -327,7 +327,7 @@ impl LinkCache {
     ///
     /// # Errors
     /// When Redis cannot be told; this process has forgotten them all the same.
-    pub async fn forget(&self, shard: Shard, codes: &[ShortCode]) -> Result<(), CacheError> {
+    pub async fn invalidate(&self, shard: Shard, codes: &[ShortCode]) -> Result<(), CacheError> {
         let shard = self.shard(shard);
         let forgetting = async {
             for code in codes {
@@ -336,21 +336,21 @@ impl LinkCache {
         };
         shard.changes.take_in(&self.process, forgetting).await;
         if let Some(remote) = &shard.remote {
-            let observed = remote.forget(codes).await?;
-            self.observe(&observed).await;
+            let cursor = remote.forget(codes).await?;
+            self.catch_up_to(&cursor).await;
         }
         Ok(())
     }
 
     /// Takes in every change up to the one that was seen in Redis. Free when there is none.
-    pub async fn observe(&self, observed: &Observed) {
-        let shard = self.shard(observed.shard);
+    pub async fn catch_up_to(&self, cursor: &InvalidationCursor) {
+        let shard = self.shard(cursor.shard);
         let Some(remote) = &shard.remote else { return };
-        if !shard.changes.is_current(observed) {
-            let catching_up = shard.changes.catch_up(observed, remote, &self.process);
+        if !shard.changes.is_current(cursor) {
+            let catching_up = shard.changes.catch_up(cursor, remote, &self.process);
             catching_up.await;
         }
-        shard.belief.confirm(observed.asked);
+        shard.freshness.confirm(cursor.asked);
     }
 
     /// Learns where the changes of a shard stand; to be called before the first lookup.
@@ -359,8 +359,8 @@ impl LinkCache {
     /// When Redis is away or refuses to be written to.
     pub async fn synchronise(&self, shard: Shard) -> Result<(), CacheError> {
         if let Some(remote) = &self.shard(shard).remote {
-            let observed = remote.state().await?;
-            self.observe(&observed).await;
+            let cursor = remote.state().await?;
+            self.catch_up_to(&cursor).await;
         }
         Ok(())
     }
@@ -369,17 +369,17 @@ impl LinkCache {
     ///
     /// # Errors
     /// When Redis does not answer.
-    pub async fn listen(&self, shard: Shard) -> Result<(), CacheError> {
+    pub async fn poll_changes(&self, shard: Shard) -> Result<(), CacheError> {
         if let Some(remote) = &self.shard(shard).remote {
-            let observed = remote.state_at_leisure().await?;
-            self.observe(&observed).await;
+            let cursor = remote.state_at_leisure().await?;
+            self.catch_up_to(&cursor).await;
         }
         Ok(())
     }
 
     /// Links held in the process, about.
     #[must_use]
-    pub async fn links_held(&self) -> u64 {
-        self.process.links_held().await
+    pub async fn link_count(&self) -> u64 {
+        self.process.link_count().await
     }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::output::{self, harmless};
-use shunt::outgoing;
+use shunt::http_client;
 
 use super::Failure;
 
@@ -43,11 +43,11 @@ pub(super) fn ask(args: &HealthcheckArgs) -> Result<(), Failure> {
     let address = reachable(&args.bind)?;
     let path = if args.live { "health" } else { "ready" };
     let url = format!("http://{address}/{path}");
-    let agent = outgoing::local_agent(Duration::from_secs(args.timeout));
+    let agent = http_client::local_agent(Duration::from_secs(args.timeout));
     let mut answer = agent
         .get(&url)
         .call()
-        .map_err(|error| Failure::Failed(format!("{url}: {}", outgoing::fault(&error))))?;
+        .map_err(|error| Failure::Failed(format!("{url}: {}", http_client::fault(&error))))?;
     let body = answer.body_mut().read_to_string().unwrap_or_default();
     if answer.status() == 200 {
         let status = serde_json::from_str::<Value>(&body).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use shunt::config::{Config, Settings};
-use shunt::server::{self, Stop};
+use shunt::server::{self, Shutdown};
 use shunt::telemetry::{self, traces::Traces};
 use tracing_subscriber::EnvFilter;
 
@@ -26,7 +26,7 @@ pub(super) fn serve(settings: Settings) -> Result<(), Failure> {
         if let Some(files) = raise_file_limit() {
             fit_clients_into(files, &mut config);
         }
-        let stop = Stop::on_signals()?;
+        let stop = Shutdown::on_signals()?;
         let metrics = telemetry::metrics::start()?;
         server::serve(config, metrics, stop).await?;
         Ok(())

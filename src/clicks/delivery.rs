@@ -12,16 +12,16 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::cache::LinkCache;
-use crate::clicks::{NotRecorded, RedisSink};
+use crate::clicks::{RecordError, RedisSink};
 use crate::domain::LinkId;
-use crate::shared::random_id;
+use crate::redis::random_id;
 use crate::store::{ClickBatch, Clicks, RecorderId, StoreError};
 use crate::telemetry::metrics::{BATCH_ACK, BATCH_CLICKS, BATCHES, IN_DOUBT, MEMORY_ONLY, bounded};
 use crate::telemetry::seconds_since;
 
-mod repair;
+mod redelivery;
 
-use repair::Repaired;
+use redelivery::Redelivered;
 
 /// Most links in one batch: bounds how long one script call or statement keeps a sink busy.
 const MOST_LINKS: usize = 1_000;
@@ -108,7 +108,7 @@ pub struct Delivery {
     doubtful_in_journal: Option<ClickBatch>,
     /// Clicks that were sent nowhere yet; one entry per link, so bounded by the number of links.
     waiting: HashMap<LinkId, u64, RandomState>,
-    repair: Option<JoinHandle<Option<Repaired>>>,
+    repair: Option<JoinHandle<Option<Redelivered>>>,
 }
 
 enum ForRedis {
@@ -120,7 +120,7 @@ enum ForRedis {
         /// To which data set it was sent.
         epoch: Arc<str>,
         /// Whether the database holds it, too: then a crash does not lose it.
-        is_held: bool,
+        is_parked: bool,
     },
 }
 
@@ -169,10 +169,10 @@ impl Delivery {
             match redis.record(&batch).await {
                 Ok(observed) => {
                     acknowledged("redis", sent);
-                    return sinks.cache.observe(&observed).await;
+                    return sinks.cache.catch_up_to(&observed).await;
                 }
-                Err(NotRecorded::Refused) => count_batch("redis", "refused"),
-                Err(NotRecorded::InDoubt { epoch }) => {
+                Err(RecordError::Refused) => count_batch("redis", "refused"),
+                Err(RecordError::InDoubt { epoch }) => {
                     count_batch("redis", "in_doubt");
                     sent_to = Some(epoch);
                 }
@@ -190,16 +190,16 @@ impl Delivery {
     async fn deliver_elsewhere(&mut self, batch: ClickBatch, sent_to: Option<Arc<str>>) {
         let sinks = Arc::clone(&self.sinks);
         if let Some(epoch) = sent_to {
-            let is_held = self.journal_is_free()
+            let is_parked = self.journal_is_free()
                 && append(&sinks, &batch, Some(Arc::clone(&epoch))).await == Appended::Written;
-            if !is_held {
+            if !is_parked {
                 self.only_in_memory(&batch.clicks);
             }
             metrics::gauge!(IN_DOUBT).increment(bounded(total(&batch.clicks)));
             self.for_redis = Some(ForRedis::InDoubt {
                 batch,
                 epoch,
-                is_held,
+                is_parked,
             });
         } else if !self.journal_is_free() {
             self.wait(&batch.clicks);
@@ -226,7 +226,10 @@ impl Delivery {
             && self.waiting.is_empty()
             && matches!(
                 self.for_redis,
-                None | Some(ForRedis::InDoubt { is_held: true, .. })
+                None | Some(ForRedis::InDoubt {
+                    is_parked: true,
+                    ..
+                })
             )
     }
 

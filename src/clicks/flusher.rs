@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use redis::FromRedisValue;
 use tokio::time::sleep;
 
-use crate::domain::{LinkId, Shard, Timestamp};
-use crate::shared::{Call, RedisFailure, Script, Shards, SharedRedis, random_id};
+use crate::domain::{Clock, LinkId, Shard};
+use crate::redis::{Call, RedisFailure, RedisShard, RedisShards, Script, random_id};
 use crate::store::{Clicks, FlushId, FlushMark, StoreError};
 
 mod prune;
@@ -33,19 +33,24 @@ const FIELDS_PER_SCAN: usize = 1_000;
 
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(concat!(
-        include_str!("../state.lua"),
-        include_str!("take.lua")
+        include_str!("../redis/scripts/data_set.lua"),
+        include_str!("../redis/scripts/begin_flush.lua")
     ))
 });
-static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("extend.lua")));
-static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
-static OVER_HERE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("over.lua")));
-static FINISH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("finish.lua")));
+static EXTEND: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("../redis/scripts/extend_flush_lease.lua")));
+static RELEASE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("../redis/scripts/release_flush_lease.lua")));
+static OVER_HERE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("../redis/scripts/abandon_flush.lua")));
+static FINISH: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("../redis/scripts/finish_flush.lua")));
 
 /// Writes clicks back to the links.
 pub struct Flusher {
-    redis: Option<Shards>,
+    redis: Option<RedisShards>,
     clicks: Arc<dyn Clicks>,
+    clock: Arc<dyn Clock>,
     /// Who holds the leases, one per shard.
     name: String,
 }
@@ -61,7 +66,7 @@ pub struct FlushOutcome {
     /// Whether another instance flushes some shard.
     pub is_shared: bool,
     /// What went wrong last.
-    pub failure: Option<FlushFailure>,
+    pub failure: Option<FlushError>,
 }
 
 /// What one flush wrote back.
@@ -107,7 +112,7 @@ impl Pace {
 
 /// Why a flush stopped; the next one goes on where it stopped.
 #[derive(Debug, thiserror::Error)]
-pub enum FlushFailure {
+pub enum FlushError {
     /// Redis is away.
     #[error(transparent)]
     Redis(#[from] RedisFailure),
@@ -119,10 +124,11 @@ pub enum FlushFailure {
 impl Flusher {
     /// A flusher of its own name.
     #[must_use]
-    pub fn new(redis: Option<Shards>, clicks: Arc<dyn Clicks>) -> Self {
+    pub fn new(redis: Option<RedisShards>, clicks: Arc<dyn Clicks>, clock: Arc<dyn Clock>) -> Self {
         Self {
             redis,
             clicks,
+            clock,
             name: format!("{:016x}", random_id()),
         }
     }
@@ -135,7 +141,7 @@ impl Flusher {
             is_shared: false,
             failure: None,
         };
-        if let Err(failure) = self.fold_journal(&mut outcome.flushed).await {
+        if let Err(failure) = self.compact_journal(&mut outcome.flushed).await {
             // The database is away: nothing can be written back from Redis, either.
             outcome.failure = Some(failure.into());
             return outcome;
@@ -154,16 +160,16 @@ impl Flusher {
         outcome
     }
 
-    fn reachable_shards(&self) -> impl Iterator<Item = &SharedRedis> {
-        let shards = self.redis.iter().flat_map(Shards::iter);
+    fn reachable_shards(&self) -> impl Iterator<Item = &RedisShard> {
+        let shards = self.redis.iter().flat_map(RedisShards::iter);
         shards.filter(|redis| redis.is_reachable())
     }
 
-    async fn fold_journal(&self, flushed: &mut Flushed) -> Result<(), StoreError> {
+    async fn compact_journal(&self, flushed: &mut Flushed) -> Result<(), StoreError> {
         let first = Instant::now();
         loop {
             let begun = Instant::now();
-            let folded = self.clicks.fold().await?;
+            let folded = self.clicks.compact().await?;
             flushed.add(Flushed {
                 links: folded.links,
                 clicks: folded.clicks,
@@ -179,9 +185,9 @@ impl Flusher {
 
     async fn flush_redis(
         &self,
-        redis: &SharedRedis,
+        redis: &RedisShard,
         flushed: &mut Flushed,
-    ) -> Result<Turn, FlushFailure> {
+    ) -> Result<Turn, FlushError> {
         let Some((epoch, numbers)) = self.take(redis).await? else {
             return Ok(Turn::Others);
         };
@@ -191,7 +197,7 @@ impl Flusher {
                 number,
             };
             let increments = increments(redis, &flush).await?;
-            if self.apply(redis, &flush, &increments, flushed).await? == FlushMark::Over {
+            if self.apply(redis, &flush, &increments, flushed).await? == FlushMark::Superseded {
                 self.give_up(redis, &flush).await?;
                 continue;
             }
@@ -201,7 +207,7 @@ impl Flusher {
     }
 
     /// Takes the lease, and what is pending. `None` while another instance has it.
-    async fn take(&self, redis: &SharedRedis) -> Result<Option<(String, Vec<i64>)>, RedisFailure> {
+    async fn take(&self, redis: &RedisShard) -> Result<Option<(String, Vec<i64>)>, RedisFailure> {
         let keys = redis.keys();
         let mut call = TAKE.call(&[
             &keys.state(),
@@ -210,17 +216,17 @@ impl Flusher {
             &keys.flusher(),
         ]);
         call.arg(redis.process())
-            .arg(Timestamp::now().0)
+            .arg(redis.now().micros())
             .arg(&self.name)
             .arg(LEASE.as_secs() * 1_000)
             .arg(keys.flush_prefix());
         redis.query(&call, TIMEOUT).await
     }
 
-    /// [`FlushMark::Whole`] or [`FlushMark::Over`]. What somebody wrote back before is not in `flushed`.
+    /// [`FlushMark::Whole`] or [`FlushMark::Superseded`]. What somebody wrote back before is not in `flushed`.
     async fn apply(
         &self,
-        redis: &SharedRedis,
+        redis: &RedisShard,
         flush: &FlushId,
         increments: &[(LinkId, u64)],
         flushed: &mut Flushed,
@@ -237,7 +243,7 @@ impl Flusher {
             };
             mark = self
                 .clicks
-                .apply_flush(flush, mark, part, up_to, Timestamp::now())
+                .apply_flush(flush, mark, part, up_to, self.clock.now())
                 .await?;
             if mark == up_to {
                 for (_, clicks) in part {
@@ -263,7 +269,7 @@ impl Flusher {
     /// A flush that is over is not written back: others did, or another life of Redis has the same clicks or lost
     /// them. If it is still under way in this life, the data set went on elsewhere, and has to be compared with the
     /// ledger.
-    async fn give_up(&self, redis: &SharedRedis, flush: &FlushId) -> Result<(), FlushFailure> {
+    async fn give_up(&self, redis: &RedisShard, flush: &FlushId) -> Result<(), FlushError> {
         let number = flush.number;
         tracing::warn!(
             number,
@@ -271,8 +277,8 @@ impl Flusher {
         );
         // Not the life that was admitted here: the same server names itself anew when its first replica comes, and
         // connections outlive that.
-        let life = redis.life_now(TIMEOUT).await?;
-        let elsewhere = self.clicks.is_over_elsewhere(flush, &life).await?;
+        let life = redis.current_replication_id(TIMEOUT).await?;
+        let elsewhere = self.clicks.is_superseded_elsewhere(flush, &life).await?;
         let keys = redis.keys();
         let mut call = OVER_HERE.call(&[&keys.state(), &keys.flushing()]);
         call.arg(&flush.epoch).arg(number).arg(u8::from(elsewhere));
@@ -284,7 +290,7 @@ impl Flusher {
         Ok(())
     }
 
-    async fn extend_lease(&self, redis: &SharedRedis) -> Result<(), RedisFailure> {
+    async fn extend_lease(&self, redis: &RedisShard) -> Result<(), RedisFailure> {
         let mut call = EXTEND.call(&[&redis.keys().flusher()]);
         call.arg(&self.name).arg(LEASE.as_secs() * 1_000);
         redis.query::<bool>(&call, TIMEOUT).await.map(drop)
@@ -294,7 +300,7 @@ impl Flusher {
     ///
     /// # Errors
     /// When Redis is away; the lease ends by itself soon.
-    pub async fn release(&self) -> Result<(), FlushFailure> {
+    pub async fn release(&self) -> Result<(), FlushError> {
         let mut outcome = Ok(());
         for redis in self.reachable_shards() {
             let mut call = RELEASE.call(&[&redis.keys().flusher()]);
@@ -311,7 +317,7 @@ impl Flusher {
 /// The increments of a flush, by rising link id. Nobody writes to them any more, so that reading them
 /// piece by piece is reading them whole; a field may come twice and is taken once.
 async fn increments(
-    redis: &SharedRedis,
+    redis: &RedisShard,
     flush: &FlushId,
 ) -> Result<Vec<(LinkId, u64)>, RedisFailure> {
     let key = redis.keys().flush(&flush.epoch, flush.number);
@@ -326,7 +332,7 @@ async fn increments(
     Ok(increments)
 }
 
-async fn finish(redis: &SharedRedis, flush: &FlushId) -> Result<(), RedisFailure> {
+async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure> {
     let keys = redis.keys();
     let batch = keys.flush(&flush.epoch, flush.number);
     let mut call = FINISH.call(&[&keys.state(), &keys.flushing(), &batch]);
@@ -335,7 +341,7 @@ async fn finish(redis: &SharedRedis, flush: &FlushId) -> Result<(), RedisFailure
 }
 
 /// All fields of a hash, without keeping Redis busy for long.
-async fn scan_hash<F, V>(redis: &SharedRedis, key: &str) -> Result<Vec<(F, V)>, RedisFailure>
+async fn scan_hash<F, V>(redis: &RedisShard, key: &str) -> Result<Vec<(F, V)>, RedisFailure>
 where
     F: FromRedisValue,
     V: FromRedisValue,

@@ -22,29 +22,29 @@
 //!    is added only where the ledger stands at its beginning, and a flush is begun only where no later one was.
 //!    Redis keeps the flush until the last part is durable.
 //! 5. **A count is exact.** It is read from Redis first and then from one snapshot of the database; the
-//!    ledger in that snapshot says what of the Redis part is in the database already (see [`count`]).
+//!    ledger in that snapshot says what of the Redis part is in the database already (see [`counts`]).
 //!    On a Redis Cluster all of this holds for each shard by itself: a recorder has an id and numbers of its
 //!    own in each, and a batch is split by shard.
 //! 6. Clicks are kept by link id: those of a deleted link can never land on another link.
 //! 7. **What may be counted already is dropped.** Redis may come back older or empty. Before an instance uses a
-//!    server that was started again or took over, it compares it with the ledger (see `admission.rs`); until then
+//!    server that was started again or took over, it compares it with the ledger (see `recovery.rs`); until then
 //!    that server takes no batch from it. Where the ledger has flushes that Redis does not know, what is pending
 //!    there may be counted already: it is dropped, and a new epoch begins. Otherwise it is kept, and a *fence* in the ledger refuses flushes
 //!    that another life still has on their way; this life numbers its flushes above it. A batch is applied to the
 //!    epoch that it is for and to no other: one in doubt whose epoch is over may have been counted in it, and is
 //!    dropped, too.
 
-mod admission;
-pub mod count;
+pub mod counts;
 mod deliveries;
 mod delivery;
 mod flusher;
 mod recorder;
+mod recovery;
 mod redis_sink;
 
-pub use admission::{NotAdmitted, admit};
 pub use deliveries::Deliveries;
 pub use delivery::{Delivery, JournalDeadline, MemoryOnly, Sinks};
-pub use flusher::{FlushFailure, FlushOutcome, Flushed, Flusher};
-pub use recorder::{Recorded, Recorder};
-pub use redis_sink::{Applied, NotRecorded, RedisSink, SettleFailure, settle_held};
+pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
+pub use recorder::{ClickReceipt, Recorder};
+pub use recovery::{RecoveryError, recover};
+pub use redis_sink::{Applied, RecordError, RedisSink, SettleError, settle_parked};

@@ -51,11 +51,11 @@ struct Place {
 
 /// Proof that a click is counted; only the recorder makes one.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct ClickReceipt {
     at: Instant,
 }
 
-impl Recorded {
+impl ClickReceipt {
     /// When it was acknowledged: one reading of the clock for all visitors of a batch.
     #[must_use]
     pub fn at(&self) -> Instant {
@@ -66,9 +66,9 @@ impl Recorded {
 impl Recorder {
     /// Counts a click; returns when it is acknowledged. There is no failure: what no sink
     /// takes in time is held in memory and delivered later.
-    pub async fn record(&self, click: Click) -> Recorded {
+    pub async fn record(&self, click: Click) -> ClickReceipt {
         let at = self.join(Entry::Click(click)).await;
-        Recorded { at }
+        ClickReceipt { at }
     }
 
     /// Waits as a click in this shard would, without one: afterwards every change in it that was answered

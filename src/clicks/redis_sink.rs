@@ -3,10 +3,10 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use crate::cache::{LinkCache, Observed};
-use crate::domain::{Shard, Timestamp};
-use crate::shared::{Lane, RedisFailure, Script, SharedRedis};
-use crate::store::{ClickBatch, Clicks, HeldBatch, StoreError};
+use crate::cache::{InvalidationCursor, LinkCache};
+use crate::domain::Shard;
+use crate::redis::{DedicatedConnection, RedisFailure, RedisShard, Script};
+use crate::store::{ClickBatch, Clicks, ParkedBatch, StoreError};
 use crate::telemetry::metrics::CLICKS_DROPPED;
 
 /// Epochs that a batch is offered to: Redis is not emptied all the time.
@@ -14,26 +14,26 @@ const EPOCHS: usize = 3;
 
 static RECORD: LazyLock<Script> = LazyLock::new(|| {
     Script::new(concat!(
-        include_str!("../state.lua"),
-        include_str!("record.lua")
+        include_str!("../redis/scripts/data_set.lua"),
+        include_str!("../redis/scripts/record_clicks.lua")
     ))
 });
 
 /// Applies batches to the pending hash, over a connection of its own.
 pub struct RedisSink {
-    redis: SharedRedis,
-    lane: Lane,
+    redis: RedisShard,
+    connection: DedicatedConnection,
     keys: [String; 3],
 }
 
 impl RedisSink {
     /// A sink with a connection of its own, made when first used.
     #[must_use]
-    pub fn new(redis: &SharedRedis) -> Self {
+    pub fn new(redis: &RedisShard) -> Self {
         let names = redis.keys();
         Self {
             redis: redis.clone(),
-            lane: redis.lane(),
+            connection: redis.dedicated_connection(),
             keys: [names.state(), names.recorders(), names.pending()],
         }
     }
@@ -60,8 +60,8 @@ impl RedisSink {
     /// changes stand.
     ///
     /// # Errors
-    /// [`NotRecorded`].
-    pub async fn record(&self, batch: &ClickBatch) -> Result<Observed, NotRecorded> {
+    /// [`RecordError`].
+    pub async fn record(&self, batch: &ClickBatch) -> Result<InvalidationCursor, RecordError> {
         for _ in 0..EPOCHS {
             let epoch = self.redis.epoch();
             match self.apply(batch, &epoch).await {
@@ -69,12 +69,12 @@ impl RedisSink {
                 // Nothing was done: Redis was emptied, and this batch is for the new data set.
                 Ok(Applied::OtherEpoch(observed)) => self.redis.learn_epoch(&observed.epoch),
                 Err(RedisFailure::Refused(_) | RedisFailure::Full(_)) => {
-                    return Err(NotRecorded::Refused);
+                    return Err(RecordError::Refused);
                 }
-                Err(RedisFailure::NoAnswer(_)) => return Err(NotRecorded::InDoubt { epoch }),
+                Err(RedisFailure::NoAnswer(_)) => return Err(RecordError::InDoubt { epoch }),
             }
         }
-        Err(NotRecorded::Refused)
+        Err(RecordError::Refused)
     }
 
     /// Applies a batch once (rule 2 in [`crate::clicks`]) to the data set of one epoch (rule 7).
@@ -85,7 +85,7 @@ impl RedisSink {
         let [state, recorders, pending] = &self.keys;
         let mut call = RECORD.call(&[state, recorders, pending]);
         call.arg(self.redis.process())
-            .arg(Timestamp::now().0)
+            .arg(self.redis.now().micros())
             .arg(batch.recorder)
             .arg(batch.number)
             .arg(epoch);
@@ -96,17 +96,17 @@ impl RedisSink {
             call.arg(*clicks);
         }
         let asked = Instant::now();
-        let answer = self.lane.query_and_tell(&call).await?;
+        let answer = self.connection.query_noting_resend(&call).await?;
         let (found, change): (String, i64) = answer.value;
         let applied = if found == epoch {
             Applied::InEpoch
-        } else if answer.is_repeated {
+        } else if answer.was_resent {
             let why = "its data set was another when the batch was sent again";
             return Err(RedisFailure::NoAnswer(why.into()));
         } else {
             Applied::OtherEpoch
         };
-        Ok(applied(Observed {
+        Ok(applied(InvalidationCursor {
             shard: self.shard(),
             epoch: found,
             change,
@@ -118,14 +118,14 @@ impl RedisSink {
 /// What became of a batch, and where link changes stand.
 pub enum Applied {
     /// It is applied.
-    InEpoch(Observed),
+    InEpoch(InvalidationCursor),
     /// The data set is in another epoch: nothing was done.
-    OtherEpoch(Observed),
+    OtherEpoch(InvalidationCursor),
 }
 
 /// Why a batch is not in Redis for sure.
 #[derive(Debug)]
-pub enum NotRecorded {
+pub enum RecordError {
     /// It was not applied.
     Refused,
     /// It may have been.
@@ -137,7 +137,7 @@ pub enum NotRecorded {
 
 /// Why held batches could not be settled.
 #[derive(Debug, thiserror::Error)]
-pub enum SettleFailure {
+pub enum SettleError {
     /// Redis cannot be asked.
     #[error(transparent)]
     Redis(#[from] RedisFailure),
@@ -155,18 +155,18 @@ const SETTLE_AT_ONCE: u32 = 100;
 ///
 /// # Errors
 /// When a shard or the database is away; what is left is settled later.
-pub async fn settle_held<'a>(
+pub async fn settle_parked<'a>(
     sinks: impl Iterator<Item = &'a RedisSink> + Clone,
     clicks: &dyn Clicks,
     cache: &LinkCache,
-) -> Result<usize, SettleFailure> {
+) -> Result<usize, SettleError> {
     let mut after = None;
     loop {
-        let page = clicks.held(after, SETTLE_AT_ONCE).await?;
+        let page = clicks.parked(after, SETTLE_AT_ONCE).await?;
         let is_last = page.len() < SETTLE_AT_ONCE as usize;
         let mut settled = 0;
         let mut outcome = Ok(());
-        for HeldBatch { batch, epoch } in page {
+        for ParkedBatch { batch, epoch } in page {
             after = Some((batch.recorder, batch.number));
             let shard = Shard::of_epoch(&epoch);
             let Some(sink) = sinks.clone().find(|sink| sink.shard() == shard) else {
@@ -174,7 +174,7 @@ pub async fn settle_held<'a>(
             };
             match settle(sink, &batch, &epoch, cache).await {
                 Ok(()) => {
-                    clicks.release_held(batch.recorder, batch.number).await?;
+                    clicks.release_parked(batch.recorder, batch.number).await?;
                     settled += 1;
                 }
                 // Others may be settled all the same.
@@ -208,6 +208,6 @@ pub(super) async fn settle(
             observed
         }
     };
-    cache.observe(&observed).await;
+    cache.catch_up_to(&observed).await;
     Ok(())
 }

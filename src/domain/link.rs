@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{ShortCode, TargetUrl, UserId};
+use super::{ShortCode, TargetUrl, Timestamp, UserId};
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
 ///
@@ -38,29 +38,7 @@ impl LinkId {
     }
 }
 
-/// Microseconds since 1970-01-01T00:00:00Z, the precision that both databases keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Timestamp(pub i64);
-
-impl Timestamp {
-    /// The wall clock now.
-    #[must_use]
-    pub fn now() -> Self {
-        let since_epoch = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
-        Self(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
-    }
-
-    /// The moment `duration` earlier.
-    #[must_use]
-    pub fn before(self, duration: std::time::Duration) -> Self {
-        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        Self(self.0.saturating_sub(micros))
-    }
-}
-
-/// A link as the database keeps it, without its clicks: those are also elsewhere (see `clicks::count`).
+/// A link as the database keeps it, without its clicks: those are also elsewhere (see `clicks::counts`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Identifier.

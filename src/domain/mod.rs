@@ -10,15 +10,17 @@ mod link;
 mod password;
 mod shard;
 mod target;
+mod time;
 mod token_secret;
 mod user;
 
 pub use code::ShortCode;
 pub use email::{EmailAddress, InvalidEmail};
 pub use limits::PerMinute;
-pub use link::{Link, LinkId, LinkTarget, Timestamp};
+pub use link::{Link, LinkId, LinkTarget};
 pub use password::{InvalidPassword, Password};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};
+pub use time::{Clock, InvalidTimestamp, ManualClock, SystemClock, Timestamp};
 pub use token_secret::{SecretTooShort, TokenSecret};
 pub use user::{User, UserId};

@@ -2,17 +2,20 @@
 //!
 //! Nobody else knows status codes of failures. Every error body is `{"detail": "…"}`.
 
-mod api_error;
-mod browsers;
-mod client;
+mod admission;
+mod client_address;
 pub mod documented;
-mod extract;
+mod errors;
+mod extractors;
 mod fallback;
+mod redirects;
 mod request_id;
+mod security_headers;
 
-pub use api_error::{ApiError, ErrorBody};
-pub use browsers::{security_header_lines, with_security_headers};
-pub use client::{ClientAddress, Peer, TrustedProxies};
-pub use extract::{BodyLimits, CodeParameter, JsonBody, PathCode, QueryOf};
+pub use admission::{Admission, admitted};
+pub use client_address::{ClientAddress, Peer, TrustedProxies};
+pub use errors::{ApiError, ErrorBody};
+pub use extractors::{BodyLimits, CodeParameter, JsonBody, PathCode, QueryOf};
 pub use fallback::{method_not_allowed, not_found, panicked};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
+pub use security_headers::{security_header_lines, with_security_headers};

@@ -1,323 +1,68 @@
-//! `GET /urls/my`
+//! Listing an owner's links, page by page.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
-use axum::extract::State;
-use axum::http::HeaderValue;
-use axum::http::header::{CONTENT_TYPE, LINK};
-use axum::response::{IntoResponse, Response};
-use futures_util::stream::try_unfold;
-use serde::Deserialize;
-use utoipa::IntoParams;
-
-use super::{LinkAnswer, LinksApi};
-use crate::accounts::{Accounts, TokenOwner};
-use crate::domain::{Click, Link, LinkId, Timestamp, UserId};
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, QueryOf};
+use super::{LinkError, LinkService, ListStream};
+use crate::domain::{Click, Link, LinkId, UserId};
+use crate::limits::TooMany;
 use crate::store::Position;
 
-/// Links per page of the whole list: what is in memory at once.
-const PAGE: u32 = 250;
-
-/// Most links of one page that a client asks for.
-const MOST_PER_PAGE: u32 = 1_000;
-
-/// Which part of the list; without both, all of it.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct ListQuery {
-    /// Links on this page, 1 to 1000.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000, example = 50)]
-    limit: Option<String>,
-    /// Where the page begins: from the `Link` header of the page before.
-    #[param(value_type = Option<String>, pattern = "^0[0-2][0-9a-f]{14}00[0-9a-f]{14}$")]
-    cursor: Option<String>,
-}
-
-/// List your links.
-///
-/// Newest first. Without parameters it is the whole list, however long, as a stream; with `limit` or
-/// `cursor` it is one page, and the `Link` header leads to the next one.
-#[utoipa::path(
-    get, path = "/urls/my", tag = "links", operation_id = "list", params(ListQuery), security(("bearer" = [])),
-    responses(
-        (status = 200, description = "The links", body = Vec<LinkAnswer>, headers(
-            ("Link" = String, description = "`<…>; rel=\"next\"`, where the page has another one after it"),
-        )),
-        (status = 422, description = "`limit` or `cursor` is not acceptable", body = ErrorBody, examples(
-            ("limit" = (value = json!({"detail": "limit: must be a whole number from 1 to 1000"}))),
-            ("cursor" = (value = json!({"detail": "cursor: must be that of a page's Link header"}))),
-        )),
-        TakesQuery, NeedsToken, Limited, NeedsDatabase,
-    ),
-)]
-pub async fn list(
-    State(api): State<Arc<LinksApi>>,
-    State(accounts): State<Arc<Accounts>>,
-    TokenOwner(owner): TokenOwner,
-    query: Result<QueryOf<ListQuery>, ApiError>,
-) -> Result<Response, ApiError> {
-    let asked = query.and_then(|QueryOf(query)| query.parse());
-    let first = match &asked {
-        Ok(Part::Whole) => api.page(owner, None, PAGE).await?,
-        Ok(Part::Page { after, limit }) => api.page(owner, *after, *limit).await?,
-        Err(_) => Page::default(),
-    };
-    if first.links.is_empty() {
-        // Links would have told that the account is still there.
-        accounts.user(owner).await?;
-    }
-    match asked? {
-        Part::Whole => api.whole_list(owner, &first),
-        Part::Page { limit, .. } => api.one_page(&first, limit),
-    }
-}
-
 /// Links of one owner, newest first, and their clicks; those that were deleted meanwhile have none.
-#[derive(Default)]
-struct Page {
+#[derive(Debug, Default)]
+pub struct Page {
     links: Vec<Link>,
     clicks: HashMap<LinkId, u64>,
     /// Where the next page begins, where there is one.
-    next: Option<Position>,
+    pub next: Option<Position>,
 }
 
-/// What of a whole list is still to be sent.
-struct Rest {
-    after: Position,
-    /// No link was sent yet: the next one comes without a comma.
-    is_first: bool,
-}
+impl Page {
+    /// Whether the database has no link here; deleted ones count.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
 
-enum Part {
-    Whole,
-    Page { after: Option<Position>, limit: u32 },
-}
-
-impl ListQuery {
-    fn parse(self) -> Result<Part, ApiError> {
-        if self.limit.is_none() && self.cursor.is_none() {
-            return Ok(Part::Whole);
-        }
-        let limit = match self.limit {
-            None => PAGE,
-            Some(raw) => raw
-                .parse()
-                .ok()
-                .filter(|limit| (1..=MOST_PER_PAGE).contains(limit))
-                .ok_or_else(|| ApiError::invalid("limit: must be a whole number from 1 to 1000"))?,
-        };
-        let after = self
-            .cursor
-            .map(|raw| {
-                parse_cursor(&raw).ok_or_else(|| {
-                    ApiError::invalid("cursor: must be that of a page's Link header")
-                })
-            })
-            .transpose()?;
-        Ok(Part::Page { after, limit })
+    /// Each link with its exact clicks, but those that were deleted meanwhile.
+    pub fn links(&self) -> impl Iterator<Item = (&Link, u64)> {
+        self.links
+            .iter()
+            .filter_map(|link| Some((link, *self.clicks.get(&link.id)?)))
     }
 }
 
-/// The first moment that no cursor is of: in the year 8815, at a round hexadecimal number.
-const CURSORS_END: i64 = 0x0300_0000_0000_0000;
-
-/// A position as 32 hexadecimal digits.
-fn cursor(position: Position) -> String {
-    format!(
-        "{:016x}{:016x}",
-        position.created_at.0,
-        position.id.number()
-    )
-}
-
-fn parse_cursor(raw: &str) -> Option<Position> {
-    let digits = raw.len() == 32
-        && raw
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let (created_at, id) = digits.then(|| raw.split_at(16))?;
-    let parse = |digits| i64::from_str_radix(digits, 16).ok();
-    // Far past it, no database takes a number for a moment.
-    let created_at = parse(created_at).filter(|micros| *micros < CURSORS_END)?;
-    Some(Position {
-        created_at: Timestamp(created_at),
-        id: LinkId::parse(parse(id)?)?,
-    })
-}
-
-impl LinksApi {
-    async fn page(
+impl LinkService {
+    /// Up to `limit` links of an owner from just after `after`, newest first.
+    ///
+    /// # Errors
+    /// [`LinkError::Count`], [`LinkError::Store`].
+    pub async fn page(
         &self,
         owner: UserId,
         after: Option<Position>,
         limit: u32,
-    ) -> Result<Page, ApiError> {
+    ) -> Result<Page, LinkError> {
         let counting = self.counts.begin();
         // One more than asked for tells whether there is another page.
         let found = self.links.links_of(owner, after, limit + 1).await?;
-        let (mut links, held) = (found.found, found.held);
-        let more = links.len() > limit as usize;
+        let (mut links, has_parked) = (found.found, found.has_parked);
+        let has_next = links.len() > limit as usize;
         links.truncate(limit as usize);
-        let counted = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
-        let counted: Vec<_> = links.iter().map(counted).collect();
-        let clicks = counting.of(&counted, held).await?;
+        let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
+        let to_count: Vec<_> = links.iter().map(click_of).collect();
+        let clicks = counting.of(&to_count, has_parked).await?;
         Ok(Page {
-            next: links.last().filter(|_| more).map(Position::of),
+            next: links.last().filter(|_| has_next).map(Position::of),
             links,
             clicks,
         })
     }
 
-    fn one_page(&self, page: &Page, limit: u32) -> Result<Response, ApiError> {
-        let mut body = vec![b'['];
-        page.write(true, &mut body)?;
-        body.push(b']');
-        let mut response = json(body);
-        if let Some(next) = page.next {
-            let next = format!(
-                "<{}/urls/my?limit={limit}&cursor={}>; rel=\"next\"",
-                self.base_url,
-                cursor(next)
-            );
-            let next = HeaderValue::from_str(&next)
-                .map_err(|error| ApiError::internal(&error.to_string()))?;
-            response.headers_mut().insert(LINK, next);
-        }
-        Ok(response)
-    }
-
-    /// The first page was read before the answer begins, so that what fails early is a proper error; what
-    /// fails later cuts the connection, so that half a list never looks whole.
-    fn whole_list(self: Arc<Self>, owner: UserId, first: &Page) -> Result<Response, ApiError> {
-        let mut head = vec![b'['];
-        first.write(true, &mut head)?;
-        let Some(after) = first.next else {
-            head.push(b']');
-            return Ok(json(head));
-        };
-        let rest = Rest {
-            after,
-            is_first: head.len() == 1,
-        };
-        let sending = self.lists_sent.begin(owner)?;
-        let pieces = try_unfold(Some(rest), move |rest| {
-            // As long as there is somebody to be sent to.
-            let _ = &sending;
-            let api = Arc::clone(&self);
-            async move {
-                match rest {
-                    Some(rest) => api.next_piece(owner, rest).await.map(Some),
-                    None => Ok(None),
-                }
-            }
-        });
-        let head = futures_util::stream::iter([Ok(Bytes::from(head))]);
-        Ok(json(Body::from_stream(futures_util::StreamExt::chain(
-            head, pieces,
-        ))))
-    }
-
-    async fn next_piece(
-        &self,
-        owner: UserId,
-        rest: Rest,
-    ) -> Result<(Bytes, Option<Rest>), ApiError> {
-        let page = self.page(owner, Some(rest.after), PAGE).await?;
-        let mut piece = Vec::new();
-        page.write(rest.is_first, &mut piece)?;
-        let is_first = rest.is_first && piece.is_empty();
-        let rest = page.next.map(|after| Rest { after, is_first });
-        if rest.is_none() {
-            piece.push(b']');
-        }
-        Ok((piece.into(), rest))
-    }
-}
-
-impl Page {
-    /// Writes the links with their clicks, a comma before each but the first. Those that were deleted
-    /// meanwhile are left out.
-    fn write(&self, mut first: bool, out: &mut Vec<u8>) -> Result<(), ApiError> {
-        for link in &self.links {
-            let Some(clicks) = self.clicks.get(&link.id) else {
-                continue;
-            };
-            if !std::mem::take(&mut first) {
-                out.push(b',');
-            }
-            serde_json::to_writer(&mut *out, &LinkAnswer::new(link, *clicks))
-                .map_err(|error| ApiError::internal(&error.to_string()))?;
-        }
-        Ok(())
-    }
-}
-
-fn json(body: impl Into<Body>) -> Response {
-    (
-        [(CONTENT_TYPE, HeaderValue::from_static("application/json"))],
-        body.into(),
-    )
-        .into_response()
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn query(limit: Option<String>, cursor: Option<String>) -> ListQuery {
-        ListQuery { limit, cursor }
-    }
-
-    proptest! {
-        #[test]
-        fn a_cursor_leads_back_to_its_position(created_at in 0..CURSORS_END, id in 0..=LinkId::LAST.number()) {
-            let position = Position { created_at: Timestamp(created_at), id: LinkId::parse(id).unwrap() };
-            prop_assert_eq!(parse_cursor(&cursor(position)), Some(position));
-        }
-
-        #[test]
-        fn what_is_taken_for_a_cursor_is_the_one_that_its_position_has(
-            raw in prop_oneof![1 => "\\PC*", 6 => "0?[0-3]?[0-9a-f]{13,15}0{0,3}[0-9a-f]{13,15}[g-z+A-F-]?"],
-        ) {
-            match parse_cursor(&raw) {
-                Some(position) => prop_assert_eq!(cursor(position), raw),
-                None => prop_assert!(!is_documented(&raw)),
-            }
-        }
-
-        #[test]
-        fn a_page_has_1_to_1000_links_and_a_position_that_a_cursor_told(
-            limit in proptest::option::of(prop_oneof!["\\PC{0,12}", "[0-9]{1,5}"]),
-            cursor in proptest::option::of(prop_oneof!["\\PC{0,40}", "0[0-2][0-9a-f]{14}00[0-9a-f]{14}"]),
-        ) {
-            match query(limit.clone(), cursor.clone()).parse() {
-                Ok(Part::Whole) => prop_assert!(limit.is_none() && cursor.is_none()),
-                Ok(Part::Page { after, limit }) => {
-                    prop_assert!((1..=1_000).contains(&limit));
-                    prop_assert_eq!(after.map(super::cursor), cursor);
-                }
-                Err(error) => prop_assert!(error.to_string().starts_with("422 ")),
-            }
-        }
-    }
-
-    /// As the document tells of it: `^0[0-2][0-9a-f]{14}[0-7][0-9a-f]{15}$`.
-    fn is_documented(raw: &str) -> bool {
-        let digits = raw
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        let digit = |at: usize, most: u8| (b'0'..=most).contains(&raw.as_bytes()[at]);
-        raw.len() == 32
-            && digits
-            && digit(0, b'0')
-            && digit(1, b'2')
-            && digit(16, b'0')
-            && digit(17, b'0')
+    /// Reserves the sending of a whole list, until the returned value is dropped.
+    ///
+    /// # Errors
+    /// [`TooMany`] where the owner is being sent as many as one may be.
+    pub fn begin_list(&self, owner: UserId) -> Result<ListStream, TooMany> {
+        self.list_streams.begin(owner)
     }
 }

@@ -1,71 +1,60 @@
-//! Links: shorten, list, statistics, delete.
+//! Links: shorten, list, read statistics, delete, and announce every change to all instances.
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
 use crate::cache::LinkCache;
-use crate::clicks::count::Counts;
-use crate::domain::{Link, OwnHost};
-use crate::limits::Limiter;
-use crate::store::Links;
+use crate::clicks::counts::{CountError, Counts};
+use crate::domain::{Clock, OwnHost};
+use crate::limits::{Limiter, TooMany};
+use crate::store::{Links, StoreError};
 
-pub mod delete;
-pub mod list;
+mod announce;
+mod delete;
+mod list;
+mod list_streams;
 mod outbox;
-mod sending;
-pub mod shorten;
-pub mod stats;
+mod shorten;
+mod stats;
 
+pub use list::Page;
+pub use list_streams::{ListStream, ListStreams};
 pub use outbox::{OutboxError, publish_pending};
-pub use sending::ListsSent;
+pub use stats::LinkStats;
 
-/// What the handlers of links work with.
-pub struct LinksApi {
+/// What owners and readers do with links; knows no HTTP.
+pub struct LinkService {
     /// The source of truth.
     pub links: Arc<dyn Links>,
     /// Exact counts.
     pub counts: Counts,
-    /// What has to be told of changes.
+    /// Where changes are announced.
     pub cache: LinkCache,
     /// How often a user may make links.
     pub limiter: Limiter,
-    /// Who is being sent whole lists.
-    pub lists_sent: ListsSent,
-    /// For telling targets that would lead back here.
+    /// Whole lists that are being sent.
+    pub list_streams: ListStreams,
+    /// The service's own host: a target on it would loop.
     pub own_host: OwnHost,
-    /// Public address, for links to further pages.
-    pub base_url: Arc<str>,
+    /// When links are made.
+    pub clock: Arc<dyn Clock>,
 }
 
-/// A link as its owner sees it.
-#[derive(Serialize, ToSchema)]
-pub struct LinkAnswer {
-    /// Identifier.
-    #[schema(example = 1, minimum = 1)]
-    id: i64,
-    /// The link's path: it is followed at `/{short_code}`.
-    #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
-    short_code: String,
-    /// Where it leads, exactly as it was given.
-    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
-    target_url: String,
-    /// Exact number of answered redirects.
-    #[schema(example = 0)]
-    clicks: u64,
-    /// An inactive link is not followed.
-    is_active: bool,
-}
-
-impl LinkAnswer {
-    fn new(link: &Link, clicks: u64) -> Self {
-        Self {
-            id: link.id.number(),
-            short_code: link.code.as_str().to_owned(),
-            target_url: link.target.as_str().to_owned(),
-            clicks,
-            is_active: link.is_active,
-        }
-    }
+/// Why an operation on links failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The owner's account is gone.
+    #[error("the owner's account does not exist")]
+    OwnerGone,
+    /// The owner did this too often.
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
+    /// An exact count cannot be read.
+    #[error(transparent)]
+    Count(#[from] CountError),
+    /// The database did not do its part.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// No code could be drawn: a defect, or no randomness.
+    #[error("no code could be drawn: {0}")]
+    NoCode(String),
 }

@@ -56,7 +56,7 @@ pub async fn publish_pending(
         }
         for (shard, (numbers, codes)) in of_shards {
             for (numbers, codes) in numbers.chunks(TOLD_AT_ONCE).zip(codes.chunks(TOLD_AT_ONCE)) {
-                match cache.forget(shard, codes).await {
+                match cache.invalidate(shard, codes).await {
                     Ok(()) => told.extend(numbers),
                     // Those of other shards are told all the same.
                     Err(error) => outcome = Err(error),

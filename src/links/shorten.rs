@@ -1,105 +1,37 @@
-//! `POST /urls/shorten`
+//! Making a link.
 
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::State;
-use serde::Deserialize;
-use utoipa::IntoParams;
-
-use super::{LinkAnswer, LinksApi};
-use crate::accounts::{Accounts, TokenOwner};
-use crate::domain::{Link, OwnHost, ShortCode, TargetUrl, Timestamp, UserId};
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, QueryOf};
+use super::{LinkError, LinkService};
+use crate::domain::{Link, ShortCode, TargetUrl, UserId};
 use crate::limits::Action;
 use crate::store::{CreateLinkError, NewLink};
 
 /// How often a code that is taken is drawn again: with a thousand million links one draw in 1,700 is.
 const DRAWS: usize = 8;
 
-/// What is to be shortened.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct ShortenQuery {
-    /// Absolute `http` or `https` URL of at most 2048 bytes, percent-encoded as every parameter: without
-    /// control characters, without user name or password, and not on this service's own host. It is kept
-    /// and answered exactly as given.
-    #[param(
-        example = "https://example.org/a/long/path",
-        format = "url",
-        pattern = r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@]+([/?#]|$)",
-        max_length = 2048
-    )]
-    target_url: String,
-}
-
-impl ShortenQuery {
-    fn target(&self, own_host: &OwnHost) -> Result<TargetUrl, ApiError> {
-        TargetUrl::parse(&self.target_url, own_host)
-            .map_err(|error| ApiError::invalid(error.to_string()))
-    }
-}
-
-/// Make a short link.
-///
-/// It is yours, and active at once: share it as `/{short_code}` on this host. The same target may be
-/// shortened any number of times; each link counts for itself.
-#[utoipa::path(
-    post, path = "/urls/shorten", tag = "links", operation_id = "shorten", params(ShortenQuery),
-    security(("bearer" = [])),
-    responses(
-        (status = 200, description = "The link is made", body = LinkAnswer, links(
-            ("statistics" = (operation_id = "stats", parameters(("short_code" = "$response.body#/short_code")))),
-            ("visit" = (operation_id = "visit", parameters(("short_code" = "$response.body#/short_code")))),
-            ("delete" = (operation_id = "delete", parameters(("short_code" = "$response.body#/short_code")))),
-        )),
-        (status = 422, description = "`target_url` is missing, given twice or not acceptable", body = ErrorBody, examples(
-            ("missing" = (value = json!({"detail": "target_url: query parameter is required"}))),
-            ("no URL" = (value = json!({"detail": "target_url: must be an absolute http:// or https:// URL with a host"}))),
-            ("loop" = (value = json!({"detail": "target_url: must not lead back to this service's own host"}))),
-        )),
-        TakesQuery, NeedsToken, Limited, NeedsDatabase,
-    ),
-)]
-pub async fn shorten(
-    State(api): State<Arc<LinksApi>>,
-    State(accounts): State<Arc<Accounts>>,
-    TokenOwner(owner): TokenOwner,
-    query: Result<QueryOf<ShortenQuery>, ApiError>,
-) -> Result<Json<LinkAnswer>, ApiError> {
-    let target = match query.and_then(|QueryOf(query)| query.target(&api.own_host)) {
-        Ok(target) => target,
-        Err(refusal) => {
-            // Making a link would have told whether the account is still there.
-            accounts.user(owner).await?;
-            return Err(refusal);
-        }
-    };
-    let link = api.create(owner, &target).await?;
-    Ok(Json(LinkAnswer::new(&link, 0)))
-}
-
-impl LinksApi {
-    async fn create(&self, owner: UserId, target: &TargetUrl) -> Result<Link, ApiError> {
+impl LinkService {
+    /// Makes a link under a fresh code.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn shorten(&self, owner: UserId, target: &TargetUrl) -> Result<Link, LinkError> {
         let caller = owner.0.to_string();
         self.limiter.count(Action::Create, &caller).await?;
         for _ in 0..DRAWS {
             let code =
-                ShortCode::generate().map_err(|error| ApiError::internal(&error.to_string()))?;
+                ShortCode::generate().map_err(|error| LinkError::NoCode(error.to_string()))?;
             let link = NewLink {
                 code: &code,
                 target,
                 owner,
-                created_at: Timestamp::now(),
+                created_at: self.clock.now(),
             };
             match self.links.create_link(link).await {
                 Ok(link) => return Ok(link),
                 Err(CreateLinkError::CodeTaken) => {}
-                Err(CreateLinkError::OwnerGone) => return Err(ApiError::not_authenticated()),
+                Err(CreateLinkError::OwnerGone) => return Err(LinkError::OwnerGone),
                 Err(CreateLinkError::Store(error)) => return Err(error.into()),
             }
         }
-        Err(ApiError::internal("every code that was drawn is taken"))
+        Err(LinkError::NoCode("every draw was taken".into()))
     }
 }

@@ -7,12 +7,12 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::{NotFollowed, ReplicaReads};
-use crate::cache::Told;
+use super::{RedirectError, ReplicaReads};
+use crate::cache::ChangeMark;
 use crate::domain::{LinkTarget, ShortCode};
 use crate::store::{Links, StoreError};
-use crate::telemetry::failures::OnceASecond;
-use crate::telemetry::road::LookupMetrics;
+use crate::telemetry::redirects::LookupMetrics;
+use crate::telemetry::throttle::LogThrottle;
 
 /// What the road asks the database with; cheap to clone.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ pub struct Lookups {
     /// Who answered.
     pub metrics: LookupMetrics,
     /// That look-ups fail.
-    pub log: Arc<OnceASecond>,
+    pub log: Arc<LogThrottle>,
 }
 
 impl Lookups {
@@ -38,11 +38,11 @@ impl Lookups {
     pub(super) async fn read(
         &self,
         code: &ShortCode,
-        told: Option<Told>,
-    ) -> Result<Option<LinkTarget>, NotFollowed> {
+        told: Option<ChangeMark>,
+    ) -> Result<Option<LinkTarget>, RedirectError> {
         let read = async {
             let Ok(turn) = Arc::clone(&self.at_once).acquire_owned().await else {
-                return Err(NotFollowed::Unavailable("the service is stopping".into()));
+                return Err(RedirectError::Unavailable("the service is stopping".into()));
             };
             let (lookups, code) = (self.clone(), code.clone());
             let asking = async move {
@@ -52,12 +52,12 @@ impl Lookups {
             };
             // On the database's own runtime: this one belongs to the redirects.
             match self.runtime.spawn(asking).await {
-                Ok(found) => found.map_err(NotFollowed::from),
-                Err(failed) => Err(NotFollowed::Unavailable(failed.to_string())),
+                Ok(found) => found.map_err(RedirectError::from),
+                Err(failed) => Err(RedirectError::Unavailable(failed.to_string())),
             }
         };
         let found = timeout(self.deadline, read).await.unwrap_or_else(|_| {
-            Err(NotFollowed::Unavailable(
+            Err(RedirectError::Unavailable(
                 "the database did not answer in time".into(),
             ))
         });
@@ -71,7 +71,7 @@ impl Lookups {
     async fn ask(
         &self,
         code: &ShortCode,
-        told: Option<Told>,
+        told: Option<ChangeMark>,
     ) -> Result<Option<LinkTarget>, StoreError> {
         let replica = self.replica.as_ref().filter(|replica| replica.is_up());
         let (Some(replica), Some(told)) = (replica, told) else {
@@ -87,7 +87,7 @@ impl Lookups {
     }
 }
 
-impl From<StoreError> for NotFollowed {
+impl From<StoreError> for RedirectError {
     fn from(error: StoreError) -> Self {
         Self::Unavailable(error.to_string())
     }

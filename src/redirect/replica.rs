@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::cache::Told;
+use crate::cache::ChangeMark;
 use crate::domain::{LinkTarget, Shard, ShortCode};
 use crate::store::{PostgresReplica, StoreError, WalPosition};
 
@@ -39,13 +39,13 @@ pub struct ReplicaReads {
 
 /// A position that covers all changes up to a number.
 struct Pair {
-    told: Told,
+    told: ChangeMark,
     position: WalPosition,
     made_at: Instant,
 }
 
 impl Pair {
-    fn is_for(&self, told: &Told) -> bool {
+    fn is_for(&self, told: &ChangeMark) -> bool {
         self.told == *told && self.made_at.elapsed() < USED_FOR
     }
 }
@@ -66,7 +66,7 @@ impl ReplicaReads {
     }
 
     /// A link that the replica knows for certain; `None` says nothing.
-    pub(super) async fn link(&self, code: &ShortCode, told: &Told) -> Option<LinkTarget> {
+    pub(super) async fn link(&self, code: &ShortCode, told: &ChangeMark) -> Option<LinkTarget> {
         let position = {
             let pairs = self.pairs();
             let pair = pairs.get(&told.shard).filter(|pair| pair.is_for(told))?;
@@ -79,7 +79,7 @@ impl ReplicaReads {
     pub(super) async fn link_on_primary(
         &self,
         code: &ShortCode,
-        told: Told,
+        told: ChangeMark,
     ) -> Result<Option<LinkTarget>, StoreError> {
         let made_at = Instant::now();
         let (link, position) = self.database.on_primary(code).await?;

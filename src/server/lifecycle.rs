@@ -12,15 +12,15 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::assembly::{Assembly, Road};
-use super::bridge::Api;
-use super::overload::Overload;
-use super::worker::Workers;
-use super::{background, connect, listener, router, scrapers};
-use crate::accounts::{HashingError, SecretError};
+use super::app::{App, RedirectWorker};
+use super::http1::dispatch::Api;
+use super::workers::Workers;
+use super::{jobs, listener, metrics_listener, startup};
+use crate::accounts::{HasherError, SecretError};
+use crate::api;
 use crate::config::{BaseUrl, Config};
-use crate::http::{RequestIds, TrustedProxies};
-use crate::shared::InvalidRedisUrl;
+use crate::http::{Admission, RequestIds, TrustedProxies};
+use crate::redis::InvalidRedisUrl;
 use crate::telemetry::metrics::Exposition;
 
 /// Exit code of a service that was told to stop twice.
@@ -33,7 +33,7 @@ pub(super) const LAST_CALL: Duration = Duration::from_millis(250);
 
 /// Asks the service to stop; cheap to clone.
 #[derive(Clone, Default)]
-pub struct Stop {
+pub struct Shutdown {
     /// First nobody else is let in: whoever is told that a connection closes comes back at once, and not here.
     door: CancellationToken,
     /// Asked before every answer: an atomic, where the token takes a lock.
@@ -41,7 +41,7 @@ pub struct Stop {
     token: CancellationToken,
 }
 
-impl Stop {
+impl Shutdown {
     /// Stops on SIGTERM and SIGINT; a second one ends the process at once.
     ///
     /// # Errors
@@ -82,6 +82,11 @@ impl Stop {
     pub(super) fn everybody(&self) {
         self.is_asked.store(true, Ordering::Release);
         self.token.cancel();
+    }
+
+    /// Cancelled once everybody is asked.
+    pub(super) fn token(&self) -> CancellationToken {
+        self.token.clone()
     }
 
     /// Whether it was asked.
@@ -130,10 +135,10 @@ pub enum ServeError {
     Redis(#[from] InvalidRedisUrl),
     /// A dependency is not there, or refuses.
     #[error(transparent)]
-    Connect(#[from] connect::ConnectError),
+    Connect(#[from] startup::ConnectError),
     /// Passwords cannot be hashed.
     #[error(transparent)]
-    Hasher(#[from] HashingError),
+    Hasher(#[from] HasherError),
     /// A part of the service died: a defect.
     #[error("a part of the service died: {0}")]
     Died(String),
@@ -144,51 +149,55 @@ pub enum ServeError {
 
 /// A service that takes requests.
 pub(super) struct Running {
-    stop: Stop,
+    stop: Shutdown,
     workers: Workers,
     /// Ends the recorders: after the connections, before the last flush.
     drained: CancellationToken,
     tasks: JoinSet<()>,
     /// Look for a Redis that is away, to the very end: clicks that are in memory alone may need it.
     finders: JoinSet<()>,
-    assembly: Arc<Assembly>,
+    app: Arc<App>,
 }
 
 pub(super) fn start(
-    assembly: Assembly,
+    app: App,
     config: &Config,
     base_url: &BaseUrl,
     public: TcpListener,
     metrics_listener: Option<TcpListener>,
     metrics: Exposition,
-    stop: Stop,
+    stop: Shutdown,
 ) -> Result<Running, ServeError> {
     let drained = CancellationToken::new();
     let mut tasks = JoinSet::new();
-    let Road { redirect, work } = assembly.road();
+    let RedirectWorker { redirect, work } = app.redirect_worker();
     let recording = work.spawn(drained.clone());
     tasks.spawn(async move { recording.await.expect("its panic is this task's, too") });
 
-    let state = router::ApiState::new(&assembly, redirect, metrics.clone(), stop.clone());
+    let state = app.api_state(redirect, base_url, metrics.clone(), &stop);
     let proxies = TrustedProxies(config.trusted_proxies.clone().into());
-    let overload = Overload::new(&config.guards);
-    let api = router::router(
+    let admission = Admission::new(&config.guards);
+    let api = api::router(
         state,
         proxies,
         base_url,
         &config.guards,
-        &overload,
+        &admission,
         metrics_listener.is_none(),
     );
     if let Some(listener) = metrics_listener {
-        tasks.spawn(scrapers::serve(listener, metrics.clone(), stop.clone()));
+        tasks.spawn(metrics_listener::serve(
+            listener,
+            metrics.clone(),
+            stop.clone(),
+        ));
     }
     let workers = Workers::start(
         config.workers,
-        &assembly,
+        &app,
         &Api {
             router: api,
-            overload,
+            admission,
         },
         &config.guards,
         &stop,
@@ -201,15 +210,15 @@ pub(super) fn start(
         RequestIds::new().map_err(io::Error::from)?,
         stop.clone(),
     ));
-    let assembly = Arc::new(assembly);
-    let finders = background::spawn(&mut tasks, &assembly, config.flush_interval, metrics, &stop);
+    let app = Arc::new(app);
+    let finders = jobs::spawn(&mut tasks, &app, config.flush_interval, metrics, &stop);
     Ok(Running {
         stop,
         workers,
         drained,
         tasks,
         finders,
-        assembly,
+        app,
     })
 }
 
@@ -258,7 +267,7 @@ impl Running {
             outcome
         };
         let outcome = timeout_at(deadline, ended).await.unwrap_or_else(|_| {
-            Err(ServeError::Late(match self.assembly.memory_only.clicks() {
+            Err(ServeError::Late(match self.app.memory_only.clicks() {
                 0 => "something did not end in time".to_owned(),
                 clicks => format!("{clicks} clicks are only in memory, and given up"),
             }))
@@ -266,8 +275,8 @@ impl Running {
         if let Err(ServeError::Late(_)) = outcome {
             return outcome;
         }
-        background::last_flush(&self.assembly, deadline).await;
-        background::close(&self.assembly, deadline).await;
+        jobs::last_flush(&self.app, deadline).await;
+        jobs::close(&self.app, deadline).await;
         if outcome.is_ok() {
             tracing::info!("stopped");
         }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
-use super::lifecycle::{LAST_CALL, ServeError, Stop};
+use super::lifecycle::{LAST_CALL, ServeError, Shutdown};
 use crate::http::{RequestId, RequestIds, security_header_lines};
 use crate::telemetry::metrics::LIMIT_HITS;
 
@@ -25,13 +25,13 @@ const BREATH: Duration = Duration::from_millis(50);
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An address that is taken and not listened on yet: nobody is let in before there is who answers.
-pub(super) struct Taken {
+pub(super) struct BoundSocket {
     setting: &'static str,
     address: SocketAddr,
     socket: Socket,
 }
 
-impl Taken {
+impl BoundSocket {
     /// Takes the address of a setting. Where somebody listens there already, this fails.
     pub(super) fn take(setting: &'static str, address: SocketAddr) -> Result<Self, ServeError> {
         // As the standard library does it.
@@ -87,7 +87,7 @@ pub(super) async fn accept(
     workers: Vec<Sender<Arrival>>,
     most_connections: usize,
     ids: RequestIds,
-    stop: Stop,
+    stop: Shutdown,
 ) {
     match asynchronous(listener) {
         Ok(listener) => {
@@ -114,7 +114,7 @@ async fn let_in(
     workers: Vec<Sender<Arrival>>,
     most_connections: usize,
     ids: &RequestIds,
-    stop: &Stop,
+    stop: &Shutdown,
 ) {
     let places = Arc::new(Semaphore::new(most_connections));
     let full = metrics::counter!(LIMIT_HITS, "limit" => "connections");

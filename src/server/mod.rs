@@ -4,57 +4,62 @@
 //! and serves redirects; and the *main* runtime, on which everything else runs (API, database, flusher),
 //! so that none of it ever keeps a redirect waiting.
 
+use std::sync::Arc;
+
 use crate::cache::LinkCache;
 use crate::config::{BaseUrl, Config, Database};
-use crate::shared::Shards;
+use crate::domain::{Clock, SystemClock};
+use crate::redis::RedisShards;
 use crate::telemetry::metrics::Exposition;
 
-mod assembly;
-mod background;
-mod bridge;
-mod connect;
-mod docs;
-mod express;
-mod health;
+mod app;
+mod banner;
+mod http1;
+mod jobs;
 mod lifecycle;
 mod listener;
-mod overload;
-mod refusals;
-mod router;
-mod scrapers;
-mod welcome;
-mod worker;
+mod metrics_listener;
+mod startup;
+mod workers;
 
-use assembly::{Assembly, cache_limits};
-pub use connect::migrate;
-pub use lifecycle::{ServeError, Stop};
-use listener::Taken;
+use app::{App, cache_limits};
+pub use lifecycle::{ServeError, Shutdown};
+use listener::BoundSocket;
+pub use startup::migrate;
 
 /// Serves until `stop`: takes what is there, finishes what is open, writes back what is pending.
 ///
 /// # Errors
 /// [`ServeError`]: it could not start, or a part of it died, or it could not stop in time.
-pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<(), ServeError> {
+pub async fn serve(config: Config, metrics: Exposition, stop: Shutdown) -> Result<(), ServeError> {
     // Before anything is waited for.
     if config.jwt_secret.is_none() && matches!(config.database, Database::Postgres(_)) {
         return Err(ServeError::NoSecret);
     }
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let redis = config
         .redis
         .as_ref()
-        .map(|urls| Shards::new(&urls.0, &config.redis_prefix, config.click_deadline / 2))
+        .map(|urls| {
+            RedisShards::new(
+                &urls.0,
+                &config.redis_prefix,
+                config.click_deadline / 2,
+                &clock,
+            )
+        })
         .transpose()?;
     // First: a start that cannot be must not bring the schema up to date under those who use it.
-    let public = Taken::take("BIND", config.bind)?;
+    let public = BoundSocket::take("BIND", config.bind)?;
     let of_metrics = config
         .metrics_bind
-        .map(|address| Taken::take("METRICS_BIND", address))
+        .map(|address| BoundSocket::take("METRICS_BIND", address))
         .transpose()?;
     let connecting = async {
-        let databases = connect::databases(&config).await?;
+        let databases = startup::databases(&config, &clock).await?;
         let cache = LinkCache::new(cache_limits(&config, &*databases.store), redis.as_ref());
         if let Some(redis) = &redis {
-            connect::redis(redis, &*databases.store, &cache).await?;
+            startup::redis(redis, &*databases.store, &cache).await?;
         }
         Ok::<_, ServeError>((databases, cache))
     };
@@ -72,10 +77,10 @@ pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<()
         Some(base_url) => base_url.clone(),
         None => BaseUrl::parse(&format!("http://{address}")).map_err(ServeError::BaseUrl)?,
     };
-    let metrics_listener = of_metrics.map(Taken::listen).transpose()?;
-    let assembly = Assembly::new(&config, databases, redis, cache, &base_url)?;
+    let metrics_listener = of_metrics.map(BoundSocket::listen).transpose()?;
+    let app = App::new(&config, databases, redis, cache, &base_url, clock)?;
     let running = lifecycle::start(
-        assembly,
+        app,
         &config,
         &base_url,
         listener,
@@ -83,6 +88,6 @@ pub async fn serve(config: Config, metrics: Exposition, stop: Stop) -> Result<()
         metrics,
         stop,
     )?;
-    welcome::print(&config, &base_url, address);
+    banner::print(&config, &base_url, address);
     running.until_stopped(config.shutdown_timeout).await
 }

@@ -24,7 +24,7 @@ pub struct ClickBatch {
 
 /// A batch that was sent to Redis and not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldBatch {
+pub struct ParkedBatch {
     /// What was sent.
     pub batch: ClickBatch,
     /// The epoch of the Redis data set that it may be in.
@@ -44,7 +44,7 @@ pub struct FlushId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushMark {
     /// Nothing more of it may be written back: a later one was begun, or it was fenced off.
-    Over,
+    Superseded,
     /// None of it is in the database yet.
     Nothing,
     /// Links up to and including this one are in the database.
@@ -58,7 +58,7 @@ impl FlushMark {
     #[must_use]
     pub fn includes(self, link: LinkId) -> bool {
         match self {
-            Self::Over | Self::Nothing => false,
+            Self::Superseded | Self::Nothing => false,
             Self::UpTo(last) => link <= last,
             Self::Whole => true,
         }
@@ -68,7 +68,7 @@ impl FlushMark {
     #[must_use]
     pub fn rest_of(self, increments: &[(LinkId, u64)]) -> Option<&[(LinkId, u64)]> {
         match self {
-            Self::Over | Self::Whole => None,
+            Self::Superseded | Self::Whole => None,
             Self::Nothing => Some(increments),
             Self::UpTo(last) => {
                 Some(&increments[increments.partition_point(|(link, _)| *link <= last)..])
@@ -107,7 +107,7 @@ pub struct CountSnapshot {
     pub flushes: Vec<(i64, FlushMark)>,
     /// Whether the journal holds batches that may also have reached Redis: the epoch that was asked about,
     /// where one was.
-    pub held: bool,
+    pub has_parked: bool,
 }
 
 /// Which flushes a reader of counts wants to know of.
@@ -123,7 +123,7 @@ pub struct FlushesSeen<'a> {
 
 /// What one step of folding the journal did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Folded {
+pub struct Compacted {
     /// Links that were added to.
     pub links: u64,
     /// Clicks added.
@@ -143,21 +143,21 @@ pub trait Clicks: Send + Sync {
     /// `kill -9` of this process. An error leaves it in doubt; the same batch may be sent again.
     ///
     /// A `held` batch may also have reached Redis, in the epoch that is given: it is not counted, and
-    /// stays until [`Clicks::release_held`].
-    async fn append(&self, batch: &ClickBatch, held: Option<&str>) -> Result<(), StoreError>;
+    /// stays until [`Clicks::release_parked`].
+    async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError>;
 
     /// Does one short step of moving batches that are not held from the journal into the links, in one
     /// transaction; changes no count. Clicks of links that are gone are dropped.
-    async fn fold(&self) -> Result<Folded, StoreError>;
+    async fn compact(&self) -> Result<Compacted, StoreError>;
 
     /// Does what has to be done every second or so, however little is written: what the database does not do by
     /// itself.
-    async fn tend(&self) -> Result<(), StoreError> {
+    async fn maintain(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
     /// Returns when the database should be looked after at once.
-    async fn tending_is_due(&self) {
+    async fn maintenance_is_due(&self) {
         pending::<()>().await;
     }
 
@@ -167,20 +167,20 @@ pub trait Clicks: Send + Sync {
     }
 
     /// Up to `limit` batches that are held, by recorder and number, from the first or those `after` one.
-    async fn held(
+    async fn parked(
         &self,
         after: Option<(RecorderId, u64)>,
         limit: u32,
-    ) -> Result<Vec<HeldBatch>, StoreError>;
+    ) -> Result<Vec<ParkedBatch>, StoreError>;
 
     /// Removes a held batch: what became of it is known. Unknown ones are fine.
-    async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;
+    async fn release_parked(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;
 
     /// Adds one part of a flush to the links and notes in the ledger that the flush is in up to `up_to`, in
     /// one transaction, where the ledger says that it was in up to `from` ([`FlushMark::NOTHING`] where it knows neither
     /// the flush nor a later one of its epoch). Otherwise nothing changes: somebody else was at it, or a database
     /// that crashed forgot what it had not written out. Returns how far the flush is in now: `up_to`, or where to
-    /// go on from, or [`FlushMark::Over`].
+    /// go on from, or [`FlushMark::Superseded`].
     ///
     /// `part` holds the links above `from` up to `up_to`, by rising id; those that are gone are passed over.
     /// Only the last part, with [`FlushMark::Whole`], is durable when this returns, and with it all before.
@@ -193,7 +193,7 @@ pub trait Clicks: Send + Sync {
         now: Timestamp,
     ) -> Result<FlushMark, StoreError>;
 
-    /// How far a flush is written back; [`FlushMark::NOTHING`] where the ledger knows neither it nor a later one, [`FlushMark::Over`]
+    /// How far a flush is written back; [`FlushMark::NOTHING`] where the ledger knows neither it nor a later one, [`FlushMark::Superseded`]
     /// where it knows a later one alone.
     async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError>;
 
@@ -201,8 +201,12 @@ pub trait Clicks: Send + Sync {
     /// another one. What is being written meanwhile is waited for.
     async fn fence(&self, newest: &FlushId, life: &str) -> Result<Fence, StoreError>;
 
-    /// Whether a flush is [`FlushMark::Over`] because of another life than this one.
-    async fn is_over_elsewhere(&self, flush: &FlushId, life: &str) -> Result<bool, StoreError>;
+    /// Whether a flush is [`FlushMark::Superseded`] because of another life than this one.
+    async fn is_superseded_elsewhere(
+        &self,
+        flush: &FlushId,
+        life: &str,
+    ) -> Result<bool, StoreError>;
 
     /// Removes the fence with this number: nobody went by it.
     async fn lift_fence(&self, fence: &FlushId) -> Result<(), StoreError>;

@@ -23,8 +23,8 @@ mod rows;
 mod sqlite;
 
 pub use clicks::{
-    ClickBatch, Clicks, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen, Folded, HeldBatch,
-    RecorderId,
+    ClickBatch, Clicks, Compacted, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen,
+    ParkedBatch, RecorderId,
 };
 pub use failure::OpenError;
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition};
@@ -166,9 +166,9 @@ pub struct Position {
 }
 
 impl Position {
-    /// Before every link: made in the year 9999.
+    /// Before every link: the last moment there is.
     const NEWEST: Self = Self {
-        created_at: Timestamp(253_402_300_799_000_000),
+        created_at: Timestamp::MAX,
         id: LinkId::LAST,
     };
 
@@ -198,7 +198,7 @@ pub struct ToCount<T> {
     /// The links.
     pub found: T,
     /// Whether the journal held batches at the same moment: what is held has to be settled first.
-    pub held: bool,
+    pub has_parked: bool,
 }
 
 /// Links, and the outbox of their changes.
@@ -227,18 +227,19 @@ pub trait Links: Send + Sync {
     ) -> Result<ToCount<Vec<Link>>, StoreError>;
 
     /// Removes a link of this owner, keeps its code from being handed out again and notes the change
-    /// in the outbox, in one transaction. `false` when there is no such link, it is another's or the owner's account
-    /// is gone.
-    async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError>;
+    /// in the outbox, in one transaction; returns that change. `None` when there is no such link, it is another's or
+    /// the owner's account is gone.
+    async fn delete_link(
+        &self,
+        owner: UserId,
+        code: &ShortCode,
+    ) -> Result<Option<Change>, StoreError>;
 
     /// Up to `limit` changes in the outbox, oldest first.
     async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError>;
 
     /// Removes changes from the outbox: every instance can hear of them now. Unknown numbers are fine.
     async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError>;
-
-    /// Removes the changes of a link that is gone from the outbox.
-    async fn deletion_published(&self, code: &ShortCode) -> Result<(), StoreError>;
 
     /// Connections to the database at the moment.
     fn connections(&self) -> Connections;

@@ -32,16 +32,16 @@ pub(super) fn target((id, target, is_active): TargetRow) -> Result<LinkTarget, S
 }
 
 pub(super) fn counted(
-    (id, target_url, is_active, held): CountedRow,
+    (id, target_url, is_active, has_parked): CountedRow,
 ) -> Result<ToCount<LinkTarget>, StoreError> {
     Ok(ToCount {
         found: target((id, target_url, is_active))?,
-        held,
+        has_parked,
     })
 }
 
 pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<ToCount<Vec<Link>>, StoreError> {
-    let held = rows.iter().any(|(.., held)| *held);
+    let has_parked = rows.iter().any(|(.., parked)| *parked);
     let found = rows
         .into_iter()
         .map(|(id, stored_code, target, is_active, created_at, _)| {
@@ -51,11 +51,11 @@ pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<ToCount<Vec<Lin
                 target: TargetUrl::from_stored(&target),
                 owner,
                 is_active,
-                created_at: Timestamp(created_at),
+                created_at: timestamp(created_at)?,
             })
         })
         .collect::<Result<_, StoreError>>()?;
-    Ok(ToCount { found, held })
+    Ok(ToCount { found, has_parked })
 }
 
 pub(super) fn changes(rows: Vec<(i64, String)>) -> Vec<Change> {
@@ -67,6 +67,11 @@ pub(super) fn changes(rows: Vec<(i64, String)>) -> Vec<Change> {
         .collect()
 }
 
+fn timestamp(micros: i64) -> Result<Timestamp, StoreError> {
+    Timestamp::from_micros(micros)
+        .ok_or_else(|| StoreError::Unexpected(format!("{micros} is no moment in microseconds")))
+}
+
 fn code(stored: &str) -> Result<ShortCode, StoreError> {
     ShortCode::parse(stored)
         .ok_or_else(|| StoreError::Unexpected(format!("`{stored}` is no short code")))
@@ -75,7 +80,7 @@ fn code(stored: &str) -> Result<ShortCode, StoreError> {
 /// Kinds of the rows that a reading of counts answers: a union, so that it is one snapshot.
 pub(super) const COUNT_OF_LINK: i32 = 0;
 pub(super) const MARK_OF_FLUSH: i32 = 1;
-pub(super) const SOMETHING_HELD: i32 = 2;
+pub(super) const SOMETHING_PARKED: i32 = 2;
 
 pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot, StoreError> {
     let mut snapshot = CountSnapshot::default();
@@ -85,7 +90,7 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot
                 .clicks
                 .push((link_id(first)?, second.unsigned_abs())),
             MARK_OF_FLUSH => snapshot.flushes.push((first, flush_mark(second))),
-            SOMETHING_HELD => snapshot.held = true,
+            SOMETHING_PARKED => snapshot.has_parked = true,
             _ => {}
         }
     }
@@ -95,7 +100,7 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot
 /// A mark as the ledger keeps it; statements know these numbers, too.
 pub(super) fn stored_mark(mark: FlushMark) -> i64 {
     match mark {
-        FlushMark::Over => -1,
+        FlushMark::Superseded => -1,
         FlushMark::Nothing => 0,
         FlushMark::UpTo(link) => link.number(),
         FlushMark::Whole => i64::MAX,
@@ -104,7 +109,7 @@ pub(super) fn stored_mark(mark: FlushMark) -> i64 {
 
 pub(super) fn flush_mark(stored: i64) -> FlushMark {
     match stored {
-        ..0 => FlushMark::Over,
+        ..0 => FlushMark::Superseded,
         0 => FlushMark::Nothing,
         link => LinkId::parse(link).map_or(FlushMark::Whole, FlushMark::UpTo),
     }

@@ -6,7 +6,7 @@
 use metrics::{Gauge, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-use super::durations::DurationsOfAll;
+use super::histogram::HistogramOfWorkers;
 
 /// Makes of each line the name of a metric and, of its comment, the help that `/metrics` gives.
 macro_rules! metrics {
@@ -114,7 +114,7 @@ const DURATION_BOUNDS: [f64; 14] = [
 /// Bounds of batch sizes.
 const SIZE_BOUNDS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1_024.0];
 
-pub(super) static REDIRECT_DURATIONS: DurationsOfAll = DurationsOfAll::new(
+pub(super) static REDIRECT_DURATIONS: HistogramOfWorkers = HistogramOfWorkers::new(
     "shunt_redirect_duration_seconds",
     "Time to answer a redirect, whatever the answer; of a 302 until its click is acknowledged",
     &DURATION_BOUNDS,
@@ -225,9 +225,9 @@ impl std::ops::Add for Connections {
 }
 
 /// One more in a gauge, until it is dropped: however what is counted ends.
-pub struct Gauged(Gauge);
+pub struct GaugeGuard(Gauge);
 
-impl Gauged {
+impl GaugeGuard {
     /// One more from now on.
     #[must_use]
     pub fn new(gauge: Gauge) -> Self {
@@ -236,7 +236,7 @@ impl Gauged {
     }
 }
 
-impl Drop for Gauged {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.0.decrement(1);
     }

@@ -9,11 +9,11 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
-pub mod durations;
-pub mod failures;
+pub mod histogram;
 pub mod metrics;
+pub mod redirects;
 pub mod requests;
-pub mod road;
+pub mod throttle;
 pub mod traces;
 
 use traces::Traces;

@@ -15,12 +15,12 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use super::seconds_since;
 
 /// A request from its head to its answer.
-pub struct Observed {
+pub struct RequestSpan {
     span: Span,
     begun: Instant,
 }
 
-impl Observed {
+impl RequestSpan {
     /// A request of the API. What it has logged names its id, at every level; its trace goes on where the
     /// caller's `traceparent` left off.
     pub fn api(id: &str, method: &str, path: &str, headers: &HeaderMap) -> Self {

@@ -18,7 +18,7 @@ use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use ureq::Agent;
 use url::Url;
 
-use crate::outgoing::{self, NoRoots};
+use crate::http_client::{self, NoRootCertificates};
 
 /// How long the collector may take to accept spans; then they are lost.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub struct Traces {
 pub enum TracesError {
     /// The collector asks for TLS.
     #[error("OTEL_EXPORTER_OTLP_ENDPOINT: {0}")]
-    NoRoots(#[from] NoRoots),
+    NoRootCertificates(#[from] NoRootCertificates),
     /// The exporter cannot be made.
     #[error("OTEL_EXPORTER_OTLP_ENDPOINT: {0}")]
     Exporter(#[from] ExporterBuildError),
@@ -51,7 +51,7 @@ impl Traces {
     /// # Errors
     /// [`TracesError`].
     pub fn start(endpoint: &Url) -> Result<Self, TracesError> {
-        let client = Client(outgoing::agent(TIMEOUT, endpoint.scheme() == "https")?);
+        let client = Client(http_client::agent(TIMEOUT, endpoint.scheme() == "https")?);
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(client)

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use shunt::cache::{CacheLimits, LinkCache};
-use shunt::clicks::count::Counts;
-use shunt::clicks::{Flusher, MemoryOnly, RedisSink, admit, settle_held};
+use shunt::clicks::counts::Counts;
+use shunt::clicks::{Flusher, MemoryOnly, RedisSink, recover, settle_parked};
 use shunt::domain::{
-    Click, EmailAddress, LinkId, LinkTarget, OwnHost, PerMinute, Shard, ShortCode, TargetUrl,
-    Timestamp,
+    Click, Clock, EmailAddress, LinkId, LinkTarget, OwnHost, PerMinute, Shard, ShortCode,
+    SystemClock, TargetUrl,
 };
 use shunt::limits::{Action, Limiter};
-use shunt::shared::{Shards, SharedRedis};
+use shunt::redis::{RedisShard, RedisShards};
 use shunt::store::{ClickBatch, NewLink, Parts, SqliteStore, Store, StoreSettings};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -29,8 +29,8 @@ const FOR_EVER: Duration = Duration::from_secs(20);
 /// Everything that asks a Redis, on one that lies.
 struct Askers {
     server: LyingRedis,
-    redis: SharedRedis,
-    shards: Shards,
+    redis: RedisShard,
+    shards: RedisShards,
     store: Parts,
     cache: LinkCache,
     /// Ends only with a panic.
@@ -41,13 +41,17 @@ struct Askers {
 impl Askers {
     async fn new(folder: &Path) -> Self {
         let server = LyingRedis::start().await;
-        let shards = Shards::new(&[server.url()], "s", Duration::from_secs(1)).unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let shards =
+            RedisShards::new(&[server.url()], "s", Duration::from_secs(1), &clock).unwrap();
         let redis = shards.iter().next().unwrap().clone();
         let path = folder.join("shunt.db");
-        let store = SqliteStore::open(&path, STORE).await.unwrap();
+        let store = SqliteStore::open(&path, STORE, Arc::new(SystemClock))
+            .await
+            .unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
         let store = store.parts();
-        let (cache, asked) = LinkCache::new(CACHE, Some(&shards)).of_worker();
+        let (cache, asked) = LinkCache::new(CACHE, Some(&shards)).for_worker();
         let asking = asked.into_iter().map(|asked| tokio::spawn(asked.run()));
         Self {
             server,
@@ -76,7 +80,7 @@ impl Askers {
                 Lie::Number(1),
             ]),
         ]);
-        admit(&self.redis, &*self.store.clicks).await.unwrap();
+        recover(&self.redis, &*self.store.clicks).await.unwrap();
         self.redis.recovered();
     }
 
@@ -96,7 +100,10 @@ impl Askers {
         let (id, active) = (link.id.number(), u8::from(link.is_active));
         let told = format!("{LIFE} {id} {active} {}", link.location.as_str());
         assert!(is_known || lies.iter().any(|lie| lie.says(&told)), "{told}");
-        let _ = self.cache.forget(self.cache.shard_of(&code), &[code]).await;
+        let _ = self
+            .cache
+            .invalidate(self.cache.shard_of(&code), &[code])
+            .await;
         let _ = self.cache.synchronise(Shard::ONLY).await;
     }
 
@@ -113,8 +120,8 @@ impl Askers {
             .append(&batch, Some("epoch"))
             .await
             .unwrap();
-        let _ = settle_held([&sink].into_iter(), &*self.store.clicks, &self.cache).await;
-        self.store.clicks.release_held(1, number).await.unwrap();
+        let _ = settle_parked([&sink].into_iter(), &*self.store.clicks, &self.cache).await;
+        self.store.clicks.release_parked(1, number).await.unwrap();
     }
 
     async fn count(&self, held: bool) {
@@ -134,7 +141,11 @@ impl Askers {
     }
 
     async fn flush(&self) {
-        let flusher = Flusher::new(Some(self.shards.clone()), Arc::clone(&self.store.clicks));
+        let flusher = Flusher::new(
+            Some(self.shards.clone()),
+            Arc::clone(&self.store.clicks),
+            Arc::new(SystemClock),
+        );
         let _ = flusher.flush().await;
         let _ = flusher.prune().await;
         let _ = flusher.release().await;
@@ -157,12 +168,12 @@ impl Askers {
             login: 1,
             ..PerMinute::default()
         };
-        let limiter = Limiter::new(limits, Some(self.shards.clone()));
+        let limiter = Limiter::new(limits, Some(self.shards.clone()), Arc::new(SystemClock));
         let _ = limiter.count(Action::Login, "somebody").await;
     }
 
     async fn admission(&self) {
-        let _ = admit(&self.redis, &*self.store.clicks).await;
+        let _ = recover(&self.redis, &*self.store.clicks).await;
     }
 }
 
@@ -190,7 +201,7 @@ async fn links(store: &Parts) -> Vec<LinkId> {
     let email: EmailAddress = "ada@example.org".parse().unwrap();
     let owner = store
         .users
-        .create_user(&email, "hash", Timestamp::now())
+        .create_user(&email, "hash", SystemClock.now())
         .await
         .unwrap();
     let mut links = Vec::new();
@@ -199,7 +210,7 @@ async fn links(store: &Parts) -> Vec<LinkId> {
             code: &ShortCode::generate().unwrap(),
             target: &target("https://known.example/"),
             owner,
-            created_at: Timestamp::now(),
+            created_at: SystemClock.now(),
         };
         links.push(store.links.create_link(new).await.unwrap().id);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shunt::domain::{LinkId, OwnHost, ShortCode, TargetUrl, Timestamp, UserId};
+use shunt::domain::{Clock, LinkId, OwnHost, ShortCode, SystemClock, TargetUrl, Timestamp, UserId};
 use shunt::store::{NewLink, Parts, PostgresStore, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection};
 
@@ -33,8 +33,8 @@ pub(crate) async fn with_sqlite(test: impl AsyncFnOnce(Parts)) {
     let path = folder.path().join("deep/shunt.db");
     // Two at once, as two processes would.
     let (first, second) = tokio::join!(
-        SqliteStore::open(&path, SETTINGS),
-        SqliteStore::open(&path, SETTINGS)
+        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock)),
+        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
     );
     drop(second.unwrap());
     let store: Arc<dyn Store> = Arc::new(first.unwrap());
@@ -80,7 +80,7 @@ pub(crate) async fn user(store: &Parts) -> UserId {
     let email = format!("{:016x}@example.org", getrandom::u64().unwrap());
     store
         .users
-        .create_user(&email.parse().unwrap(), "hash", Timestamp::now())
+        .create_user(&email.parse().unwrap(), "hash", SystemClock.now())
         .await
         .unwrap()
 }
@@ -91,8 +91,13 @@ pub(crate) async fn link(store: &Parts, owner: UserId) -> (ShortCode, LinkId) {
         code: &code,
         target: &target(),
         owner,
-        created_at: Timestamp::now(),
+        created_at: SystemClock.now(),
     };
     let link = store.links.create_link(new).await.unwrap();
     (code, link.id)
+}
+
+/// So many microseconds after 1970 began.
+pub(crate) fn moment(micros: i64) -> Timestamp {
+    Timestamp::from_micros(micros).unwrap()
 }

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
-use shunt::domain::{LinkId, Timestamp};
-use shunt::store::FlushMark::{Nothing, Over, UpTo, Whole};
-use shunt::store::{ClickBatch, Fence, FlushId, FlushesSeen, HeldBatch, Parts};
+use shunt::domain::{Clock, LinkId, SystemClock};
+use shunt::store::FlushMark::{Nothing, Superseded, UpTo, Whole};
+use shunt::store::{ClickBatch, Fence, FlushId, FlushesSeen, ParkedBatch, Parts};
 
-use crate::backend::{both_stores, link, user};
+use crate::backend::{both_stores, link, moment, user};
 
 fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
     let mut clicks = clicks.to_vec();
@@ -37,7 +37,7 @@ async fn count(store: &Parts, link: LinkId) -> u64 {
 async fn fold_all(store: &Parts) -> u64 {
     let mut clicks = 0;
     loop {
-        let folded = store.clicks.fold().await.unwrap();
+        let folded = store.clicks.compact().await.unwrap();
         clicks += folded.clicks;
         if folded.done {
             return clicks;
@@ -49,7 +49,7 @@ both_stores! {
     async fn a_release_of_what_was_not_held_hides_no_older_batch(store) {
         let owner = user(&store).await;
         let (_, clicked) = link(&store, owner).await;
-        store.clicks.release_held(7, 2).await.unwrap();
+        store.clicks.release_parked(7, 2).await.unwrap();
         store.clicks.append(&batch(7, 1, &[(clicked, 3)]), None).await.unwrap();
         assert_eq!(count(&store, clicked).await, 3);
     }
@@ -94,7 +94,7 @@ both_stores! {
         for number in 1..=5 {
             store.clicks.append(&batch(7, number, &[(id, 10)]), None).await.unwrap();
         }
-        store.clicks.fold().await.unwrap();
+        store.clicks.compact().await.unwrap();
         assert_eq!(count(&store, id).await, 50, "also in the middle");
         fold_all(&store).await;
         store.clicks.append(&batch(7, 6, &[(id, 1)]), None).await.unwrap();
@@ -110,8 +110,8 @@ both_stores! {
             let listed = store.links.links_of(owner, None, 10).await.unwrap();
             let found = store.links.link_to_count(&code).await.unwrap().unwrap();
             assert_eq!((listed.found[0].id, found.found.id), (id, id));
-            assert_eq!(listed.held, found.held);
-            found.held
+            assert_eq!(listed.has_parked, found.has_parked);
+            found.has_parked
         };
         let held = batch(7, 1, &[(id, 5)]);
         assert!(!with_links().await);
@@ -119,15 +119,15 @@ both_stores! {
         assert!(with_links().await);
         fold_all(&store).await;
         let snapshot = store.clicks.counts(&[id], None).await.unwrap();
-        assert_eq!((snapshot.clicks, snapshot.held), (vec![(id, 0)], true));
-        let told = HeldBatch { batch: held.clone(), epoch: "epoch".into() };
-        assert_eq!(store.clicks.held(None, 10).await.unwrap(), [told]);
-        store.clicks.release_held(7, 1).await.unwrap();
-        store.clicks.release_held(7, 1).await.unwrap();
-        assert!(!store.clicks.counts(&[id], None).await.unwrap().held);
+        assert_eq!((snapshot.clicks, snapshot.has_parked), (vec![(id, 0)], true));
+        let told = ParkedBatch { batch: held.clone(), epoch: "epoch".into() };
+        assert_eq!(store.clicks.parked(None, 10).await.unwrap(), [told]);
+        store.clicks.release_parked(7, 1).await.unwrap();
+        store.clicks.release_parked(7, 1).await.unwrap();
+        assert!(!store.clicks.counts(&[id], None).await.unwrap().has_parked);
         assert!(!with_links().await);
         store.clicks.append(&held, Some("epoch")).await.unwrap();
-        assert!(store.clicks.held(None, 10).await.unwrap().is_empty(), "a late repetition changes nothing");
+        assert!(store.clicks.parked(None, 10).await.unwrap().is_empty(), "a late repetition changes nothing");
     }
 
     async fn held_batches_are_told_page_by_page(store) {
@@ -138,7 +138,7 @@ both_stores! {
         }
         store.clicks.append(&batch(7, 3, &[(id, 1)]), None).await.unwrap();
         let mut told = Vec::new();
-        while let Some(next) = store.clicks.held(told.last().copied(), 1).await.unwrap().first() {
+        while let Some(next) = store.clicks.parked(told.last().copied(), 1).await.unwrap().first() {
             told.push((next.batch.recorder, next.batch.number));
         }
         assert_eq!(told, [(7, 1), (7, 2), (8, 1)]);
@@ -151,7 +151,7 @@ both_stores! {
         store.links.delete_link(owner, &code).await.unwrap();
         store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), None).await.unwrap();
         fold_all(&store).await;
-        store.clicks.apply_flush(&flush(1), Nothing, &[(gone, 5), (id, 1)], Whole, Timestamp::now()).await.unwrap();
+        store.clicks.apply_flush(&flush(1), Nothing, &[(gone, 5), (id, 1)], Whole, SystemClock.now()).await.unwrap();
         assert_eq!(store.clicks.counts(&[gone, id], None).await.unwrap().clicks, [(id, 2)]);
     }
 
@@ -163,7 +163,7 @@ both_stores! {
         }
         let part = |range: std::ops::Range<usize>| links[range].iter().map(|id| (*id, 2)).collect::<Vec<_>>();
         let apply = async |from, range, up_to| {
-            store.clicks.apply_flush(&flush(1), from, &part(range), up_to, Timestamp::now()).await.unwrap()
+            store.clicks.apply_flush(&flush(1), from, &part(range), up_to, SystemClock.now()).await.unwrap()
         };
         assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Nothing);
         for _ in 0..2 {
@@ -186,7 +186,7 @@ both_stores! {
         let (_, one) = link(&store, owner).await;
         let (_, two) = link(&store, owner).await;
         // It stood at `one`, says who wrote it; the database, after a crash, knows nothing of it.
-        let now = Timestamp::now();
+        let now = SystemClock.now();
         assert_eq!(store.clicks.apply_flush(&flush(1), UpTo(one), &[(two, 1)], Whole, now).await.unwrap(), Nothing);
         assert_eq!((count(&store, one).await, count(&store, two).await), (0, 0));
     }
@@ -195,7 +195,7 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         for number in 1..=4 {
-            store.clicks.apply_flush(&flush(number), Nothing, &[(id, 1)], Whole, Timestamp::now()).await.unwrap();
+            store.clicks.apply_flush(&flush(number), Nothing, &[(id, 1)], Whole, SystemClock.now()).await.unwrap();
         }
         let seen = FlushesSeen { epoch: "epoch", under_way: &[2], newest: 3 };
         let mut flushes = store.clicks.counts(&[id], Some(seen)).await.unwrap().flushes;
@@ -208,12 +208,12 @@ both_stores! {
     async fn old_whole_flushes_are_pruned_and_no_others(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
-        let (old, new) = (Timestamp(1_000_000), Timestamp::now());
+        let (old, new) = (moment(1_000_000), SystemClock.now());
         store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, old).await.unwrap();
         store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], UpTo(id), old).await.unwrap();
         store.clicks.apply_flush(&flush(3), Nothing, &[(id, 1)], Whole, new).await.unwrap();
-        assert_eq!(store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap(), 1);
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Over);
+        assert_eq!(store.clicks.prune(moment(2_000_000), 10).await.unwrap(), 1);
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Superseded);
         assert_eq!(store.clicks.flush_mark(&flush(2)).await.unwrap(), UpTo(id));
         assert_eq!(store.clicks.flush_mark(&flush(3)).await.unwrap(), Whole);
     }
@@ -222,9 +222,9 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let fence = async |number| store.clicks.fence(&flush(number), LIFE).await.unwrap();
-        store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, Timestamp::now()).await.unwrap();
+        store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, SystemClock.now()).await.unwrap();
         assert_eq!(fence(0).await, Fence::Ahead);
-        store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], UpTo(id), Timestamp::now()).await.unwrap();
+        store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], UpTo(id), SystemClock.now()).await.unwrap();
         assert_eq!((fence(0).await, fence(1).await), (Fence::Ahead, Fence::Ahead));
         assert!(matches!(fence(2).await, Fence::Below { newest_is_over: false, .. }));
     }
@@ -234,15 +234,15 @@ both_stores! {
         let (_, one) = link(&store, owner).await;
         let (_, two) = link(&store, owner).await;
         let write = async |number, from, clicks: &[(LinkId, u64)], up_to| {
-            store.clicks.apply_flush(&flush(number), from, clicks, up_to, Timestamp::now()).await.unwrap()
+            store.clicks.apply_flush(&flush(number), from, clicks, up_to, SystemClock.now()).await.unwrap()
         };
         assert_eq!(write(1, Nothing, &[(one, 1)], UpTo(one)).await, UpTo(one));
         let Fence::Below { number, newest_is_over: false } = store.clicks.fence(&flush(1), LIFE).await.unwrap() else {
             panic!("the newest flush was begun, and none after it");
         };
         for late in [2, 3, number - 1] {
-            assert_eq!(write(late, Nothing, &[(one, 10)], Whole).await, Over);
-            assert_eq!(store.clicks.flush_mark(&flush(late)).await.unwrap(), Over);
+            assert_eq!(write(late, Nothing, &[(one, 10)], Whole).await, Superseded);
+            assert_eq!(store.clicks.flush_mark(&flush(late)).await.unwrap(), Superseded);
         }
         assert_eq!(write(1, UpTo(one), &[(two, 1)], Whole).await, Whole);
         assert_eq!(write(number + 1, Nothing, &[(one, 1)], Whole).await, Whole);
@@ -263,16 +263,16 @@ both_stores! {
             panic!("nothing of it is in the database");
         };
         let write = async |number| {
-            store.clicks.apply_flush(&flush(number), Nothing, &[(id, 1)], Whole, Timestamp::now()).await.unwrap()
+            store.clicks.apply_flush(&flush(number), Nothing, &[(id, 1)], Whole, SystemClock.now()).await.unwrap()
         };
-        assert_eq!(write(7).await, Over);
+        assert_eq!(write(7).await, Superseded);
         assert_eq!(write(number + 1).await, Whole);
         let Fence::Below { number: other, .. } = store.clicks.fence(&flush(number + 1), LIFE).await.unwrap() else {
             panic!("there is no later one");
         };
-        assert_eq!(write(number + 3).await, Over);
+        assert_eq!(write(number + 3).await, Superseded);
         for (life, elsewhere) in [(LIFE, false), ("another", true)] {
-            let over = store.clicks.is_over_elsewhere(&flush(number + 3), life).await.unwrap();
+            let over = store.clicks.is_superseded_elsewhere(&flush(number + 3), life).await.unwrap();
             assert_eq!(over, elsewhere, "{life}");
         }
         store.clicks.lift_fence(&flush(other)).await.unwrap();
@@ -284,7 +284,7 @@ both_stores! {
         let owner = user(&store).await;
         let (_, one) = link(&store, owner).await;
         let (_, two) = link(&store, owner).await;
-        let old = Timestamp(1_000_000);
+        let old = moment(1_000_000);
         let write = async |number, from, clicks: &[(LinkId, u64)], up_to| {
             store.clicks.apply_flush(&flush(number), from, clicks, up_to, old).await.unwrap()
         };
@@ -292,31 +292,31 @@ both_stores! {
         write(1, Nothing, &[(one, 1)], UpTo(one)).await;
         write(1, UpTo(one), &[(two, 1)], Whole).await;
         write(2, Nothing, &[(one, 1)], Whole).await;
-        store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap();
-        assert_eq!(write(1, UpTo(one), &[(two, 1)], Whole).await, Over);
-        assert_eq!(write(1, Nothing, &[(one, 1)], UpTo(one)).await, Over);
+        store.clicks.prune(moment(2_000_000), 10).await.unwrap();
+        assert_eq!(write(1, UpTo(one), &[(two, 1)], Whole).await, Superseded);
+        assert_eq!(write(1, Nothing, &[(one, 1)], UpTo(one)).await, Superseded);
         assert_eq!((count(&store, one).await, count(&store, two).await), (2, 1));
     }
 
     async fn fences_are_pruned_and_not_what_they_fence(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
-        let old = Timestamp(1_000_000);
+        let old = moment(1_000_000);
         store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, old).await.unwrap();
         store.clicks.fence(&flush(1), LIFE).await.unwrap();
-        store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap();
+        store.clicks.prune(moment(2_000_000), 10).await.unwrap();
         assert_eq!(store.clicks.fence(&flush(0), LIFE).await.unwrap(), Fence::Ahead);
     }
 
     async fn the_newest_flush_of_an_epoch_is_never_pruned(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
-        let old = Timestamp(1_000_000);
+        let old = moment(1_000_000);
         store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, old).await.unwrap();
         store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], Whole, old).await.unwrap();
-        store.clicks.prune(Timestamp(2_000_000), 10).await.unwrap();
+        store.clicks.prune(moment(2_000_000), 10).await.unwrap();
         assert_eq!(store.clicks.fence(&flush(1), LIFE).await.unwrap(), Fence::Ahead);
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Over);
+        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Superseded);
     }
 
     async fn with_everything_at_once_no_click_is_lost_or_counted_twice_and_no_count_falls(store) {
@@ -338,7 +338,7 @@ both_stores! {
         };
         let folder = async || {
             while !done.load(Ordering::SeqCst) {
-                store.clicks.fold().await.unwrap();
+                store.clicks.compact().await.unwrap();
                 tokio::task::yield_now().await;
             }
         };
@@ -349,7 +349,7 @@ both_stores! {
                     let rest = &all[all.partition_point(|(id, _)| mark.includes(*id))..];
                     let part = &rest[..rest.len().min(3)];
                     let up_to = if part.len() == rest.len() { Whole } else { UpTo(part.last().unwrap().0) };
-                    mark = store.clicks.apply_flush(&flush(number), mark, part, up_to, Timestamp::now()).await.unwrap();
+                    mark = store.clicks.apply_flush(&flush(number), mark, part, up_to, SystemClock.now()).await.unwrap();
                 }
             }
         };

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use shunt::domain::LinkId;
+use shunt::domain::SystemClock;
 use shunt::store::{ClickBatch, SqliteStore, Store};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor};
@@ -17,7 +18,11 @@ const LONG: u64 = 17 << 20;
 async fn a_long_log_begins_anew_when_it_is_looked_after_which_is_due_then() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
-    let store = Arc::new(SqliteStore::open(&path, SETTINGS).await.unwrap());
+    let store = Arc::new(
+        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
+            .await
+            .unwrap(),
+    );
     let clicks = store.parts().clicks;
     let log = folder.path().join("shunt.db-wal");
     let size = || fs::metadata(&log).unwrap().len();
@@ -35,8 +40,8 @@ async fn a_long_log_begins_anew_when_it_is_looked_after_which_is_due_then() {
     while size() <= LONG {
         write().await;
     }
-    clicks.tending_is_due().await;
-    clicks.tend().await.unwrap();
+    clicks.maintenance_is_due().await;
+    clicks.maintain().await.unwrap();
     let before = size();
     for _ in 0..100 {
         write().await;
@@ -48,15 +53,32 @@ async fn a_long_log_begins_anew_when_it_is_looked_after_which_is_due_then() {
 async fn changes_of_a_second_process_are_left_in_the_outbox_for_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
-    let first = Arc::new(SqliteStore::open(&path, SETTINGS).await.unwrap());
-    let second = Arc::new(SqliteStore::open(&path, SETTINGS).await.unwrap());
+    let first = Arc::new(
+        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
+            .await
+            .unwrap(),
+    );
+    let second = Arc::new(
+        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
+            .await
+            .unwrap(),
+    );
     assert!(first.is_alone());
     assert!(!second.is_alone());
     let (first, second) = (first.parts(), second.parts());
     let owner = user(&first).await;
     let (code, _) = link(&first, owner).await;
-    assert!(second.links.delete_link(owner, &code).await.unwrap());
-    second.links.deletion_published(&code).await.unwrap();
+    let change = second
+        .links
+        .delete_link(owner, &code)
+        .await
+        .unwrap()
+        .unwrap();
+    second
+        .links
+        .changes_published(&[change.number])
+        .await
+        .unwrap();
     assert!(
         second
             .links
@@ -73,7 +95,12 @@ async fn changes_of_a_second_process_are_left_in_the_outbox_for_the_first() {
 async fn links_of_an_account_that_was_removed_by_hand_are_nobodys() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
-    let store = Arc::new(SqliteStore::open(&path, SETTINGS).await.unwrap()).parts();
+    let store = Arc::new(
+        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
+            .await
+            .unwrap(),
+    )
+    .parts();
     let owner = user(&store).await;
     let (code, _) = link(&store, owner).await;
     // As the sqlite3 shell does it, which minds no references unless it is told to.
@@ -84,5 +111,12 @@ async fn links_of_an_account_that_was_removed_by_hand_are_nobodys() {
     by_hand.execute("DELETE FROM users").await.unwrap();
     let listed = store.links.links_of(owner, None, 10).await.unwrap();
     assert!(listed.found.is_empty());
-    assert!(!store.links.delete_link(owner, &code).await.unwrap());
+    assert!(
+        store
+            .links
+            .delete_link(owner, &code)
+            .await
+            .unwrap()
+            .is_none()
+    );
 }

@@ -1,9 +1,9 @@
 //! Links and the outbox of their changes.
 
-use shunt::domain::{LinkId, ShortCode, Timestamp, UserId};
+use shunt::domain::{Clock, LinkId, ShortCode, SystemClock, UserId};
 use shunt::store::{CreateLinkError, NewLink, Position};
 
-use crate::backend::{both_stores, link, target, user};
+use crate::backend::{both_stores, link, moment, target, user};
 
 both_stores! {
     async fn a_new_link_is_active_and_found_by_its_code(store) {
@@ -17,30 +17,30 @@ both_stores! {
     async fn a_code_is_taken_once(store) {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
-        let new = NewLink { code: &code, target: &target(), owner, created_at: Timestamp::now() };
+        let new = NewLink { code: &code, target: &target(), owner, created_at: SystemClock.now() };
         assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::CodeTaken)));
     }
 
     async fn a_link_needs_an_owner(store) {
         let code = ShortCode::generate().unwrap();
-        let new = NewLink { code: &code, target: &target(), owner: UserId(999), created_at: Timestamp::now() };
+        let new = NewLink { code: &code, target: &target(), owner: UserId(999), created_at: SystemClock.now() };
         assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::OwnerGone)));
     }
 
     async fn a_deleted_link_is_gone_and_its_code_stays_taken(store) {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
-        assert!(store.links.delete_link(owner, &code).await.unwrap());
+        assert!(store.links.delete_link(owner, &code).await.unwrap().is_some());
         assert!(store.links.link_target(&code).await.unwrap().is_none());
-        assert!(!store.links.delete_link(owner, &code).await.unwrap());
-        let new = NewLink { code: &code, target: &target(), owner, created_at: Timestamp::now() };
+        assert!(store.links.delete_link(owner, &code).await.unwrap().is_none());
+        let new = NewLink { code: &code, target: &target(), owner, created_at: SystemClock.now() };
         assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::CodeTaken)));
     }
 
     async fn nobody_deletes_anothers_link(store) {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (code, _) = link(&store, ada).await;
-        assert!(!store.links.delete_link(bob, &code).await.unwrap());
+        assert!(store.links.delete_link(bob, &code).await.unwrap().is_none());
         assert!(store.links.link_target(&code).await.unwrap().is_some());
         assert!(store.links.unpublished_changes(0, 10).await.unwrap().is_empty());
     }
@@ -50,7 +50,7 @@ both_stores! {
         let mut deleted = Vec::new();
         for _ in 0..4 {
             let (code, _) = link(&store, owner).await;
-            assert!(store.links.delete_link(owner, &code).await.unwrap());
+            assert!(store.links.delete_link(owner, &code).await.unwrap().is_some());
             deleted.push(Some(code));
         }
         let changes = store.links.unpublished_changes(0, 10).await.unwrap();
@@ -58,7 +58,7 @@ both_stores! {
         assert_eq!(store.links.unpublished_changes(0, 2).await.unwrap(), changes[..2]);
         assert_eq!(store.links.unpublished_changes(changes[1].number, 1).await.unwrap(), changes[2..3]);
         store.links.changes_published(&[changes[0].number, changes[2].number, 12345]).await.unwrap();
-        store.links.deletion_published(deleted[3].as_ref().unwrap()).await.unwrap();
+        store.links.changes_published(&[changes[3].number]).await.unwrap();
         assert_eq!(store.links.unpublished_changes(0, 10).await.unwrap(), changes[1..2]);
     }
 
@@ -68,14 +68,14 @@ both_stores! {
         let mut ids = Vec::new();
         for micros in [5, 7, 7, 7, 6] {
             let code = ShortCode::generate().unwrap();
-            let created_at = Timestamp(1_700_000_000_000_000 + micros);
+            let created_at = moment(1_700_000_000_000_000 + micros);
             let new = NewLink { code: &code, target: &target(), owner: ada, created_at };
             ids.push(store.links.create_link(new).await.unwrap().id);
         }
         let order = [ids[3], ids[2], ids[1], ids[4], ids[0]];
         let all = store.links.links_of(ada, None, 10).await.unwrap().found;
         assert_eq!(all.iter().map(|link| link.id).collect::<Vec<_>>(), order);
-        assert_eq!(all[4].created_at, Timestamp(1_700_000_000_000_005), "microseconds are kept");
+        assert_eq!(all[4].created_at, moment(1_700_000_000_000_005), "microseconds are kept");
         let mut paged: Vec<LinkId> = Vec::new();
         let mut after = None;
         loop {

@@ -11,21 +11,21 @@ mod replica;
 mod upgrade;
 
 use backend::both_stores;
-use shunt::domain::{EmailAddress, Timestamp, UserId};
+use shunt::domain::{Clock, EmailAddress, SystemClock, UserId};
 use shunt::store::CreateUserError;
 
 both_stores! {
     async fn a_user_is_found_by_address_in_whatever_case(store) {
         let email: EmailAddress = "Ada@Example.org".parse().unwrap();
-        let id = store.users.create_user(&email, "hash", Timestamp::now()).await.unwrap();
+        let id = store.users.create_user(&email, "hash", SystemClock.now()).await.unwrap();
         let found = store.users.credentials(&"ADA@example.ORG".parse().unwrap()).await.unwrap().unwrap();
         assert_eq!((found.user, found.password_hash.as_str()), (id, "hash"));
         assert_eq!(store.users.user(id).await.unwrap().unwrap().email, email);
     }
 
     async fn an_address_is_taken_once_in_whatever_case(store) {
-        store.users.create_user(&"ada@example.org".parse().unwrap(), "hash", Timestamp::now()).await.unwrap();
-        let again = store.users.create_user(&"ADA@example.org".parse().unwrap(), "hash", Timestamp::now()).await;
+        store.users.create_user(&"ada@example.org".parse().unwrap(), "hash", SystemClock.now()).await.unwrap();
+        let again = store.users.create_user(&"ADA@example.org".parse().unwrap(), "hash", SystemClock.now()).await;
         assert!(matches!(again, Err(CreateUserError::EmailTaken)));
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shunt::domain::Timestamp;
+use shunt::domain::{Clock, SystemClock};
 use shunt::store::{ClickBatch, Store};
 use sqlx::{Connection, PgConnection};
 use tokio::time::{Duration, sleep, timeout};
@@ -22,7 +22,7 @@ async fn a_recorder_that_comes_back_while_it_is_pruned_is_remembered() {
             clicks: vec![(clicked, 3)],
         };
         store.clicks.append(&batch(1), None).await.unwrap();
-        store.clicks.fold().await.unwrap();
+        store.clicks.compact().await.unwrap();
         let mut comer = PgConnection::connect(&url).await.unwrap();
         sqlx::raw_sql("UPDATE click_recorders SET seen_at = now() - interval '30 days'")
             .execute(&mut comer)
@@ -45,7 +45,7 @@ async fn a_recorder_that_comes_back_while_it_is_pruned_is_remembered() {
                 .expect("the pruning reached the row that is being written");
             coming.commit().await.unwrap();
         };
-        let (pruned, ()) = tokio::join!(store.clicks.prune(Timestamp::now(), 10), come);
+        let (pruned, ()) = tokio::join!(store.clicks.prune(SystemClock.now(), 10), come);
         assert_eq!(pruned.unwrap(), 0);
         store.clicks.append(&batch(2), None).await.unwrap();
         let counted = store.clicks.counts(&[clicked], None).await.unwrap();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shunt::domain::LinkId;
+use shunt::domain::SystemClock;
 use shunt::store::{ClickBatch, SqliteStore, Store};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
@@ -48,7 +49,11 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
         .unwrap();
     SqliteConnection::close(older).await.unwrap();
 
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, SETTINGS).await.unwrap());
+    let store: Arc<dyn Store> = Arc::new(
+        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
+            .await
+            .unwrap(),
+    );
     let links = [1, 2].map(|number| LinkId::parse(number).unwrap());
     let counts = async || {
         let counts = store.counts(&links, None).await.unwrap();
@@ -59,10 +64,10 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
             .collect::<Vec<_>>()
     };
     assert_eq!(counts().await, [13, 23]);
-    while !store.fold().await.unwrap().done {
+    while !store.compact().await.unwrap().done {
         assert_eq!(counts().await, [13, 23]);
     }
-    while !store.fold().await.unwrap().done {}
+    while !store.compact().await.unwrap().done {}
     let again = ClickBatch {
         recorder: 7,
         number: 3,
@@ -70,5 +75,5 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
     };
     store.append(&again, None).await.unwrap();
     assert_eq!(counts().await, [13, 23]);
-    assert_eq!(store.held(None, 10).await.unwrap().len(), 1);
+    assert_eq!(store.parked(None, 10).await.unwrap().len(), 1);
 }

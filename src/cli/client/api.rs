@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shunt::outgoing;
+use shunt::http_client;
 use ureq::http::{Response, StatusCode};
 use ureq::typestate::WithoutBody;
 use ureq::{Agent, Body, RequestBuilder};
@@ -45,9 +45,9 @@ impl Api {
     /// Speaks to a service.
     pub(super) fn new(service: ServiceUrl) -> Result<Self, Failure> {
         let agent = if service.is_local() && !service.is_https() {
-            outgoing::local_agent(TIMEOUT)
+            http_client::local_agent(TIMEOUT)
         } else {
-            outgoing::agent(TIMEOUT, service.is_https()).map_err(|error| Failure::of(&error))?
+            http_client::agent(TIMEOUT, service.is_https()).map_err(|error| Failure::of(&error))?
         };
         Ok(Self { agent, service })
     }
@@ -139,7 +139,7 @@ impl Api {
         Failure::Unavailable(format!(
             "{} cannot be reached: {}",
             self.service,
-            outgoing::fault(error)
+            http_client::fault(error)
         ))
     }
 

@@ -10,12 +10,12 @@ use crate::domain::{LinkId, Timestamp};
 use crate::store::clicks::FENCED_OFF;
 use crate::store::rows::{self, signed};
 use crate::store::{
-    ClickBatch, Clicks, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen, Folded, HeldBatch,
-    RecorderId, StoreError,
+    ClickBatch, Clicks, Compacted, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen,
+    ParkedBatch, RecorderId, StoreError,
 };
 
 /// Recorder, number, epoch, links and their clicks.
-type HeldRow = (i64, i64, String, Vec<i64>, Vec<i64>);
+type ParkedRow = (i64, i64, String, Vec<i64>, Vec<i64>);
 
 /// Journal batches per step of folding: bounds how long rows of links stay locked.
 const BATCHES_PER_FOLD: i64 = 64;
@@ -40,7 +40,7 @@ impl Clicks for PostgresStore {
         &self.installation
     }
 
-    async fn append(&self, batch: &ClickBatch, held: Option<&str>) -> Result<(), StoreError> {
+    async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
         let (links, clicks) = columns(&batch.clicks);
         // The recorder's row is locked first: a repetition waits for the original to be committed or gone.
         self.pool.run_for_visitor(async |session| sqlx::query(
@@ -55,14 +55,14 @@ impl Clicks for PostgresStore {
         )
         .bind(batch.recorder.cast_signed())
         .bind(batch.number.cast_signed())
-        .bind(held)
+        .bind(parked_in)
         .bind(links)
         .bind(clicks)
         .execute(session).await).await?;
         Ok(())
     }
 
-    async fn fold(&self) -> Result<Folded, StoreError> {
+    async fn compact(&self) -> Result<Compacted, StoreError> {
         let folded: Vec<(i64, i64, i64)> = self.pool.run(async |session| sqlx::query_as(concat!(
             "WITH taken AS (
                  DELETE FROM click_journal WHERE ctid = ANY (ARRAY(
@@ -84,20 +84,20 @@ impl Clicks for PostgresStore {
         .bind(BATCHES_PER_FOLD)
         .fetch_all(session).await).await?;
         let (batches, links, clicks) = rows::written(folded).unwrap_or_default();
-        Ok(Folded {
+        Ok(Compacted {
             links: links.unsigned_abs(),
             clicks: clicks.unsigned_abs(),
             done: batches < BATCHES_PER_FOLD,
         })
     }
 
-    async fn held(
+    async fn parked(
         &self,
         after: Option<(RecorderId, u64)>,
         limit: u32,
-    ) -> Result<Vec<HeldBatch>, StoreError> {
+    ) -> Result<Vec<ParkedBatch>, StoreError> {
         let (recorder, number) = rows::place(after);
-        let found: Vec<HeldRow> = self
+        let found: Vec<ParkedRow> = self
             .pool
             .run(async |session| {
                 sqlx::query_as(
@@ -110,7 +110,7 @@ impl Clicks for PostgresStore {
         .fetch_all(session).await
             })
             .await?;
-        let held = |(recorder, number, epoch, links, clicks): HeldRow| {
+        let parked = |(recorder, number, epoch, links, clicks): ParkedRow| {
             let clicks = clicks.into_iter().map(i64::unsigned_abs);
             let batch = ClickBatch {
                 recorder: recorder.cast_unsigned(),
@@ -121,12 +121,12 @@ impl Clicks for PostgresStore {
                     .map(|(link, clicks)| Ok((rows::link_id(link)?, clicks)))
                     .collect::<Result<_, StoreError>>()?,
             };
-            Ok(HeldBatch { batch, epoch })
+            Ok(ParkedBatch { batch, epoch })
         };
-        found.into_iter().map(held).collect()
+        found.into_iter().map(parked).collect()
     }
 
-    async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
+    async fn release_parked(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
         self.pool
             .run(async |session| {
                 sqlx::query(
@@ -177,7 +177,7 @@ impl Clicks for PostgresStore {
         .bind(rows::stored_mark(up_to))
         .bind(links)
         .bind(clicks)
-        .bind(now.0)
+        .bind(now.micros())
         .bind(up_to != FlushMark::Whole)
         .fetch_optional(session).await).await?;
         match written {
@@ -246,7 +246,11 @@ impl Clicks for PostgresStore {
         })
     }
 
-    async fn is_over_elsewhere(&self, flush: &FlushId, life: &str) -> Result<bool, StoreError> {
+    async fn is_superseded_elsewhere(
+        &self,
+        flush: &FlushId,
+        life: &str,
+    ) -> Result<bool, StoreError> {
         let found = self.pool.run(async |session| {
             sqlx::query_scalar(
                 "SELECT EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number > $2 AND (up_to > 0 OR life <> $3))",
@@ -300,7 +304,7 @@ impl Clicks for PostgresStore {
              )
              SELECT 1 FROM old_flushes UNION ALL SELECT 1 FROM old_recorders"
         ))
-        .bind(before.0)
+        .bind(before.micros())
         .bind(i64::from(limit))
         .fetch_all(session).await).await?;
         Ok(pruned.len() as u64)

@@ -22,7 +22,7 @@ impl Links for PostgresStore {
         .bind(link.code.as_str())
         .bind(link.target.as_str())
         .bind(link.owner.0)
-        .bind(link.created_at.0)
+        .bind(link.created_at.micros())
         .fetch_all(session).await
             })
             .await;
@@ -89,7 +89,7 @@ impl Links for PostgresStore {
                     ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
                 ))
                 .bind(owner.0)
-                .bind(after.created_at.0)
+                .bind(after.created_at.micros())
                 .bind(after.id.number())
                 .bind(i64::from(limit))
                 .fetch_all(session)
@@ -99,23 +99,38 @@ impl Links for PostgresStore {
         rows::links(owner, found)
     }
 
-    async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError> {
-        // The table itself tells of it and retires the code. Links go with their owner's account.
-        let deleted = self
+    async fn delete_link(
+        &self,
+        owner: UserId,
+        code: &ShortCode,
+    ) -> Result<Option<Change>, StoreError> {
+        // A trigger notes the change and retires the code.
+        let number: Option<i64> = self
             .pool
-            .run(async |session| {
-                sqlx::query(
+            .transaction(async |session| {
+                let deleted = sqlx::query(
                     "WITH gone AS (DELETE FROM links WHERE owner_id = $1 AND short_code = $2 RETURNING id),
                      uncounted AS (DELETE FROM link_clicks WHERE link_id = (SELECT id FROM gone))
                      SELECT FROM gone",
                 )
                 .bind(owner.0)
                 .bind(code.as_str())
-                .fetch_all(session)
-                .await
+                .fetch_optional(&mut *session)
+                .await?;
+                if deleted.is_none() {
+                    return Ok(None);
+                }
+                // The number that the trigger drew in this session, and in this transaction.
+                sqlx::query_scalar("SELECT currval(pg_get_serial_sequence('link_changes', 'number'))")
+                    .fetch_one(session)
+                    .await
+                    .map(Some)
             })
             .await?;
-        Ok(!deleted.is_empty())
+        Ok(number.map(|number| Change {
+            number,
+            code: Some(code.clone()),
+        }))
     }
 
     async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError> {
@@ -139,18 +154,6 @@ impl Links for PostgresStore {
             .run(async |session| {
                 sqlx::query("DELETE FROM link_changes WHERE number = ANY($1)")
                     .bind(numbers)
-                    .execute(session)
-                    .await
-            })
-            .await?;
-        Ok(())
-    }
-
-    async fn deletion_published(&self, code: &ShortCode) -> Result<(), StoreError> {
-        self.pool
-            .run(async |session| {
-                sqlx::query("DELETE FROM link_changes WHERE short_code = $1")
-                    .bind(code.as_str())
                     .execute(session)
                     .await
             })

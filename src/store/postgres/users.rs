@@ -26,7 +26,7 @@ impl Users for PostgresStore {
         .bind(email.as_str())
         .bind(email.lookup_key())
         .bind(password_hash)
-        .bind(now.0)
+        .bind(now.micros())
         .fetch_all(session).await
             })
             .await;

@@ -11,8 +11,8 @@ use crate::domain::{LinkId, Timestamp};
 use crate::store::clicks::FENCED_OFF;
 use crate::store::rows;
 use crate::store::{
-    ClickBatch, Clicks, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen, Folded, HeldBatch,
-    RecorderId, StoreError,
+    ClickBatch, Clicks, Compacted, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen,
+    ParkedBatch, RecorderId, StoreError,
 };
 
 const A_WEEK: Duration = Duration::from_hours(7 * 24);
@@ -23,7 +23,7 @@ impl Clicks for SqliteStore {
         &self.installation
     }
 
-    async fn append(&self, batch: &ClickBatch, held: Option<&str>) -> Result<(), StoreError> {
+    async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
         // One statement; recorders' marks are written when a batch leaves the journal.
         sqlx::query(
             "INSERT INTO click_journal (recorder, number, held, epoch, clicks) SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4
@@ -32,7 +32,7 @@ impl Clicks for SqliteStore {
         )
         .bind(batch.recorder.cast_signed())
         .bind(batch.number.cast_signed())
-        .bind(held)
+        .bind(parked_in)
         .bind(to_json(&batch.clicks))
         .execute(&mut *self.writer.get_for_visitor().await?)
         .await?;
@@ -40,15 +40,15 @@ impl Clicks for SqliteStore {
         Ok(())
     }
 
-    async fn fold(&self) -> Result<Folded, StoreError> {
+    async fn compact(&self) -> Result<Compacted, StoreError> {
         self.fold_step().await
     }
 
-    async fn tending_is_due(&self) {
+    async fn maintenance_is_due(&self) {
         self.log.is_due().await;
     }
 
-    async fn tend(&self) -> Result<(), StoreError> {
+    async fn maintain(&self) -> Result<(), StoreError> {
         self.presence.look();
         self.log.checkpoint(&self.writer).await
     }
@@ -57,11 +57,11 @@ impl Clicks for SqliteStore {
         self.log.close().await
     }
 
-    async fn held(
+    async fn parked(
         &self,
         after: Option<(RecorderId, u64)>,
         limit: u32,
-    ) -> Result<Vec<HeldBatch>, StoreError> {
+    ) -> Result<Vec<ParkedBatch>, StoreError> {
         let (recorder, number) = rows::place(after);
         let found: Vec<(i64, i64, String, String)> = sqlx::query_as(
             "SELECT recorder, number, coalesce(epoch, ''), clicks FROM click_journal
@@ -80,12 +80,12 @@ impl Clicks for SqliteStore {
                     number: number.cast_unsigned(),
                     clicks: from_json(&clicks)?,
                 };
-                Ok(HeldBatch { batch, epoch })
+                Ok(ParkedBatch { batch, epoch })
             })
             .collect()
     }
 
-    async fn release_held(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
+    async fn release_parked(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
         let mut writer = self.writer.get().await?;
         let mut transaction = begin(&mut writer).await?;
         let released =
@@ -105,7 +105,7 @@ impl Clicks for SqliteStore {
         )
         .bind(recorder.cast_signed())
         .bind(number.cast_signed())
-        .bind(Timestamp::now().0)
+        .bind(self.clock.now().micros())
         .execute(&mut *transaction)
         .await?;
         transaction.commit().await?;
@@ -140,7 +140,7 @@ impl Clicks for SqliteStore {
         .bind(&flush.epoch)
         .bind(flush.number)
         .bind(rows::stored_mark(up_to))
-        .bind(now.0)
+        .bind(now.micros())
         .execute(&mut *transaction)
         .await?;
         transaction.commit().await?;
@@ -173,7 +173,7 @@ impl Clicks for SqliteStore {
         )
         .bind(&newest.epoch)
         .bind(number)
-        .bind(Timestamp::now().0)
+        .bind(self.clock.now().micros())
         .bind(life)
         .execute(&mut *transaction)
         .await?;
@@ -184,7 +184,11 @@ impl Clicks for SqliteStore {
         })
     }
 
-    async fn is_over_elsewhere(&self, flush: &FlushId, life: &str) -> Result<bool, StoreError> {
+    async fn is_superseded_elsewhere(
+        &self,
+        flush: &FlushId,
+        life: &str,
+    ) -> Result<bool, StoreError> {
         let found = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM flush_ledger
                             WHERE epoch = ?1 AND number > ?2 AND (up_to > 0 OR life <> ?3))",
@@ -215,7 +219,7 @@ impl Clicks for SqliteStore {
                      WHERE newer.epoch = old.epoch AND newer.number > old.number AND newer.up_to > 0)
                  LIMIT ?2)",
         )
-        .bind(before.0)
+        .bind(before.micros())
         .bind(limit)
         .execute(&mut *self.writer.get().await?)
         .await?;
@@ -224,7 +228,7 @@ impl Clicks for SqliteStore {
                  SELECT recorder FROM click_recorders AS old WHERE seen_at < ?1 AND NOT EXISTS (
                      SELECT 1 FROM click_journal WHERE click_journal.recorder = old.recorder) LIMIT ?2)",
         )
-        .bind(before.before(A_WEEK).0)
+        .bind(before.before(A_WEEK).micros())
         .bind(limit)
         .execute(&mut *self.writer.get().await?)
         .await?;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use sqlx::error::ErrorKind;
 
-use super::SqliteStore;
+use super::{SqliteStore, begin};
 use crate::domain::{Link, LinkTarget, ShortCode, UserId};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
@@ -20,7 +20,7 @@ impl Links for SqliteStore {
         .bind(link.code.as_str())
         .bind(link.target.as_str())
         .bind(link.owner.0)
-        .bind(link.created_at.0)
+        .bind(link.created_at.micros())
         .fetch_all(&mut *self.writer.get().await?)
         .await;
         match created.map(rows::written) {
@@ -71,7 +71,7 @@ impl Links for SqliteStore {
              ORDER BY created_at DESC, id DESC LIMIT ?4",
         )
         .bind(owner.0)
-        .bind(after.created_at.0)
+        .bind(after.created_at.micros())
         .bind(after.id.number())
         .bind(i64::from(limit))
         .fetch_all(&mut *self.reader.get().await?)
@@ -79,17 +79,36 @@ impl Links for SqliteStore {
         rows::links(owner, found)
     }
 
-    async fn delete_link(&self, owner: UserId, code: &ShortCode) -> Result<bool, StoreError> {
-        // The table itself tells of it and retires the code.
+    async fn delete_link(
+        &self,
+        owner: UserId,
+        code: &ShortCode,
+    ) -> Result<Option<Change>, StoreError> {
+        let mut writer = self.writer.get().await?;
+        let mut transaction = begin(&mut writer).await?;
+        // A trigger notes the change and retires the code.
         let deleted = sqlx::query(
             "DELETE FROM links
              WHERE owner_id = ?1 AND short_code = ?2 AND EXISTS (SELECT 1 FROM users WHERE id = ?1)",
         )
         .bind(owner.0)
         .bind(code.as_str())
-        .execute(&mut *self.writer.get().await?)
+        .execute(&mut *transaction)
         .await?;
-        Ok(deleted.rows_affected() > 0)
+        if deleted.rows_affected() == 0 {
+            return Ok(None);
+        }
+        // No other writer comes in between: the newest change of the code is this one.
+        let number =
+            sqlx::query_scalar("SELECT max(number) FROM link_changes WHERE short_code = ?1")
+                .bind(code.as_str())
+                .fetch_one(&mut *transaction)
+                .await?;
+        transaction.commit().await?;
+        Ok(Some(Change {
+            number,
+            code: Some(code.clone()),
+        }))
     }
 
     async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError> {
@@ -106,21 +125,13 @@ impl Links for SqliteStore {
     }
 
     async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError> {
+        if self.owner.is_none() {
+            // The process that owns the outbox has not read them yet.
+            return Ok(());
+        }
         let numbers = serde_json::json!(numbers).to_string();
         sqlx::query("DELETE FROM link_changes WHERE number IN (SELECT value FROM json_each(?1))")
             .bind(numbers)
-            .execute(&mut *self.writer.get().await?)
-            .await?;
-        Ok(())
-    }
-
-    async fn deletion_published(&self, code: &ShortCode) -> Result<(), StoreError> {
-        if self.owner.is_none() {
-            // The owner has not heard of it.
-            return Ok(());
-        }
-        sqlx::query("DELETE FROM link_changes WHERE short_code = ?1")
-            .bind(code.as_str())
             .execute(&mut *self.writer.get().await?)
             .await?;
         Ok(())

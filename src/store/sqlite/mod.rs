@@ -16,15 +16,16 @@ use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-use self::fold::Folding;
+use self::compaction::Compaction;
 use self::log::Log;
 use self::pool::{Opener, Pool};
 use self::presence::Presence;
 use super::{OpenError, Parts, Store, StoreError, StoreSettings};
+use crate::domain::Clock;
 
 mod batch;
 mod clicks;
-mod fold;
+mod compaction;
 mod links;
 mod log;
 mod pool;
@@ -47,11 +48,12 @@ pub struct SqliteStore {
     writer: Pool,
     reader: Pool,
     log: Log,
-    folding: Mutex<Option<Folding>>,
+    compaction: Mutex<Option<Compaction>>,
     presence: Arc<Presence>,
     installation: String,
     /// A locked file, of the first process that has the database open: the outbox is read by it alone.
     owner: Option<File>,
+    clock: Arc<dyn Clock>,
 }
 
 impl SqliteStore {
@@ -59,7 +61,11 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`OpenError::Wrong`] when the file cannot be made or is no database.
-    pub async fn open(path: &Path, settings: StoreSettings) -> Result<Self, OpenError> {
+    pub async fn open(
+        path: &Path,
+        settings: StoreSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
         if let Some(folder) = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
@@ -122,10 +128,11 @@ impl SqliteStore {
             writer,
             reader,
             log: Log::new(log, checkpointer, background),
-            folding: Mutex::default(),
+            compaction: Mutex::default(),
             presence,
             installation,
             owner,
+            clock,
         })
     }
 }

@@ -22,7 +22,7 @@ impl Users for SqliteStore {
         .bind(email.as_str())
         .bind(email.lookup_key())
         .bind(password_hash)
-        .bind(now.0)
+        .bind(now.micros())
         .fetch_all(&mut *self.writer.get().await?)
         .await
         .map_err(StoreError::from)?;

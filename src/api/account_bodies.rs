@@ -1,0 +1,63 @@
+//! Bodies that registration and log-in share.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::domain::{EmailAddress, Password};
+use crate::http::ApiError;
+
+/// Body of a registration and of a login.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct AccountBody {
+    /// E-mail address with a host of at least two labels; kept as given, compared without regard to case.
+    #[schema(
+        example = "ada@example.org",
+        format = "email",
+        min_length = 5,
+        max_length = 254
+    )]
+    email: String,
+    /// Password, 8 to 128 characters of any kind.
+    #[schema(example = "correct horse battery", min_length = 8, max_length = 128)]
+    password: String,
+}
+
+impl AccountBody {
+    pub(super) fn parse(self) -> Result<(EmailAddress, Password), ApiError> {
+        let email = EmailAddress::parse(self.email)
+            .map_err(|error| ApiError::invalid(error.to_string()))?;
+        let password =
+            Password::parse(self.password).map_err(|error| ApiError::invalid(error.to_string()))?;
+        Ok((email, password))
+    }
+}
+
+/// Answer to a registration and to a login.
+#[derive(Serialize, ToSchema)]
+pub(super) struct TokenAnswer {
+    /// JWT (RFC 7519), to be sent as `Authorization: Bearer …`.
+    #[schema(
+        example = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+        pattern = r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$"
+    )]
+    access_token: String,
+    /// Always `bearer`.
+    token_type: TokenType,
+}
+
+/// How a token is presented.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum TokenType {
+    /// In the `Authorization` header.
+    Bearer,
+}
+
+impl TokenAnswer {
+    pub(super) fn new(access_token: String) -> Self {
+        Self {
+            access_token,
+            token_type: TokenType::Bearer,
+        }
+    }
+}

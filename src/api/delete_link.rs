@@ -1,0 +1,42 @@
+//! `DELETE /urls/{short_code}`
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+
+use super::authentication::TokenOwner;
+use crate::accounts::Accounts;
+use crate::http::documented::{NeedsDatabase, NeedsToken};
+use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
+use crate::links::LinkService;
+
+/// Delete a link of yours.
+///
+/// Once this is answered, no instance follows the link any more, and its statistics are gone. Its code is never given
+/// to another link.
+#[utoipa::path(
+    delete, path = "/urls/{short_code}", tag = "links", operation_id = "delete", params(CodeParameter),
+    security(("bearer" = [])),
+    responses(
+        (status = 204, description = "Deleted"),
+        (status = 404, description = "No link has this code, or it is another user's; the answer is the same", body = ErrorBody,
+            example = json!({"detail": "URL not found"})),
+        NeedsToken, NeedsDatabase,
+    ),
+)]
+pub(super) async fn delete(
+    State(links): State<Arc<LinkService>>,
+    State(accounts): State<Arc<Accounts>>,
+    TokenOwner(owner): TokenOwner,
+    PathCode(code): PathCode,
+) -> Result<StatusCode, ApiError> {
+    if let Some(code) = code
+        && links.delete(owner, &code).await?
+    {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    // A link would have shown that the account still exists.
+    accounts.user(owner).await?;
+    Err(ApiError::url_not_found())
+}

@@ -1,0 +1,232 @@
+//! Whether the process lives, whether it should get traffic, and its metrics.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use futures_util::future::join_all;
+use serde::Serialize;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use utoipa::ToSchema;
+
+use crate::redis::{Call, RedisShards};
+use crate::store::{Links, PostgresReplica};
+use crate::telemetry::metrics::Exposition;
+
+/// How long what the dependencies said is taken for true.
+const CACHED_FOR: Duration = Duration::from_millis(250);
+
+/// When the dependencies were asked last, and what they said.
+type ReadinessCache = Mutex<Option<(Instant, Dependencies)>>;
+
+/// What readiness depends on.
+pub struct Readiness {
+    links: Arc<dyn Links>,
+    replica: Option<Arc<PostgresReplica>>,
+    redis: Option<RedisShards>,
+    stopping: CancellationToken,
+    cache: ReadinessCache,
+}
+
+impl Readiness {
+    /// Ready until `stopping` is cancelled, as long as a store can be reached.
+    #[must_use]
+    pub fn new(
+        links: Arc<dyn Links>,
+        replica: Option<Arc<PostgresReplica>>,
+        redis: Option<RedisShards>,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self {
+            links,
+            replica,
+            redis,
+            stopping,
+            cache: ReadinessCache::default(),
+        }
+    }
+}
+
+/// What can be reached.
+#[derive(Clone, Copy)]
+struct Dependencies {
+    database: DependencyState,
+    redis: DependencyState,
+    /// The database, or Redis, or a part of the cluster.
+    any: bool,
+}
+
+/// How long a dependency may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The process lives.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Health {
+    /// Always `ok`.
+    status: HealthStatus,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum HealthStatus {
+    Ok,
+}
+
+/// Does the process live?
+///
+/// It asks nobody: for probes that restart what hangs.
+#[utoipa::path(
+    get, path = "/health", tag = "operations", operation_id = "health",
+    responses((status = 200, description = "It does", body = Health)),
+)]
+pub(super) async fn health() -> Json<Health> {
+    Json(Health {
+        status: HealthStatus::Ok,
+    })
+}
+
+/// State of a dependency.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum DependencyState {
+    /// It answers.
+    Up,
+    /// It does not; of a cluster, a part of it does not.
+    Away,
+    /// The service runs without it.
+    Off,
+}
+
+/// Whether an instance should get traffic.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Traffic {
+    /// It takes traffic.
+    Ready,
+    /// It was told to stop.
+    Stopping,
+    /// It reaches neither database nor Redis.
+    Unavailable,
+}
+
+/// Whether this instance should get traffic, and what it reaches.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Ready {
+    /// In one word.
+    status: Traffic,
+    /// Source of truth.
+    database: DependencyState,
+    /// Its replica, for look-ups of redirects; without it the database answers them all.
+    replica: DependencyState,
+    /// Shared cache and click counters.
+    redis: DependencyState,
+}
+
+/// Should this instance get traffic?
+///
+/// Redirects need only one of database and Redis, or a part of a Redis Cluster. Without both, an instance goes on with
+/// the links it has in memory, but others may reach more.
+#[utoipa::path(
+    get, path = "/ready", tag = "operations", operation_id = "ready",
+    responses(
+        (status = 200, description = "It should", body = Ready,
+            example = json!({"status": "ready", "database": "up", "replica": "off", "redis": "off"})),
+        (status = 503, description = "It is stopping, or reaches neither database nor Redis", body = Ready,
+            example = json!({"status": "unavailable", "database": "away", "replica": "away", "redis": "away"})),
+    ),
+)]
+pub(super) async fn ready(State(readiness): State<Arc<Readiness>>) -> (StatusCode, Json<Ready>) {
+    let Dependencies {
+        database,
+        redis,
+        any,
+    } = cached_dependencies(&readiness).await;
+    let status = if readiness.stopping.is_cancelled() {
+        Traffic::Stopping
+    } else if any {
+        Traffic::Ready
+    } else {
+        Traffic::Unavailable
+    };
+    let code = match status {
+        Traffic::Ready => StatusCode::OK,
+        Traffic::Stopping | Traffic::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (
+        code,
+        Json(Ready {
+            status,
+            database,
+            replica: replica(&readiness),
+            redis,
+        }),
+    )
+}
+
+/// Metrics, for Prometheus.
+///
+/// Not here where the service is set up to serve them on an address of their own.
+#[utoipa::path(
+    get, path = "/metrics", tag = "operations", operation_id = "metrics",
+    responses((status = 200, description = "Prometheus' text format", body = String, content_type = "text/plain",
+        example = "shunt_http_requests_total{method=\"GET\",route=\"/health\",status=\"200\"} 1\n")),
+)]
+pub(super) async fn metrics(State(metrics): State<Exposition>) -> String {
+    metrics.render()
+}
+
+/// What both said a moment ago, or say now: however many ask, each is asked once at a time.
+async fn cached_dependencies(readiness: &Readiness) -> Dependencies {
+    let mut cached = readiness.cache.lock().await;
+    match *cached {
+        Some((asked, reached)) if asked.elapsed() < CACHED_FOR => reached,
+        _ => {
+            let (database, (redis, any)) = tokio::join!(database(readiness), redis(readiness));
+            let reached = Dependencies {
+                database,
+                redis,
+                any: any || database == DependencyState::Up,
+            };
+            *cached = Some((Instant::now(), reached));
+            reached
+        }
+    }
+}
+
+async fn database(readiness: &Readiness) -> DependencyState {
+    match timeout(TIMEOUT, readiness.links.ping()).await {
+        Ok(Ok(())) => DependencyState::Up,
+        Ok(Err(_)) | Err(_) => DependencyState::Away,
+    }
+}
+
+/// As it was a moment ago: nothing depends on it.
+fn replica(readiness: &Readiness) -> DependencyState {
+    match &readiness.replica {
+        None => DependencyState::Off,
+        Some(replica) if replica.is_up() => DependencyState::Up,
+        Some(_) => DependencyState::Away,
+    }
+}
+
+/// As a whole, and whether any part of it answers.
+async fn redis(readiness: &Readiness) -> (DependencyState, bool) {
+    let Some(shards) = &readiness.redis else {
+        return (DependencyState::Off, false);
+    };
+    let ping = Call::plain(redis::cmd("PING"));
+    let pings = shards
+        .iter()
+        .map(async |redis| redis.query::<String>(&ping, TIMEOUT).await.is_ok() && redis.is_up());
+    let answers = join_all(pings).await;
+    let state = if answers.iter().all(|answers| *answers) {
+        DependencyState::Up
+    } else {
+        DependencyState::Away
+    };
+    (state, answers.contains(&true))
+}

@@ -1,0 +1,35 @@
+//! `POST /auth/login`
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+
+use super::account_bodies::{AccountBody, TokenAnswer};
+use crate::accounts::Accounts;
+use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
+use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
+
+/// Get a token.
+///
+/// Tokens issued earlier stay valid until they expire: 24 hours after they were made, unless this service is
+/// set up otherwise.
+#[utoipa::path(
+    post, path = "/auth/login", tag = "accounts", operation_id = "login",
+    request_body(content = AccountBody, description = "Any JSON object with these two fields; others are ignored"),
+    responses(
+        (status = 200, description = "A fresh token", body = TokenAnswer),
+        (status = 401, description = "No such account, or not its password; which of them is not told", body = ErrorBody,
+            example = json!({"detail": "Incorrect email or password"})),
+        TakesBody, Limited, NeedsDatabase,
+    ),
+)]
+pub(super) async fn login(
+    State(accounts): State<Arc<Accounts>>,
+    client: ClientAddress,
+    JsonBody(body): JsonBody<AccountBody>,
+) -> Result<Json<TokenAnswer>, ApiError> {
+    let (email, password) = body.parse()?;
+    let token = accounts.log_in(client.as_str(), &email, password).await?;
+    Ok(Json(TokenAnswer::new(token)))
+}

@@ -1,0 +1,32 @@
+//! `GET /auth/me`
+
+use axum::Json;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::authentication::CurrentUser;
+use crate::domain::UserId;
+use crate::http::documented::{NeedsDatabase, NeedsToken};
+
+/// Who a token belongs to.
+#[derive(Serialize, ToSchema)]
+pub(super) struct MeAnswer {
+    /// Identifier.
+    #[schema(value_type = i64, example = 1, minimum = 1)]
+    id: UserId,
+    /// E-mail address, as it was given.
+    #[schema(example = "ada@example.org", format = "email", max_length = 254)]
+    email: String,
+}
+
+/// Whose token is this?
+#[utoipa::path(
+    get, path = "/auth/me", tag = "accounts", operation_id = "me", security(("bearer" = [])),
+    responses((status = 200, description = "The account", body = MeAnswer), NeedsToken, NeedsDatabase),
+)]
+pub(super) async fn me(CurrentUser(user): CurrentUser) -> Json<MeAnswer> {
+    Json(MeAnswer {
+        id: user.id,
+        email: user.email.as_str().to_owned(),
+    })
+}

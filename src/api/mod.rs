@@ -1,0 +1,147 @@
+//! The JSON API: one file per endpoint, and the routes, one a line.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{FromRef, MatchedPath, Request};
+use axum::http::Method;
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
+use axum::response::Response;
+use axum::{Extension, Router};
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::accounts::Accounts;
+use crate::config::{BaseUrl, Guards};
+use crate::http::{self, Admission, BodyLimits, TrustedProxies, admitted};
+use crate::links::LinkService;
+use crate::redirect::Redirect;
+use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS};
+use crate::telemetry::requests::routed;
+use crate::telemetry::seconds_since;
+
+mod account_bodies;
+mod authentication;
+mod delete_link;
+mod docs;
+mod health;
+mod link_answer;
+mod list_links;
+mod login;
+mod me;
+mod register;
+mod shorten;
+mod stats;
+mod visit;
+
+pub use health::Readiness;
+
+/// Public address of the service, for links to further pages; cheap to clone.
+#[derive(Clone)]
+pub struct BaseAddress(Arc<str>);
+
+impl BaseAddress {
+    fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&BaseUrl> for BaseAddress {
+    fn from(base_url: &BaseUrl) -> Self {
+        Self(base_url.as_str().into())
+    }
+}
+
+/// What handlers work with; each takes the part it needs. The router copies it several times per request.
+#[derive(Clone, FromRef)]
+pub struct ApiState {
+    /// Registration, log-in, tokens.
+    pub accounts: Arc<Accounts>,
+    /// Links of owners.
+    pub links: Arc<LinkService>,
+    /// The redirect path, for codes that need decoding.
+    pub redirect: Arc<Redirect>,
+    /// What readiness depends on.
+    pub readiness: Arc<Readiness>,
+    /// Renders the metrics.
+    pub metrics: Exposition,
+    /// For links to further pages.
+    pub base_address: BaseAddress,
+}
+
+/// All routes, and the document that describes each: a handler's path is in its own description. `/metrics` is only
+/// there where `public_metrics` says so. `admission` bounds the requests that are worked on.
+pub fn router(
+    state: ApiState,
+    proxies: TrustedProxies,
+    base_url: &BaseUrl,
+    guards: &Guards,
+    admission: &Admission,
+    public_metrics: bool,
+) -> Router {
+    let mut routes = OpenApiRouter::with_openapi(docs::preface(base_url))
+        .routes(routes!(register::register))
+        .routes(routes!(login::login))
+        .routes(routes!(me::me))
+        .routes(routes!(shorten::shorten))
+        .routes(routes!(list_links::list))
+        .routes(routes!(stats::stats))
+        .routes(routes!(delete_link::delete))
+        .route_layer(from_fn_with_state(admission.clone(), admitted))
+        .layer(Extension(BodyLimits {
+            bytes: guards.max_body_bytes,
+            patience: guards.body_timeout,
+        }))
+        .routes(routes!(visit::visit, visit::preview))
+        .routes(routes!(visit::visit_shared, visit::preview_shared))
+        .routes(routes!(health::health))
+        .routes(routes!(health::ready))
+        .routes(routes!(docs::document))
+        .routes(routes!(docs::docs))
+        .routes(routes!(docs::explorer))
+        .routes(routes!(docs::explorer_part));
+    if public_metrics {
+        routes = routes.routes(routes!(health::metrics));
+    }
+    let (served, document) = routes.split_for_parts();
+    served
+        .fallback(http::not_found)
+        .method_not_allowed_fallback(http::method_not_allowed)
+        .layer(from_fn(measured))
+        .layer(map_response(http::with_security_headers))
+        .layer(Extension(docs::Written::new(&document)))
+        .layer(Extension(proxies))
+        .layer(CatchPanicLayer::custom(http::panicked))
+        .with_state(state)
+}
+
+/// Counts and times a request under its route's template.
+async fn measured(request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let method = method_label(request.method());
+    let route = route.map_or_else(|| "none".to_owned(), |route| route.as_str().to_owned());
+    routed(method, &route);
+    let begun = Instant::now();
+    let response = next.run(request).await;
+    let status = response.status().as_str().to_owned();
+    let labels = [
+        ("method", method.to_owned()),
+        ("route", route.clone()),
+        ("status", status),
+    ];
+    metrics::counter!(HTTP_REQUESTS, &labels).increment(1);
+    metrics::histogram!(HTTP_DURATION, "route" => route).record(seconds_since(begun));
+    response
+}
+
+/// Clients may send any word as a method: those nobody serves share a label.
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    }
+}

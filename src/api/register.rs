@@ -1,0 +1,35 @@
+//! `POST /auth/register`
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+
+use super::account_bodies::{AccountBody, TokenAnswer};
+use crate::accounts::Accounts;
+use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
+use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
+
+/// Make an account.
+///
+/// Answers the account's first token: paste `access_token` under **Authorize** and go on with
+/// `POST /urls/shorten`. An address is registered once, whatever its case.
+#[utoipa::path(
+    post, path = "/auth/register", tag = "accounts", operation_id = "register",
+    request_body(content = AccountBody, description = "Any JSON object with these two fields; others are ignored"),
+    responses(
+        (status = 200, description = "The account is made", body = TokenAnswer),
+        (status = 400, description = "The address is taken", body = ErrorBody,
+            example = json!({"detail": "Email already registered"})),
+        TakesBody, Limited, NeedsDatabase,
+    ),
+)]
+pub(super) async fn register(
+    State(accounts): State<Arc<Accounts>>,
+    client: ClientAddress,
+    JsonBody(body): JsonBody<AccountBody>,
+) -> Result<Json<TokenAnswer>, ApiError> {
+    let (email, password) = body.parse()?;
+    let token = accounts.register(client.as_str(), &email, password).await?;
+    Ok(Json(TokenAnswer::new(token)))
+}

@@ -1,0 +1,78 @@
+//! `POST /urls/shorten`
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::authentication::TokenOwner;
+use super::link_answer::LinkAnswer;
+use crate::accounts::Accounts;
+use crate::domain::{OwnHost, TargetUrl};
+use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, ErrorBody, QueryOf};
+use crate::links::LinkService;
+
+/// What is to be shortened.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ShortenQuery {
+    /// Absolute `http` or `https` URL of at most 2048 bytes, percent-encoded as every parameter: without
+    /// control characters, without user name or password, and not on this service's own host. It is kept
+    /// and answered exactly as given.
+    #[param(
+        example = "https://example.org/a/long/path",
+        format = "url",
+        pattern = r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@]+([/?#]|$)",
+        max_length = 2048
+    )]
+    target_url: String,
+}
+
+impl ShortenQuery {
+    fn target(&self, own_host: &OwnHost) -> Result<TargetUrl, ApiError> {
+        TargetUrl::parse(&self.target_url, own_host)
+            .map_err(|error| ApiError::invalid(error.to_string()))
+    }
+}
+
+/// Make a short link.
+///
+/// It is yours, and active at once: share it as `/{short_code}` on this host. The same target may be
+/// shortened any number of times; each link counts for itself.
+#[utoipa::path(
+    post, path = "/urls/shorten", tag = "links", operation_id = "shorten", params(ShortenQuery),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The link is made", body = LinkAnswer, links(
+            ("statistics" = (operation_id = "stats", parameters(("short_code" = "$response.body#/short_code")))),
+            ("visit" = (operation_id = "visit", parameters(("short_code" = "$response.body#/short_code")))),
+            ("delete" = (operation_id = "delete", parameters(("short_code" = "$response.body#/short_code")))),
+        )),
+        (status = 422, description = "`target_url` is missing, given twice or not acceptable", body = ErrorBody, examples(
+            ("missing" = (value = json!({"detail": "target_url: query parameter is required"}))),
+            ("no URL" = (value = json!({"detail": "target_url: must be an absolute http:// or https:// URL with a host"}))),
+            ("loop" = (value = json!({"detail": "target_url: must not lead back to this service's own host"}))),
+        )),
+        TakesQuery, NeedsToken, Limited, NeedsDatabase,
+    ),
+)]
+pub(super) async fn shorten(
+    State(links): State<Arc<LinkService>>,
+    State(accounts): State<Arc<Accounts>>,
+    TokenOwner(owner): TokenOwner,
+    query: Result<QueryOf<ShortenQuery>, ApiError>,
+) -> Result<Json<LinkAnswer>, ApiError> {
+    let target = match query.and_then(|QueryOf(query)| query.target(&links.own_host)) {
+        Ok(target) => target,
+        Err(refusal) => {
+            // Making a link would have told whether the account is still there.
+            accounts.user(owner).await?;
+            return Err(refusal);
+        }
+    };
+    let link = links.shorten(owner, &target).await?;
+    Ok(Json(LinkAnswer::new(&link, 0)))
+}

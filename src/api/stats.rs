@@ -1,0 +1,55 @@
+//! `GET /urls/{short_code}/stats`
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::documented::NeedsDatabase;
+use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
+use crate::links::LinkService;
+
+/// Public statistics of a link.
+#[derive(Serialize, ToSchema)]
+pub(super) struct StatsAnswer {
+    /// The link's path.
+    #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
+    short_code: String,
+    /// Where it leads.
+    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
+    target_url: String,
+    /// Exact number of answered redirects.
+    #[schema(example = 42)]
+    clicks: u64,
+    /// The same number.
+    #[schema(example = 42)]
+    total: u64,
+}
+
+/// How often was a link followed?
+///
+/// Anyone may ask. Every redirect that was answered before is counted, on whichever instance; the number
+/// never falls. When an exact number is not to be had, the answer is 503.
+#[utoipa::path(
+    get, path = "/urls/{short_code}/stats", tag = "links", operation_id = "stats", params(CodeParameter),
+    responses(
+        (status = 200, description = "The exact number", body = StatsAnswer),
+        (status = 404, description = "No link has this code", body = ErrorBody, example = json!({"detail": "Not Found"})),
+        NeedsDatabase,
+    ),
+)]
+pub(super) async fn stats(
+    State(links): State<Arc<LinkService>>,
+    PathCode(code): PathCode,
+) -> Result<Json<StatsAnswer>, ApiError> {
+    let code = code.ok_or_else(ApiError::not_found)?;
+    let stats = links.stats(&code).await?.ok_or_else(ApiError::not_found)?;
+    Ok(Json(StatsAnswer {
+        short_code: code.as_str().to_owned(),
+        target_url: stats.target.as_str().to_owned(),
+        clicks: stats.clicks,
+        total: stats.clicks,
+    }))
+}

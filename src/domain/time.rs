@@ -1,0 +1,180 @@
+//! Time of day: the timestamp that the service keeps, and the clock that tells it.
+//!
+//! Durations and deadlines are measured with `Instant`, which never jumps. Everything else asks a [`Clock`] that it was
+//! handed, so that a test can move it.
+
+use std::fmt::{self, Debug, Display};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use jiff::SignedDuration;
+
+/// A moment in microseconds, the precision that both databases keep; from the year -9999 to 9999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(jiff::Timestamp);
+
+/// The text is no RFC 3339 timestamp with a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an RFC 3339 timestamp with a zone, as 2027-01-31T18:00:00+01:00")]
+pub struct InvalidTimestamp;
+
+impl Timestamp {
+    /// The last moment there is.
+    pub const MAX: Self = Self(jiff::Timestamp::MAX);
+
+    /// The moment so many microseconds after 1970-01-01T00:00:00Z; `None` outside the years -9999 to 9999.
+    #[must_use]
+    pub fn from_micros(micros: i64) -> Option<Self> {
+        jiff::Timestamp::from_microsecond(micros).ok().map(Self)
+    }
+
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub fn micros(self) -> i64 {
+        self.0.as_microsecond()
+    }
+
+    /// Whole seconds since 1970-01-01T00:00:00Z; 0 before.
+    #[must_use]
+    pub fn unix_seconds(self) -> u64 {
+        u64::try_from(self.0.as_second()).unwrap_or_default()
+    }
+
+    /// Nanoseconds past the whole second; 0 before 1970.
+    #[must_use]
+    pub fn subsec_nanos(self) -> u32 {
+        u32::try_from(self.0.subsec_nanosecond()).unwrap_or_default()
+    }
+
+    /// The moment `duration` earlier, no earlier than the first there is.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+        Self(
+            self.0
+                .saturating_sub(duration)
+                .unwrap_or(jiff::Timestamp::MIN),
+        )
+    }
+}
+
+impl Display for Timestamp {
+    /// RFC 3339 in UTC.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(&self.0, formatter)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = InvalidTimestamp;
+
+    /// RFC 3339 with a zone. Digits past the microsecond are dropped.
+    fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
+        let parsed: jiff::Timestamp = text.parse().map_err(|_| InvalidTimestamp)?;
+        Self::from_micros(parsed.as_microsecond()).ok_or(InvalidTimestamp)
+    }
+}
+
+impl From<Timestamp> for SystemTime {
+    fn from(timestamp: Timestamp) -> Self {
+        timestamp.0.into()
+    }
+}
+
+/// Tells the time of day.
+pub trait Clock: Debug + Send + Sync {
+    /// The moment it is now.
+    fn now(&self) -> Timestamp;
+}
+
+/// The clock of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the machine's clock"
+    )]
+    fn now(&self) -> Timestamp {
+        let now = jiff::Timestamp::now();
+        Timestamp::from_micros(now.as_microsecond()).unwrap_or(Timestamp(now))
+    }
+}
+
+/// A clock for tests: it stands still until it is moved.
+#[derive(Debug)]
+pub struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    /// A clock that shows this moment.
+    #[must_use]
+    pub fn at(moment: Timestamp) -> Self {
+        Self(AtomicI64::new(moment.micros()))
+    }
+
+    /// Moves the clock forward.
+    pub fn advance(&self, duration: Duration) {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        self.0.fetch_add(micros, Ordering::Relaxed);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::Relaxed)).unwrap_or(Timestamp::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_timestamp_is_read_with_any_zone_and_written_in_utc() {
+        for (text, written) in [
+            ("2027-01-31T18:00:00+01:00", "2027-01-31T17:00:00Z"),
+            ("2027-01-31T18:00:00Z", "2027-01-31T18:00:00Z"),
+            (
+                "2027-01-31T18:00:00.1234567Z",
+                "2027-01-31T18:00:00.123456Z",
+            ),
+        ] {
+            let timestamp: Timestamp = text.parse().unwrap();
+            assert_eq!(timestamp.to_string(), written);
+        }
+    }
+
+    #[test]
+    fn a_timestamp_without_a_zone_is_refused() {
+        for text in ["2027-01-31T18:00:00", "2027-01-31", "tomorrow", ""] {
+            assert_eq!(text.parse::<Timestamp>(), Err(InvalidTimestamp), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_manual_clock_moves_when_it_is_told_to() {
+        let clock = ManualClock::at("2027-01-31T18:00:00Z".parse().unwrap());
+        clock.advance(Duration::from_mins(1));
+        assert_eq!(clock.now().to_string(), "2027-01-31T18:01:00Z");
+    }
+
+    proptest! {
+        #[test]
+        fn a_timestamp_comes_back_from_its_text(micros in -62_135_596_800_000_000_i64..253_402_207_200_000_000) {
+            let timestamp = Timestamp::from_micros(micros).unwrap();
+            prop_assert_eq!(timestamp.micros(), micros);
+            prop_assert_eq!(timestamp.to_string().parse(), Ok(timestamp));
+        }
+
+        #[test]
+        fn any_text_is_a_timestamp_or_refused(text in "\\PC{0,40}") {
+            if let Ok(timestamp) = text.parse::<Timestamp>() {
+                prop_assert_eq!(timestamp.to_string().parse(), Ok(timestamp));
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! How much of the API is worked on at once, and how long on each request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use metrics::Counter;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::ApiError;
+use crate::config::Guards;
+use crate::telemetry::metrics::LIMIT_HITS;
+
+/// Whole lists that are sent at once: a client that reads slowly keeps about a megabyte of one in memory.
+const MAX_STREAMS: usize = 32;
+
+/// The places of requests that are worked on; cheap to clone.
+#[derive(Clone)]
+pub struct Admission {
+    requests: Arc<Semaphore>,
+    /// Those of answers that are still being made while they are sent.
+    streams: Arc<Semaphore>,
+    patience: Duration,
+    /// Counts what there was no place for.
+    full: Counter,
+}
+
+impl Admission {
+    /// With as many permits as the settings say.
+    #[must_use]
+    pub fn new(guards: &Guards) -> Self {
+        Self {
+            requests: Arc::new(Semaphore::new(guards.max_requests)),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            patience: guards.request_timeout,
+            full: metrics::counter!(LIMIT_HITS, "limit" => "requests"),
+        }
+    }
+
+    /// Notes that a request is worked on, before it costs a task and a change of threads: three times what
+    /// can be done must not take the time from what is being done. [`admitted`] keeps the place until there is
+    /// an answer.
+    ///
+    /// # Errors
+    /// The answer, where there is no place.
+    pub fn admit<B>(&self, request: &mut hyper::Request<B>) -> Result<(), Response> {
+        if needs_permit(request.uri().path()) {
+            let permit = self.permit().ok_or_else(|| refused(&self.full))?;
+            request.extensions_mut().insert(permit);
+        }
+        Ok(())
+    }
+
+    /// Notes that an answer is made while it is sent.
+    ///
+    /// # Errors
+    /// The answer instead, where there are too many such already.
+    pub fn stream(&self) -> Result<OwnedSemaphorePermit, Response> {
+        let permit = Arc::clone(&self.streams).try_acquire_owned();
+        permit.map_err(|_| refused(&self.full))
+    }
+
+    fn permit(&self) -> Option<AdmissionPermit> {
+        let permit = Arc::clone(&self.requests).try_acquire_owned();
+        permit.ok().map(|permit| AdmissionPermit(Arc::new(permit)))
+    }
+}
+
+/// Given back once nobody works on the request any more.
+#[derive(Clone)]
+struct AdmissionPermit(
+    #[expect(dead_code, reason = "it is held, not read")] Arc<OwnedSemaphorePermit>,
+);
+
+/// Redirects are never shed, however their code is spelt. Whoever registers or logs in takes one of the places
+/// for hashing once the body is there: bodies that come slowly keep nobody from anything.
+fn needs_permit(path: &str) -> bool {
+    let of_links = path.starts_with("/urls/") && !path.starts_with("/urls/r/");
+    of_links || path == "/auth/me"
+}
+
+/// Holds the place of a request while it is worked on, and bounds how long that takes.
+pub async fn admitted(
+    State(admission): State<Admission>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let mut permit = request.extensions_mut().remove::<AdmissionPermit>();
+    if permit.is_none() && needs_permit(request.uri().path()) {
+        permit = admission.permit();
+        if permit.is_none() {
+            return refused(&admission.full);
+        }
+    }
+    let late = || metrics::counter!(LIMIT_HITS, "limit" => "request_time");
+    let answer = timeout(admission.patience, next.run(request))
+        .await
+        .unwrap_or_else(|_| refused(&late()));
+    drop(permit);
+    answer
+}
+
+fn refused(hits: &Counter) -> Response {
+    hits.increment(1);
+    ApiError::overloaded().into_response()
+}

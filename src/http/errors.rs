@@ -1,0 +1,232 @@
+//! The one place where failures become answers.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::security_headers::SECURITY_HEADERS;
+use crate::accounts::{AccountError, HashError};
+use crate::clicks::counts::CountError;
+use crate::limits::TooMany;
+use crate::links::LinkError;
+use crate::redirect::RedirectError;
+use crate::store::StoreError;
+use crate::telemetry::throttle::LogThrottle;
+
+/// When a dependency is away, it is worth trying again after this.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// Body of every error.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ErrorBody {
+    /// What is wrong, for a person.
+    #[schema(example = "URL not found")]
+    detail: String,
+}
+
+/// An answer that tells of a failure.
+#[derive(Debug, thiserror::Error)]
+#[error("{status}: {detail}")]
+pub struct ApiError {
+    status: StatusCode,
+    detail: String,
+    headers: HeaderMap,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self {
+            status,
+            detail: detail.into(),
+            headers: HeaderMap::new(),
+        }
+    }
+
+    /// 400: the request cannot be carried out as things stand.
+    pub fn bad_request(detail: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// 401 of a route that needs a token, whatever is wrong with the one given.
+    pub fn not_authenticated() -> Self {
+        let mut error = Self::new(StatusCode::UNAUTHORIZED, "Not authenticated");
+        error
+            .headers
+            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        error
+    }
+
+    /// 401 of a login.
+    pub fn wrong_credentials() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Incorrect email or password")
+    }
+
+    /// 404 of a path.
+    pub fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "Not Found")
+    }
+
+    /// 404 of a code.
+    pub fn url_not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "URL not found")
+    }
+
+    /// 405; the router adds `Allow`.
+    pub fn method_not_allowed() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
+    }
+
+    /// 408: the client took too long to send its body.
+    pub fn request_timeout() -> Self {
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "The body took too long to arrive",
+        )
+    }
+
+    /// 413.
+    pub fn too_large(limit: usize) -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("The body is larger than {limit} bytes"),
+        )
+    }
+
+    /// 422: input that breaks a rule; `detail` names the field.
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+
+    /// 429.
+    pub fn too_many(retry_after: Duration) -> Self {
+        let seconds = retry_after.as_secs().max(1);
+        let detail = format!("Too many requests; try again in {seconds} s");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, detail).retry_after(retry_after)
+    }
+
+    /// 503: the answer needs something that cannot be reached. `why` goes to the log alone.
+    pub fn unavailable(why: &str) -> Self {
+        static LOG: LogThrottle = LogThrottle::new();
+        if LOG.is_due() {
+            tracing::warn!(why, "answered 503; this is said once a second");
+        }
+        Self::not_now()
+    }
+
+    /// The same where it is logged by others.
+    pub fn not_now() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The service cannot answer this right now; try again",
+        )
+        .retry_after(TRY_AGAIN)
+    }
+
+    /// 503: more than can be done at once.
+    pub fn overloaded() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The service is busy; try again",
+        )
+        .retry_after(TRY_AGAIN)
+    }
+
+    /// 500: a defect. `why` goes to the log alone.
+    pub fn internal(why: &str) -> Self {
+        tracing::error!(why, "answered 500");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
+    }
+
+    fn retry_after(mut self, pause: Duration) -> Self {
+        self.headers
+            .insert(RETRY_AFTER, HeaderValue::from(pause.as_secs().max(1)));
+        self
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        (
+            self.status,
+            SECURITY_HEADERS,
+            self.headers,
+            Json(ErrorBody {
+                detail: self.detail,
+            }),
+        )
+            .into_response()
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(why) | StoreError::Unreachable(why) => Self::unavailable(&why),
+            StoreError::Unexpected(why) => Self::internal(&why),
+        }
+    }
+}
+
+impl From<CountError> for ApiError {
+    fn from(error: CountError) -> Self {
+        match error {
+            CountError::Unavailable(why) => Self::unavailable(&why),
+            CountError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<TooMany> for ApiError {
+    fn from(too_many: TooMany) -> Self {
+        Self::too_many(too_many.retry_after)
+    }
+}
+
+impl From<LinkError> for ApiError {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::OwnerGone => Self::not_authenticated(),
+            LinkError::TooMany(too_many) => too_many.into(),
+            LinkError::Count(error) => error.into(),
+            LinkError::Store(error) => error.into(),
+            LinkError::NoCode(_) => Self::internal(&error.to_string()),
+        }
+    }
+}
+
+impl From<AccountError> for ApiError {
+    fn from(error: AccountError) -> Self {
+        match error {
+            AccountError::EmailTaken => Self::bad_request("Email already registered"),
+            AccountError::WrongCredentials => Self::wrong_credentials(),
+            AccountError::Gone => Self::not_authenticated(),
+            AccountError::TooMany(too_many) => too_many.into(),
+            AccountError::Hash(HashError::Busy) => Self::overloaded(),
+            AccountError::Hash(HashError::Failed(_)) | AccountError::Token(_) => {
+                Self::internal(&error.to_string())
+            }
+            AccountError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<RedirectError> for ApiError {
+    fn from(error: RedirectError) -> Self {
+        match error {
+            RedirectError::Unknown | RedirectError::Inactive => Self::url_not_found(),
+            // Logged with the look-up: clients may be very many.
+            RedirectError::Unavailable(_) => Self::not_now(),
+        }
+    }
+}
+
+impl IntoResponse for RedirectError {
+    fn into_response(self) -> Response {
+        ApiError::from(self).into_response()
+    }
+}

@@ -1,0 +1,233 @@
+//! How often somebody may do something: counted per minute, in Redis for all instances, in the process
+//! where there is none or it is away.
+//!
+//! A fixed minute's window: simple, one command, and exact enough for limits that no person meets. At
+//! worst twice the limit passes around the turn of a minute.
+
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+use moka::sync::Cache;
+
+use crate::domain::{Clock, PerMinute};
+use crate::redis::{RedisShards, Script};
+use crate::telemetry::metrics::LIMIT_HITS;
+
+/// The window.
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// From here on a limit of links is told to Redis only past its first eighth: most links are made without that
+/// round trip, and each further instance may let an eighth more pass. Smaller ones are exact over all
+/// instances, and so are those before a password is hashed, which takes far longer than a round trip.
+const LARGE: u32 = 1_000;
+const UNTOLD_PART: u32 = 8;
+
+/// Callers that one process keeps count of at once.
+const MOST_CALLERS: u64 = 100_000;
+
+static COUNT: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "local count = redis.call('INCRBY', KEYS[1], ARGV[1])
+         redis.call('EXPIRE', KEYS[1], 120)
+         return count",
+    )
+});
+
+/// What is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Log-in attempts, per address and per account.
+    Login,
+    /// Registrations, per address.
+    Register,
+    /// Links made, per user.
+    Create,
+}
+
+impl Action {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Login => "login",
+            Self::Register => "register",
+            Self::Create => "create",
+        }
+    }
+}
+
+/// Too often, or too many at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Too many requests")]
+pub struct TooMany {
+    /// After which it is worth trying again; at least a second.
+    pub retry_after: Duration,
+}
+
+/// Keeps count; cheap to clone.
+#[derive(Clone)]
+pub struct Limiter {
+    per_minute: PerMinute,
+    redis: Option<RedisShards>,
+    clock: Arc<dyn Clock>,
+    local: Cache<(Action, u64, u64), Arc<CountHere>>,
+}
+
+impl Limiter {
+    /// Counts in `redis` where there is one.
+    #[must_use]
+    pub fn new(per_minute: PerMinute, redis: Option<RedisShards>, clock: Arc<dyn Clock>) -> Self {
+        let local = Cache::builder()
+            .max_capacity(MOST_CALLERS)
+            .time_to_live(2 * MINUTE)
+            .build();
+        Self {
+            per_minute,
+            redis,
+            clock,
+            local,
+        }
+    }
+
+    /// Counts one more `action` of `caller`.
+    ///
+    /// # Errors
+    /// [`TooMany`] when it is over the limit of this minute.
+    pub async fn count(&self, action: Action, caller: &str) -> Result<(), TooMany> {
+        let limit = match action {
+            Action::Login => self.per_minute.login,
+            Action::Register => self.per_minute.register,
+            Action::Create => self.per_minute.create,
+        };
+        if limit == 0 {
+            return Ok(());
+        }
+        let now = self.clock.now().unix_seconds();
+        let window = now / MINUTE.as_secs();
+        // Callers are addresses and e-mails: what is kept of them is a hash, the same on all instances.
+        let caller = FixedState::default().hash_one(caller);
+        let here = self.local.get_with((action, caller, window), Arc::default);
+        let count = match here.count(action, limit) {
+            Counted::Here(count) => count,
+            Counted::ForRedis { count, backlog } => {
+                let counted = self.count_in_redis(action, caller, window, backlog).await;
+                if counted.is_none() {
+                    here.backlog.fetch_add(backlog, Ordering::Relaxed);
+                }
+                // Redis knows less where it was emptied meanwhile.
+                counted.unwrap_or_default().max(count)
+            }
+        };
+        if count <= limit {
+            return Ok(());
+        }
+        metrics::counter!(LIMIT_HITS, "limit" => action.name()).increment(1);
+        let retry_after = Duration::from_secs(MINUTE.as_secs() - now % MINUTE.as_secs());
+        Err(TooMany { retry_after })
+    }
+
+    async fn count_in_redis(
+        &self,
+        action: Action,
+        caller: u64,
+        window: u64,
+        more: u32,
+    ) -> Option<u32> {
+        let redis = self.redis.as_ref()?.of_number(caller);
+        if !redis.is_up() {
+            return None;
+        }
+        let key = redis.keys().limit(action.name(), caller, window);
+        let mut call = COUNT.call(&[&key]);
+        call.arg(more);
+        redis.query(&call, redis.deadline()).await.ok()
+    }
+}
+
+/// What one caller did in one window, as this process saw it.
+#[derive(Default)]
+struct CountHere {
+    counted: AtomicU32,
+    /// How much of it Redis was not told yet.
+    backlog: AtomicU32,
+}
+
+/// Who knows best how often something was done.
+enum Counted {
+    /// This process, as far as the limit goes.
+    Here(u32),
+    /// Redis, once it is told of what it was not told yet, this time included.
+    ForRedis { count: u32, backlog: u32 },
+}
+
+impl CountHere {
+    /// Counts one more.
+    fn count(&self, action: Action, limit: u32) -> Counted {
+        let count = self
+            .counted
+            .fetch_add(1, Ordering::Relaxed)
+            .saturating_add(1);
+        if count <= untold(action, limit) {
+            self.backlog.fetch_add(1, Ordering::Relaxed);
+            return Counted::Here(count);
+        }
+        if count > limit && self.backlog.load(Ordering::Relaxed) == 0 {
+            // Redis has heard of all that could pass: a flood costs it nothing more.
+            return Counted::Here(count);
+        }
+        let backlog = self.backlog.swap(0, Ordering::Relaxed).saturating_add(1);
+        Counted::ForRedis { count, backlog }
+    }
+}
+
+/// How many attempts an instance keeps to itself.
+fn untold(action: Action, limit: u32) -> u32 {
+    match action {
+        Action::Create if limit >= LARGE => limit / UNTOLD_PART,
+        Action::Create | Action::Login | Action::Register => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ManualClock;
+
+    fn limiter(login: u32) -> (Limiter, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::at("2027-01-31T18:00:00Z".parse().unwrap()));
+        let per_minute = PerMinute {
+            login,
+            ..PerMinute::default()
+        };
+        let limiter = Limiter::new(per_minute, None, Arc::clone(&clock) as _);
+        (limiter, clock)
+    }
+
+    #[tokio::test]
+    async fn callers_are_counted_apart_and_stopped_past_their_limit() {
+        let (limiter, clock) = limiter(2);
+        for _ in 0..2 {
+            assert_eq!(limiter.count(Action::Login, "198.51.100.1").await, Ok(()));
+        }
+        clock.advance(Duration::from_secs(20));
+        let over = TooMany {
+            retry_after: Duration::from_secs(40),
+        };
+        assert_eq!(
+            limiter.count(Action::Login, "198.51.100.1").await,
+            Err(over)
+        );
+        assert_eq!(limiter.count(Action::Login, "198.51.100.2").await, Ok(()));
+        clock.advance(over.retry_after);
+        assert_eq!(limiter.count(Action::Login, "198.51.100.1").await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn zero_is_no_limit() {
+        let (limiter, _) = limiter(0);
+        for _ in 0..1_000 {
+            assert_eq!(limiter.count(Action::Login, "198.51.100.1").await, Ok(()));
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Announcing a change: after it no instance serves the link as it was before.
+
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use super::LinkService;
+use crate::store::Change;
+
+/// How long an announcement waits for Redis, and with it for every instance; and the pause between two tries.
+const TIMEOUT: Duration = Duration::from_secs(1);
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
+
+impl LinkService {
+    /// Publishes a change that the database has already, and takes it out of the outbox by its own number. Waits a
+    /// second at most; a change that is not published by then stays in the outbox, for the job that empties it.
+    pub(super) async fn announce(&self, change: &Change) {
+        if timeout(TIMEOUT, self.publish(change)).await.is_err() {
+            tracing::warn!(
+                "a change of a link is announced to other instances later: Redis did not confirm it in time"
+            );
+        } else if let Err(error) = self.links.changes_published(&[change.number]).await {
+            tracing::warn!(%error, "a published change stays in the outbox for now");
+        }
+    }
+
+    /// Tries until Redis has it.
+    async fn publish(&self, change: &Change) {
+        // What is no code is cached nowhere.
+        let Some(code) = &change.code else { return };
+        let (shard, codes) = (self.cache.shard_of(code), std::slice::from_ref(code));
+        while self.cache.invalidate(shard, codes).await.is_err() {
+            sleep(RETRY_PAUSE).await;
+        }
+    }
+}
