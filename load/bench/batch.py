@@ -12,7 +12,7 @@ from .backends import Redis, start_redis
 from .tools import require
 from .workshop import Failed, Workshop, say
 
-SOURCES = Path(__file__).resolve().parents[2] / "src"
+SCRIPTS = Path(__file__).resolve().parents[2] / "src" / "redis" / "scripts"
 CLICKS = 200_000
 ROUNDS = 6
 LINKS = range(1, 100_000)
@@ -44,7 +44,7 @@ def main() -> int:
 
 def compare(redis: Redis, size: int) -> None:
     """Alternates between the two."""
-    now = (SOURCES / "state.lua").read_text() + (SOURCES / "clicks" / "record.lua").read_text()
+    now = (SCRIPTS / "data_set.lua").read_text() + (SCRIPTS / "record_clicks.lua").read_text()
     before = now[:now.index("  -- Read and written at once")] + BY_LINK
     cost: dict[str, list[float]] = {now: [], before: []}
     for number in range(ROUNDS):

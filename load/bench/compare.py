@@ -12,8 +12,8 @@ from .chart import Bar, Panel, svg
 from .contenders import CONTENDERS, Contender
 from .drive import Generators
 from .links import codes, uniform, write_paths, zipf_like
-from .results import Results
-from .tools import LOAD, build, machine, require, where
+from .results import RESULTS, Results
+from .tools import build, machine, require, where
 from .workshop import Failed, Workshop, say
 
 EXTRAS = ("half", "unknown", "scanner", "logins", "fresh", "killed")
@@ -60,8 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
     except Failed as failure:
         print(f"load/compare: {failure}", file=sys.stderr)
         return 1
-    results.save(LOAD / "results", options.name)
-    (LOAD / "results" / f"{options.name}.svg").write_text(chart(results))
+    results.save(options.name)
+    (RESULTS / f"{options.name}.svg").write_text(chart(results))
     print(results.text())
     return 0
 

@@ -18,7 +18,7 @@ from .counting import Count
 from .drive import Generators, Load
 from .links import codes, write_paths
 from .results import Results, table
-from .tools import LOAD, build, machine, require
+from .tools import build, machine, require
 from .workshop import Failed, Workshop, say
 
 PARTS = ("api", "redirects", "idle")
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Failed as failure:
         print(f"load/overload: {failure}", file=sys.stderr)
         return 1
-    results.save(LOAD / "results", options.name)
+    results.save(options.name)
     print(results.text())
     return 0
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from statistics import median
+
+from .tools import LOAD, target_folder
+
+RESULTS = LOAD / "results"
 
 
 @dataclass
@@ -106,11 +109,12 @@ class Results:
         parts += ["", *self.notes, ""]
         return "\n".join(parts)
 
-    def save(self, folder: Path, name: str) -> None:
-        """Writes text and JSON."""
-        folder.mkdir(exist_ok=True)
-        (folder / f"{name}.txt").write_text(self.text())
-        (folder / f"{name}.json").write_text(json.dumps(asdict(self), indent=1) + "\n")
+    def save(self, name: str) -> None:
+        """Writes the text into load/results, and every single sample as JSON into target/load, which git ignores."""
+        (RESULTS / f"{name}.txt").write_text(self.text())
+        samples = target_folder() / "load" / f"{name}.json"
+        samples.parent.mkdir(parents=True, exist_ok=True)
+        samples.write_text(json.dumps(asdict(self), indent=1) + "\n")
 
 
 HEADINGS = ["load", "connections", "contender", "CPU", "CPU of Redis", "CPU of Postgres", "answers/s",

@@ -10,7 +10,7 @@ from .backends import start_postgres, start_redis
 from .drive import Generators
 from .results import Results
 from .stock import Stock, stocked
-from .tools import LOAD, build, machine, require, where
+from .tools import build, machine, require, where
 from .workshop import Failed, Workshop, say
 
 PARTS = ("pending", "list", "size", "create")
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Failed as failure:
         print(f"load/scale: {failure}", file=sys.stderr)
         return 1
-    results.save(LOAD / "results", options.name)
+    results.save(options.name)
     print(results.text())
     return 0
 

@@ -76,9 +76,9 @@ def stops_are_waited_for() -> None:
 def starts_are_waited_for() -> None:
     """Whoever starts an instance waits longer than it does itself: for Postgres, and then for Redis."""
     timeouts = re.findall(r"const \w+_TIMEOUT: Duration = Duration::from_secs\((\d+)\);",
-                           (ROOT / "src/server/connect.rs").read_text())
+                           (ROOT / "src/server/startup.rs").read_text())
     takes = sum(map(int, timeouts))
-    need(takes > 0, "src/server/connect.rs does not say how long it waits")
+    need(takes > 0, "src/server/startup.rs does not say how long it waits")
     pod = loaded(DEPLOY / "kubernetes/base/deployment.yaml")["spec"]["template"]["spec"]
     probe = pod["containers"][0]["startupProbe"]
     need(probe["periodSeconds"] * probe["failureThreshold"] > takes, "the startup probe gives up too early")
