@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from .workshop import Failed
+from testbed.programs import Failed
 
 PASSWORD = "correct horse battery staple"
 

@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from .backends import Redis, start_redis
-from .tools import require
-from .workshop import Failed, Workshop, say
+from testbed.databases import Redis
+from testbed.programs import Failed, require
+
+from .accounting import usage
+from .backends import start_redis
+from .pinned import PinnedTestbed, say
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "src" / "redis" / "scripts"
 CLICKS = 200_000
@@ -31,8 +34,8 @@ return known
 def main() -> int:
     """Prints a line for each size of batch; 1 when the run could not go on."""
     try:
-        with Workshop(0, 1) as workshop:
-            redis = start_redis(workshop, require(["redis-server", "redis-cli"]))
+        with PinnedTestbed(0, 1) as testbed:
+            redis = start_redis(testbed, require(["redis-server", "redis-cli"]))
             for size in BATCHES:
                 say(f"batches of {size} links")
                 compare(redis, size)
@@ -66,16 +69,16 @@ def cpu_per_click(redis: Redis, script: str, size: int, in_pairs: bool) -> float
         clicks = [f for link in links for f in (link, 1)] if in_pairs else links + [1] * size
         batches.append(command("EVALSHA", sha, 3, "state", "recorders", "pending",
                                "load", 1, "recorder", number, epoch, *clicks))
-    with socket.create_connection(("127.0.0.1", redis.port)) as connection:
+    with socket.create_connection(("127.0.0.1", redis.process.port)) as connection:
         answers = connection.makefile("rb")
-        begin = redis.process.usage()
+        begin = usage(redis.process.pid)
         for batch in batches:
             connection.sendall(batch)
             if answers.readline() != b"*2\r\n":
                 raise Failed("Redis refused a batch")
             for _ in range(4):
                 answers.readline()
-        spent = redis.process.usage() - begin
+        spent = usage(redis.process.pid) - begin
     counted = sum(int(value) for value in redis.ask("hvals", "pending").split())
     if counted != len(batches) * size:
         raise Failed(f"{counted} clicks were counted instead of {len(batches) * size}")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from testbed.programs import Failed
+
 from .contenders import Running
 from .counting import Count
 from .drive import Generators, Load
+from .pinned import say
 from .results import Results, Sample
-from .workshop import Failed, say
 
 
 @dataclass

@@ -7,15 +7,17 @@ import time
 from collections.abc import Callable
 from statistics import median
 
+from testbed.programs import Failed
+
 from .api import PASSWORD
-from .backends import Watch
+from .backends import LookupWatch, count_lookups
 from .bench import Bench
 from .contenders import Contender, Embedded, Production, Running, Shunt, Textbook, TextbookDefault
 from .counting import Count
 from .drive import Load
 from .links import codes, write_paths
+from .pinned import say
 from .results import Results
-from .workshop import Failed, say
 
 UNKNOWN = 1_000
 SCANNER_RATE = 1_000
@@ -51,7 +53,7 @@ def fresh(bench: Bench, contender: Contender) -> None:
 
 def looked_up(running: Running) -> int:
     """How often links were asked of Postgres by their code."""
-    return running.postgres.lookups() if running.postgres else 0
+    return count_lookups(running.postgres) if running.postgres else 0
 
 
 def extras(bench: Bench, contender: Contender, running: Running, count: Count | None) -> None:
@@ -126,7 +128,7 @@ def scanner(bench: Bench, name: str, running: Running, count: Count) -> None:
         # Codes that nobody asked before, in this round or another.
         series = 10 + len(bench.results.figures.get("scanner: answers/s", ()))
         paths = write_paths(bench.folder / "scanner.paths", codes(amount, series=series))
-        with Watch(postgres) as watch:
+        with LookupWatch(postgres) as watch:
             scan = bench.generators.start_pace(running.port, paths, 16, seconds=bench.seconds + 1,
                                                rate=SCANNER_RATE)
             time.sleep(0.5)
@@ -135,7 +137,7 @@ def scanner(bench: Bench, name: str, running: Running, count: Count) -> None:
         if set(scanned.statuses) != {"404"}:
             raise Failed(f"a scanner got {scanned.statuses}")
         bench.results.figure("scanner: answers/s", scanned.rate)
-        bench.results.figure("scanner: look-ups under way in the database, at most", watch.most)
+        bench.results.figure("scanner: look-ups under way in the database, at most", watch.max)
         return load
 
     in_turns(bench, "scanner", lambda: paced(bench, name, connections, running), beside, count)
@@ -167,7 +169,7 @@ def killed(bench: Bench, contender: Shunt, running: Running, count: Count) -> No
     loading = bench.generators.start_pace(running.port, bench.draws["uniform"], PACED,
                                           seconds=seconds + 5)
     time.sleep(seconds)
-    contender.workshop.stop(running.server, hard=True)
+    contender.testbed.stop(running.server, hard=True)
     load = loading.result()
     # What was on its way may have been counted without being answered.
     lost_at_most = Load(load.answered, load.seconds, load.p50, load.p99, 0, load.refused, unseen=PACED)

@@ -6,15 +6,17 @@ import argparse
 import sys
 from collections.abc import Callable
 
+from testbed.programs import Failed, require
+
 from . import cases
 from .bench import Bench
 from .chart import Bar, Panel, svg
 from .contenders import CONTENDERS, Contender
 from .drive import Generators
 from .links import codes, uniform, write_paths, zipf_like
+from .pinned import PinnedTestbed, say
 from .results import RESULTS, Results
-from .tools import build, machine, require, where
-from .workshop import Failed, Workshop, say
+from .tools import build, machine, where
 
 EXTRAS = ("half", "unknown", "scanner", "logins", "fresh", "killed")
 
@@ -55,8 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs it; 0, or 1 when a check failed or the run could not go on."""
     options = parse(arguments)
     try:
-        with Workshop(options.server_core, options.load_core, options.database_nice) as workshop:
-            results = compare(workshop, options)
+        with PinnedTestbed(options.server_core, options.load_core, options.database_nice) as testbed:
+            results = compare(testbed, options)
     except Failed as failure:
         print(f"load/compare: {failure}", file=sys.stderr)
         return 1
@@ -66,12 +68,12 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def compare(workshop: Workshop, options: argparse.Namespace) -> Results:
+def compare(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
     """All rounds."""
     tools = require(["wrk", "nginx", "redis-server", "redis-cli", "postgres", "initdb", "psql"])
-    results = Results("shunt: the cost of a redirect", machine(tools), notes=notes(workshop, options))
+    results = Results("shunt: the cost of a redirect", machine(tools), notes=notes(testbed, options))
     programs = build()
-    workshop.settle()
+    testbed.settle()
     known = list(codes(options.codes))
     draws = {"uniform": uniform, "zipf": zipf_like}
     bench = Bench(
@@ -80,13 +82,13 @@ def compare(workshop: Workshop, options: argparse.Namespace) -> Results:
         seconds=options.seconds,
         connections=[int(each) for each in options.connections.split(",")],
         known=known,
-        every=write_paths(workshop.folder / "every.paths", known),
-        draws={name: write_paths(workshop.folder / f"{name}.paths", draws[name](known))
+        every=write_paths(testbed.folder / "every.paths", known),
+        draws={name: write_paths(testbed.folder / f"{name}.paths", draws[name](known))
                for name in options.draws},
-        folder=workshop.folder,
+        folder=testbed.folder,
         extras=set(options.extras),
     )
-    contenders = [CONTENDERS[name](workshop, tools, programs, known) for name in options.only]
+    contenders = [CONTENDERS[name](testbed, tools, programs, known) for name in options.only]
     for contender in contenders:
         say(f"{contender.name}: preparing")
         contender.prepare()
@@ -114,12 +116,12 @@ def measure(bench: Bench, contender: Contender, number: int) -> None:
         cases.extras(bench, contender, running, count)
 
 
-def notes(workshop: Workshop, options: argparse.Namespace) -> list[str]:
+def notes(testbed: PinnedTestbed, options: argparse.Namespace) -> list[str]:
     """What a reader needs to know beside the tables."""
     return [
         f"{options.rounds} rounds of {options.seconds:g} s per load; {options.codes} codes.",
         "CPU: user and system time of the server process from /proc/PID/stat, by answers.",
-        where(workshop),
+        where(testbed),
         "uniform, zipf: wrk, one thread, as much as goes. half: pace, at half of the round's greatest"
         " uniform load, arrivals at random, timed from the moment each request fell due.",
         "After each load on shunt the clicks in its statistics were compared with the answers.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,11 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from testbed.databases import Postgres, Redis
+from testbed.processes import Process, free_port, wait_for
+from testbed.programs import Command, Failed, run
+
+from .accounting import usage
 from .api import Api
-from .backends import Postgres, Redis, start_postgres, start_redis
+from .backends import start_postgres, start_redis
 from .links import target
+from .pinned import PinnedTestbed, say
 from .tables import fill_postgres, fill_sqlite
-from .workshop import Command, Failed, Process, Workshop, accepts, free_port, run, say, wait_for
 
 SECRET = "a secret for measuring, and for nothing else"
 
@@ -31,11 +37,11 @@ class Running:
     def cpu(self) -> dict[str, float]:
         """CPU seconds used so far, by whom."""
         self.server.check()
-        used = {"server": self.server.usage().cpu}
+        used = {"server": usage(self.server.pid).cpu}
         if self.redis:
-            used["redis"] = self.redis.process.usage().cpu
+            used["redis"] = usage(self.redis.process.pid).cpu
         if self.postgres:
-            used["postgres"] = self.postgres.process.usage().cpu
+            used["postgres"] = usage(self.postgres.process.pid).cpu
         return used
 
 
@@ -43,7 +49,7 @@ class Running:
 class Contender(ABC):
     """One of those that are compared."""
 
-    workshop: Workshop
+    testbed: PinnedTestbed
     tools: dict[str, Path]
     programs: Path
     known: Sequence[str]
@@ -59,14 +65,9 @@ class Contender(ABC):
 
     def serve(self, command: Command, port: int, environment: Mapping[str, str]) -> Process:
         """Starts a server on the server's core and waits until it listens."""
-        process = self.workshop.start(self.name.replace(" ", "-"), command, environment=environment,
-                                      core=self.workshop.server_core)
-
-        def listens() -> bool:
-            process.check()
-            return accepts(port)
-
-        wait_for(f"{self.name} listens", listens)
+        process = self.testbed.start(self.name.replace(" ", "-"), command, port, environment=environment,
+                                     core=self.testbed.server_core)
+        process.wait_until_listening()
         return process
 
 
@@ -81,7 +82,7 @@ class Constant(Contender):
         settings = {"BIND": f"127.0.0.1:{port}", "TARGET": target(0)}
         server = self.serve([self.programs / "constant"], port, settings)
         yield Running(server, port)
-        self.workshop.stop(server)
+        self.testbed.stop(server)
 
 
 class Nginx(Contender):
@@ -90,7 +91,7 @@ class Nginx(Contender):
     name: ClassVar[str] = "nginx"
 
     def prepare(self) -> None:
-        folder = self.workshop.folder / "nginx"
+        folder = self.testbed.folder / "nginx"
         folder.mkdir()
         self.folder = folder
         with (folder / "codes.map").open("w") as out:
@@ -130,7 +131,7 @@ http {{
                    "-e", self.folder / "error.log"]
         server = self.serve(command, port, {})
         yield Running(server, port)
-        self.workshop.stop(server)
+        self.testbed.stop(server)
 
 
 class Textbook(Contender):
@@ -140,7 +141,7 @@ class Textbook(Contender):
     pool: ClassVar[dict[str, str]] = {"POOL_SIZE": "16"}
 
     def prepare(self) -> None:
-        self.redis = start_redis(self.workshop, self.tools, f"redis-of-{self.name.replace(' ', '-')}")
+        self.redis = start_redis(self.testbed, self.tools, f"redis-of-{self.name.replace(' ', '-')}")
         self.redis.ask("--pipe", text="".join(
             f"SET url:{code} {target(number)}\r\n" for number, code in enumerate(self.known)))
 
@@ -150,7 +151,7 @@ class Textbook(Contender):
         settings = {"BIND": f"127.0.0.1:{port}", "REDIS_URL": self.redis.url} | self.pool
         server = self.serve([self.programs / "textbook"], port, settings)
         yield Running(server, port, redis=self.redis)
-        self.workshop.stop(server)
+        self.testbed.stop(server)
 
 
 class TextbookDefault(Textbook):
@@ -204,15 +205,14 @@ class Shunt(Contender):
         api = Api(port, self.token)
         wait_for(f"{self.name} is ready", api.is_ready)
         yield Running(server, port, self.redis, self.postgres, api)
-        is_killed = server not in self.workshop.processes
-        if not is_killed:
-            self.workshop.stop(server)
-        # The last flush may have something to say, too.
-        if complaints := server.complaints():
+        is_killed = server not in self.testbed.processes
+        exit_code = 0 if is_killed else self.testbed.stop(server)
+        # The last flush may log warnings, too.
+        if complaints := complaints_in(server.log):
             self.complaints += complaints
             say(f"  {self.name} logged {len(complaints)} warnings, such as: {complaints[0]}")
-        if not is_killed and server.popen.returncode != 0:
-            raise Failed(f"{self.name} ended with code {server.popen.returncode}, not 0")
+        if exit_code != 0:
+            raise Failed(f"{self.name} ended with code {exit_code}, not 0")
 
 
 class Production(Shunt):
@@ -221,8 +221,8 @@ class Production(Shunt):
     name: ClassVar[str] = "shunt"
 
     def backends(self) -> dict[str, str]:
-        self.redis = self.redis or start_redis(self.workshop, self.tools)
-        self.postgres = self.postgres or start_postgres(self.workshop, self.tools)
+        self.redis = self.redis or start_redis(self.testbed, self.tools)
+        self.postgres = self.postgres or start_postgres(self.testbed, self.tools)
         return {"DATABASE_URL": self.postgres.url, "REDIS_URL": self.redis.url,
                 "REDIS_PREFIX": self.postgres.database}
 
@@ -244,12 +244,17 @@ class Embedded(Shunt):
     name: ClassVar[str] = "shunt embedded"
 
     def backends(self) -> dict[str, str]:
-        (self.workshop.folder / "sqlite").mkdir()
-        self.file = self.workshop.folder / "sqlite" / "shunt.db"
+        (self.testbed.folder / "sqlite").mkdir()
+        self.file = self.testbed.folder / "sqlite" / "shunt.db"
         return {"DATABASE_URL": f"sqlite://{self.file}"}
 
     def fill(self, owner: int) -> None:
         fill_sqlite(self.file, self.known, owner)
+
+
+def complaints_in(log: Path) -> list[str]:
+    """Warnings and errors in a log."""
+    return [line for line in log.read_text(errors="replace").splitlines() if re.search(r"\b(WARN|ERROR)\b", line)]
 
 
 CONTENDERS: dict[str, type[Contender]] = {

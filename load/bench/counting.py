@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import time
 
+from testbed.programs import Failed
+
 from .api import Api
 from .drive import Load
-from .workshop import Failed
 
 SAMPLE = 50
 

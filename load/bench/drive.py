@@ -9,7 +9,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .workshop import Failed, end_with_parent, run
+from testbed.processes import end_with_parent
+from testbed.programs import Failed, run
 
 SCRIPT = Path(__file__).with_name("load.lua")
 
@@ -92,8 +93,8 @@ class Generators:
     ) -> Pace:
         """Starts pace: `rate` requests a second, timed from the moment each fell due, or as fast as
         answered; for some seconds or until `requests` are answered."""
-        command: list[str | Path | int | float] = [
-            *(["taskset", "-c", self.core] if self.core is not None else []),
+        command: list[str | Path | int | float] = [] if self.core is None else ["taskset", "-c", self.core]
+        command += [
             self.pace, "--address", f"127.0.0.1:{port}", "--paths", paths, "--connections", connections,
             "--seconds", seconds, "--skip", skip, "--method", method, "--body", body, "--drain", drain]
         command += ["--awake"] if self.awake else []

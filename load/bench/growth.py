@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from testbed.programs import Failed, run
+
+from .accounting import usage
 from .api import Api
 from .contenders import Running
 from .drive import Generators
 from .links import write_paths
+from .pinned import say
 from .results import Results, Sample, combine
 from .stock import ASKED, Stock
-from .workshop import Failed, run, say
 
 CONNECTIONS = 64
 PIECE = 256 * 1024
@@ -49,7 +52,7 @@ def long_list(stock: Stock, results: Results) -> None:
         for _ in range(20):
             api.ask("GET", "/urls/my?limit=10")
         for _ in range(3):
-            start = running.server.usage().resident
+            start = usage(running.server.pid).resident
             most = start
             begin = time.monotonic()
             first = None
@@ -62,7 +65,7 @@ def long_list(stock: Stock, results: Results) -> None:
                     links += piece.count(b'"short_code"')
                     if now - looked > 0.01:
                         looked = now
-                        most = max(most, running.server.usage().resident)
+                        most = max(most, usage(running.server.pid).resident)
             seconds = time.monotonic() - begin
             # A name may be cut in two by the end of a piece; that many may be missing.
             if not stock.long * 0.99 <= links <= stock.long * 1.01:
@@ -100,7 +103,7 @@ def operations(stock: Stock, generators: Generators, running: Running,
                seconds: float) -> list[tuple[str, Sample]]:
     """Measures every operation on a warm instance."""
     assert stock.postgres
-    folder = stock.workshop.folder
+    folder = stock.testbed.folder
     asked = list(stock.asked())
     files = {
         "redirect": write_paths(folder / "redirect.paths", asked),
@@ -137,17 +140,17 @@ def creating(stock: Stock, generators: Generators, results: Results, options: ar
              pgbench: Path) -> None:
     """Creating links through shunt, against pgbench inserting the same rows over as many connections."""
     assert stock.postgres
-    script = stock.workshop.folder / "insert.sql"
+    script = stock.testbed.folder / "insert.sql"
     owner = stock.postgres.sql("select id from users where email = 'load@example.com'")
     script.write_text(
         "\\set number random(1, 1000000000000000)\n"
         "insert into links (short_code, target_url, owner_id, created_at) values ('p' || :number,"
         f" 'https://www.example.com/made/' || :number, {owner}, now()) returning id;\n")
-    paths = write_paths(stock.workshop.folder / "create.paths", [
+    paths = write_paths(stock.testbed.folder / "create.paths", [
         f"urls/shorten?target_url=https%3A%2F%2Fwww.example.com%2Fmade%2F{n:015d}" for n in range(1000)])
     seconds = max(1, round(options.seconds))
     # All but Postgres is on the server's core, in both cases: pgbench is what sends the load, too.
-    beside = replace(generators, core=stock.workshop.server_core)
+    beside = replace(generators, core=stock.testbed.server_core)
     for number in range(options.rounds):
         with stock.running(DATABASE_MAX_CONNECTIONS=str(POOL)) as running:
             drive = partial(beside.paced, running.port, paths, CONNECTIONS, method="POST",
@@ -156,7 +159,7 @@ def creating(stock: Stock, generators: Generators, results: Results, options: ar
             load = drive(seconds=seconds)
         if load.refused or load.errors:
             raise Failed(f"create: {load.statuses}, {load.errors} errors")
-        output = run(["taskset", "-c", stock.workshop.server_core, pgbench, "-n", "-M", "prepared", "-c",
+        output = run(["taskset", "-c", stock.testbed.server_core, pgbench, "-n", "-M", "prepared", "-c",
                       POOL, "-j", "1", "-T", seconds, "-f", script, stock.postgres.url])
         found = re.search(r"tps = ([\d.]+)", output)
         if not found:

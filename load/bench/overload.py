@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from testbed.programs import Failed, require
+
+from .accounting import usage
 from .backends import start_postgres, start_redis
 from .contenders import Production, Running
 from .counting import Count
 from .drive import Generators, Load
 from .links import codes, write_paths
+from .pinned import PinnedTestbed, say
 from .results import Results, table
-from .tools import build, machine, require
-from .workshop import Failed, Workshop, say
+from .tools import build, machine
 
 PARTS = ("api", "redirects", "idle")
 TIMES = 3
@@ -84,8 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs it; 0, or 1 when a check failed or the run could not go on."""
     options = parse(arguments)
     try:
-        with Workshop(options.server_core, options.load_core) as workshop:
-            results = overload(workshop, options)
+        with PinnedTestbed(options.server_core, options.load_core) as testbed:
+            results = overload(testbed, options)
     except Failed as failure:
         print(f"load/overload: {failure}", file=sys.stderr)
         return 1
@@ -94,14 +97,14 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def overload(workshop: Workshop, options: argparse.Namespace) -> Results:
+def overload(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
     """All parts."""
     tools = require(["wrk", "redis-server", "redis-cli", "postgres", "initdb", "psql"])
-    # One account makes all the links: many more than anybody would, who are counted in Redis past an eighth of the limit.
+    # One account makes all the links, far more than the limit allows one.
     settings = {"LIMIT_CREATE": "0"} | dict(setting.split("=", 1) for setting in options.set)
-    told = ", ".join(f"{name}={value}" for name, value in settings.items())
+    named = ", ".join(f"{name}={value}" for name, value in settings.items())
     results = Results("shunt: past its capacity", machine(tools), notes=[
-        f"{options.rounds} rounds of {options.seconds:g} s per load; {KNOWN:,} links; default settings, but {told}.",
+        f"{options.rounds} rounds of {options.seconds:g} s per load; {KNOWN:,} links; default settings, but {named}.",
         f"shunt, Postgres and Redis share core {options.server_core}, so that it is what is overloaded; the load"
         f" generator has core {options.load_core} to itself, and does not sleep there.",
         "Best: the closed load with the greatest median rate; ratios are taken within a round, then their median."
@@ -110,22 +113,22 @@ def overload(workshop: Workshop, options: argparse.Namespace) -> Results:
     ])
     more_files()
     programs = build()
-    workshop.settle()
+    testbed.settle()
     # All that the service is made of is on one core: what the generator takes is not taken from the service.
-    workshop.database_core = options.server_core
+    testbed.database_core = options.server_core
     known = list(codes(KNOWN))
-    shunt = Production(workshop, tools, programs, known,
-                       redis=start_redis(workshop, tools, core=options.server_core),
-                       postgres=start_postgres(workshop, tools))
+    shunt = Production(testbed, tools, programs, known,
+                       redis=start_redis(testbed, tools, core=options.server_core),
+                       postgres=start_postgres(testbed, tools))
     say("preparing")
     shunt.prepare()
     bench = Bench(Generators(tools["wrk"], programs / "pace", awake=True), results, options.rounds, options.seconds,
                   (f"Authorization: Bearer {shunt.token}",), [])
     with shunt.running(**settings) as running:
         if "api" in options.only:
-            for work in works(workshop.folder, known):
+            for work in works(testbed.folder, known):
                 api(bench, running, work)
-        every = write_paths(workshop.folder / "every.paths", known)
+        every = write_paths(testbed.folder / "every.paths", known)
         bench.generators.paced(running.port, every, FULL, requests=KNOWN)
         if "redirects" in options.only:
             redirects(bench, running, every)
@@ -220,9 +223,9 @@ def idle(bench: Bench, running: Running, every: Path, known: list[str]) -> None:
     for number in range(bench.rounds):
         say(f"idle connections: round {number + 1} of {bench.rounds}")
         rate, used = drive("redirects, nobody idle")
-        before = running.server.usage().resident
+        before = usage(running.server.pid).resident
         with held(running.port, known):
-            grown = running.server.usage().resident - before
+            grown = usage(running.server.pid).resident - before
             with_idle = drive(f"redirects, {IDLE} idle")
         bench.results.figure(f"{IDLE} idle connections: memory, MiB", grown / 2**20)
         bench.results.figure(f"{IDLE} idle connections: redirects/s against none", with_idle[0] / rate)

@@ -6,12 +6,16 @@ import argparse
 import threading
 import time
 
+from testbed.processes import wait_for
+from testbed.programs import Failed
+
+from .accounting import usage
 from .contenders import Running
 from .drive import Generators, Load, p99_of_all
 from .links import codes, write_paths
+from .pinned import say
 from .results import Results
 from .stock import Stock
-from .workshop import Failed, say, wait_for
 
 CONNECTIONS = 64
 HOLD = {"CACHE_TTL_SECONDS": "86400", "SHUTDOWN_TIMEOUT_SECONDS": "150"}
@@ -24,7 +28,7 @@ MARGIN = 45.0
 
 def ask_each(stock: Stock, generators: Generators, running: Running, count: int) -> Load:
     """Asks the first `count` codes, each once."""
-    paths = stock.workshop.folder / "many.paths"
+    paths = stock.testbed.folder / "many.paths"
     if not paths.exists():
         write_paths(paths, codes(count))
     load = generators.paced(running.port, paths, 256, requests=count)
@@ -41,10 +45,10 @@ def memory(stock: Stock, generators: Generators, results: Results, count: int) -
         before = stock.clicks()
         with stock.running(CACHE_MAX_LINKS=str(bound), **HOLD) as running:
             warm_connections(stock, generators, running)
-            start = running.server.usage().resident
+            start = usage(running.server.pid).resident
             load = ask_each(stock, generators, running, count)
             time.sleep(5)
-            grown[bound] = running.server.usage().resident - start
+            grown[bound] = usage(running.server.pid).resident - start
         agree(stock, results, before, count + warmed())
         say(f"  {load.rate:.0f}/s; the process grew by {grown[bound] / 2**20:.1f} MiB")
     results.figure("memory: bytes per link held", grown[2 * count] / count)
@@ -58,7 +62,7 @@ def warmed() -> int:
 
 def warm_connections(stock: Stock, generators: Generators, running: Running) -> None:
     """Has the process allocate what it needs for connections and batches, whatever it holds."""
-    few = write_paths(stock.workshop.folder / "few.paths", codes(1))
+    few = write_paths(stock.testbed.folder / "few.paths", codes(1))
     generators.paced(running.port, few, 256, requests=warmed())
 
 
@@ -105,7 +109,7 @@ def written_back(stock: Stock, generators: Generators, results: Results, options
     with stock.running(**settings) as running:
         started = time.monotonic()
         loads.append(ask_each(stock, generators, running, count))
-        warm = write_paths(stock.workshop.folder / "warm.paths", codes(100_000))
+        warm = write_paths(stock.testbed.folder / "warm.paths", codes(100_000))
         loads.append(generators.paced(running.port, warm, CONNECTIONS, seconds=options.seconds))
         rate = loads[-1].rate / 2
         say(f"  half load is {rate:.0f}/s")

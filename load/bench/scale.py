@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 
+from testbed.programs import Failed, require
+
 from . import growth, pending
-from .backends import start_postgres, start_redis
+from .backends import create_database, start_postgres, start_redis
 from .drive import Generators
+from .pinned import PinnedTestbed, say
 from .results import Results
 from .stock import Stock, stocked
-from .tools import build, machine, require, where
-from .workshop import Failed, Workshop, say
+from .tools import build, machine, where
 
 PARTS = ("pending", "list", "size", "create")
 SMALL = 10_000
@@ -48,8 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs it; 0, or 1 when a check failed or the run could not go on."""
     options = parse(arguments)
     try:
-        with Workshop(options.server_core, options.load_core, options.database_nice) as workshop:
-            results = scale(workshop, options)
+        with PinnedTestbed(options.server_core, options.load_core, options.database_nice) as testbed:
+            results = scale(testbed, options)
     except Failed as failure:
         print(f"load/scale: {failure}", file=sys.stderr)
         return 1
@@ -58,25 +60,25 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def scale(workshop: Workshop, options: argparse.Namespace) -> Results:
+def scale(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
     """All parts."""
     tools = require(["wrk", "redis-server", "redis-cli", "postgres", "initdb", "psql", "pgbench"])
     results = Results("shunt: many links, many clicks", machine(tools), notes=[
         f"{options.links:,} links in the large database, {SMALL:,} in the small one;"
         f" {options.pending:,} links with pending clicks.",
-        where(workshop),
+        where(testbed),
         "Latencies: pace, at a constant rate, from the moment each request fell due.",
     ])
     programs = build()
-    workshop.settle()
+    testbed.settle()
     generators = Generators(tools["wrk"], programs / "pace")
-    redis = start_redis(workshop, tools)
-    postgres = start_postgres(workshop, tools)
+    redis = start_redis(testbed, tools)
+    postgres = start_postgres(testbed, tools)
 
     def stock(name: str, links: int, long: int) -> Stock:
         say(f"{links:,} links in the {name} database")
-        database = postgres.create(name)
-        return stocked(workshop, tools, programs, redis, database, links, long)
+        database = create_database(postgres, name)
+        return stocked(testbed, tools, programs, redis, database, links, long)
 
     large = stock("large", options.links, options.pending)
     if "pending" in options.only:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.databases import Postgres, Redis
+
 from .api import Api
-from .backends import Postgres, Redis
 from .contenders import Production
 from .links import code
+from .pinned import PinnedTestbed
 from .tables import generate_postgres
-from .workshop import Workshop
 
 ASKED = 10_000
 """Links of the account whose page is asked; also the codes that are asked. As many in each database."""
@@ -59,9 +60,9 @@ class Stock(Production):
         return int(self.postgres.sql("select coalesce(sum(clicks), 0) from link_clicks"))
 
 
-def stocked(workshop: Workshop, tools: dict[str, Path], programs: Path, redis: Redis,
+def stocked(testbed: PinnedTestbed, tools: dict[str, Path], programs: Path, redis: Redis,
             postgres: Postgres, links: int, long: int) -> Stock:
     """Fills a database."""
-    stock = Stock(workshop, tools, programs, [], redis=redis, postgres=postgres, links=links, long=long)
+    stock = Stock(testbed, tools, programs, [], redis=redis, postgres=postgres, links=links, long=long)
     stock.prepare()
     return stock

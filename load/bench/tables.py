@@ -7,9 +7,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from .backends import Postgres
+from testbed.databases import Postgres
+
 from .links import code_in_sql, target, target_in_sql
-from .workshop import say
+from .pinned import say
 
 
 def fill_postgres(postgres: Postgres, known: Sequence[str], owner: int) -> None:

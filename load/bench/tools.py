@@ -1,55 +1,19 @@
-"""The programs a run needs: found, installed where that is possible, built, and their versions."""
+"""The programs of a run: built, and their versions."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-import shutil
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from .workshop import Failed, Workshop, run, say
+from testbed.programs import Failed, run
+
+from .pinned import PinnedTestbed, say
 
 ROOT = Path(__file__).resolve().parents[2]
 LOAD = ROOT / "load"
-
-PACKAGES = {
-    "wrk": "wrk",
-    "nginx": "nginx",
-    "redis-server": "redis-server",
-    "redis-cli": "redis-tools",
-    "postgres": "postgresql",
-    "initdb": "postgresql",
-    "psql": "postgresql-client",
-    "pgbench": "postgresql-contrib",
-}
-
-
-def locate(name: str) -> Path | None:
-    """A program on the path, among the system's, or among those of the newest Postgres."""
-    if found := shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"):
-        return Path(found)
-    versions = [folder / "bin" / name for folder in Path("/usr/lib/postgresql").glob("*")]
-    present = [path for path in versions if path.exists()]
-    return max(present, key=lambda path: float(path.parts[-3]), default=None)
-
-
-def require(names: Iterable[str]) -> dict[str, Path]:
-    """Where the named programs are; installs what is missing."""
-    names = list(names)
-    missing = sorted({PACKAGES[name] for name in names if not locate(name)})
-    if missing and os.geteuid() == 0 and shutil.which("apt-get"):
-        say(f"installing {' '.join(missing)}")
-        quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-        run(["apt-get", "update", "-q"], environment=quiet)
-        run(["apt-get", "install", "-qy", "--no-install-recommends", *missing], environment=quiet)
-    found = {name: locate(name) for name in names}
-    absent = sorted({PACKAGES[name] for name, path in found.items() if not path})
-    if absent:
-        raise Failed(f"please install: {' '.join(absent)}")
-    return {name: path for name, path in found.items() if path}
 
 
 def build() -> Path:
@@ -88,12 +52,12 @@ def machine(tools: dict[str, Path]) -> dict[str, str]:
     return facts
 
 
-def where(workshop: Workshop) -> str:
+def where(testbed: PinnedTestbed) -> str:
     """What runs on which core."""
-    shared = workshop.database_core == workshop.load_core
-    return (f"The server runs on core {workshop.server_core}, the load generator and Redis on core"
-            f" {workshop.load_core}, Postgres on {'the same' if shared else workshop.database_core}"
-            f" (niceness {workshop.database_nice}).")
+    shared = testbed.database_core == testbed.load_core
+    return (f"The server runs on core {testbed.server_core}, the load generator and Redis on core"
+            f" {testbed.load_core}, Postgres on {'the same' if shared else testbed.database_core}"
+            f" (niceness {testbed.database_nice}).")
 
 
 def version(program: Path, flag: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 
@@ -21,13 +20,6 @@ def everything_parses() -> None:
             documents(path.read_text())
         elif path.suffix == ".json":
             json.loads(path.read_text())
-
-
-def scripts_compile() -> None:
-    """deploy/local is Python and may be run."""
-    for path in [DEPLOY / "local", *sorted((DEPLOY / "plain").glob("*.py"))]:
-        compile(path.read_text(), str(path), "exec")
-    need(os.access(DEPLOY / "local", os.X_OK), "deploy/local is not executable")
 
 
 def settings_exist() -> None:
@@ -105,9 +97,9 @@ def anchors(path: Path) -> set[str]:
 
 def guarantees_are_shown() -> None:
     """Every test that guarantees.md and SECURITY.md name exists; their names of metrics are for `metrics_exist`."""
-    files = [path for folder in ("src", "tests") for path in sorted((ROOT / folder).rglob("*"))]
-    tests = "\n".join(path.read_text(errors="replace") for path in files
-                      if path.is_file() and path.suffix in (".rs", ".py", "") and Path(__file__).parent not in path.parents)
+    files = [path for folder in ("src", "tests") for path in sorted((ROOT / folder).rglob("*"))
+             if path.is_file() and path.suffix in (".rs", ".py", "") and Path(__file__).parent not in path.parents]
+    tests = "\n".join(path.read_text(errors="replace") for path in files)
     named = []
     for document in (DEPLOY / "guarantees.md", ROOT / "SECURITY.md"):
         names = re.findall(r"`((?!shunt_)[a-z0-9]+(?:_[a-z0-9]+){4,})`", document.read_text())

@@ -24,7 +24,7 @@ def nginx_agrees() -> None:
     for path in (DEPLOY / "nginx").iterdir():
         text = path.read_text()
         if version < (1, 27, 3):
-            # Before `resolve`: as deploy/local does it.
+            # Before `resolve`: as tests/deploy/local does it.
             text = re.sub(r"server shunt-\d:8000 resolve ", "server 127.0.0.1:8000 ", text)
         (folder / path.name).write_text(text)
     run(nginx, "-t", "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf")

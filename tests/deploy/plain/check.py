@@ -1,4 +1,4 @@
-"""Tries what the set-up promises."""
+"""Tries the whole deployment: clicks, metrics, errors, a rolling restart."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from testbed.processes import Process, wait_for
+from testbed.programs import Failed
+
 from .client import Answer, Client
-from .processes import Failed, Server, wait_for
-from .setup import Setup, wait_until_ready
+from .deployment import Deployment, wait_until_ready
 
 FOLLOWED = 100
+STOP_TIMEOUT = 45.0
+"""Seconds for an instance to stop, as stop_grace_period in compose.yaml."""
 TARGET = "https://example.com/a?b=c"
 
 
 @dataclass
 class Load:
-    """Light load through nginx, from threads of its own: what was asked and what went wrong."""
+    """Light load through nginx, from threads of its own; counts requests and collects failures."""
 
     port: int
     code: str
@@ -77,14 +81,14 @@ class Load:
 
 
 class Check:
-    """Tries what the set-up promises."""
+    """The checks, one after the other."""
 
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
-        self.client = Client(setup.port)
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self.client = Client(deployment.port)
 
     def run(self) -> None:
-        """All of it; the first thing that is not so ends it."""
+        """All checks; the first that fails ends the run."""
         token = self.register()
         code = self.shorten(token)
         self.follow(code)
@@ -93,12 +97,12 @@ class Check:
         self.both_are_scraped()
         self.restart_one_by_one(code, token)
         self.nothing_is_critical()
-        self.says_that_nobody_is_there(code)
+        self.answers_without_instances(code)
         print("all is well", flush=True)
 
     def register(self) -> str:
         """Makes a user."""
-        person = {"email": "visitor@example.com", "password": secrets.token_hex(16)}
+        person = {"email": "user@example.com", "password": secrets.token_hex(16)}
         answer = self.client.ask("POST", "/auth/register", person)
         token = answer.json().get("access_token")
         expect(answer.status == 200 and isinstance(token, str), "a user is made through nginx", answer)
@@ -114,27 +118,27 @@ class Check:
         return str(made["short_code"])
 
     def follow(self, code: str) -> None:
-        """Follows it over both instances: each click is counted once."""
+        """Follows the link over both instances; each click is counted once."""
         for path in itertools.islice(itertools.cycle([f"/{code}", f"/urls/r/{code}"]), FOLLOWED):
             answer = self.client.ask("GET", path)
             if answer.status != 302 or answer.headers["Location"] != TARGET:
                 raise Failed(f"following the link was answered {answer}")
         self.expect_clicks(code, FOLLOWED)
-        for instance in self.setup.instances:
-            wait_for(f"{instance.name} had some of them", partial(self.share_of, instance))
-        shares = {instance.name: self.share_of(instance) for instance in self.setup.instances}
+        for instance in self.deployment.instances:
+            wait_for(f"{instance.name} had some of the clicks", partial(self.share_of, instance))
+        shares = {instance.name: self.share_of(instance) for instance in self.deployment.instances}
         expect(sum(shares.values()) == FOLLOWED, f"followed over both instances: {shares}", shares)
 
-    def share_of(self, instance: Server) -> int:
-        """Redirects that nginx passed to an instance, by nginx's log."""
-        log = (self.setup.folder / "nginx" / "log").read_text(errors="replace")
+    def share_of(self, instance: Process) -> int:
+        """How many redirects nginx passed to an instance, by nginx's log."""
+        log = self.deployment.nginx.log.read_text(errors="replace")
         passed = (json.loads(line) for line in log.splitlines() if line.startswith("{"))
         return sum(entry["status"] == 302 and entry["upstream"] == f"127.0.0.1:{instance.port}"
                    for entry in passed)
 
     def expect_clicks(self, code: str, clicks: int) -> None:
-        """The stats have to be exact, whichever instance is asked."""
-        for port in [self.setup.port, *(instance.port for instance in self.setup.instances)]:
+        """The stats have to be exact on every instance."""
+        for port in [self.deployment.port, *(instance.port for instance in self.deployment.instances)]:
             answer = Client(port).ask("GET", f"/urls/{code}/stats")
             stats = answer.json()
             if (stats.get("clicks"), stats.get("total")) != (clicks, clicks):
@@ -142,12 +146,12 @@ class Check:
         expect(True, f"stats are exactly {clicks}, through nginx and on both instances")
 
     def hides_metrics(self) -> None:
-        """Metrics are not for visitors."""
+        """nginx does not pass on requests for metrics."""
         answer = self.client.ask("GET", "/metrics")
         expect(answer.status == 404 and b"shunt_" not in answer.body, "nginx does not show metrics", answer)
 
     def refuses_in_one_shape(self) -> None:
-        """Whether nginx refuses a request or an instance does, the answer is a sentence in JSON."""
+        """An error of nginx has the same shape as one of an instance: a sentence in JSON."""
         long, longer = "a" * 20_000, "a" * 70_000
         for status, what, asked in [
             (413, "a body that the service refuses", partial(self.afresh, "POST", "/auth/login", long)),
@@ -156,25 +160,25 @@ class Check:
                 self.afresh, "GET", "/health", One=long[:9_000], Other=long[:9_000])),
             (431, "a header that nginx refuses", partial(self.afresh, "GET", "/health", One=long)),
             (431, "a path that nginx refuses", partial(self.afresh, "GET", f"/{long}")),
-            (400, "a path that is none", partial(self.afresh, "GET", "/%zz")),
-            (400, "a host that is none", partial(self.afresh, "GET", "/health", Host="a b")),
+            (400, "an invalid path", partial(self.afresh, "GET", "/%zz")),
+            (400, "an invalid host", partial(self.afresh, "GET", "/health", Host="a b")),
             (405, "a method that nginx refuses", partial(self.afresh, "TRACE", "/health")),
-            (404, "nginx's own place for errors", partial(self.afresh, "GET", "/.refused/unread")),
+            (404, "nginx's internal location for errors", partial(self.afresh, "GET", "/.refused/unread")),
         ]:
             self.expect_sentence(status, what, asked())
 
-    def says_that_nobody_is_there(self, code: str) -> None:
-        """With no instance left, nginx says so."""
-        for instance in self.setup.instances:
-            instance.stop()
+    def answers_without_instances(self, code: str) -> None:
+        """With no instance left, nginx answers 503 by itself."""
+        for instance in self.deployment.instances:
+            instance.stop(seconds=STOP_TIMEOUT)
         for path in (f"/{code}", f"/urls/{code}/stats"):
             answer = self.afresh("GET", path)
             self.expect_sentence(503, f"{path} without an instance", answer)
-            expect(answer.headers["Retry-After"] == "1", "and when to come back", answer)
+            expect(answer.headers["Retry-After"] == "1", "and has a Retry-After", answer)
 
     def afresh(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
-        """Asks on a connection of its own: after some of its errors nginx closes it."""
-        return Client(self.setup.port).ask(method, path, body, **headers)
+        """Sends a request on a new connection; after some errors nginx closes the old one."""
+        return Client(self.deployment.port).ask(method, path, body, **headers)
 
     def expect_sentence(self, status: int, what: str, answer: Answer) -> None:
         """An error has to be a sentence in JSON, and to name its request."""
@@ -183,7 +187,7 @@ class Check:
                f"{what} is answered {status} and a sentence", answer)
 
     def both_are_scraped(self) -> None:
-        """Prometheus finds both instances well, and its rules can be evaluated."""
+        """Prometheus scrapes both instances, and its rules can be evaluated."""
         def up() -> bool:
             return sorted(self.query('up{job="shunt"}')) == [1.0, 1.0]
         wait_for("Prometheus has both targets up", up, seconds=60)
@@ -196,7 +200,7 @@ class Check:
         expect(bool(groups) and not wrong, "and its rules can be evaluated", wrong)
 
     def query(self, expression: str) -> list[float]:
-        """The values of an expression now."""
+        """The current values of an expression."""
         found = self.prometheus("/api/v1/query?query=" + expression.replace("{", "%7B").replace(
             "}", "%7D").replace('"', "%22").replace("=", "%3D"))
         result = found["result"]
@@ -205,7 +209,7 @@ class Check:
 
     def prometheus(self, path: str) -> dict[str, object]:
         """Asks Prometheus."""
-        answer = Client(self.setup.prometheus_port).ask("GET", path)
+        answer = Client(self.deployment.prometheus_port).ask("GET", path)
         data = answer.json().get("data")
         if answer.status != 200 or not isinstance(data, dict):
             raise Failed(f"Prometheus answered {answer}")
@@ -213,12 +217,12 @@ class Check:
 
     def restart_one_by_one(self, code: str, token: str) -> None:
         """A rolling restart under load: no request fails, no click is lost or counted twice."""
-        with Load(self.setup.port, code, token) as load:
+        with Load(self.deployment.port, code, token) as load:
             time.sleep(1)
-            for instance in self.setup.instances:
-                status = instance.stop()
+            for instance in self.deployment.instances:
+                status = instance.stop(seconds=STOP_TIMEOUT)
                 if status != 0:
-                    raise Failed(f"{instance.name} ended with {status}:\n{instance.last_words()}")
+                    raise Failed(f"{instance.name} ended with {status}:\n{instance.last_lines()}")
                 time.sleep(1)
                 instance.start()
                 wait_until_ready(instance)
@@ -228,7 +232,7 @@ class Check:
         self.expect_clicks(code, FOLLOWED + load.answered["follow"])
 
     def nothing_is_critical(self) -> None:
-        """All this is daily business: it wakes nobody."""
+        """A rolling restart is routine; no critical alert may fire."""
         alerts = self.prometheus("/api/v1/alerts")["alerts"]
         assert isinstance(alerts, list)
         firing = [alert["labels"]["alertname"] for alert in alerts
@@ -237,7 +241,7 @@ class Check:
 
 
 def expect(holds: bool, what: str, found: object = "") -> None:
-    """Says what holds, or ends the run."""
+    """Prints a check that holds; ends the run with one that does not."""
     if not holds:
         raise Failed(f"not so: {what}; found: {found}")
     print(f"ok: {what}", flush=True)

@@ -1,4 +1,4 @@
-"""Asking over HTTP."""
+"""A small HTTP client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Answer:
-    """What came back."""
+    """A response."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -23,7 +23,7 @@ class Answer:
 
 
 class Client:
-    """One connection that stays open, as a browser's does."""
+    """One connection that stays open, like a browser's."""
 
     def __init__(self, port: int) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
@@ -45,7 +45,7 @@ class Client:
 
 
 def answers(port: int, path: str) -> Answer | None:
-    """What a fresh connection is answered; `None` if nothing."""
+    """The response on a new connection; `None` without one."""
     try:
         return Client(port).ask("GET", path)
     except (OSError, http.client.HTTPException):

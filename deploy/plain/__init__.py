@@ -1,1 +1,0 @@
-"""What deploy/local is made of."""

@@ -1,0 +1,1 @@
+"""What tests/deploy/local is made of."""

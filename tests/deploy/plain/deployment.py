@@ -1,0 +1,158 @@
+"""The servers of compose.yaml as plain processes, each started when its dependencies are there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.databases import start_postgres, start_redis
+from testbed.processes import Process, Testbed, free_port, wait_for
+from testbed.programs import Failed, require, run
+
+from .client import answers
+
+ROOT = Path(__file__).resolve().parents[3]
+DEPLOY = ROOT / "deploy"
+COMPOSE = (DEPLOY / "compose.yaml").read_text()
+PROGRAMS = ["initdb", "nginx", "postgres", "prometheus", "psql", "redis-cli", "redis-server"]
+
+
+class Deployment:
+    """Everything that runs, with the settings of the files under deploy/."""
+
+    def __init__(self, testbed: Testbed) -> None:
+        self.testbed = testbed
+        self.tools = require(PROGRAMS)
+        self.instances: list[Process] = []
+        # Before the instances: the address of nginx is in their links to further pages.
+        self.port = free_port()
+        self.prometheus_port = free_port()
+
+    def start(self, binary: Path | None) -> None:
+        """Starts everything; builds shunt where no binary is named."""
+        binary = binary.resolve() if binary else build()
+        settings = env_file(DEPLOY / "shunt.env") | {
+            "BASE_URL": self.address, "DATABASE_URL": self.start_postgres(), "REDIS_URL": self.start_redis(),
+            "JWT_SECRET": secrets.token_hex(32), "TRUSTED_PROXIES": "127.0.0.1"}
+        metrics = [self.start_instance(name, binary, settings) for name in ("shunt-1", "shunt-2")]
+        for instance in self.instances:
+            wait_until_ready(instance)
+        self.start_nginx()
+        self.start_prometheus(metrics)
+
+    @property
+    def address(self) -> str:
+        """Where clients go."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start_postgres(self) -> str:
+        """A cluster with the settings of compose.yaml; returns the URL of its database."""
+        settings = re.findall(r"-c (\w+=\S+)", COMPOSE)
+        initdb = one(r"POSTGRES_INITDB_ARGS: (.+)", COMPOSE).split()
+        server = start_postgres(self.testbed, self.tools, settings, initdb=initdb, password=secrets.token_hex(16))
+        return server.create("shunt").url
+
+    def start_redis(self) -> str:
+        """A Redis with the settings of redis.conf; returns its URL."""
+        conf = DEPLOY / "redis" / "redis.conf"
+        return start_redis(self.testbed, self.tools, [conf], password=secrets.token_hex(16)).url
+
+    def start_instance(self, name: str, binary: Path, settings: dict[str, str]) -> str:
+        """An instance; returns the address of its metrics."""
+        port, metrics = free_port(), f"127.0.0.1:{free_port()}"
+        own = {"BIND": f"127.0.0.1:{port}", "METRICS_BIND": metrics}
+        self.instances.append(self.testbed.start(name, [binary, "serve"], port, environment=settings | own))
+        return metrics
+
+    def start_nginx(self) -> None:
+        """nginx with the files of deploy/nginx; its port and the instances' addresses are put in."""
+        folder = self.testbed.folder / "nginx"
+        folder.mkdir()
+        conf = (DEPLOY / "nginx" / "nginx.conf").read_text()
+        conf = replaced(r"listen 8080\b", f"listen 127.0.0.1:{self.port}", conf)
+        instances = (DEPLOY / "nginx" / "instances.conf").read_text()
+        # Debian's nginx is older than `resolve`, and addresses need no resolver.
+        instances = replaced(r"resolver .*;\n", "", instances)
+        for instance in self.instances:
+            instances = replaced(rf"server {instance.name}:8000 resolve ",
+                                 f"server 127.0.0.1:{instance.port} ", instances)
+        (folder / "nginx.conf").write_text(conf)
+        (folder / "instances.conf").write_text(instances)
+        self.nginx = self.testbed.start(
+            "nginx", [self.tools["nginx"], "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf"], self.port,
+            stop_signal=signal.SIGQUIT)
+        self.nginx.wait_until_listening()
+
+    def start_prometheus(self, targets: Sequence[str]) -> None:
+        """Prometheus with the files of deploy/prometheus; the targets' addresses are put in."""
+        folder = self.testbed.folder / "prometheus"
+        shutil.copytree(DEPLOY / "prometheus", folder)
+        (folder / "targets.yml").write_text(json.dumps([{"targets": list(targets)}]))
+        (folder / "alertmanagers.yml").write_text("[]")
+        conf = folder / "prometheus.yml"
+        own = f"127.0.0.1:{self.prometheus_port}"
+        conf.write_text(replaced(r"localhost:9090", own, conf.read_text()))
+        self.testbed.start("prometheus", [
+            self.tools["prometheus"], f"--config.file={conf}", f"--storage.tsdb.path={folder / 'data'}",
+            f"--web.listen-address={own}"], self.prometheus_port).wait_until_listening()
+
+    def print_addresses(self) -> None:
+        """Prints where everything is."""
+        print(f"shunt       {self.address}   (explorer: {self.address}/docs)")
+        for instance in self.instances:
+            print(f"{instance.name}     http://127.0.0.1:{instance.port}")
+        print(f"Prometheus  http://127.0.0.1:{self.prometheus_port}")
+        print(f"logs        {self.testbed.folder}/*/*.log")
+        print("Ctrl-C stops everything.", flush=True)
+
+    def watch(self) -> None:
+        """Waits; fails when a server ends by itself."""
+        while True:
+            for process in self.testbed.processes:
+                process.check()
+            time.sleep(0.5)
+
+
+def wait_until_ready(instance: Process) -> None:
+    """Waits until an instance takes traffic."""
+    def ready() -> bool:
+        answer = answers(instance.port, "/ready") if instance.listens() else None
+        return answer is not None and answer.status == 200
+    wait_for(f"{instance.name} is ready", ready, seconds=60)
+
+
+def build() -> Path:
+    """Builds shunt; returns its path."""
+    print("building shunt", flush=True)
+    run(["cargo", "build", "--quiet", "--locked", "--release", "--package", "shunt", "--bin", "shunt"],
+        folder=ROOT, seconds=3600)
+    return (ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release" / "shunt").resolve()
+
+
+def env_file(path: Path) -> dict[str, str]:
+    """The lines NAME=VALUE of a file."""
+    lines = (line.strip() for line in path.read_text().splitlines())
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+def one(pattern: str, text: str) -> str:
+    """The group of a pattern's first match; there has to be one."""
+    found = re.search(pattern, text)
+    if found is None:
+        raise Failed(f"`{pattern}` is not to be found in compose.yaml")
+    return found[1]
+
+
+def replaced(pattern: str, by: str, text: str) -> str:
+    """`text` with every match replaced; there has to be one."""
+    changed, count = re.subn(pattern, by, text)
+    if count == 0:
+        raise Failed(f"`{pattern}` is not to be found")
+    return changed
