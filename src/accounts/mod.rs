@@ -6,6 +6,7 @@ use crate::domain::{Clock, EmailAddress, Password, User, UserId};
 use crate::limits::{Action, Limiter, TooMany};
 use crate::store::{CreateUserError, StoreError, Users};
 
+mod hmac;
 mod password;
 mod secret;
 mod token;

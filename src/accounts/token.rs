@@ -8,6 +8,7 @@ use jsonwebtoken::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::hmac;
 use crate::domain::{Clock, TokenSecret, UserId};
 
 /// Longest token that is looked at; ours have about 150 bytes.
@@ -42,6 +43,7 @@ impl Tokens {
     /// Tokens signed with `secret`, valid for `ttl`.
     #[must_use]
     pub fn new(secret: &TokenSecret, ttl: Duration, clock: Arc<dyn Clock>) -> Self {
+        hmac::install();
         let mut validation = Validation::new(Algorithm::HS256);
         validation.leeway = 0;
         // `exp` is compared with the clock that was handed in.

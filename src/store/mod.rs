@@ -17,6 +17,7 @@ use crate::telemetry::metrics::Connections;
 
 mod clicks;
 mod failure;
+pub mod migrations;
 mod postgres;
 mod queue;
 mod rows;

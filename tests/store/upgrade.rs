@@ -37,7 +37,7 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
         .connect()
         .await
         .unwrap();
-    let mut migrations = sqlx::migrate!("migrations/sqlite");
+    let mut migrations = shunt::store::migrations::sqlite();
     migrations
         .migrations
         .to_mut()

@@ -133,7 +133,10 @@ fn a_module_imports_from_lower_layers_only() {
 const SHORT_LIVED: [(&str, &str); 5] = [
     ("accounts/password.rs", "a thread hashes one password"),
     ("clicks/delivery.rs", "one operation of the database"),
-    ("clicks/delivery/redelivery.rs", "one step, which is awaited"),
+    (
+        "clicks/delivery/redelivery.rs",
+        "one step, which is awaited",
+    ),
     ("redirect/lookups.rs", "one look-up in the database"),
     ("redis/connection.rs", "one connection is made"),
 ];

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::session::Session;
 use crate::store::failure::{of_pool, unreachable};
 use crate::store::queue::Queue;
-use crate::store::{OpenError, StoreSettings};
+use crate::store::{OpenError, StoreSettings, migrations};
 use crate::telemetry::metrics::Connections as InUse;
 
 type Connections = deadpool::managed::Pool<Server>;
@@ -135,7 +135,7 @@ impl Pool {
             OpenError::NotYet("it does not answer, or another instance is migrating it".into())
         })??;
         // However long that takes: whoever is first may have much to do.
-        let mut migrations = sqlx::migrate!("migrations/postgres");
+        let mut migrations = migrations::postgres();
         migrations.set_locking(false).run(&mut *transaction).await?;
         // They have names: behind a proxy the next one who gets this server would find them taken.
         transaction.clear_cached_statements().await?;

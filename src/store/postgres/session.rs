@@ -4,9 +4,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{
-    Describe, Either, Error, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr,
-};
+use sqlx::{Either, Error, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr};
 
 /// A connection, and whether what is prepared on it is there for the next statement.
 #[derive(Debug)]
@@ -58,13 +56,6 @@ impl<'c> Executor<'c> for &'c mut Session {
         'c: 'e,
     {
         self.connection.prepare_with(sql, parameters)
-    }
-
-    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<Describe<Postgres>, Error>>
-    where
-        'c: 'e,
-    {
-        self.connection.describe(sql)
     }
 }
 

@@ -20,7 +20,7 @@ use self::compaction::Compaction;
 use self::log::Log;
 use self::pool::{Opener, Pool};
 use self::presence::Presence;
-use super::{OpenError, Parts, Store, StoreError, StoreSettings};
+use super::{OpenError, Parts, Store, StoreError, StoreSettings, migrations};
 use crate::domain::Clock;
 
 mod batch;
@@ -109,7 +109,7 @@ impl SqliteStore {
             .await
             .map_err(|error| cannot_open(path, error))?;
         let mut first = writer.get().await?;
-        sqlx::migrate!("migrations/sqlite").run(&mut *first).await?;
+        migrations::sqlite().run(&mut *first).await?;
         let installation = sqlx::query_scalar("SELECT id FROM installation")
             .fetch_one(&mut *first)
             .await?;
