@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
-use crate::redis::{Call, RedisShards};
+use crate::redis::RedisShards;
 use crate::store::{Links, PostgresReplica};
 use crate::telemetry::metrics::Exposition;
 
@@ -218,10 +218,9 @@ async fn redis(readiness: &Readiness) -> (DependencyState, bool) {
     let Some(shards) = &readiness.redis else {
         return (DependencyState::Off, false);
     };
-    let ping = Call::plain(redis::cmd("PING"));
     let pings = shards
         .iter()
-        .map(async |redis| redis.query::<String>(&ping, TIMEOUT).await.is_ok() && redis.is_up());
+        .map(async |redis| redis.ping(TIMEOUT).await.is_ok() && redis.is_up());
     let answers = join_all(pings).await;
     let state = if answers.iter().all(|answers| *answers) {
         DependencyState::Up

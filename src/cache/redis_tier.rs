@@ -1,12 +1,12 @@
 //! What Redis remembers of links, for all instances.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::lookup_batcher::{LookupBatcher, LookupQueue, RedisLookup};
 use super::{CachedLink, DedicatedConnection, InvalidationCursor, RedisFailure, RedisShard};
 use crate::domain::{LinkId, Location, Shard, ShortCode};
-use crate::redis::{Call, Script};
+use crate::redis::{Call, scripts};
 
 /// How long Redis holds a link: many times as long as a process does, which only then looks it up again.
 const LINK_EXPIRY: Duration = Duration::from_hours(6);
@@ -16,21 +16,6 @@ const LEISURE: Duration = Duration::from_secs(1);
 
 /// Most changes that are caught up with one by one; past that everything is forgotten.
 const MOST_CHANGES: i64 = 1_000;
-
-static FORGET: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(concat!(
-        include_str!("../redis/scripts/data_set.lua"),
-        include_str!("../redis/scripts/announce_changes.lua")
-    ))
-});
-static STATE: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(concat!(
-        include_str!("../redis/scripts/data_set.lua"),
-        "return state(KEYS[1])"
-    ))
-});
-static REMEMBER: LazyLock<Script> =
-    LazyLock::new(|| Script::new(include_str!("../redis/scripts/cache_link.lua")));
 
 #[derive(Clone)]
 pub(super) struct RedisTier {
@@ -68,7 +53,7 @@ impl RedisTier {
     /// Failing is fine: the next instance reads the database.
     pub(super) async fn remember(&self, code: &ShortCode, link: &CachedLink, newest_change: &str) {
         let keys = self.redis.keys();
-        let mut call = REMEMBER.call(&[&keys.state(), &keys.link(code)]);
+        let mut call = scripts::CACHE_LINK.call(&[&keys.state(), &keys.link(code)]);
         call.arg(newest_change)
             .arg(encode(link, &self.redis.life()))
             .arg(LINK_EXPIRY.as_secs());
@@ -84,7 +69,7 @@ impl RedisTier {
         let links: Vec<_> = codes.iter().map(|code| keys.link(code)).collect();
         let mut all = vec![state.as_str(), changes.as_str()];
         all.extend(links.iter().map(String::as_str));
-        let mut call = FORGET.call(&all);
+        let mut call = scripts::ANNOUNCE_CHANGES.call(&all);
         call.arg(self.redis.process())
             .arg(self.redis.now().micros());
         for code in codes {
@@ -117,7 +102,7 @@ impl RedisTier {
     }
 
     fn state_call(&self) -> Call {
-        let mut call = STATE.call(&[&self.redis.keys().state()]);
+        let mut call = scripts::READ_CHANGE.call(&[&self.redis.keys().state()]);
         call.arg(self.redis.process())
             .arg(self.redis.now().micros());
         call

@@ -9,7 +9,7 @@
 //! * a flush newer than those that Redis showed took from what was seen as pending: read again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
@@ -18,7 +18,7 @@ use crate::cache::LinkCache;
 use crate::clicks::redis_sink::SettleError;
 use crate::clicks::{MemoryOnly, RedisSink, settle_parked};
 use crate::domain::{Click, LinkId, Shard};
-use crate::redis::{RedisFailure, RedisShard, RedisShards, Script};
+use crate::redis::{RedisFailure, RedisShard, RedisShards, scripts};
 use crate::store::{Clicks, CountSnapshot, FlushesSeen, StoreError};
 
 /// How often a reading that a flush overtook is made again.
@@ -26,9 +26,6 @@ const TRIES: usize = 20;
 
 /// How long Redis may take to answer a reader.
 const TIMEOUT: Duration = Duration::from_secs(1);
-
-static COUNT: LazyLock<Script> =
-    LazyLock::new(|| Script::new(include_str!("../redis/scripts/read_counts.lua")));
 
 /// Why a count could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -208,7 +205,7 @@ impl Counting<'_> {
 
 async fn read_redis(redis: &RedisShard, links: &[LinkId]) -> Result<RedisSnapshot, CountError> {
     let keys = redis.keys();
-    let mut call = COUNT.call(&[&keys.state(), &keys.pending(), &keys.flushing()]);
+    let mut call = scripts::READ_COUNTS.call(&[&keys.state(), &keys.pending(), &keys.flushing()]);
     call.arg(keys.flush_prefix());
     for link in links {
         call.arg(link.number());

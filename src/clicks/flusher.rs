@@ -4,14 +4,14 @@
 //! the next one finishes, and the ledger (rule 4 in [`crate::clicks`]) makes repeated work harmless. The
 //! lease in Redis only spares double work.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::FromRedisValue;
 use tokio::time::sleep;
 
 use crate::domain::{Clock, LinkId, Shard};
-use crate::redis::{Call, RedisFailure, RedisShard, RedisShards, Script, random_id};
+use crate::redis::{Call, RedisFailure, RedisShard, RedisShards, random_id, scripts};
 use crate::store::{Clicks, FlushId, FlushMark, StoreError};
 
 mod prune;
@@ -30,21 +30,6 @@ const LARGE: usize = 100_000;
 
 /// Fields that Redis is asked for at once.
 const FIELDS_PER_SCAN: usize = 1_000;
-
-static TAKE: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(concat!(
-        include_str!("../redis/scripts/data_set.lua"),
-        include_str!("../redis/scripts/begin_flush.lua")
-    ))
-});
-static EXTEND: LazyLock<Script> =
-    LazyLock::new(|| Script::new(include_str!("../redis/scripts/extend_flush_lease.lua")));
-static RELEASE: LazyLock<Script> =
-    LazyLock::new(|| Script::new(include_str!("../redis/scripts/release_flush_lease.lua")));
-static OVER_HERE: LazyLock<Script> =
-    LazyLock::new(|| Script::new(include_str!("../redis/scripts/abandon_flush.lua")));
-static FINISH: LazyLock<Script> =
-    LazyLock::new(|| Script::new(include_str!("../redis/scripts/finish_flush.lua")));
 
 /// Writes clicks back to the links.
 pub struct Flusher {
@@ -209,7 +194,7 @@ impl Flusher {
     /// Takes the lease, and what is pending. `None` while another instance has it.
     async fn take(&self, redis: &RedisShard) -> Result<Option<(String, Vec<i64>)>, RedisFailure> {
         let keys = redis.keys();
-        let mut call = TAKE.call(&[
+        let mut call = scripts::BEGIN_FLUSH.call(&[
             &keys.state(),
             &keys.pending(),
             &keys.flushing(),
@@ -280,7 +265,7 @@ impl Flusher {
         let life = redis.current_replication_id(TIMEOUT).await?;
         let elsewhere = self.clicks.is_superseded_elsewhere(flush, &life).await?;
         let keys = redis.keys();
-        let mut call = OVER_HERE.call(&[&keys.state(), &keys.flushing()]);
+        let mut call = scripts::ABANDON_FLUSH.call(&[&keys.state(), &keys.flushing()]);
         call.arg(&flush.epoch).arg(number).arg(u8::from(elsewhere));
         if redis.query(&call, TIMEOUT).await? {
             redis.trip(&RedisFailure::Refused(
@@ -291,7 +276,7 @@ impl Flusher {
     }
 
     async fn extend_lease(&self, redis: &RedisShard) -> Result<(), RedisFailure> {
-        let mut call = EXTEND.call(&[&redis.keys().flusher()]);
+        let mut call = scripts::EXTEND_FLUSH_LEASE.call(&[&redis.keys().flusher()]);
         call.arg(&self.name).arg(LEASE.as_secs() * 1_000);
         redis.query::<bool>(&call, TIMEOUT).await.map(drop)
     }
@@ -303,7 +288,7 @@ impl Flusher {
     pub async fn release(&self) -> Result<(), FlushError> {
         let mut outcome = Ok(());
         for redis in self.reachable_shards() {
-            let mut call = RELEASE.call(&[&redis.keys().flusher()]);
+            let mut call = scripts::RELEASE_FLUSH_LEASE.call(&[&redis.keys().flusher()]);
             call.arg(&self.name);
             // The other leases are given back all the same.
             if let Err(failure) = redis.query::<bool>(&call, TIMEOUT).await {
@@ -335,7 +320,7 @@ async fn increments(
 async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure> {
     let keys = redis.keys();
     let batch = keys.flush(&flush.epoch, flush.number);
-    let mut call = FINISH.call(&[&keys.state(), &keys.flushing(), &batch]);
+    let mut call = scripts::FINISH_FLUSH.call(&[&keys.state(), &keys.flushing(), &batch]);
     call.arg(&flush.epoch).arg(flush.number);
     redis.query(&call, TIMEOUT).await
 }

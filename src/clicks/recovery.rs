@@ -7,22 +7,13 @@
 //! [`crate::clicks`]). Where it knows of none, what was on its way to it then is fenced off first: it would count
 //! what is pending here as well, or pass for a flush of this life.
 
-use std::sync::LazyLock;
-
 use crate::redis::keys::Keys;
-use crate::redis::{Call, Candidate, FindMasterError, RedisFailure, RedisShard, Script};
+use crate::redis::{Call, Candidate, FindMasterError, RedisFailure, RedisShard, scripts};
 use crate::store::{Clicks, Fence, FlushId, StoreError};
 use crate::telemetry::metrics::REDIS_STEPPED_BACK;
 
 /// How often Redis is looked at again that moved on while the database was asked.
 const TRIES: usize = 5;
-
-static ADMIT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(concat!(
-        include_str!("../redis/scripts/data_set.lua"),
-        include_str!("../redis/scripts/recover_data_set.lua")
-    ))
-});
 
 /// What a data set says of itself.
 struct DataSet {
@@ -184,7 +175,7 @@ async fn let_in(
         Some(Fence::Ahead) | None => (newest.number, false),
     };
     let keys = redis.keys();
-    let mut call = ADMIT.call(&[
+    let mut call = scripts::RECOVER_DATA_SET.call(&[
         &keys.state(),
         &keys.pending(),
         &keys.flushing(),

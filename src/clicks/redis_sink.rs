@@ -1,23 +1,16 @@
 //! The Redis sink: one script call per batch, applied once.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cache::{InvalidationCursor, LinkCache};
 use crate::domain::Shard;
-use crate::redis::{DedicatedConnection, RedisFailure, RedisShard, Script};
+use crate::redis::{DedicatedConnection, RedisFailure, RedisShard, scripts};
 use crate::store::{ClickBatch, Clicks, ParkedBatch, StoreError};
 use crate::telemetry::metrics::CLICKS_DROPPED;
 
 /// Epochs that a batch is offered to: Redis is not emptied all the time.
 const EPOCHS: usize = 3;
-
-static RECORD: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(concat!(
-        include_str!("../redis/scripts/data_set.lua"),
-        include_str!("../redis/scripts/record_clicks.lua")
-    ))
-});
 
 /// Applies batches to the pending hash, over a connection of its own.
 pub struct RedisSink {
@@ -83,7 +76,7 @@ impl RedisSink {
     /// [`RedisFailure::Refused`], [`RedisFailure::Full`]: it was not applied. [`RedisFailure::NoAnswer`]: it is in doubt.
     pub async fn apply(&self, batch: &ClickBatch, epoch: &str) -> Result<Applied, RedisFailure> {
         let [state, recorders, pending] = &self.keys;
-        let mut call = RECORD.call(&[state, recorders, pending]);
+        let mut call = scripts::RECORD_CLICKS.call(&[state, recorders, pending]);
         call.arg(self.redis.process())
             .arg(self.redis.now().micros())
             .arg(batch.recorder)

@@ -5,15 +5,15 @@
 //! worst twice the limit passes around the turn of a minute.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use moka::sync::Cache;
 
 use crate::domain::{Clock, PerMinute};
-use crate::redis::{RedisShards, Script};
+use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// The window.
@@ -27,14 +27,6 @@ const UNTOLD_PART: u32 = 8;
 
 /// Callers that one process keeps count of at once.
 const MOST_CALLERS: u64 = 100_000;
-
-static COUNT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "local count = redis.call('INCRBY', KEYS[1], ARGV[1])
-         redis.call('EXPIRE', KEYS[1], 120)
-         return count",
-    )
-});
 
 /// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,7 +131,7 @@ impl Limiter {
             return None;
         }
         let key = redis.keys().limit(action.name(), caller, window);
-        let mut call = COUNT.call(&[&key]);
+        let mut call = scripts::COUNT_ATTEMPTS.call(&[&key]);
         call.arg(more);
         redis.query(&call, redis.deadline()).await.ok()
     }

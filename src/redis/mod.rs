@@ -21,6 +21,7 @@ mod call;
 mod connection;
 pub mod keys;
 mod master;
+pub mod scripts;
 mod shards;
 
 use keys::Keys;
@@ -265,6 +266,30 @@ impl RedisShard {
         self.master()
             .map(|master| Connections::of(&master.pool.status()))
             .unwrap_or_default()
+    }
+
+    /// Whether the server answers at all; an answer does not mean that it takes writes.
+    ///
+    /// # Errors
+    /// [`RedisFailure`].
+    pub async fn ping(&self, deadline: Duration) -> Result<(), RedisFailure> {
+        let ping = Call::plain(redis::cmd("PING"));
+        self.query::<String>(&ping, deadline).await.map(drop)
+    }
+
+    /// A setting of the server; `None` where it has none of this name.
+    ///
+    /// # Errors
+    /// [`RedisFailure`]; a server may forbid this question.
+    pub async fn server_setting(
+        &self,
+        name: &str,
+        deadline: Duration,
+    ) -> Result<Option<String>, RedisFailure> {
+        let mut get = redis::cmd("CONFIG");
+        get.arg("GET").arg(name);
+        let found: Vec<(String, String)> = self.query(&Call::plain(get), deadline).await?;
+        Ok(found.into_iter().next().map(|(_, value)| value))
     }
 
     /// Makes an occasional call on the pool, within `deadline`. A missing answer does not trip: bulk

@@ -12,7 +12,7 @@ use crate::clicks::{RecoveryError, recover};
 use crate::config::{Config, Database};
 use crate::domain::{Clock, SystemClock};
 use crate::links::{OutboxError, publish_pending};
-use crate::redis::{Call, FindMasterError, RedisShard, RedisShards};
+use crate::redis::{FindMasterError, RedisShard, RedisShards};
 use crate::store::{
     Clicks, Links, OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings,
 };
@@ -201,13 +201,8 @@ pub(super) async fn take_into_use(
 /// Redis may forbid to be asked; then there is nothing to say.
 async fn warn_of_settings(redis: &RedisShard) {
     let setting = async |name: &str| {
-        let mut get = redis::cmd("CONFIG");
-        get.arg("GET").arg(name);
-        let found: Vec<(String, String)> = redis
-            .query(&Call::plain(get), Duration::from_secs(2))
-            .await
-            .ok()?;
-        found.into_iter().next().map(|(_, value)| value)
+        let found = redis.server_setting(name, Duration::from_secs(2)).await;
+        found.ok().flatten()
     };
     if setting("appendonly")
         .await

@@ -1,11 +1,10 @@
 //! Forgetting what can not come again: flushes in the ledger, recorders in Redis.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::{FlushError, Flusher, TIMEOUT, scan_hash};
 use crate::domain::Timestamp;
-use crate::redis::{Call, RedisFailure, RedisShard, Script};
+use crate::redis::{Call, RedisFailure, RedisShard, scripts};
 
 /// How long the ledger remembers a flush that is done: far longer than any copy of it can turn up again.
 const LEDGER_MEMORY: Duration = Duration::from_hours(24);
@@ -15,9 +14,6 @@ const PRUNED_AT_ONCE: u32 = 1_000;
 
 /// How long Redis remembers a recorder that sends nothing.
 const RECORDER_MEMORY: Duration = Duration::from_hours(7 * 24);
-
-static FORGET: LazyLock<Script> =
-    LazyLock::new(|| Script::new(include_str!("../../redis/scripts/forget_recorder.lua")));
 
 impl Flusher {
     /// Forgets flushes that were written back long ago and recorders that are long gone.
@@ -52,7 +48,7 @@ async fn forget_recorders(redis: &RedisShard) -> Result<(), RedisFailure> {
             .split_once(' ')
             .and_then(|(_, seen)| seen.parse::<i64>().ok());
         if last_seen.is_none_or(|seen| seen < before) {
-            let mut call = FORGET.call(&[&key]);
+            let mut call = scripts::FORGET_RECORDER.call(&[&key]);
             call.arg(recorder).arg(last);
             redis.query::<()>(&call, TIMEOUT).await?;
         }
