@@ -77,7 +77,7 @@ impl LookupBatcher {
             let newest_change: Option<Arc<str>> = newest_change.map(String::into);
             let found = found.unwrap_or_default().into_iter();
             // After the answer: what an older life cached is not believed, should a new one have begun.
-            let life = self.redis.life();
+            let life = self.redis.replication_id();
             for (miss, stored) in misses.drain(..).zip(found.chain(std::iter::repeat(None))) {
                 let link = stored.and_then(|stored| decode(&stored, &life, self.redis.shard()));
                 // Whoever is gone does not want to know.

@@ -55,7 +55,7 @@ impl RedisTier {
         let keys = self.redis.keys();
         let mut call = scripts::CACHE_LINK.call(&[&keys.state(), &keys.link(code)]);
         call.arg(newest_change)
-            .arg(encode(link, &self.redis.life()))
+            .arg(encode(link, &self.redis.replication_id()))
             .arg(LINK_EXPIRY.as_secs());
         let _: Result<bool, RedisFailure> = self.connection.query(&call).await;
     }

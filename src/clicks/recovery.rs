@@ -85,7 +85,7 @@ pub async fn recover(redis: &RedisShard, clicks: &dyn Clicks) -> Result<(), Reco
                 continue;
             }
         }
-        let fence = fence(&data_set, candidate.life(), clicks).await?;
+        let fence = fence(&data_set, candidate.replication_id(), clicks).await?;
         let admitted = let_in(&mut candidate, redis, &data_set, fence).await;
         let may_be_mine = matches!(
             admitted,
@@ -183,7 +183,7 @@ async fn let_in(
     ]);
     call.arg(redis.process())
         .arg(redis.now().micros())
-        .arg(candidate.life())
+        .arg(candidate.replication_id())
         .arg(&newest.epoch)
         .arg(newest.number)
         .arg(u8::from(fence == Some(Fence::Ahead)))

@@ -1,18 +1,18 @@
-//! Commands and scripts, ready to be sent.
+//! Commands and calls of scripts, ready to be sent.
 
 use redis::aio::ConnectionLike;
 use redis::{Cmd, ErrorKind, FromRedisValue, ServerErrorKind, ToRedisArgs};
 
-use super::RedisFailure;
+use super::failure::RedisFailure;
 
-/// A Lua script, sent by its hash.
+/// A Lua script. Calls name it by its hash; its text is sent where Redis does not know it yet.
 pub struct Script {
     body: &'static str,
     hash: String,
 }
 
 impl Script {
-    /// A script from its text.
+    /// The script with this text.
     #[must_use]
     pub fn new(body: &'static str) -> Self {
         let hash = redis::Script::new(body).get_hash().to_owned();
@@ -47,7 +47,7 @@ impl Call {
         }
     }
 
-    /// Adds an argument, or each of several.
+    /// Adds an argument, or several from a slice.
     pub fn arg(&mut self, value: impl ToRedisArgs) -> &mut Self {
         self.command.arg(value);
         self
@@ -57,12 +57,12 @@ impl Call {
         &self,
         connection: &mut impl ConnectionLike,
     ) -> Result<T, RedisFailure> {
-        let answer = self.command.query_async(connection).await;
-        let (Some(body), Err(error)) = (self.body, &answer) else {
-            return answer.map_err(RedisFailure::from);
+        let reply = self.command.query_async(connection).await;
+        let (Some(body), Err(error)) = (self.body, &reply) else {
+            return reply.map_err(RedisFailure::from);
         };
         if error.kind() != ErrorKind::Server(ServerErrorKind::NoScript) {
-            return answer.map_err(RedisFailure::from);
+            return reply.map_err(RedisFailure::from);
         }
         let mut load = redis::cmd("SCRIPT");
         load.arg("LOAD").arg(body);

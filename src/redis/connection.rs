@@ -1,4 +1,4 @@
-//! A connection of one's own.
+//! The connection of one part of the program, for commands on a redirect's path.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,69 +9,76 @@ use redis::aio::MultiplexedConnection;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
+use super::call::Call;
+use super::failure::RedisFailure;
 use super::master::Master;
-use super::{Call, RedisFailure, RedisShard};
+use super::shard::RedisShard;
 use crate::telemetry::metrics::REDIS_ERRORS;
 
-/// A multiplexed connection that neither waits behind other parts' commands nor outlives a failure.
+/// A multiplexed connection of one part of the program: no commands of other parts delay its own, and it is closed after
+/// a failure.
 ///
-/// It belongs to the runtime on which it is used first.
+/// It belongs to the Tokio runtime on which it is used first.
 pub struct DedicatedConnection {
     redis: RedisShard,
-    line: Mutex<Option<PendingConnection>>,
+    current: Mutex<Option<PendingConnection>>,
 }
 
 /// A connection to one master, perhaps still being made.
 struct PendingConnection {
     master: Arc<Master>,
-    /// How often connections had been cut when it was begun.
+    /// How often connections had been found broken when this one was started.
     cuts: u64,
-    begun: Instant,
+    started: Instant,
     opening: Opening,
 }
 
 type Opening = Shared<BoxFuture<'static, Result<MultiplexedConnection, RedisFailure>>>;
 
-/// An answer, and whether Redis may have heard the call twice.
+/// A reply of Redis, and whether Redis may have received the call twice.
 pub struct Reply<T> {
-    /// What it said last.
+    /// The last reply.
     pub value: T,
-    /// Whether the call was sent before, over a connection that broke.
+    /// Whether the call had been sent before, over a connection that broke.
     pub was_resent: bool,
 }
 
-/// Why one try brought no answer.
+/// Why one attempt brought no reply.
 enum AttemptError {
-    /// It is still being connected, which is no failure of Redis: it may be far away.
+    /// The connection is still being made. That is no failure of Redis, which may be far away.
     Connecting,
-    /// The connection was made before and broke.
+    /// The connection had been made before, and broke.
     Broken(RedisFailure),
     Failed(RedisFailure),
 }
 
-impl DedicatedConnection {
-    pub(super) fn new(redis: RedisShard) -> Self {
-        Self {
-            redis,
-            line: Mutex::new(None),
+impl RedisShard {
+    /// A dedicated connection, made when it is first used.
+    #[must_use]
+    pub fn dedicated_connection(&self) -> DedicatedConnection {
+        DedicatedConnection {
+            redis: self.clone(),
+            current: Mutex::new(None),
         }
     }
+}
 
-    /// Makes a call within the deadline of the handle, which may reach Redis twice: a connection that was cut says
-    /// nothing of Redis, so it is made anew, once. A failure trips Redis for everybody; a missing answer also
-    /// closes the connection, since the answer may still come.
+impl DedicatedConnection {
+    /// Makes a call within the deadline of the shard. Redis may receive it twice: a broken connection does not mean that
+    /// Redis is away, so it is made anew, once. After a failure Redis is away for the whole process. A late reply also
+    /// closes the connection, since it could be taken for the reply to the next call.
     ///
-    /// Connecting has a deadline of its own, which nobody waits for: while it takes longer than half of
-    /// the deadline, calls are refused.
+    /// Connecting has a deadline of its own, for which no caller waits: calls are refused while connecting takes longer
+    /// than half of the deadline.
     ///
     /// # Errors
     /// [`RedisFailure`].
     pub async fn query<T: FromRedisValue>(&self, call: &Call) -> Result<T, RedisFailure> {
-        let answer = self.query_noting_resend(call).await?;
-        Ok(answer.value)
+        let reply = self.query_noting_resend(call).await?;
+        Ok(reply.value)
     }
 
-    /// The same for whom it makes a difference that Redis may have heard it twice.
+    /// The same, and says whether Redis may have received the call twice.
     ///
     /// # Errors
     /// [`RedisFailure`].
@@ -91,7 +98,7 @@ impl DedicatedConnection {
                 return Err(RedisFailure::Refused("still connecting".into()));
             }
             Err(AttemptError::Failed(failure)) => failure,
-            // Whatever becomes of the second try: the first may have been heard.
+            // If the second attempt fails, too, its failure does not count: Redis may have received the first.
             Err(AttemptError::Broken(failure)) => match self.attempt(call, deadline).await {
                 Ok(value) => {
                     return Ok(Reply {
@@ -114,60 +121,62 @@ impl DedicatedConnection {
     ) -> Result<T, AttemptError> {
         let master = self.redis.master().map_err(AttemptError::Failed)?;
         let cuts = self.redis.cuts();
-        let (begun, connection) = self.connection(master, cuts).await;
+        let (started, connection) = self.connection(master, cuts).await;
         let mut connection = match connection {
             Some(Ok(connection)) => connection,
             Some(Err(failure)) => {
-                self.close(begun);
+                self.close(started);
                 return Err(AttemptError::Failed(failure));
             }
             None => return Err(AttemptError::Connecting),
         };
         let failure = match timeout_at(deadline, call.send(&mut connection)).await {
-            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Ok(reply)) => return Ok(reply),
             Ok(Err(failure @ RedisFailure::NoAnswer(_))) => {
-                // Other lanes send nothing over theirs: it would be in doubt.
+                // Other dedicated connections of this age send nothing more: it would be in doubt.
                 self.redis.note_cut(cuts);
                 AttemptError::Broken(failure)
             }
             Ok(Err(refused)) => return Err(AttemptError::Failed(refused)),
             Err(_) => AttemptError::Failed(RedisFailure::late()),
         };
-        self.close(begun);
+        self.close(started);
         Err(failure)
     }
 
-    /// The connection and when it was begun; `None` while it is still being made.
+    /// The connection and when it was started; `None` while it is still being made.
     async fn connection(
         &self,
         master: Arc<Master>,
         cuts: u64,
     ) -> (Instant, Option<Result<MultiplexedConnection, RedisFailure>>) {
-        let (begun, opening) = {
-            let mut held = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-            let line = match held.take() {
-                Some(line) if Arc::ptr_eq(&line.master, &master) && line.cuts == cuts => line,
+        let (started, opening) = {
+            let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+            let pending = match current.take() {
+                Some(pending) if Arc::ptr_eq(&pending.master, &master) && pending.cuts == cuts => {
+                    pending
+                }
                 _ => PendingConnection::open(master, cuts),
             };
-            let line = held.insert(line);
-            (line.begun, line.opening.clone())
+            let pending = current.insert(pending);
+            (pending.started, pending.opening.clone())
         };
         if let Some(made) = opening.peek() {
-            return (begun, Some(made.clone()));
+            return (started, Some(made.clone()));
         }
-        let made = timeout_at(begun + self.redis.deadline() / 2, opening).await;
-        (begun, made.ok())
+        let made = timeout_at(started + self.redis.deadline() / 2, opening).await;
+        (started, made.ok())
     }
 
-    /// Closes the connection that was begun then, unless it is closed and another is in its place.
-    fn close(&self, begun: Instant) {
-        let mut held = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        held.take_if(|line| line.begun == begun);
+    /// Closes the connection that was started then, unless another one has taken its place.
+    fn close(&self, started: Instant) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.take_if(|pending| pending.started == started);
     }
 }
 
 impl PendingConnection {
-    /// Connects in a task of its own: whoever gives up waiting does not stop it.
+    /// Connects in a task of its own, which goes on when its callers give up.
     fn open(master: Arc<Master>, cuts: u64) -> Self {
         let connecting = Arc::clone(&master);
         let task = Handle::current().spawn(async move { connecting.connect().await });
@@ -178,7 +187,7 @@ impl PendingConnection {
         Self {
             master,
             cuts,
-            begun: Instant::now(),
+            started: Instant::now(),
             opening: opening.boxed().shared(),
         }
     }

@@ -1,9 +1,13 @@
-//! The master of the data set, and how it is told from what it was before.
+//! The server of a data set, and how a restart or take-over of it is noticed.
 //!
-//! A server has a *life*: it ends when the server is started again or another one takes its place. With
-//! its next life Redis may be older than it was. So nobody uses a connection to a life that was not looked
-//! at: [`RedisShard::find_master`] finds a [`Candidate`], somebody who knows the database decides, and
-//! [`RedisShard::admit`] makes it the master that connections are made to.
+//! A Redis server names its history by a *replication ID* (`master_replid` of `INFO`), and takes a new one when it is
+//! started again or takes over from another. Its data may then be older than before. So a connection is used only if
+//! its server has the replication ID that was compared with the database: [`RedisShard::find_master`] finds a
+//! [`Candidate`], recovery (in `clicks`) compares it with the database, and [`RedisShard::use_master`] makes it the master
+//! that connections are made to.
+//!
+//! [`RedisShard::find_master`]: super::RedisShard::find_master
+//! [`RedisShard::use_master`]: super::RedisShard::use_master
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,44 +19,46 @@ use redis::{
 };
 use tokio::time::timeout;
 
-use super::{Call, RedisFailure, RedisShard};
+use super::call::Call;
+use super::failure::RedisFailure;
+use super::keys::Keys;
 
-/// How long connecting may take: enough for TLS over a slow line.
+/// How long connecting may take: enough for TLS over a slow network.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a command may take before anybody relies on the server.
+/// How long a command to a candidate, or a check of a new connection, may take.
 const CANDIDATE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Connections that the occasional commands (API, flusher) share.
 const POOL_SIZE: usize = 8;
 
-/// How often one may be sent on to another server of a cluster.
-const MOST_MOVES: usize = 5;
+/// How many redirections within a cluster are followed.
+const MAX_MOVES: usize = 5;
 
-/// Digits of a life's name that are kept: enough to tell it from every other.
+/// Digits of a replication ID that are kept: enough to be unique.
 const REPLICATION_ID_DIGITS: usize = 16;
 
-/// The server that keeps the data set, in the life that was admitted.
+/// The server that keeps the data set, under the replication ID that was compared with the database.
 pub(super) struct Master {
     client: Client,
     pub(super) pool: Pool,
-    pub(super) life: Arc<str>,
+    pub(super) replication_id: Arc<str>,
 }
 
-/// A connection to a server that takes writes, before it is admitted.
+/// A server that takes writes and is not compared with the database yet.
 pub struct Candidate {
     client: Client,
     connection: MultiplexedConnection,
-    life: Arc<str>,
+    replication_id: Arc<str>,
 }
 
 /// Why there is no candidate.
 #[derive(Debug, thiserror::Error)]
 pub enum FindMasterError {
-    /// It is away, or takes no writes now.
+    /// Redis is away, or takes no writes now.
     #[error(transparent)]
     Failed(#[from] RedisFailure),
-    /// With these settings nobody ever will.
+    /// These settings cannot work; says what to change.
     #[error("{0}")]
     Wrong(String),
 }
@@ -71,19 +77,19 @@ impl<E: Into<FindMasterError>> From<E> for Unfit {
 }
 
 impl Master {
-    pub(super) fn new(client: Client, life: Arc<str>) -> Result<Self, RedisFailure> {
+    pub(super) fn new(client: Client, replication_id: Arc<str>) -> Result<Self, RedisFailure> {
         let mut config = PoolConfig::new(POOL_SIZE);
         config.timeouts.wait = Some(CONNECT_TIMEOUT);
         config.timeouts.create = Some(CONNECT_TIMEOUT);
         config.timeouts.recycle = Some(CANDIDATE_TIMEOUT);
         let info = client.get_connection_info().clone();
         let manager = Manager::new_with_config(info, settings())?;
-        let admitted = Arc::clone(&life);
+        let expected = Arc::clone(&replication_id);
         let same_replication_id =
             Hook::async_fn(move |connection: &mut MultiplexedConnection, _| {
-                let admitted = Arc::clone(&admitted);
+                let expected = Arc::clone(&expected);
                 Box::pin(async move {
-                    check_replication_id(connection, &admitted)
+                    check_replication_id(connection, &expected)
                         .await
                         .map_err(|failure| HookError::message(failure.to_string()))
                 })
@@ -94,20 +100,24 @@ impl Master {
             .post_create(same_replication_id)
             .build()
             .map_err(|error| RedisFailure::Refused(error.to_string()))?;
-        Ok(Self { client, pool, life })
+        Ok(Self {
+            client,
+            pool,
+            replication_id,
+        })
     }
 
-    fn address(&self) -> ConnectionInfo {
+    pub(super) fn address(&self) -> ConnectionInfo {
         self.client.get_connection_info().clone()
     }
 
-    /// A connection to this life. Whatever fails, nothing was sent that changes anything.
+    /// A connection to this server, refused if its replication ID has changed. A failure leaves nothing in doubt.
     pub(super) async fn connect(&self) -> Result<MultiplexedConnection, RedisFailure> {
         let mut connection = connect(&self.client).await.map_err(|error| match error {
             FindMasterError::Failed(failure) => failure,
             FindMasterError::Wrong(why) => RedisFailure::Refused(why),
         })?;
-        check_replication_id(&mut connection, &self.life).await?;
+        check_replication_id(&mut connection, &self.replication_id).await?;
         Ok(connection)
     }
 }
@@ -139,18 +149,18 @@ impl Candidate {
                 None => RedisFailure::from(error).into(),
             });
         }
-        let life = life(&mut connection).await?;
+        let replication_id = replication_id(&mut connection).await?;
         Ok(Self {
             client,
             connection,
-            life,
+            replication_id,
         })
     }
 
-    /// The name of the server's life.
+    /// The server's replication ID.
     #[must_use]
-    pub fn life(&self) -> &str {
-        &self.life
+    pub fn replication_id(&self) -> &str {
+        &self.replication_id
     }
 
     /// Makes a call.
@@ -164,12 +174,12 @@ impl Candidate {
     }
 
     pub(super) fn is(&self, master: &Master) -> bool {
-        self.life == master.life
+        self.replication_id == master.replication_id
             && self.client.get_connection_info().addr() == master.address().addr()
     }
 
     pub(super) fn into_master(self) -> Result<Master, RedisFailure> {
-        Master::new(self.client, self.life)
+        Master::new(self.client, self.replication_id)
     }
 }
 
@@ -180,7 +190,7 @@ fn settings() -> AsyncConnectionConfig {
 }
 
 async fn connect(client: &Client) -> Result<MultiplexedConnection, FindMasterError> {
-    // Nothing was sent yet: whatever fails here, nothing was done.
+    // No command was sent yet, so every failure here is a refusal.
     timeout(
         CONNECT_TIMEOUT,
         client.get_multiplexed_async_connection_with_config(&settings()),
@@ -202,17 +212,17 @@ async fn connect(client: &Client) -> Result<MultiplexedConnection, FindMasterErr
     })
 }
 
-/// Whether the server says that it is one of several that share the keys.
+/// Whether the server belongs to a Redis Cluster.
 async fn is_of_a_cluster(connection: &mut MultiplexedConnection) -> Result<bool, RedisFailure> {
-    let told = info(connection, "cluster").await?;
-    Ok(told.lines().any(|line| line == "cluster_enabled:1"))
+    let info = info(connection, "cluster").await?;
+    Ok(info.lines().any(|line| line == "cluster_enabled:1"))
 }
 
 async fn check_replication_id(
     connection: &mut MultiplexedConnection,
-    admitted: &str,
+    expected: &str,
 ) -> Result<(), RedisFailure> {
-    if *life(connection).await? == *admitted {
+    if *replication_id(connection).await? == *expected {
         return Ok(());
     }
     Err(RedisFailure::Refused(
@@ -220,75 +230,70 @@ async fn check_replication_id(
     ))
 }
 
-/// Redis names its history anew with every start and with every take-over.
-async fn life(connection: &mut MultiplexedConnection) -> Result<Arc<str>, RedisFailure> {
+/// The replication ID that the server reports: a new one after every start and take-over.
+async fn replication_id(connection: &mut MultiplexedConnection) -> Result<Arc<str>, RedisFailure> {
     parse_replication_id(&info(connection, "replication").await?).map(Arc::from)
 }
 
-/// The life in what a server says of its replication.
-pub(super) fn parse_replication_id(told: &str) -> Result<String, RedisFailure> {
-    told.lines()
+/// The replication ID in the section `replication` of `INFO`.
+pub(super) fn parse_replication_id(info: &str) -> Result<String, RedisFailure> {
+    info.lines()
         .find_map(|line| line.strip_prefix("master_replid:"))
         .and_then(|id| id.get(..REPLICATION_ID_DIGITS))
         .map(str::to_owned)
-        .ok_or_else(|| RedisFailure::Refused("INFO tells no master_replid".into()))
+        .ok_or_else(|| RedisFailure::Refused("INFO has no master_replid".into()))
 }
 
-/// Asks a server for a section of what it says of itself.
-pub(super) fn ask_info(section: &str) -> Call {
+/// The command for a section of `INFO`.
+pub(super) fn info_call(section: &str) -> Call {
     let mut info = redis::cmd("INFO");
     info.arg(section);
     Call::plain(info)
 }
 
-/// What the server says of itself.
+/// A section of `INFO`.
 async fn info(
     connection: &mut MultiplexedConnection,
     section: &str,
 ) -> Result<String, RedisFailure> {
-    timeout(CANDIDATE_TIMEOUT, ask_info(section).send(connection))
+    timeout(CANDIDATE_TIMEOUT, info_call(section).send(connection))
         .await
         .map_err(|_| RedisFailure::late())
         .flatten()
-        .map_err(RedisFailure::refused)
+        .map_err(RedisFailure::of_a_read)
 }
 
-impl RedisShard {
-    /// Looks for the server that keeps the data set: where it was last, or where the servers that are known
-    /// send whoever asks.
-    ///
-    /// # Errors
-    /// When it does not answer or takes no writes.
-    pub async fn find_master(&self) -> Result<Candidate, FindMasterError> {
-        let mut probe = redis::cmd("SET");
-        probe.arg(self.keys().probe()).arg(1).arg("PX").arg(1_000);
-        let last = self.master().ok().map(|master| master.address());
-        let known = self.inner.servers.iter().cloned();
-        let in_cluster = self.keys().shard().is_some();
-        let mut why = RedisFailure::Refused("no server is known".into()).into();
-        for server in last.into_iter().chain(known) {
-            match follow(server, &probe, in_cluster).await {
-                Ok(candidate) => return Ok(candidate),
-                Err(failure) => why = failure,
-            }
+/// The first of `servers`, or of those that they redirect to, which keeps the data set with these keys.
+pub(super) async fn find(
+    servers: impl Iterator<Item = ConnectionInfo>,
+    keys: &Keys,
+) -> Result<Candidate, FindMasterError> {
+    let mut probe = redis::cmd("SET");
+    probe.arg(keys.probe()).arg(1).arg("PX").arg(1_000);
+    let in_cluster = keys.shard().is_some();
+    let mut why = RedisFailure::Refused("no server is known".into()).into();
+    for server in servers {
+        match follow(server, &probe, in_cluster).await {
+            Ok(candidate) => return Ok(candidate),
+            Err(failure) => why = failure,
         }
-        Err(why)
     }
+    Err(why)
 }
 
-/// The candidate at `server`, or at the one that it sends on to.
+/// The candidate at `server`, or at the server that it redirects to.
 async fn follow(
     mut server: ConnectionInfo,
     probe: &Cmd,
     in_cluster: bool,
 ) -> Result<Candidate, FindMasterError> {
-    for _ in 0..MOST_MOVES {
+    for _ in 0..MAX_MOVES {
         match Candidate::connect(server.clone(), probe, in_cluster).await {
             Ok(candidate) => return Ok(candidate),
             Err(Unfit::FindMasterError(why)) => return Err(why),
             Err(Unfit::Moved(address)) => {
                 server = moved(server, &address).ok_or_else(|| {
-                    RedisFailure::Refused(format!("the cluster sent on to `{address}`"))
+                    RedisFailure::Refused(format!("the cluster redirected to `{address}`"))
                 })?;
             }
         }
@@ -296,7 +301,7 @@ async fn follow(
     Err(RedisFailure::Refused("too many redirections within the cluster".into()).into())
 }
 
-/// The same account, encryption and so on at another `host:port`; without a host it is the same host.
+/// The same account, encryption and so on at another `host:port`; an empty host stands for the same host.
 fn moved(server: ConnectionInfo, address: &str) -> Option<ConnectionInfo> {
     let (host, port) = address.rsplit_once(':')?;
     let (host, port) = (host.to_owned(), port.parse().ok()?);
@@ -329,7 +334,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cluster_sends_on_to_a_host_and_a_port_or_nowhere(
+        fn a_cluster_redirects_to_a_host_and_a_port_or_nowhere(
             address in prop_oneof!["\\PC{0,20}", "[a-z0-9.:\\[\\]-]{0,20}:[0-9]{1,6}"],
         ) {
             for url in ["redis://u:p@first:1/0", "rediss://u:p@first:1/0"] {

@@ -1,30 +1,35 @@
-//! The data sets that instances share: the only one of a single Redis, or those of a Redis Cluster.
+//! All data sets: the only one of a single Redis, or the shards of a Redis Cluster.
 //!
-//! Each shard is a whole data set with everything of its own: keys, epoch, server, connections, and an
-//! opinion on whether it is up. So whatever happens to a master of the cluster happens to its shards alone,
-//! and the rules that hold for one Redis hold for each of them. That is why every shard finds its master by
-//! itself and has plain connections to it: with one cluster connection for all, a master that hangs would
-//! hold up the others' commands, and a master could be replaced without anybody looking at its successor.
+//! Each shard is a whole data set with its own keys, epoch, server, connections, and verdict on whether it is up. So the
+//! failure of one master of a cluster concerns its shards alone, and each shard keeps the rules of a single Redis.
+//! Therefore every shard finds its master by itself and has plain connections to it. With one cluster connection for
+//! all shards, a master that hangs would delay the commands to the others, and a master could be replaced without a
+//! comparison of its successor with the database.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use redis::IntoConnectionInfo;
 
-use super::{InvalidRedisUrl, RedisShard};
+use super::keys::Keys;
+use super::shard::RedisShard;
 use crate::domain::{Clock, Shard};
-use crate::redis::keys::Keys;
+
+/// The setting is no URL of a Redis.
+#[derive(Debug, thiserror::Error)]
+#[error("REDIS_URL: {0}")]
+pub struct InvalidRedisUrl(String);
 
 /// All shards; cheap to clone.
 #[derive(Clone)]
 pub struct RedisShards(Arc<[RedisShard]>);
 
 impl RedisShards {
-    /// Handles on the Redis at a URL, or on the Redis Cluster that several URLs lead to; `prefix` begins all
-    /// keys, `deadline` bounds every command.
+    /// One URL is of a single Redis; several are of masters of a Redis Cluster. `prefix` begins all keys, `deadline`
+    /// bounds every command.
     ///
     /// # Errors
-    /// When a URL is none that names a Redis.
+    /// When a URL is no URL of a Redis.
     pub fn new(
         urls: &[String],
         prefix: &str,
@@ -54,12 +59,12 @@ impl RedisShards {
         Ok(Self(shards.into()))
     }
 
-    /// Each of them.
+    /// All shards, by rising index.
     pub fn iter(&self) -> impl Iterator<Item = &RedisShard> {
         self.0.iter()
     }
 
-    /// Any shard, the same for the same number.
+    /// A shard for keys that belong to no link: always the same one for the same number.
     #[must_use]
     pub fn of_number(&self, number: u64) -> &RedisShard {
         let index = number % self.0.len() as u64;

@@ -125,7 +125,7 @@ pub(super) async fn redis(
     // RedisShards of one server tell the same.
     let mut warned = HashSet::new();
     let there = shards.iter().filter(|redis| redis.is_up());
-    for redis in there.filter(|redis| warned.insert(redis.life())) {
+    for redis in there.filter(|redis| warned.insert(redis.replication_id())) {
         warn_of_settings(redis).await;
     }
     Ok(())

@@ -1,0 +1,306 @@
+//! One data set of Redis: its keys, its newest epoch, its server, and whether it is up.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use deadpool_redis::PoolError;
+use metrics::Gauge;
+use redis::{ConnectionInfo, FromRedisValue};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::call::Call;
+use super::failure::RedisFailure;
+use super::keys::Keys;
+use super::master::{self, Candidate, FindMasterError, Master};
+use crate::domain::{Clock, Shard, Timestamp};
+use crate::telemetry::metrics::{Connections, REDIS_ERRORS, REDIS_UP};
+
+/// A handle on one data set; cheap to clone.
+#[derive(Clone)]
+pub struct RedisShard {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// The configured addresses; of a cluster some of its masters.
+    servers: Arc<[ConnectionInfo]>,
+    keys: Keys,
+    deadline: Duration,
+    clock: Arc<dyn Clock>,
+    process: String,
+    /// The server that connections are made to; `None` before one was compared with the database.
+    master: RwLock<Option<Arc<Master>>>,
+    /// The newest epoch that this process knows; empty before the first.
+    epoch: RwLock<Arc<str>>,
+    up: AtomicBool,
+    /// Whether Redis is away for want of memory alone.
+    full: AtomicBool,
+    /// How often this process found its connections broken.
+    cuts: AtomicU64,
+    is_up: Gauge,
+    tripped: Notify,
+}
+
+/// A random number of 64 bits, which no other process draws.
+#[must_use]
+pub fn random_id() -> u64 {
+    getrandom::u64().expect("without the system's random source nothing here can be safe")
+}
+
+impl RedisShard {
+    /// A handle on the data set with these keys, away until [`RedisShard::recovered`]. `deadline` bounds every command.
+    pub(super) fn new(
+        servers: Arc<[ConnectionInfo]>,
+        keys: Keys,
+        deadline: Duration,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let names_epochs = keys.shard().map_or_else(String::new, Shard::names_epochs);
+        let inner = Inner {
+            servers,
+            deadline,
+            clock,
+            process: format!("{names_epochs}{:016x}", random_id()),
+            is_up: match keys.shard() {
+                None => metrics::gauge!(REDIS_UP),
+                Some(shard) => metrics::gauge!(REDIS_UP, "shard" => shard.index().to_string()),
+            },
+            keys,
+            master: RwLock::new(None),
+            epoch: RwLock::new("".into()),
+            up: AtomicBool::new(false),
+            full: AtomicBool::new(false),
+            cuts: AtomicU64::new(0),
+            tripped: Notify::new(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Which data set this is.
+    #[must_use]
+    pub fn shard(&self) -> Shard {
+        self.inner.keys.shard().unwrap_or(Shard::ONLY)
+    }
+
+    /// The names of this data set's keys.
+    #[must_use]
+    pub fn keys(&self) -> &Keys {
+        &self.inner.keys
+    }
+
+    /// The first part of the names of epochs that this process begins: 16 random hexadecimal digits, on a cluster with
+    /// the shard before them.
+    #[must_use]
+    pub fn process(&self) -> &str {
+        &self.inner.process
+    }
+
+    /// The time by the clock of this machine.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    /// The epoch of the data set, as Redis reported it last.
+    #[must_use]
+    pub fn epoch(&self) -> Arc<str> {
+        Arc::clone(&read(&self.inner.epoch))
+    }
+
+    /// Notes the epoch that Redis reported.
+    pub fn learn_epoch(&self, epoch: &str) {
+        if *self.epoch() != *epoch {
+            *write(&self.inner.epoch) = epoch.into();
+        }
+    }
+
+    /// The replication ID of the server in use; empty before the first.
+    #[must_use]
+    pub fn replication_id(&self) -> Arc<str> {
+        read(&self.inner.master)
+            .as_ref()
+            .map_or_else(|| "".into(), |master| Arc::clone(&master.replication_id))
+    }
+
+    /// The replication ID that the server reports now. A server changes it without a loss of data when its first replica
+    /// comes, and connections outlive that.
+    ///
+    /// # Errors
+    /// [`RedisFailure`].
+    pub async fn current_replication_id(&self, deadline: Duration) -> Result<String, RedisFailure> {
+        let info: String = self
+            .query(&master::info_call("replication"), deadline)
+            .await?;
+        master::parse_replication_id(&info)
+    }
+
+    /// Looks for the server of this data set: first where it was last, then where the configured servers redirect to.
+    ///
+    /// # Errors
+    /// When it does not answer or takes no writes.
+    pub async fn find_master(&self) -> Result<Candidate, FindMasterError> {
+        let last = self.master().ok().map(|master| master.address());
+        let known = self.inner.servers.iter().cloned();
+        master::find(last.into_iter().chain(known), self.keys()).await
+    }
+
+    /// From now on connections are made to this server, whose data set is in `epoch`.
+    ///
+    /// # Errors
+    /// When no connections can be made.
+    pub fn use_master(&self, candidate: Candidate, epoch: &str) -> Result<(), RedisFailure> {
+        // The epoch first: a caller that gets a connection to the new master must know it.
+        self.learn_epoch(epoch);
+        // The same master as before: connections to it stay, also those that are being made.
+        if self.master().is_ok_and(|master| candidate.is(&master)) {
+            return Ok(());
+        }
+        let master = Arc::new(candidate.into_master()?);
+        *write(&self.inner.master) = Some(master);
+        Ok(())
+    }
+
+    pub(super) fn master(&self) -> Result<Arc<Master>, RedisFailure> {
+        let master = read(&self.inner.master).as_ref().map(Arc::clone);
+        master.ok_or_else(|| RedisFailure::Refused("not compared with the database yet".into()))
+    }
+
+    /// How long a command of a redirect's path may take.
+    #[must_use]
+    pub fn deadline(&self) -> Duration {
+        self.inner.deadline
+    }
+
+    /// Whether commands are worth sending.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.inner.up.load(Ordering::Acquire)
+    }
+
+    /// Whether Redis can be read and its pending clicks written back: while it is up, and while it is full.
+    #[must_use]
+    pub fn is_reachable(&self) -> bool {
+        self.is_up() || self.inner.full.load(Ordering::Acquire)
+    }
+
+    pub(super) fn cuts(&self) -> u64 {
+        self.inner.cuts.load(Ordering::Acquire)
+    }
+
+    /// Notes that a connection broke which was made after `cuts` cuts. Connections of the same age are probably broken,
+    /// too, and are not used again.
+    pub(super) fn note_cut(&self, cuts: u64) {
+        let noted = &self.inner.cuts;
+        // A later caller that finds the same cut changes nothing.
+        let _ = noted.compare_exchange(cuts, cuts + 1, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Notes why Redis is away.
+    pub fn note_why_away(&self, failure: &RedisFailure) {
+        let full = matches!(failure, RedisFailure::Full(_));
+        self.inner.full.store(full, Ordering::Release);
+    }
+
+    /// Notes that Redis is away. Logs it once, and wakes the task in [`RedisShard::tripped`].
+    pub fn trip(&self, failure: &RedisFailure) {
+        self.note_why_away(failure);
+        if self.inner.up.swap(false, Ordering::AcqRel) {
+            let data_set = self.keys().tag();
+            tracing::warn!(%failure, data_set, "Redis is away: clicks go to the database until it is back");
+            self.inner.is_up.set(0);
+            self.inner.tripped.notify_one();
+        }
+    }
+
+    /// Notes that Redis is up.
+    pub fn recovered(&self) {
+        self.inner.is_up.set(1);
+        self.inner.full.store(false, Ordering::Release);
+        if !self.inner.up.swap(true, Ordering::AcqRel) {
+            tracing::info!(data_set = self.keys().tag(), "Redis is up");
+        }
+    }
+
+    /// Returns once Redis is away; for the one background task that probes it.
+    pub async fn tripped(&self) {
+        while self.is_up() {
+            self.inner.tripped.notified().await;
+        }
+    }
+
+    /// How many connections the pool has at the moment; none while Redis is away.
+    #[must_use]
+    pub fn connections(&self) -> Connections {
+        self.master()
+            .map(|master| Connections::of(&master.pool.status()))
+            .unwrap_or_default()
+    }
+
+    /// Whether the server answers at all; an answer does not mean that it takes writes.
+    ///
+    /// # Errors
+    /// [`RedisFailure`].
+    pub async fn ping(&self, deadline: Duration) -> Result<(), RedisFailure> {
+        let ping = Call::plain(redis::cmd("PING"));
+        self.query::<String>(&ping, deadline).await.map(drop)
+    }
+
+    /// A setting of the server; `None` where it has none of this name.
+    ///
+    /// # Errors
+    /// [`RedisFailure`]; a server may forbid this question.
+    pub async fn server_setting(
+        &self,
+        name: &str,
+        deadline: Duration,
+    ) -> Result<Option<String>, RedisFailure> {
+        let mut get = redis::cmd("CONFIG");
+        get.arg("GET").arg(name);
+        let found: Vec<(String, String)> = self.query(&Call::plain(get), deadline).await?;
+        Ok(found.into_iter().next().map(|(_, value)| value))
+    }
+
+    /// Makes an occasional call over the pool, within `deadline`. A late answer does not mean that Redis is away: bulk
+    /// work may be slow for reasons of its own.
+    ///
+    /// # Errors
+    /// [`RedisFailure`].
+    pub async fn query<T: FromRedisValue>(
+        &self,
+        call: &Call,
+        deadline: Duration,
+    ) -> Result<T, RedisFailure> {
+        let master = self.master()?;
+        let work = async {
+            let mut connection = match master.pool.get().await {
+                Ok(connection) => connection,
+                Err(error) => {
+                    let failure = RedisFailure::Refused(error.to_string());
+                    // A failure to connect does mean that Redis is away.
+                    if !matches!(error, PoolError::Timeout(_)) {
+                        self.trip(&failure);
+                    }
+                    return Err(failure);
+                }
+            };
+            call.send(&mut *connection).await
+        };
+        // Boxed: the future is large because it may connect, and would make the futures of all callers large.
+        let answer = timeout(deadline, Box::pin(work)).await;
+        answer
+            .unwrap_or_else(|_| Err(RedisFailure::late()))
+            .inspect_err(|_| metrics::counter!(REDIS_ERRORS).increment(1))
+    }
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
