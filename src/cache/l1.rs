@@ -1,8 +1,9 @@
-//! Links that one worker followed lately: a table in front of moka, without its bookkeeping.
+//! The table of one worker: links that it served lately, in front of the process's cache (moka) and without its
+//! bookkeeping.
 //!
-//! A lookup in moka touches half a dozen cold lines of memory (bucket, key, entry, order of use), one here
-//! touches two. What is here is believed only as long as no link changed since it was put here, and for a
-//! part of a link's time in the process; then moka is asked again, and learns that the link is in use.
+//! A look-up in moka touches half a dozen cold lines of memory (bucket, key, entry, order of use), one here touches two.
+//! An entry is used only while no link has changed since it was inserted, and for a part of the link's time in the
+//! process. After that moka is asked again, and so learns that the link is in use.
 
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,35 +11,35 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 
-use super::CachedLink;
+use super::link::CachedLink;
 use crate::domain::ShortCode;
 
 /// Slots of the tables of all workers together, 56 bytes each: 29 MB once all are in use.
 const SLOTS: usize = 1 << 19;
 
-/// Slots that get their memory together, when the first of them is used.
+/// Slots in one allocation, which is made when the first of them is used.
 const SLOTS_PER_PAGE: usize = 64;
 
 pub(super) struct L1 {
     pages: Mutex<Vec<Option<Page>>>,
     hasher: RandomState,
-    /// How long an entry is believed.
+    /// How long an entry is used.
     ttl: Duration,
 }
 
-/// A code may stand in the slot of its hash or in the neighbouring one.
+/// A code is in the slot of its hash or in the neighbouring one.
 struct Page(Box<[Option<Entry>; SLOTS_PER_PAGE]>);
 
 struct Entry {
     code: ShortCode,
     link: Arc<CachedLink>,
-    /// Of the cache, from before the link was looked up.
+    /// The version of the cache before the link was looked up.
     version: u64,
     since: Instant,
 }
 
 impl L1 {
-    /// One of `tables`, which share the space.
+    /// One of `tables` tables, which share the space.
     pub(super) fn new(tables: usize, ttl: Duration) -> Self {
         let pages = (SLOTS / SLOTS_PER_PAGE / tables.max(1)).max(1);
         Self {
@@ -55,19 +56,19 @@ impl L1 {
         now: Instant,
     ) -> Option<Arc<CachedLink>> {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        let (page, slots) = self.place(code, &mut pages);
+        let (page, slots) = self.slots(code, &mut pages);
         let page = page.as_ref()?;
         let entry = slots
             .into_iter()
             .find_map(|slot| page.0[slot].as_ref().filter(|entry| entry.code == *code))?;
-        let is_believed = entry.version == version && now.duration_since(entry.since) < self.ttl;
-        is_believed.then(|| Arc::clone(&entry.link))
+        let is_current = entry.version == version && now.duration_since(entry.since) < self.ttl;
+        is_current.then(|| Arc::clone(&entry.link))
     }
 
     /// `version` and `now` are those from before the link was looked up.
     pub(super) fn put(&self, code: &ShortCode, link: &Arc<CachedLink>, version: u64, now: Instant) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        let (page, slots) = self.place(code, &mut pages);
+        let (page, slots) = self.slots(code, &mut pages);
         let entry = Entry {
             code: code.clone(),
             link: Arc::clone(link),
@@ -77,7 +78,7 @@ impl L1 {
         page.get_or_insert_with(Page::empty).put(slots, entry);
     }
 
-    fn place<'a>(
+    fn slots<'a>(
         &self,
         code: &ShortCode,
         pages: &'a mut [Option<Page>],
@@ -97,11 +98,11 @@ impl Page {
         Self(Box::new([const { None }; SLOTS_PER_PAGE]))
     }
 
-    /// What is still believed moves to the neighbouring slot.
+    /// An entry that is still current moves to the neighbouring slot.
     fn put(&mut self, [first, second]: [usize; 2], entry: Entry) {
         let is_in_use = self.0[first]
             .as_ref()
-            .is_some_and(|there| there.code != entry.code && there.version == entry.version);
+            .is_some_and(|old| old.code != entry.code && old.version == entry.version);
         if is_in_use {
             self.0.swap(first, second);
         }
@@ -131,35 +132,35 @@ mod tests {
 
     #[test]
     fn a_link_is_found_under_its_own_code_alone() {
-        let (near, now) = (L1::new(1, TTL), Instant::now());
+        let (l1, now) = (L1::new(1, TTL), Instant::now());
         for number in 0..10_000 {
-            near.put(&code(number), &link(number), 0, now);
+            l1.put(&code(number), &link(number), 0, now);
         }
         let mut found = 0;
         for number in 0..10_000 {
-            if let Some(held) = near.get(&code(number), 0, now) {
-                assert_eq!(held, link(number));
+            if let Some(cached) = l1.get(&code(number), 0, now) {
+                assert_eq!(cached, link(number));
                 found += 1;
             }
         }
-        assert!(found > 9_000, "{found} of 10,000 are held");
+        assert!(found > 9_000, "{found} of 10,000 are found");
     }
 
     #[test]
-    fn nothing_is_believed_after_a_change_or_after_its_time() {
-        let (near, now) = (L1::new(1, TTL), Instant::now());
-        near.put(&code(1), &link(1), 7, now);
-        assert!(near.get(&code(1), 7, now).is_some());
-        assert!(near.get(&code(1), 8, now).is_none());
-        assert!(near.get(&code(1), 7, now + TTL).is_none());
+    fn an_entry_is_not_used_after_a_change_or_after_its_time() {
+        let (l1, now) = (L1::new(1, TTL), Instant::now());
+        l1.put(&code(1), &link(1), 7, now);
+        assert!(l1.get(&code(1), 7, now).is_some());
+        assert!(l1.get(&code(1), 8, now).is_none());
+        assert!(l1.get(&code(1), 7, now + TTL).is_none());
     }
 
     #[test]
-    fn what_was_put_last_is_what_is_found() {
-        let (near, now) = (L1::new(1, TTL), Instant::now());
+    fn the_entry_inserted_last_is_found() {
+        let (l1, now) = (L1::new(1, TTL), Instant::now());
         for number in 0..100 {
-            near.put(&code(1), &link(number), 0, now);
-            assert_eq!(near.get(&code(1), 0, now), Some(link(number)));
+            l1.put(&code(1), &link(number), 0, now);
+            assert_eq!(l1.get(&code(1), 0, now), Some(link(number)));
         }
     }
 

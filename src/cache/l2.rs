@@ -1,4 +1,4 @@
-//! What this process remembers: links, and codes known to be unknown, each in a bounded space.
+//! The cache of the process (moka): links, and codes that have no link, each in a bounded space.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,43 +10,44 @@ use moka::notification::RemovalCause;
 use tokio::sync::{RwLock, RwLockWriteGuard};
 
 use super::freshness::Lifetimes;
-use super::invalidation::LookupVersion;
-use super::{CacheLimits, CachedLink};
+use super::limits::CacheLimits;
+use super::link::CachedLink;
+use super::version::LookupVersion;
 use crate::domain::ShortCode;
 use crate::telemetry::metrics::CACHE_EVICTIONS;
 
-/// Longest time a confirmed link stays in memory before Redis is asked again, which also renews it there.
-const HELD_AT_MOST: Duration = Duration::from_mins(15);
+/// How long a confirmed link stays in memory before it is looked up in Redis again.
+const MAX_LIFETIME: Duration = Duration::from_mins(15);
 
-/// Links that there is room for at first, 4 MB: a table that grows is copied, just when all come at once.
-const ROOM_AT_FIRST: u64 = 1 << 16;
+/// Initial capacity in links, 4 MB: growing would copy the table just when the load rises.
+const INITIAL_CAPACITY: u64 = 1 << 16;
 
 #[derive(Clone)]
 pub(super) struct L2 {
     links: Cache<ShortCode, L2Entry, RandomState>,
     unknown: Cache<ShortCode, (), RandomState>,
-    /// L2Entry to write by who forgets changed links, to read by who remembers one: so nobody remembers what a
-    /// change has overtaken just now.
+    /// Write-locked while changed links are removed, read-locked while one is inserted: so no outdated link is inserted
+    /// after its removal.
     changing: Arc<RwLock<()>>,
 }
 
-/// A link, and when it was looked up: the moment before.
+/// A link, and the moment before it was looked up.
 #[derive(Clone)]
 pub(super) struct L2Entry {
     pub(super) link: Arc<CachedLink>,
     pub(super) since: Instant,
 }
 
-/// What a look-up says to one of those who share it.
+/// The result of a look-up, for each request that shares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LookedUp {
     Link(Arc<CachedLink>),
     Unknown,
-    /// Some link changed meanwhile, perhaps this one: it is to be looked up again.
+    /// Some link changed meanwhile, perhaps this one: it has to be looked up again.
     Overtaken,
 }
 
-/// What came of a look-up that several visitors share, and the version of the cache in which it began.
+/// The result of a look-up that several requests share, and the version of the cache when it began.
 struct Shared<E> {
     version: u64,
     found: Result<LookedUp, E>,
@@ -64,8 +65,8 @@ impl L2 {
         Self {
             links: Cache::builder()
                 .max_capacity(limits.links)
-                .initial_capacity(limits.links.min(ROOM_AT_FIRST) as usize)
-                .expire_after(Lifetimes::up_to(HELD_AT_MOST.max(limits.link_ttl)))
+                .initial_capacity(limits.links.min(INITIAL_CAPACITY) as usize)
+                .expire_after(Lifetimes::up_to(MAX_LIFETIME.max(limits.link_ttl)))
                 .eviction_listener(move |_, _, cause| {
                     if cause == RemovalCause::Size {
                         evictions.increment(1);
@@ -88,8 +89,8 @@ impl L2 {
         self.unknown.get(code).await.is_some()
     }
 
-    /// Remembers a link that was looked up from `since` on, unless a change overtook it.
-    pub(super) async fn remember(
+    /// Inserts a link whose look-up began at `since`, unless a change overtook it.
+    pub(super) async fn insert(
         &self,
         code: &ShortCode,
         link: CachedLink,
@@ -101,16 +102,16 @@ impl L2 {
             return LookedUp::Overtaken;
         }
         let link = Arc::new(link);
-        let held = L2Entry {
+        let entry = L2Entry {
             link: Arc::clone(&link),
             since,
         };
-        self.links.insert(code.clone(), held).await;
+        self.links.insert(code.clone(), entry).await;
         LookedUp::Link(link)
     }
 
-    /// Remembers what `look_up` finds; callers for one code share one look-up. Nobody uses what a change overtook:
-    /// neither those who shared it then nor who joins between its end and its being told, as of a later version.
+    /// Inserts the result of `look_up`; concurrent callers for one code share one look-up. A result that a change overtook
+    /// is not used: neither by its sharers, nor by a caller of a later version that joins just before it is delivered.
     pub(super) async fn look_up_once<E>(
         &self,
         code: &ShortCode,
@@ -120,7 +121,7 @@ impl L2 {
     where
         E: Clone + Send + Sync + 'static,
     {
-        // Always an error: moka has it shared, and does not remember it of its own accord.
+        // Always an error: moka shares errors, too, and does not insert them by itself.
         let shared = async {
             Err(Shared {
                 version: version_before.version,
@@ -128,7 +129,7 @@ impl L2 {
             })
         };
         match self.links.try_get_with_by_ref(code, shared).await {
-            Ok(held) => Ok(LookedUp::Link(held.link)),
+            Ok(entry) => Ok(LookedUp::Link(entry.link)),
             Err(shared) => match &shared.found {
                 Err(error) => Err(error.clone()),
                 Ok(_) if shared.version != version_before.version => Ok(LookedUp::Overtaken),
@@ -143,7 +144,7 @@ impl L2 {
         look_up: impl Future<Output = Result<Option<CachedLink>, E>>,
         version_before: &LookupVersion<'_>,
     ) -> Result<LookedUp, E> {
-        // By those who came just before.
+        // A look-up that ended just before may have found that there is none.
         if self.is_unknown(code).await {
             return Ok(LookedUp::Unknown);
         }
@@ -155,26 +156,26 @@ impl L2 {
             self.unknown.insert(code.clone(), ()).await;
             return Ok(LookedUp::Unknown);
         };
-        Ok(self.remember(code, link, since, version_before).await)
+        Ok(self.insert(code, link, since, version_before).await)
     }
 
-    /// While it is held, nothing is remembered.
-    pub(super) async fn changing(&self) -> RwLockWriteGuard<'_, ()> {
+    /// While this guard exists, no link is inserted.
+    pub(super) async fn block_inserts(&self) -> RwLockWriteGuard<'_, ()> {
         self.changing.write().await
     }
 
-    pub(super) async fn forget(&self, code: &ShortCode) {
+    pub(super) async fn remove(&self, code: &ShortCode) {
         self.links.invalidate(code).await;
         self.unknown.invalidate(code).await;
     }
 
-    pub(super) fn forget_all(&self) {
+    pub(super) fn clear(&self) {
         self.links.invalidate_all();
         self.unknown.invalidate_all();
     }
 
     pub(super) async fn link_count(&self) -> u64 {
-        // Where little is asked, moka has not counted the newest yet.
+        // moka counts the newest entries late, where there are few requests.
         self.links.run_pending_tasks().await;
         self.links.entry_count()
     }
@@ -197,21 +198,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_joins_a_look_up_after_a_change_does_not_use_what_it_found() {
-        let process = L2::new(CacheLimits::of_a_test());
+    async fn a_caller_that_joins_a_look_up_after_a_change_does_not_use_its_result() {
+        let l2 = L2::new(CacheLimits::of_a_test());
         let code = ShortCode::parse("abc123").unwrap();
         let look_up = async {
             tokio::task::yield_now().await;
             Ok::<_, ()>(Some(link()))
         };
         let nothing = async || Ok(None);
-        // The one who began it sees no change, as where it comes just after the look-up's end.
+        // The caller that began it sees no change, as if the change came just after the look-up ended.
         let (before, after) = (AtomicU64::new(7), AtomicU64::new(9));
         let (before, after) = (LookupVersion::now(&before), LookupVersion::now(&after));
         let (began, at_once, after_a_change) = tokio::join!(
-            process.look_up_once(&code, look_up, &before),
-            process.look_up_once(&code, nothing(), &before),
-            process.look_up_once(&code, nothing(), &after),
+            l2.look_up_once(&code, look_up, &before),
+            l2.look_up_once(&code, nothing(), &before),
+            l2.look_up_once(&code, nothing(), &after),
         );
         assert_eq!(began, Ok(LookedUp::Link(Arc::new(link()))));
         assert_eq!(at_once, began);
@@ -219,20 +220,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_change_overtakes_is_not_remembered() {
-        let process = L2::new(CacheLimits::of_a_test());
+    async fn a_link_that_a_change_overtook_is_not_inserted() {
+        let l2 = L2::new(CacheLimits::of_a_test());
         let code = ShortCode::parse("abc123").unwrap();
         let version = AtomicU64::new(0);
         let version_before = LookupVersion::now(&version);
-        let changing = process.changing().await;
-        let remembered = process.remember(&code, link(), Instant::now(), &version_before);
+        let changing = l2.block_inserts().await;
+        let inserted = l2.insert(&code, link(), Instant::now(), &version_before);
         let change = async {
             tokio::task::yield_now().await;
-            process.forget(&code).await;
+            l2.remove(&code).await;
             version.fetch_add(1, Ordering::AcqRel);
             drop(changing);
         };
-        assert_eq!(tokio::join!(remembered, change).0, LookedUp::Overtaken);
-        assert!(process.link(&code).await.is_none());
+        assert_eq!(tokio::join!(inserted, change).0, LookedUp::Overtaken);
+        assert!(l2.link(&code).await.is_none());
     }
 }

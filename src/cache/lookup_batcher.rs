@@ -1,87 +1,88 @@
-//! What a worker's table and the process do not hold is asked of Redis: while one question is on its way,
-//! the next one gathers, as clicks do. One round trip serves many visitors.
+//! Look-ups in Redis, gathered into batches: while one round trip is under way, the codes of the next one gather. So one
+//! round trip serves many requests.
 
 use std::sync::Arc;
 
 use futures_util::future::join;
 use tokio::sync::{mpsc, oneshot};
 
-use super::CachedLink;
-use super::redis_tier::decode;
+use super::link::CachedLink;
+use super::stored_link::decode;
 use crate::domain::ShortCode;
 use crate::redis::{Call, DedicatedConnection, RedisShard};
 
-/// Codes asked for with one command at most.
-const AT_ONCE: usize = 256;
+/// Max codes in one command.
+const MAX_BATCH: usize = 256;
 
-/// Visitors that may wait to be taken along; more wait to wait.
+/// Look-ups that may be queued; further requests wait for room in the queue.
 const QUEUE: usize = 1_024;
 
-/// What Redis says of a code.
+/// The result of a look-up in Redis.
 #[derive(Default)]
 pub(super) struct RedisLookup {
     pub(super) link: Option<CachedLink>,
-    /// Number of the newest change, empty where there was none yet; `None` where Redis does not answer.
+    /// Number of the newest change, empty where there was none yet; `None` where Redis fails.
     pub(super) newest_change: Option<Arc<str>>,
 }
 
-/// A code that is asked for, and where its answer goes.
+/// A code to look up, and where its result goes.
 struct QueuedLookup {
     code: ShortCode,
-    answer: oneshot::Sender<RedisLookup>,
+    result: oneshot::Sender<RedisLookup>,
 }
 
-/// Where codes are asked for; cheap to clone.
+/// The sending end of the queue of look-ups; cheap to clone.
 #[derive(Clone)]
 pub(super) struct LookupQueue(mpsc::Sender<QueuedLookup>);
 
-/// Asks Redis for the codes of one worker's misses.
+/// Looks up in Redis the codes that one worker and the process do not have.
 pub struct LookupBatcher {
     redis: RedisShard,
     connection: Arc<DedicatedConnection>,
-    misses: mpsc::Receiver<QueuedLookup>,
+    queue: mpsc::Receiver<QueuedLookup>,
 }
 
 impl LookupQueue {
-    /// Both ends; without the second one every code is a miss in Redis, too.
+    /// Both ends of the queue. Without the batcher every look-up is a miss.
     pub(super) fn new(
         redis: RedisShard,
         connection: Arc<DedicatedConnection>,
     ) -> (Self, LookupBatcher) {
-        let (sender, misses) = mpsc::channel(QUEUE);
-        let asked = LookupBatcher {
+        let (sender, queue) = mpsc::channel(QUEUE);
+        let batcher = LookupBatcher {
             redis,
             connection,
-            misses,
+            queue,
         };
-        (Self(sender), asked)
+        (Self(sender), batcher)
     }
 
-    /// What Redis says of the code. Waits for the question that is on its way, for those of whoever waits already
-    /// ([`AT_ONCE`] codes in each) and for its own: a deadline of Redis each at most.
+    /// Looks a code up. Waits for the round trip under way, for those of the look-ups queued before ([`MAX_BATCH`] codes
+    /// each) and for its own; each takes the deadline of Redis at most.
     pub(super) async fn get(&self, code: &ShortCode) -> RedisLookup {
-        let (answer, answered) = oneshot::channel();
+        let (result, receiver) = oneshot::channel();
         let code = code.clone();
-        // Should nobody ask any more, the database knows.
-        let _ = self.0.send(QueuedLookup { code, answer }).await;
-        answered.await.unwrap_or_default()
+        // Without a batcher it is a miss, and the database is read.
+        let _ = self.0.send(QueuedLookup { code, result }).await;
+        receiver.await.unwrap_or_default()
     }
 }
 
 impl LookupBatcher {
-    /// Asks question after question, until nobody is left who could ask.
+    /// Sends batch after batch, until all senders are dropped.
     pub async fn run(mut self) {
-        let mut misses = Vec::with_capacity(AT_ONCE);
-        while self.misses.recv_many(&mut misses, AT_ONCE).await > 0 {
-            let (newest_change, found) = self.ask(&misses).await.unzip();
+        let mut lookups = Vec::with_capacity(MAX_BATCH);
+        while self.queue.recv_many(&mut lookups, MAX_BATCH).await > 0 {
+            let (newest_change, found) = self.look_up(&lookups).await.unzip();
             let newest_change: Option<Arc<str>> = newest_change.map(String::into);
             let found = found.unwrap_or_default().into_iter();
-            // After the answer: what an older life cached is not believed, should a new one have begun.
-            let life = self.redis.replication_id();
-            for (miss, stored) in misses.drain(..).zip(found.chain(std::iter::repeat(None))) {
-                let link = stored.and_then(|stored| decode(&stored, &life, self.redis.shard()));
-                // Whoever is gone does not want to know.
-                let _ = miss.answer.send(RedisLookup {
+            // Read after the reply: links cached before a restart or take-over meanwhile do not count.
+            let replication_id = self.redis.replication_id();
+            for (lookup, stored) in lookups.drain(..).zip(found.chain(std::iter::repeat(None))) {
+                let link =
+                    stored.and_then(|stored| decode(&stored, &replication_id, self.redis.shard()));
+                // The request may be gone.
+                let _ = lookup.result.send(RedisLookup {
                     link,
                     newest_change: newest_change.clone(),
                 });
@@ -89,16 +90,16 @@ impl LookupBatcher {
         }
     }
 
-    /// `None` where Redis fails: the database knows.
-    async fn ask(&self, misses: &[QueuedLookup]) -> Option<(String, Vec<Option<String>>)> {
+    /// Number of the newest change, and the stored link of each code; `None` where Redis fails.
+    async fn look_up(&self, lookups: &[QueuedLookup]) -> Option<(String, Vec<Option<String>>)> {
         let keys = self.redis.keys();
         let mut newest_change = redis::cmd("HGET");
         newest_change.arg(keys.state()).arg("change");
         let mut get = redis::cmd("MGET");
-        for miss in misses {
-            get.arg(keys.link(&miss.code));
+        for lookup in lookups {
+            get.arg(keys.link(&lookup.code));
         }
-        // Two commands in one round trip: a script would cost Redis more.
+        // Two commands in one round trip cost Redis less than a script.
         let (newest_change, get) = (Call::plain(newest_change), Call::plain(get));
         let (newest_change, links): (Result<Option<String>, _>, _) = join(
             self.connection.query(&newest_change),

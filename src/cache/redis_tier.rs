@@ -1,40 +1,42 @@
-//! What Redis remembers of links, for all instances.
+//! Links cached in Redis, for all instances.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::cursor::InvalidationCursor;
+use super::link::CachedLink;
 use super::lookup_batcher::{LookupBatcher, LookupQueue, RedisLookup};
-use super::{CachedLink, DedicatedConnection, InvalidationCursor, RedisFailure, RedisShard};
-use crate::domain::{LinkId, Location, Shard, ShortCode};
-use crate::redis::{Call, scripts};
+use super::stored_link::encode;
+use crate::domain::ShortCode;
+use crate::redis::{Call, DedicatedConnection, RedisFailure, RedisShard, scripts};
 
-/// How long Redis holds a link: many times as long as a process does, which only then looks it up again.
+/// How long Redis caches a link: many times as long as a process does, which looks it up there again.
 const LINK_EXPIRY: Duration = Duration::from_hours(6);
 
-/// How long an answer may take that nobody waits for.
-const LEISURE: Duration = Duration::from_secs(1);
+/// Deadline of background calls, for which no request waits.
+const BACKGROUND_DEADLINE: Duration = Duration::from_secs(1);
 
-/// Most changes that are caught up with one by one; past that everything is forgotten.
-const MOST_CHANGES: i64 = 1_000;
+/// Max changes that are applied one by one; past that the whole cache is cleared.
+const MAX_CHANGES: i64 = 1_000;
 
 #[derive(Clone)]
 pub(super) struct RedisTier {
     redis: RedisShard,
     connection: Arc<DedicatedConnection>,
-    misses: LookupQueue,
+    lookups: LookupQueue,
 }
 
 impl RedisTier {
-    /// With what has to run for [`RedisTier::get`] to find anything.
+    /// Returns the batcher, too, which has to run for [`RedisTier::get`] to find anything.
     pub(super) fn new(redis: RedisShard) -> (Self, LookupBatcher) {
         let connection = Arc::new(redis.dedicated_connection());
-        let (misses, asked) = LookupQueue::new(redis.clone(), Arc::clone(&connection));
-        let remote = Self {
+        let (lookups, batcher) = LookupQueue::new(redis.clone(), Arc::clone(&connection));
+        let tier = Self {
             redis,
             connection,
-            misses,
+            lookups,
         };
-        (remote, asked)
+        (tier, batcher)
     }
 
     pub(super) fn for_worker(&self) -> (Self, LookupBatcher) {
@@ -45,13 +47,14 @@ impl RedisTier {
         self.redis.is_up()
     }
 
-    /// What Redis says of the code: nothing, where it fails.
+    /// The cached link of a code; an empty result where Redis fails.
     pub(super) async fn get(&self, code: &ShortCode) -> RedisLookup {
-        self.misses.get(code).await
+        self.lookups.get(code).await
     }
 
-    /// Failing is fine: the next instance reads the database.
-    pub(super) async fn remember(&self, code: &ShortCode, link: &CachedLink, newest_change: &str) {
+    /// Caches a link, unless a link changed since `newest_change`. A failure is ignored: the next instance reads the
+    /// database.
+    pub(super) async fn insert(&self, code: &ShortCode, link: &CachedLink, newest_change: &str) {
         let keys = self.redis.keys();
         let mut call = scripts::CACHE_LINK.call(&[&keys.state(), &keys.link(code)]);
         call.arg(newest_change)
@@ -60,7 +63,8 @@ impl RedisTier {
         let _: Result<bool, RedisFailure> = self.connection.query(&call).await;
     }
 
-    pub(super) async fn forget(
+    /// Removes changed links, and announces their changes to all instances.
+    pub(super) async fn announce(
         &self,
         codes: &[ShortCode],
     ) -> Result<InvalidationCursor, RedisFailure> {
@@ -77,38 +81,43 @@ impl RedisTier {
         }
         let asked = Instant::now();
         let state = self.connection.query(&call).await?;
-        Ok(self.observed(asked, state))
+        Ok(self.cursor(asked, state))
     }
 
-    /// Where changes stand, for whoever waits to know.
-    pub(super) async fn state(&self) -> Result<InvalidationCursor, RedisFailure> {
+    /// Where the changes stand, within the deadline of a redirect.
+    pub(super) async fn newest_change(&self) -> Result<InvalidationCursor, RedisFailure> {
         let asked = Instant::now();
-        let state = match self.connection.query(&self.state_call()).await {
-            // It may still be connecting, where the pool has a connection.
+        let state = match self.connection.query(&self.read_change_call()).await {
+            // The dedicated connection may still be in the making, while the pool has one.
             Err(RedisFailure::Refused(_) | RedisFailure::Full(_)) => {
                 let deadline = self.redis.deadline();
-                self.redis.query(&self.state_call(), deadline).await?
+                self.redis.query(&self.read_change_call(), deadline).await?
             }
-            answered => answered?,
+            result => result?,
         };
-        Ok(self.observed(asked, state))
+        Ok(self.cursor(asked, state))
     }
 
-    /// The same where nobody waits: an answer that is late says nothing of Redis, which stays up.
-    pub(super) async fn state_at_leisure(&self) -> Result<InvalidationCursor, RedisFailure> {
+    /// The same in the background: a late answer does not mean that Redis is away.
+    pub(super) async fn newest_change_in_background(
+        &self,
+    ) -> Result<InvalidationCursor, RedisFailure> {
         let asked = Instant::now();
-        let state = self.redis.query(&self.state_call(), LEISURE).await?;
-        Ok(self.observed(asked, state))
+        let state = self
+            .redis
+            .query(&self.read_change_call(), BACKGROUND_DEADLINE)
+            .await?;
+        Ok(self.cursor(asked, state))
     }
 
-    fn state_call(&self) -> Call {
+    fn read_change_call(&self) -> Call {
         let mut call = scripts::READ_CHANGE.call(&[&self.redis.keys().state()]);
         call.arg(self.redis.process())
             .arg(self.redis.now().micros());
         call
     }
 
-    fn observed(&self, asked: Instant, (epoch, change): (String, i64)) -> InvalidationCursor {
+    fn cursor(&self, asked: Instant, (epoch, change): (String, i64)) -> InvalidationCursor {
         InvalidationCursor {
             shard: self.redis.shard(),
             epoch,
@@ -117,11 +126,11 @@ impl RedisTier {
         }
     }
 
-    /// The codes that changed after `known` up to `newest`; `None` when Redis does not know them all.
+    /// The codes that changed after `known` up to `newest`; `None` if Redis has not all of them any more.
     pub(super) async fn changes(&self, known: i64, newest: i64) -> Option<Vec<ShortCode>> {
         let expected = newest
             .checked_sub(known)
-            .filter(|count| (1..=MOST_CHANGES).contains(count))?;
+            .filter(|count| (1..=MAX_CHANGES).contains(count))?;
         let mut range = redis::cmd("XRANGE");
         range
             .arg(self.redis.keys().changes())
@@ -135,61 +144,5 @@ impl RedisTier {
             .filter_map(|(_, code)| ShortCode::parse(code))
             .collect();
         (i64::try_from(codes.len()) == Ok(expected)).then_some(codes)
-    }
-}
-
-/// `life id active location`, in text, so that a person can read it with `redis-cli`. With the life of the
-/// server: what an older Redis brings back was perhaps forgotten since.
-fn encode(link: &CachedLink, life: &str) -> String {
-    let active = u8::from(link.is_active);
-    format!(
-        "{life} {} {active} {}",
-        link.id.number(),
-        link.location.as_str()
-    )
-}
-
-/// `None` for anything that [`encode`] does not write in this life.
-pub(super) fn decode(stored: &str, life: &str, shard: Shard) -> Option<CachedLink> {
-    let mut fields = stored.strip_prefix(life)?.strip_prefix(' ')?.splitn(3, ' ');
-    let id = LinkId::parse(fields.next()?.parse().ok()?)?;
-    let is_active = match fields.next()? {
-        "1" => true,
-        "0" => false,
-        _ => return None,
-    };
-    let location = Location::parse(fields.next()?)?;
-    Some(CachedLink {
-        id,
-        shard,
-        location,
-        is_active,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn a_link_comes_back_from_redis_as_it_went(id in 0..=LinkId::LAST.number(), is_active: bool, path in "[!-~]{0,50}") {
-            let location = Location::parse(&format!("https://example.com/{path}")).unwrap();
-            let link = CachedLink { id: LinkId::parse(id).unwrap(), shard: Shard::ONLY, location, is_active };
-            prop_assert_eq!(decode(&encode(&link, "life"), "next", Shard::ONLY), None);
-            prop_assert_eq!(decode(&encode(&link, "life"), "life", Shard::ONLY), Some(link));
-        }
-
-        #[test]
-        fn anything_else_in_redis_is_a_miss(
-            stored in prop_oneof![any::<String>(), "(life|lives)? [0-9+-]{1,20} [0-2] ?(https?|ftp)://[ -~ä]{0,20}"],
-        ) {
-            if let Some(link) = decode(&stored, "life", Shard::ONLY) {
-                prop_assert_eq!(link.click().link(), link.id);
-                prop_assert_eq!(decode(&encode(&link, "life"), "life", Shard::ONLY), Some(link));
-            }
-        }
     }
 }
