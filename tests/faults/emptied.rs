@@ -20,7 +20,7 @@ async fn is_told(app: &App, times: u32) {
     .await;
     let counted = metric(app, "shunt_redis_emptied_total").await;
     let log = app.server.log();
-    let lines = log.matches("Redis was emptied, or came back older").count();
+    let lines = log.matches("Redis lost data or was rolled back").count();
     assert_eq!(
         (counted, lines),
         (f64::from(times), times as usize),
