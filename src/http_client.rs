@@ -1,4 +1,5 @@
-//! HTTP as a client, of the service itself or of a collector of traces: blocking, no redirects.
+//! The HTTP client for a shunt service (command line, health check) and for a collector of traces. It blocks, and
+//! follows no redirects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,42 +9,42 @@ use ureq::config::ConfigBuilder;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::typestate::AgentScope;
 
-/// This machine trusts nobody, so that TLS leads nowhere.
+/// This machine has no root certificates, so that no TLS connection can be made.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "this machine has no root certificates ({0}); install ca-certificates or set SSL_CERT_FILE"
 )]
 pub struct NoRootCertificates(String);
 
-/// For a service on this machine: without TLS, and never by way of a proxy.
+/// An agent for a service on this machine: without TLS and without a proxy.
 #[must_use]
-pub fn local_agent(patience: Duration) -> Agent {
-    settings(patience).proxy(None).build().into()
+pub fn local_agent(deadline: Duration) -> Agent {
+    settings(deadline).proxy(None).build().into()
 }
 
-/// For a service anywhere; proxies as the environment says.
+/// An agent for a service on any machine; proxies come from the environment.
 ///
 /// # Errors
 /// [`NoRootCertificates`], with TLS.
-pub fn agent(patience: Duration, tls: bool) -> Result<Agent, NoRootCertificates> {
-    let mut config = settings(patience);
+pub fn agent(deadline: Duration, tls: bool) -> Result<Agent, NoRootCertificates> {
+    let mut config = settings(deadline);
     if tls {
-        config = config.tls_config(trust()?);
+        config = config.tls_config(root_certificates()?);
     }
     Ok(config.build().into())
 }
 
-fn settings(patience: Duration) -> ConfigBuilder<AgentScope> {
+fn settings(deadline: Duration) -> ConfigBuilder<AgentScope> {
     Agent::config_builder()
         .user_agent(concat!("shunt/", env!("CARGO_PKG_VERSION")))
-        // A token goes where it was meant to go, and nowhere else.
+        // A token must not be sent on to another server.
         .max_redirects(0)
         .http_status_as_error(false)
-        .timeout_global(Some(patience))
+        .timeout_global(Some(deadline))
 }
 
-/// Whom this machine trusts: the same roots that the service takes for Postgres and Redis.
-fn trust() -> Result<TlsConfig, NoRootCertificates> {
+/// The root certificates of this machine, which are also used for Postgres and Redis.
+fn root_certificates() -> Result<TlsConfig, NoRootCertificates> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
         let reason = found.errors.first().map(ToString::to_string);
@@ -62,7 +63,7 @@ fn trust() -> Result<TlsConfig, NoRootCertificates> {
         .build())
 }
 
-/// What went wrong on the way, in words.
+/// The message for an error of the transport.
 #[must_use]
 pub fn fault(error: &ureq::Error) -> String {
     match error {

@@ -1,8 +1,8 @@
-//! How often somebody may do something: counted per minute, in Redis for all instances, in the process
-//! where there is none or it is away.
+//! Rate limits per minute. Attempts are counted in Redis for all instances, or in the process where there is no Redis or
+//! it is away.
 //!
-//! A fixed minute's window: simple, one command, and exact enough for limits that no person meets. At
-//! worst twice the limit passes around the turn of a minute.
+//! The window is a fixed minute: simple, one script call, and exact enough for limits that no person reaches. At worst
+//! twice the limit passes around the turn of a minute.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -19,14 +19,16 @@ use crate::telemetry::metrics::LIMIT_HITS;
 /// The window.
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// From here on a limit of links is told to Redis only past its first eighth: most links are made without that
-/// round trip, and each further instance may let an eighth more pass. Smaller ones are exact over all
-/// instances, and so are those before a password is hashed, which takes far longer than a round trip.
+/// From here on a limit of links is counted in Redis only past its first eighth: most links are made without that round
+/// trip, and each further instance may let an eighth more pass. Smaller limits are exact over all instances. So are those
+/// of log-ins and registrations, whose password hash takes far longer than a round trip.
 const LARGE: u32 = 1_000;
-const UNTOLD_PART: u32 = 8;
+
+/// The part of a large limit that an instance counts by itself: one eighth.
+const LOCAL_PART: u32 = 8;
 
 /// Callers that one process keeps count of at once.
-const MOST_CALLERS: u64 = 100_000;
+const MAX_CALLERS: u64 = 100_000;
 
 /// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,15 +51,15 @@ impl Action {
     }
 }
 
-/// Too often, or too many at once.
+/// Too many requests in this minute, or at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Too many requests")]
 pub struct TooMany {
-    /// After which it is worth trying again; at least a second.
+    /// After this time another attempt may succeed; at least a second.
     pub retry_after: Duration,
 }
 
-/// Keeps count; cheap to clone.
+/// Counts attempts; cheap to clone.
 #[derive(Clone)]
 pub struct Limiter {
     per_minute: PerMinute,
@@ -71,7 +73,7 @@ impl Limiter {
     #[must_use]
     pub fn new(per_minute: PerMinute, redis: Option<RedisShards>, clock: Arc<dyn Clock>) -> Self {
         let local = Cache::builder()
-            .max_capacity(MOST_CALLERS)
+            .max_capacity(MAX_CALLERS)
             .time_to_live(2 * MINUTE)
             .build();
         Self {
@@ -97,7 +99,7 @@ impl Limiter {
         }
         let now = self.clock.now().unix_seconds();
         let window = now / MINUTE.as_secs();
-        // Callers are addresses and e-mails: what is kept of them is a hash, the same on all instances.
+        // Callers are addresses and e-mails: only a hash of them is kept, the same on all instances.
         let caller = FixedState::default().hash_one(caller);
         let here = self.local.get_with((action, caller, window), Arc::default);
         let count = match here.count(action, limit) {
@@ -107,7 +109,7 @@ impl Limiter {
                 if counted.is_none() {
                     here.backlog.fetch_add(backlog, Ordering::Relaxed);
                 }
-                // Redis knows less where it was emptied meanwhile.
+                // The count in Redis is lower if Redis lost data meanwhile.
                 counted.unwrap_or_default().max(count)
             }
         };
@@ -137,19 +139,19 @@ impl Limiter {
     }
 }
 
-/// What one caller did in one window, as this process saw it.
+/// The attempts of one caller in one window on this process.
 #[derive(Default)]
 struct CountHere {
     counted: AtomicU32,
-    /// How much of it Redis was not told yet.
+    /// How many of them are not counted in Redis yet.
     backlog: AtomicU32,
 }
 
-/// Who knows best how often something was done.
+/// Where the exact count is.
 enum Counted {
-    /// This process, as far as the limit goes.
+    /// In this process, as far as the limit goes.
     Here(u32),
-    /// Redis, once it is told of what it was not told yet, this time included.
+    /// In Redis, once `backlog` is added there, which includes this attempt.
     ForRedis { count: u32, backlog: u32 },
 }
 
@@ -160,12 +162,12 @@ impl CountHere {
             .counted
             .fetch_add(1, Ordering::Relaxed)
             .saturating_add(1);
-        if count <= untold(action, limit) {
+        if count <= local_part(action, limit) {
             self.backlog.fetch_add(1, Ordering::Relaxed);
             return Counted::Here(count);
         }
         if count > limit && self.backlog.load(Ordering::Relaxed) == 0 {
-            // Redis has heard of all that could pass: a flood costs it nothing more.
+            // Redis has counted every attempt that could pass: a flood causes no further calls.
             return Counted::Here(count);
         }
         let backlog = self.backlog.swap(0, Ordering::Relaxed).saturating_add(1);
@@ -173,10 +175,10 @@ impl CountHere {
     }
 }
 
-/// How many attempts an instance keeps to itself.
-fn untold(action: Action, limit: u32) -> u32 {
+/// How many attempts an instance counts without Redis.
+fn local_part(action: Action, limit: u32) -> u32 {
     match action {
-        Action::Create if limit >= LARGE => limit / UNTOLD_PART,
+        Action::Create if limit >= LARGE => limit / LOCAL_PART,
         Action::Create | Action::Login | Action::Register => 0,
     }
 }

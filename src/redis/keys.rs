@@ -2,16 +2,16 @@
 //!
 //! | key | type | expiry | written by | removed by |
 //! | --- | --- | --- | --- | --- |
-//! | `{prefix}:state` | hash `epoch`, `change`, `flush`, `life`, `elsewhere`, `database` | none | whichever script runs first; `forget.lua`, `take.lua`, `admit.lua`, `over.lua`, `admission` | nobody |
-//! | `{prefix}:recorders` | hash recorder → `number microseconds` | none | `record.lua` | the flusher, after a week |
-//! | `{prefix}:pending` | hash link id → clicks | none | `record.lua` | renamed by `take.lua`; `admit.lua` |
-//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `take.lua`, `admit.lua` | `finish.lua`, `admit.lua` |
-//! | `{prefix}:flushing` | set of the `N` above | none | `take.lua`, `admit.lua` | `finish.lua`, `admit.lua` |
-//! | `{prefix}:flusher` | string, who flushes | seconds | `take.lua`, `extend.lua` | `release.lua`, expiry |
-//! | `{prefix}:changes` | stream of changed codes | none, trimmed | `forget.lua` | trimming, `admit.lua` |
-//! | `{prefix}:probe` | string | a second | whoever looks for a Redis that was away | expiry |
-//! | `{prefix}:limit:ACTION:CALLER:MINUTE` | counter | two minutes | `limits` | expiry |
-//! | `{prefix}:link:CODE` | string, a cached link | six hours | `remember.lua` | `forget.lua`, expiry, eviction |
+//! | `{prefix}:state` | hash `epoch`, `change`, `flush`, `life`, `elsewhere`, `database` | none | the first script that needs an epoch; `announce_changes`, `begin_flush`, `recover_data_set`, `abandon_flush`; recovery (`database`) | never |
+//! | `{prefix}:recorders` | hash recorder → `number microseconds` | none | `record_clicks` | `forget_recorder`, after a week |
+//! | `{prefix}:pending` | hash link id → clicks | none | `record_clicks` | renamed by `begin_flush`; `recover_data_set` |
+//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `begin_flush`, `recover_data_set` | `finish_flush`, `recover_data_set` |
+//! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush`, `recover_data_set` | `finish_flush`, `recover_data_set` |
+//! | `{prefix}:flusher` | string, name of the flusher with the lease | seconds | `begin_flush`, `extend_flush_lease` | `release_flush_lease`, expiry |
+//! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `recover_data_set` |
+//! | `{prefix}:probe` | string | a second | the search for a master (`redis::master`) | expiry |
+//! | `{prefix}:limit:ACTION:CALLER:MINUTE` | counter | two minutes | `count_attempts` | expiry |
+//! | `{prefix}:link:CODE` | string, a cached link | six hours | `cache_link` | `announce_changes`, expiry, eviction |
 //!
 //! Only cached links have an expiry worth evicting: Redis runs with a `volatile-*` policy, so that
 //! counters are never evicted. The braces are part of the names: on a cluster they keep all keys of
@@ -52,7 +52,7 @@ impl Keys {
         }
     }
 
-    /// Which shard of a cluster it is; `None` for a single Redis.
+    /// The shard of a cluster; `None` for a single Redis.
     #[must_use]
     pub fn shard(&self) -> Option<Shard> {
         self.shard
@@ -65,42 +65,42 @@ impl Keys {
     }
 
     keys! {
-        /// Epoch of the data set, newest change, newest flush; the life of its server, and whether it went on in
-        /// another.
+        /// Epoch of the data set, newest change, newest flush; the replication ID of its server (`life`), and whether the
+        /// data set was continued on another server (`elsewhere`).
         state => "state",
         /// The last batch applied per recorder.
         recorders => "recorders",
-        /// Clicks that no flush has taken yet.
+        /// Clicks that are in no flush yet.
         pending => "pending",
         /// Numbers of the flushes under way.
         flushing => "flushing",
-        /// Who flushes at the moment.
+        /// The lease on flushing: the name of the flusher that has it.
         flusher => "flusher",
-        /// Written to learn whether Redis takes writes.
+        /// Written to find out whether Redis takes writes.
         probe => "probe",
         /// The newest changes of links.
         changes => "changes",
     }
 
-    /// The increments of one flush. With its epoch: a late reader never takes another's for it.
+    /// The increments of one flush. The epoch is in the name, so that a late reader never reads a flush of another epoch.
     #[must_use]
     pub fn flush(&self, epoch: &str, number: i64) -> String {
         format!("{}{epoch}:{number}", self.flush_prefix())
     }
 
-    /// How those keys begin; scripts append the rest.
+    /// The first part of the names of flush keys; scripts append the rest.
     #[must_use]
     pub fn flush_prefix(&self) -> String {
         format!("{}:flush:", self.tag)
     }
 
-    /// How often somebody did something in a minute.
+    /// Counter of the rate limit of one caller and minute.
     #[must_use]
     pub fn limit(&self, action: &str, caller: u64, window: u64) -> String {
         format!("{}:limit:{action}:{caller:016x}:{window}", self.tag)
     }
 
-    /// What is cached for a code.
+    /// The cached link of a code.
     #[must_use]
     pub fn link(&self, code: &ShortCode) -> String {
         format!("{}:link:{code}", self.tag)

@@ -80,7 +80,7 @@ scripts! {
     ///
     /// * KEYS: `state`, `pending`, `flushing`, `changes`
     /// * ARGV: process, now, replication ID, epoch and newest flush that the database was asked about, 1 if the database
-    ///   is ahead of the data set, prefix of flush keys, number of the fence, 1 if the fence covers the newest flush
+    ///   is ahead of the data set, prefix of flush keys, number of the fence, 1 if the database refuses the newest flush, too
     /// * returns: epoch, links whose clicks were dropped (-1 where none had to be), 1 if this call did it; nil where
     ///   the data set has moved on from what the database was asked about
     RECOVER_DATA_SET => ["data_set.lua", "recover_data_set.lua"],

@@ -1,7 +1,7 @@
--- A flush that the database does not take any more. If it is still under way here, this life of the server has to be
--- let in anew; where the data set went on in another life, what is pending here may be counted there.
+-- Abandons a flush that the database refuses. If it is still under way here, the data set has to be recovered before
+-- it is used on. If the data set was continued on another server, its pending clicks may be counted there.
 -- Returns 1 if it is still under way, otherwise 0.
--- KEYS: state, flushing. ARGV: epoch, number, 1 if the data set went on in another life.
+-- KEYS: state, flushing. ARGV: epoch, number, 1 if the data set was continued on another server.
 local data_set, flushing = unpack(KEYS)
 local epoch, number, went_on_elsewhere = ARGV[1], ARGV[2], ARGV[3] == '1'
 

@@ -1,4 +1,4 @@
--- Forgets changed links and tells every instance.
+-- Removes changed links from the cache, and announces their changes to every instance.
 -- KEYS: state, changes, links. ARGV from 3: the links' codes.
 -- Returns the epoch and the number of the last of these changes.
 local data_set, changes = KEYS[1], KEYS[2]

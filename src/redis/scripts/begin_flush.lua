@@ -1,17 +1,17 @@
--- Begins a flush: what is pending becomes a batch of its own. Flushes that were begun and not finished
--- come first: while there are any, no further one is begun.
--- KEYS: state, pending, flushing, flusher. ARGV from 3: who asks, how many ms others keep away, prefix of flush keys.
--- Returns false while somebody else is at it, otherwise the epoch and the numbers of the flushes under way.
+-- Begins a flush: the pending clicks become a flush of their own. While an earlier flush is unfinished, no further
+-- one is begun.
+-- KEYS: state, pending, flushing, flusher. ARGV from 3: name of the flusher, lease in ms, prefix of flush keys.
+-- Returns false while another flusher has the lease, otherwise the epoch and the numbers of the flushes under way.
 local data_set, pending, flushing, flusher = unpack(KEYS)
-local asker, lease, flush_prefix = unpack(ARGV, 3)
+local name, lease, flush_prefix = unpack(ARGV, 3)
 
 local owner = redis.call('GET', flusher)
-if owner and owner ~= asker then
+if owner and owner ~= name then
   return false
 end
--- Where Redis is full, a script may write once it removed something, be it nothing: this one makes room.
+-- A full Redis lets a script write after a DEL, even of a key that does not exist.
 redis.call('DEL', flusher)
-redis.call('SET', flusher, asker, 'PX', lease)
+redis.call('SET', flusher, name, 'PX', lease)
 local epoch = state(data_set)[1]
 if redis.call('SCARD', flushing) == 0 and redis.call('EXISTS', pending) == 1 then
   local number = redis.call('HINCRBY', data_set, 'flush', 1)

@@ -1,5 +1,4 @@
--- Caches a link that was read from the database, unless any link changed since before it was read:
--- it might be the one.
+-- Caches a link that was read from the database, unless any link changed since before the read: it may be this one.
 -- KEYS: state, link. ARGV: newest change before the read, link, expiry in seconds.
 local data_set, key = unpack(KEYS)
 local change_before, link, expiry = unpack(ARGV)

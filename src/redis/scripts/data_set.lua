@@ -1,6 +1,6 @@
--- Shared head of the scripts that change the data set. A Redis that is new or was emptied begins a new
--- epoch: ARGV[1] names the process, ARGV[2] the moment (microseconds since 1970), so that no epoch comes
--- twice. Changes are numbered from that moment on, above whatever an instance saw before.
+-- Shared head of the scripts that need an epoch. A Redis that is new or lost its data begins a new epoch. Its name is
+-- made of ARGV[1], the process, and ARGV[2], the time (microseconds since 1970), so that no epoch comes twice.
+-- Changes are numbered from that time on, above every number that an instance saw before.
 -- Returns the epoch and the number of the newest link change.
 local function state(key)
   local known = redis.call('HMGET', key, 'epoch', 'change')

@@ -1,8 +1,8 @@
--- Keeps the lease for longer, if it is still held by whoever asks; one that somebody else took meanwhile is theirs.
--- KEYS: flusher. ARGV: who asks, how many ms others keep away.
-local flusher, asker, lease = KEYS[1], ARGV[1], ARGV[2]
+-- Extends the lease on flushing, if the flusher still has it.
+-- KEYS: flusher. ARGV: name of the flusher, lease in ms.
+local flusher, name, lease = KEYS[1], ARGV[1], ARGV[2]
 
-if redis.call('GET', flusher) == asker then
+if redis.call('GET', flusher) == name then
   redis.call('PEXPIRE', flusher, lease)
 end
 return true

@@ -1,4 +1,4 @@
--- Removes a flush that is in the database, if it is still that one.
+-- Removes a flush that is written to the database, if the data set is still in its epoch.
 -- KEYS: state, flushing, the flush. ARGV: epoch, number.
 local data_set, flushing, batch = unpack(KEYS)
 local epoch, number = unpack(ARGV)

@@ -1,5 +1,5 @@
--- Forgets a recorder, unless it came back meanwhile: a batch that is sent again would be taken for a new one.
--- KEYS: recorders. ARGV: recorder, what was noted of it when it was read.
+-- Removes a recorder, unless it sent a batch meanwhile: that batch, sent again, would pass for a new one.
+-- KEYS: recorders. ARGV: recorder, its value when it was read.
 local recorders = KEYS[1]
 local recorder, noted = unpack(ARGV)
 

@@ -1,4 +1,4 @@
--- What Redis holds of some links' clicks, as of one moment.
+-- Reads how many clicks of some links are in Redis, as of one moment.
 -- KEYS: state, pending, flushing. ARGV: prefix of flush keys, then link ids.
 -- Returns epoch, newest flush, numbers of the flushes under way, then clicks per link: pending, and per flush.
 local data_set, pending, flushing = unpack(KEYS)
@@ -9,7 +9,7 @@ local under_way = redis.call('SMEMBERS', flushing)
 local counts = { redis.call('HMGET', pending, unpack(ids)) }
 for _, number in ipairs(under_way) do
   local batch = flush_prefix .. epoch .. ':' .. number
-  -- On a cluster whose slots are being moved a key may be elsewhere already: no count rather than a wrong one.
+  -- In a cluster whose slots are being moved, a key may have moved already: an error is better than a wrong count.
   if redis.call('EXISTS', batch) == 0 then
     return redis.error_reply('ERR a flush under way is not here')
   end

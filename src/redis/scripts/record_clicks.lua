@@ -11,9 +11,9 @@ if known[1] ~= epoch then
 end
 local last = redis.call('HGET', recorders, recorder)
 if not last or tonumber(string.match(last, '^%d+')) < tonumber(number) then
-  -- Redis' own clock: whoever forgets recorders that are gone goes by it.
+  -- By the clock of Redis, which also decides when an inactive recorder is removed.
   redis.call('HSET', recorders, recorder, number .. ' ' .. redis.call('TIME')[1] .. '000000')
-  -- Read and written at once: one command for a batch costs less, here and in the log, than one for each link.
+  -- One command for the whole batch costs less, here and in the append-only file, than one for each link.
   local links = (#ARGV - 5) / 2
   local before = redis.call('HMGET', pending, unpack(ARGV, 6, 5 + links))
   local after = {}

@@ -1,8 +1,8 @@
--- Gives the lease back, if it is still held by whoever asks.
--- KEYS: flusher. ARGV: who asks.
-local flusher, asker = KEYS[1], ARGV[1]
+-- Gives the lease on flushing back, if the flusher still has it.
+-- KEYS: flusher. ARGV: name of the flusher.
+local flusher, name = KEYS[1], ARGV[1]
 
-if redis.call('GET', flusher) == asker then
+if redis.call('GET', flusher) == name then
   redis.call('DEL', flusher)
 end
 return true
