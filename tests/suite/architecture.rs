@@ -158,3 +158,36 @@ fn only_the_server_spawns_what_lives_as_long_as_the_service() {
     spawning.sort();
     assert_eq!(spawning, SHORT_LIVED.map(|(file, _)| file));
 }
+
+/// What HTTP is left to: the other modules know neither its framework nor its errors.
+const HTTP_NAMES: [&str; 3] = ["axum", "ApiError", "IntoResponse"];
+
+#[test]
+fn only_the_http_layers_name_axum_and_its_errors() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let modules = [
+        "accounts", "cache", "clicks", "domain", "limits", "links", "redirect", "redis", "store",
+    ];
+    let mut wrong = Vec::new();
+    for path in modules
+        .iter()
+        .flat_map(|module| sources(&root.join(module)))
+    {
+        let code = code(&path);
+        for name in HTTP_NAMES.iter().filter(|name| code.contains(**name)) {
+            wrong.push(format!("{}: {name}", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn errors_become_responses_in_http_only() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let elsewhere: Vec<_> = sources(&root)
+        .into_iter()
+        .filter(|path| !path.starts_with(root.join("http")))
+        .filter(|path| code(path).contains("IntoResponse for "))
+        .collect();
+    assert!(elsewhere.is_empty(), "{elsewhere:#?}");
+}
