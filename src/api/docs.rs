@@ -65,9 +65,9 @@ pub(super) fn preface(base_url: &BaseUrl) -> Document {
 
 /// The document as it is sent: made once, at start.
 #[derive(Clone)]
-pub(super) struct Written(Bytes);
+pub(super) struct DocumentJson(Bytes);
 
-impl Written {
+impl DocumentJson {
     pub(super) fn new(document: &Document) -> Self {
         let json = serde_json::to_vec(document).expect("a document is made of JSON's own types");
         Self(json.into())
@@ -81,7 +81,7 @@ impl Written {
     get, path = "/openapi.json", tag = "documentation", operation_id = "document",
     responses((status = 200, description = "This document", body = Object, content_type = "application/json")),
 )]
-pub(super) async fn document(Extension(Written(json)): Extension<Written>) -> Response {
+pub(super) async fn document(Extension(DocumentJson(json)): Extension<DocumentJson>) -> Response {
     ([(CONTENT_TYPE, "application/json")], json).into_response()
 }
 

@@ -91,7 +91,7 @@ pub fn router(
         .route_layer(from_fn_with_state(admission.clone(), admitted))
         .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,
-            patience: guards.body_timeout,
+            timeout: guards.body_timeout,
         }))
         .routes(routes!(visit::visit, visit::preview))
         .routes(routes!(visit::visit_shared, visit::preview_shared))
@@ -110,7 +110,7 @@ pub fn router(
         .method_not_allowed_fallback(http::method_not_allowed)
         .layer(from_fn(measured))
         .layer(map_response(http::with_security_headers))
-        .layer(Extension(docs::Written::new(&document)))
+        .layer(Extension(docs::DocumentJson::new(&document)))
         .layer(Extension(proxies))
         .layer(CatchPanicLayer::custom(http::panicked))
         .with_state(state)

@@ -23,7 +23,7 @@ pub struct Admission {
     requests: Arc<Semaphore>,
     /// Those of answers that are still being made while they are sent.
     streams: Arc<Semaphore>,
-    patience: Duration,
+    timeout: Duration,
     /// Counts what there was no place for.
     full: Counter,
 }
@@ -35,7 +35,7 @@ impl Admission {
         Self {
             requests: Arc::new(Semaphore::new(guards.max_requests)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
-            patience: guards.request_timeout,
+            timeout: guards.request_timeout,
             full: metrics::counter!(LIMIT_HITS, "limit" => "requests"),
         }
     }
@@ -96,7 +96,7 @@ pub async fn admitted(
         }
     }
     let late = || metrics::counter!(LIMIT_HITS, "limit" => "request_time");
-    let answer = timeout(admission.patience, next.run(request))
+    let answer = timeout(admission.timeout, next.run(request))
         .await
         .unwrap_or_else(|_| refused(&late()));
     drop(permit);

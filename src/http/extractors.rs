@@ -22,7 +22,7 @@ pub struct BodyLimits {
     /// Bytes at most.
     pub bytes: usize,
     /// How long it may take to arrive.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl Default for BodyLimits {
@@ -30,14 +30,14 @@ impl Default for BodyLimits {
     fn default() -> Self {
         Self {
             bytes: 16 * 1024,
-            patience: Duration::from_secs(10),
+            timeout: Duration::from_secs(10),
         }
     }
 }
 
-/// How much of a body that is too long is heard out, and for how long.
-const HEARD_OUT: usize = 256 * 1024;
-const HEARD_OUT_FOR: Duration = Duration::from_secs(1);
+/// How many bytes of a body that is too long are read and dropped, and for how long.
+const MAX_DRAINED: usize = 256 * 1024;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 const NO_OBJECT: &str = "body: must be a JSON object";
 
@@ -51,15 +51,12 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         let limits: BodyLimits = request.extensions().get().copied().unwrap_or_default();
         // Who asks first whether to send it sends nothing that is refused.
         let is_coming = !request.headers().contains_key(EXPECT);
-        let body = timeout(
-            limits.patience,
-            read(request.into_body(), is_coming, limits),
-        )
-        .await
-        .unwrap_or_else(|_| {
-            metrics::counter!(LIMIT_HITS, "limit" => "body_time").increment(1);
-            Err(ApiError::request_timeout())
-        })?;
+        let body = timeout(limits.timeout, read(request.into_body(), is_coming, limits))
+            .await
+            .unwrap_or_else(|_| {
+                metrics::counter!(LIMIT_HITS, "limit" => "body_time").increment(1);
+                Err(ApiError::request_timeout())
+            })?;
         // serde would also take the fields as an array, in order.
         if !body.trim_ascii_start().starts_with(b"{") {
             return Err(ApiError::invalid(NO_OBJECT));
@@ -84,8 +81,8 @@ async fn read(body: Body, is_coming: bool, limits: BodyLimits) -> Result<Vec<u8>
     let length = body.size_hint().lower();
     let mut pieces = body.into_data_stream();
     if length > limits.bytes as u64 {
-        if is_coming && length <= (limits.bytes + HEARD_OUT) as u64 {
-            let _ = timeout(HEARD_OUT_FOR, hear_out(pieces)).await;
+        if is_coming && length <= (limits.bytes + MAX_DRAINED) as u64 {
+            let _ = timeout(DRAIN_TIMEOUT, drain(pieces)).await;
         }
         return Err(refused());
     }
@@ -93,7 +90,7 @@ async fn read(body: Body, is_coming: bool, limits: BodyLimits) -> Result<Vec<u8>
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| ApiError::invalid("body: could not be read to its end"))?;
         if read.len() + piece.len() > limits.bytes {
-            let _ = timeout(HEARD_OUT_FOR, hear_out(pieces)).await;
+            let _ = timeout(DRAIN_TIMEOUT, drain(pieces)).await;
             return Err(refused());
         }
         read.extend_from_slice(&piece);
@@ -103,11 +100,11 @@ async fn read(body: Body, is_coming: bool, limits: BodyLimits) -> Result<Vec<u8>
 
 /// Throws away some of what comes: a client that is still sending when it is refused would see its
 /// connection break instead of the answer.
-async fn hear_out(mut pieces: BodyDataStream) {
+async fn drain(mut pieces: BodyDataStream) {
     let mut heard = 0;
     while let Some(Ok(piece)) = pieces.next().await {
         heard += piece.len();
-        if heard > HEARD_OUT {
+        if heard > MAX_DRAINED {
             break;
         }
     }
@@ -132,11 +129,11 @@ fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     if let Some((_, expected)) = fault.rsplit_once(", expected ") {
         return format!("{place}: must be {expected}");
     }
-    of_a_field(fault, "field is required").unwrap_or_else(|| format!("{place}: {fault}"))
+    field_error(fault, "field is required").unwrap_or_else(|| format!("{place}: {fault}"))
 }
 
 /// What serde says of a field that is not there, or twice.
-fn of_a_field(fault: &str, missing: &str) -> Option<String> {
+fn field_error(fault: &str, missing: &str) -> Option<String> {
     let field = |field: &str, sentence| format!("{}: {sentence}", field.trim_end_matches('`'));
     if let Some(name) = fault.strip_prefix("missing field `") {
         return Some(field(name, missing));
@@ -154,7 +151,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let query = parts.uri.query().unwrap_or_default();
         // A parameter is text in whatever encoding; what is no UTF-8 must not be stored as something else.
-        if let Some(field) = no_text(query) {
+        if let Some(field) = field_without_utf8(query) {
             return Err(ApiError::invalid(format!(
                 "{field}: must be UTF-8, percent-encoded"
             )));
@@ -173,7 +170,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
 }
 
 /// Where a query is no text: the first parameter that is none, or `query` where that has no name, either.
-fn no_text(query: &str) -> Option<&str> {
+fn field_without_utf8(query: &str) -> Option<&str> {
     let is_text = |raw: &str| percent_decode_str(raw).decode_utf8().is_ok();
     let pair = query.split('&').find(|pair| !is_text(pair))?;
     let name = pair.split('=').next().unwrap_or_default();
@@ -186,7 +183,7 @@ fn no_text(query: &str) -> Option<&str> {
 
 fn query_sentence(path: &str, fault: &str) -> String {
     let place = if path == "." { "query" } else { path };
-    of_a_field(fault, "query parameter is required").unwrap_or_else(|| format!("{place}: {fault}"))
+    field_error(fault, "query parameter is required").unwrap_or_else(|| format!("{place}: {fault}"))
 }
 
 /// A code in a path, as the document tells of it.
