@@ -37,6 +37,10 @@ impl Hmac {
     }
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature is jsonwebtoken's"
+)]
 fn signer(algorithm: &Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error> {
     if key.family() != AlgorithmFamily::Hmac {
         return Err(ErrorKind::InvalidKeyFormat.into());
@@ -44,6 +48,10 @@ fn signer(algorithm: &Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>
     Ok(Box::new(Hmac::new(*algorithm, key.as_bytes())?))
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature is jsonwebtoken's"
+)]
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
     if key.family() != AlgorithmFamily::Hmac {
         return Err(ErrorKind::InvalidKeyFormat.into());

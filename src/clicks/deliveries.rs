@@ -8,7 +8,7 @@ use crate::domain::{Click, LinkId, Shard};
 /// Delivers batches; each shard's part with a number and a recorder's id of that shard's own, all at once.
 pub struct Deliveries(Vec<Delivery>);
 
-/// RedisShards to which somebody comes without a click, as bits.
+/// Shards that must acknowledge although the batch may hold no click for them, as bits.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Barriers(u32);
 

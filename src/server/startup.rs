@@ -122,7 +122,7 @@ pub(super) async fn redis(
     cache: &LinkCache,
 ) -> Result<(), ConnectError> {
     try_join_all(shards.iter().map(|redis| shard(redis, store, cache))).await?;
-    // RedisShards of one server tell the same.
+    // Shards of one server give the same answer.
     let mut warned = HashSet::new();
     let there = shards.iter().filter(|redis| redis.is_up());
     for redis in there.filter(|redis| warned.insert(redis.replication_id())) {

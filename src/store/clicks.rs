@@ -177,7 +177,7 @@ pub trait Clicks: Send + Sync {
     async fn release_parked(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;
 
     /// Adds one part of a flush to the links and notes in the ledger that the flush is in up to `up_to`, in
-    /// one transaction, where the ledger says that it was in up to `from` ([`FlushMark::NOTHING`] where it knows neither
+    /// one transaction, where the ledger says that it was in up to `from` ([`FlushMark::Nothing`] where it knows neither
     /// the flush nor a later one of its epoch). Otherwise nothing changes: somebody else was at it, or a database
     /// that crashed forgot what it had not written out. Returns how far the flush is in now: `up_to`, or where to
     /// go on from, or [`FlushMark::Superseded`].
@@ -193,7 +193,7 @@ pub trait Clicks: Send + Sync {
         now: Timestamp,
     ) -> Result<FlushMark, StoreError>;
 
-    /// How far a flush is written back; [`FlushMark::NOTHING`] where the ledger knows neither it nor a later one, [`FlushMark::Superseded`]
+    /// How far a flush is written back; [`FlushMark::Nothing`] where the ledger knows neither it nor a later one, [`FlushMark::Superseded`]
     /// where it knows a later one alone.
     async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError>;
 

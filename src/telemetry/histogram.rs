@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// WorkerHistogram by bucket, of one worker.
+/// Number of observations in each bucket, of one worker.
 #[derive(Debug)]
 pub struct WorkerHistogram {
     /// One per bound, and one for all beyond.

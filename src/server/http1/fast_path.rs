@@ -175,7 +175,7 @@ impl FastPath {
         let closing = stop.is_asked();
         let status = match followed {
             Ok(found) => {
-                answer.extend_from_slice(b"HTTP/1.1 302 Redirected\r\nlocation: ");
+                answer.extend_from_slice(b"HTTP/1.1 302 Found\r\nlocation: ");
                 answer.extend_from_slice(found.location().as_str().as_bytes());
                 answer.extend_from_slice(
                     b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n",
