@@ -4,14 +4,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, App, both_modes, unique};
-
-fn now() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap()
-        .as_secs()
-}
+use crate::support::{Answer, App, both_modes, unique, unix_seconds};
 
 fn minted(app: &App, algorithm: Algorithm, claims: &Value) -> String {
     let key = EncodingKey::from_secret(&app.backend.secret());
@@ -141,10 +134,10 @@ both_modes! {
             "Bearer not-a-token".to_owned(),
             format!("Basic {good}"),
             format!("Bearer {}", &good[..good.len() - 3]),
-            format!("Bearer {}", minted(app, Algorithm::HS256, &claims(now() - 100, now() - 50))),
-            format!("Bearer {}", minted(app, Algorithm::HS384, &claims(now(), now() + 100))),
-            format!("Bearer {}", minted(app, Algorithm::HS256, &json!({ "sub": me["sub"], "iat": now() }))),
-            format!("Bearer {}", minted(app, Algorithm::HS256, &json!({ "sub": "999999", "iat": now(), "exp": now() + 100 }))),
+            format!("Bearer {}", minted(app, Algorithm::HS256, &claims(unix_seconds() - 100, unix_seconds() - 50))),
+            format!("Bearer {}", minted(app, Algorithm::HS384, &claims(unix_seconds(), unix_seconds() + 100))),
+            format!("Bearer {}", minted(app, Algorithm::HS256, &json!({ "sub": me["sub"], "iat": unix_seconds() }))),
+            format!("Bearer {}", minted(app, Algorithm::HS256, &json!({ "sub": "999999", "iat": unix_seconds(), "exp": unix_seconds() + 100 }))),
             // {"alg":"none","typ":"JWT"}
             format!("Bearer eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.{}.", good.split('.').nth(1).unwrap()),
         ];
@@ -164,7 +157,7 @@ both_modes! {
                 assert_eq!(answer.header("www-authenticate"), "Bearer", "{path} {header}");
             }
         }
-        let minted = minted(app, Algorithm::HS256, &claims(now(), now() + 100));
+        let minted = minted(app, Algorithm::HS256, &claims(unix_seconds(), unix_seconds() + 100));
         assert_eq!(app.get_as(&minted, "/auth/me").await.status, 200, "the test's own tokens are right");
     }
 
@@ -191,7 +184,7 @@ both_modes! {
         assert_eq!(decoded(parts[0])["alg"], "HS256");
         let claims = decoded(parts[1]);
         assert_eq!(claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(), 24 * 3600);
-        assert!(claims["iat"].as_u64().unwrap().abs_diff(now()) < 60);
+        assert!(claims["iat"].as_u64().unwrap().abs_diff(unix_seconds()) < 60);
         let me = app.get_as(&token, "/auth/me").await.json();
         assert_eq!(claims["sub"], me["id"].to_string());
     }

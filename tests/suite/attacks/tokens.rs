@@ -1,22 +1,13 @@
 //! Tokens that are forged, bent or borrowed.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use reqwest::Method;
 
-use crate::support::{Answer, App, both_modes};
+use crate::support::{Answer, App, both_modes, unix_seconds};
 
 const HS256: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
-
-fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_secs()
-}
 
 fn encoded(text: impl AsRef<[u8]>) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(text)
@@ -40,7 +31,11 @@ fn signed(app: &App, claims: &str) -> String {
 }
 
 fn claims_of(id: &str) -> String {
-    format!(r#"{{"sub":"{id}","iat":{},"exp":{}}}"#, now(), now() + 1000)
+    format!(
+        r#"{{"sub":"{id}","iat":{},"exp":{}}}"#,
+        unix_seconds(),
+        unix_seconds() + 1000
+    )
 }
 
 /// A fresh account's token and id.
@@ -135,10 +130,10 @@ both_modes! {
 
     async fn times_that_are_missing_past_or_no_times_are_refused(app) {
         let (_, id) = account(app).await;
-        let (before, after) = (now() - 3600, now() + 3600);
+        let (before, after) = (unix_seconds() - 3600, unix_seconds() + 3600);
         for times in [
             format!(r#""iat":{before},"exp":{before}"#),
-            format!(r#""iat":{before},"exp":{}"#, now() - 1),
+            format!(r#""iat":{before},"exp":{}"#, unix_seconds() - 1),
             format!(r#""iat":{before},"nbf":{after},"exp":{}"#, after + 3600),
             format!(r#""iat":{after},"exp":{}"#, after + 3600),
             format!(r#""iat":{before}"#),
@@ -162,7 +157,7 @@ both_modes! {
 
     async fn a_subject_that_is_no_user_is_refused(app) {
         let (_, id) = account(app).await;
-        let times = format!(r#""iat":{},"exp":{}"#, now(), now() + 1000);
+        let times = format!(r#""iat":{},"exp":{}"#, unix_seconds(), unix_seconds() + 1000);
         for subject in [
             r#""""#, r#"" ""#, r#""0""#, r#""-1""#, r#""999999999""#, r#""9223372036854775807""#, r#""9223372036854775808""#,
             r#""-9223372036854775809""#, r#""18446744073709551617""#, r#""1e0""#, r#""0x1""#, r#""NaN""#, r#""null""#, "null", "true", "{}", "[]",
@@ -180,7 +175,7 @@ both_modes! {
 
     async fn claims_that_are_too_deep_or_not_utf_8_are_refused(app) {
         let key = app.backend.secret();
-        let times = format!(r#""iat":{},"exp":{}"#, now(), now() + 1000);
+        let times = format!(r#""iat":{},"exp":{}"#, unix_seconds(), unix_seconds() + 1000);
         is_refused(app, &signed(app, &format!(r#"{{"sub":"1",{times},"x":{}}}"#, "[".repeat(1500)))).await;
         let message = format!("{}.{}", encoded(HS256), encoded([b'{', 0xff, 0xfe, b'}']));
         let signature = crypto::sign(message.as_bytes(), &EncodingKey::from_secret(&key), Algorithm::HS256).unwrap();

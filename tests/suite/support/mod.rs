@@ -46,7 +46,9 @@ macro_rules! both_modes {
 }
 pub(crate) use both_modes;
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
+
+use shunt::domain::{Clock, SystemClock};
 
 /// Asks again until it holds; fails the test when it does not within ten seconds.
 pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
@@ -70,8 +72,12 @@ pub(crate) async fn within_a_minute<T>(mut tried: impl AsyncFnMut() -> T) -> T {
 }
 
 fn minute() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    now.as_secs() / 60
+    unix_seconds() / 60
+}
+
+/// The time of day, in seconds since 1970.
+pub(crate) fn unix_seconds() -> u64 {
+    SystemClock.now().unix_seconds()
 }
 
 /// A number that no other test draws.
