@@ -17,10 +17,10 @@ REDIS_SETTINGS = ["--appendonly", "yes", "--appendfsync", "everysec", "--save", 
                   "--maxmemory-policy", "volatile-lru"]
 
 
-def start_postgres(testbed: PinnedTestbed, tools: dict[str, Path]) -> Postgres:
+def start_postgres(testbed: PinnedTestbed, tools: dict[str, Path], name: str = "postgres") -> Postgres:
     """Starts one on the database's core; returns the database `shunt`."""
-    server = databases.start_postgres(testbed, tools, POSTGRES_SETTINGS, initdb=["--encoding=UTF8", "--no-locale"],
-                                      core=testbed.database_core, nice=testbed.database_nice)
+    server = databases.start_postgres(testbed, tools, POSTGRES_SETTINGS, name=name,
+                                      initdb=["--encoding=UTF8", "--no-locale"], core=testbed.database_core, nice=testbed.database_nice)
     return create_database(server, "shunt")
 
 

@@ -62,7 +62,7 @@ def extras(bench: Bench, contender: Contender, running: Running, count: Count | 
     if "half" in bench.extras:
         for connections in sorted(bench.connections, reverse=True):
             half(bench, contender.name, connections, running, count)
-    if not isinstance(contender, Shunt) or count is None:
+    if not isinstance(contender, Shunt) or contender.is_before or count is None:
         return
     if isinstance(contender, Production):
         if "unknown" in bench.extras:
@@ -198,6 +198,9 @@ def compare_round(bench: Bench) -> None:
             ratio(f"{contender}, {connections} connections: CPU against nginx",
                   newest(contender, "uniform", connections, "cpu"),
                   newest("nginx", "uniform", connections, "cpu"))
+            ratio(f"{contender}, {connections} connections: CPU against before",
+                  newest(contender, "uniform", connections, "cpu"),
+                  newest(f"{contender} before", "uniform", connections, "cpu"))
         for textbook in TEXTBOOKS:
             ratio(f"shunt, {connections} connections: redirects/s against {textbook}",
                   newest("shunt", "uniform", connections, "rate"),
@@ -236,6 +239,11 @@ def judge(results: Results) -> None:
     for connections in (64, 256):
         judge(f"embedded, {connections} connections: CPU against nginx's map",
               f"shunt embedded, {connections} connections: CPU against nginx", 2.2, 1.5, "x")
+    for contender in (Production.name, Embedded.name):
+        for connections in (64, 256):
+            name = f"{contender}, {connections} connections: CPU against before"
+            if name in results.figures:
+                judge(f"{contender}, {connections} connections: CPU against the build before", name, 1.03, None, "x")
     judge("unknown codes again and again: CPU against a warm hit",
           "unknown again and again: CPU against a warm hit", 1.1, None, "x")
     judge("unknown codes again and again: look-ups in the database per code",

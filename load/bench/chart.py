@@ -17,6 +17,8 @@ FOOT = 20
 COLOURS = {
     "shunt": "#0b6e4f",
     "shunt embedded": "#5fad8c",
+    "shunt before": "#8a8f3c",
+    "shunt embedded before": "#b9bd7a",
     "nginx": "#4c6a92",
     "constant": "#9aa5b1",
     "textbook": "#b5651d",

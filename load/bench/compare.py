@@ -11,7 +11,7 @@ from testbed.programs import Failed, require
 from . import cases
 from .bench import Bench
 from .chart import Bar, Panel, svg
-from .contenders import CONTENDERS, Contender
+from .contenders import BEFORE, CONTENDERS, Contender
 from .drive import Generators
 from .links import codes, uniform, write_paths, zipf_like
 from .pinned import PinnedTestbed, say
@@ -49,6 +49,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--load-core", type=int, default=1, help="core of all else (1)")
     parser.add_argument("--database-nice", type=int, default=0, metavar="N", help=(
         "niceness of Postgres, which has a core of its own only where there is a third (0)"))
+    parser.add_argument("--before", type=Path, metavar="PROGRAM", help=(
+        "another build of shunt, measured beside this one in the same rounds: the bar is 1.03 times its CPU"))
     parser.add_argument("--name", default="compare", help="of the files in load/results (compare)")
     return parser.parse_args(arguments)
 
@@ -88,7 +90,11 @@ def compare(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
         folder=testbed.folder,
         extras=set(options.extras),
     )
-    contenders = [CONTENDERS[name](testbed, tools, programs, known) for name in options.only]
+    kinds = [CONTENDERS[name] for name in options.only]
+    contenders = [kind(testbed, tools, programs, known) for kind in kinds]
+    if options.before:
+        contenders += [BEFORE[kind](testbed, tools, programs, known, before=options.before.resolve())
+                       for kind in kinds if kind in BEFORE]
     for contender in contenders:
         say(f"{contender.name}: preparing")
         contender.prepare()

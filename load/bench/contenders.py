@@ -165,11 +165,25 @@ class TextbookDefault(Textbook):
 class Shunt(Contender):
     """What both modes of shunt have in common."""
 
+    is_before: ClassVar[bool] = False
+    """Whether it is another build, to compare this one with."""
+    before: Path | None = None
+    """The program of that build."""
     settings: dict[str, str] = field(default_factory=dict)
     redis: Redis | None = None
     postgres: Postgres | None = None
     token: str = ""
     complaints: list[str] = field(default_factory=list)
+
+    @property
+    def program(self) -> Path:
+        """What is started."""
+        return self.before if self.is_before and self.before else self.programs / "shunt"
+
+    @property
+    def suffix(self) -> str:
+        """Keeps the servers of two builds apart."""
+        return "-before" if self.is_before else ""
 
     @abstractmethod
     def backends(self) -> dict[str, str]:
@@ -181,7 +195,7 @@ class Shunt(Contender):
 
     def prepare(self) -> None:
         self.settings = self.backends() | {"JWT_SECRET": SECRET, "RUST_LOG": "warn"} | self.settings
-        run([self.programs / "shunt", "migrate"], environment=self.settings)
+        run([self.program, "migrate"], environment=self.settings)
         with self.running() as running:
             assert running.api
             owner = self.enrol(running.api)
@@ -201,7 +215,7 @@ class Shunt(Contender):
         self.calm_down()
         port = free_port()
         own = {"BIND": f"127.0.0.1:{port}", "BASE_URL": "https://sho.rt"}
-        server = self.serve([self.programs / "shunt"], port, self.settings | own | settings)
+        server = self.serve([self.program], port, self.settings | own | settings)
         api = Api(port, self.token)
         wait_for(f"{self.name} is ready", api.is_ready)
         yield Running(server, port, self.redis, self.postgres, api)
@@ -221,8 +235,8 @@ class Production(Shunt):
     name: ClassVar[str] = "shunt"
 
     def backends(self) -> dict[str, str]:
-        self.redis = self.redis or start_redis(self.testbed, self.tools)
-        self.postgres = self.postgres or start_postgres(self.testbed, self.tools)
+        self.redis = self.redis or start_redis(self.testbed, self.tools, f"redis{self.suffix}")
+        self.postgres = self.postgres or start_postgres(self.testbed, self.tools, f"postgres{self.suffix}")
         return {"DATABASE_URL": self.postgres.url, "REDIS_URL": self.redis.url,
                 "REDIS_PREFIX": self.postgres.database}
 
@@ -244,12 +258,27 @@ class Embedded(Shunt):
     name: ClassVar[str] = "shunt embedded"
 
     def backends(self) -> dict[str, str]:
-        (self.testbed.folder / "sqlite").mkdir()
-        self.file = self.testbed.folder / "sqlite" / "shunt.db"
+        folder = self.testbed.folder / f"sqlite{self.suffix}"
+        folder.mkdir()
+        self.file = folder / "shunt.db"
         return {"DATABASE_URL": f"sqlite://{self.file}"}
 
     def fill(self, owner: int) -> None:
         fill_sqlite(self.file, self.known, owner)
+
+
+class ProductionBefore(Production):
+    """Another build in production mode."""
+
+    name: ClassVar[str] = "shunt before"
+    is_before: ClassVar[bool] = True
+
+
+class EmbeddedBefore(Embedded):
+    """Another build in embedded mode."""
+
+    name: ClassVar[str] = "shunt embedded before"
+    is_before: ClassVar[bool] = True
 
 
 def complaints_in(log: Path) -> list[str]:
@@ -265,3 +294,6 @@ CONTENDERS: dict[str, type[Contender]] = {
     "textbook": Textbook,
     "textbook-default": TextbookDefault,
 }
+
+BEFORE: dict[type[Contender], type[Shunt]] = {Production: ProductionBefore, Embedded: EmbeddedBefore}
+"""Which contender stands for another build of which."""

@@ -67,6 +67,7 @@ def start_postgres(
     tools: Mapping[str, Path],
     settings: Sequence[str],
     *,
+    name: str = "postgres",
     initdb: Sequence[str] = (),
     password: str = "",
     core: int | None = None,
@@ -75,7 +76,7 @@ def start_postgres(
     """Makes a cluster and starts its server, as user postgres where this runs as root; `settings` are NAME=VALUE,
     `initdb` further arguments of that command. Returns the database `postgres`."""
     user = "postgres" if os.geteuid() == 0 else None
-    folder = testbed.folder / "postgres"
+    folder = testbed.folder / name
     folder.mkdir()
     secret = folder / "password"
     secret.write_text(password)
@@ -89,7 +90,7 @@ def start_postgres(
     port = free_port()
     own = [f"port={port}", "listen_addresses=127.0.0.1", f"unix_socket_directories={folder}"]
     flags = [f"--{setting}" for setting in [*settings, *own]]
-    process = testbed.start("postgres", [tools["postgres"], "-D", folder / "data", *flags], port, user=user,
+    process = testbed.start(name, [tools["postgres"], "-D", folder / "data", *flags], port, user=user,
                             stop_signal=signal.SIGINT, core=core, nice=nice)
     postgres = Postgres(process, tools["psql"], "postgres", password)
     probe: Command = [postgres.psql, "-X", "-q", "-d", postgres.url, "-c", "select 1"]
