@@ -7,7 +7,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::support::{Answer, App, unique};
+use crate::support::{App, Response, unique};
 
 /// How long an answer may take while Postgres hangs: two waits of 5 s, for a turn to hash and for Postgres, and
 /// what a busy machine adds.
@@ -40,7 +40,7 @@ impl Caller {
     }
 
     /// Every route that needs the database, all at once.
-    async fn asks(&self, app: &App) -> Vec<(&'static str, Answer)> {
+    async fn asks(&self, app: &App) -> Vec<(&'static str, Response)> {
         let as_owner = |method, path: &str| app.request(method, path).bearer_auth(&self.token);
         let account = |path: &str, email: &str| {
             let body = json!({ "email": email, "password": PASSWORD });
@@ -68,16 +68,16 @@ impl Caller {
                 as_owner(Method::DELETE, &format!("/urls/{}", self.deleted)),
             ),
         ];
-        let answers = requests.map(async |(name, request)| (name, Answer::of(request).await));
-        join_all(answers).await
+        let responses = requests.map(async |(name, request)| (name, Response::of(request).await));
+        join_all(responses).await
     }
 
     /// Nothing is answered but 503, and when to come again.
     pub(crate) async fn is_put_off(&self, app: &App) {
         let asked = Instant::now();
-        for (name, answer) in self.asks(app).await {
-            assert_eq!(answer.status, 503, "{name}: {answer:?}");
-            says_when(name, &answer);
+        for (name, response) in self.asks(app).await {
+            assert_eq!(response.status, 503, "{name}: {response:?}");
+            says_when(name, &response);
         }
         let waited = asked.elapsed();
         assert!(waited < PATIENCE, "{waited:?} for an answer");
@@ -85,19 +85,19 @@ impl Caller {
 
     /// Each is answered as always, or put off. What was put off may have been done all the same.
     pub(crate) async fn is_answered_or_put_off(&self, app: &App) {
-        for (name, answer) in self.asks(app).await {
-            match answer.status.as_u16() {
+        for (name, response) in self.asks(app).await {
+            match response.status.as_u16() {
                 200 => assert_ne!(name, "delete"),
                 204 | 404 => assert_eq!(name, "delete"),
-                503 => says_when(name, &answer),
-                _ => panic!("{name}: {answer:?}"),
+                503 => says_when(name, &response),
+                _ => panic!("{name}: {response:?}"),
             }
         }
     }
 
     pub(crate) async fn is_served_again(&self, app: &App) {
         let deadline = Instant::now() + 2 * PATIENCE;
-        let is_put_off = |(_, answer): &(_, Answer)| answer.status == 503;
+        let is_put_off = |(_, response): &(_, Response)| response.status == 503;
         while self.asks(app).await.iter().any(is_put_off) {
             assert!(Instant::now() < deadline, "the API does not come back");
             sleep(Duration::from_millis(50)).await;
@@ -105,7 +105,7 @@ impl Caller {
     }
 }
 
-fn says_when(name: &str, answer: &Answer) {
-    assert_eq!(answer.header("retry-after"), "1", "{name}");
-    assert!(!answer.detail().is_empty(), "{name}");
+fn says_when(name: &str, response: &Response) {
+    assert_eq!(response.header("retry-after"), "1", "{name}");
+    assert!(!response.detail().is_empty(), "{name}");
 }

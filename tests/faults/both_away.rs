@@ -72,10 +72,10 @@ async fn with_redis_and_postgres_away_clicks_wait_in_memory() {
     sleep(Duration::from_millis(500)).await;
     goes_on(&load).await;
     assert!(both.in_memory().await > 0.0);
-    let answer = both.app.get(&format!("/urls/{}/stats", codes[0])).await;
+    let response = both.app.get(&format!("/urls/{}/stats", codes[0])).await;
     assert_eq!(
-        answer.status, 503,
-        "a number that lacks some clicks: {answer:?}"
+        response.status, 503,
+        "a number that lacks some clicks: {response:?}"
     );
     let told = |what| both.app.server.log().contains(what);
     eventually("the log says so", async || {
@@ -96,7 +96,7 @@ async fn with_redis_and_postgres_away_clicks_wait_in_memory() {
 }
 
 #[tokio::test]
-async fn what_waits_in_memory_grows_with_the_links_and_not_with_the_clicks() {
+async fn memory_of_waiting_clicks_grows_with_the_links_and_not_with_the_clicks() {
     let mut both = Both::start().await;
     let codes = warm_links(&both.app).await;
     let (_, load) = under_load(&both.app, &codes).await;
@@ -131,7 +131,7 @@ async fn what_waits_in_memory_grows_with_the_links_and_not_with_the_clicks() {
 }
 
 #[tokio::test]
-async fn a_service_that_stops_leaves_what_is_in_memory_to_a_redis_that_is_back() {
+async fn a_stopping_service_delivers_its_clicks_in_memory_to_a_redis_that_is_back() {
     let mut both = Both::start().await;
     let token = both.app.register().await;
     let code = both.app.shorten(&token, "https://example.org/").await;
@@ -159,7 +159,7 @@ async fn a_service_that_stops_leaves_what_is_in_memory_to_a_redis_that_is_back()
 }
 
 #[tokio::test]
-async fn what_postgres_was_never_asked_to_keep_goes_to_a_redis_that_is_back() {
+async fn clicks_that_postgres_was_never_sent_go_to_a_redis_that_is_back() {
     let both = Both::start().await;
     let token = both.app.register().await;
     let code = both.app.shorten(&token, "https://example.org/").await;
@@ -167,8 +167,8 @@ async fn what_postgres_was_never_asked_to_keep_goes_to_a_redis_that_is_back() {
     let visits = async || {
         let request = format!("GET /{code} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
         for _ in 0..4 {
-            let answer = exchange(&both.app.server.base, &request).await;
-            assert!(answer.starts_with("HTTP/1.1 302"), "{answer}");
+            let response = exchange(&both.app.server.base, &request).await;
+            assert!(response.starts_with("HTTP/1.1 302"), "{response}");
         }
     };
     visits().await;

@@ -6,7 +6,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::readers::Readers;
-use crate::support::{Answer, App, Mode, unique};
+use crate::support::{App, Mode, Response, unique};
 use crate::{goes_on, under_load, warm_links};
 
 const PASSWORD: &str = "correct horse";
@@ -90,7 +90,7 @@ async fn set_back_and_forth(mode: Mode) {
     app.finish().await;
 }
 
-mod a_clock_set_back_and_forth_hurts_nothing {
+mod a_clock_set_back_and_forth_does_no_harm {
     use super::{Mode, set_back_and_forth};
 
     #[tokio::test]
@@ -106,14 +106,14 @@ mod a_clock_set_back_and_forth_hurts_nothing {
 
 /// Whose token it is, is told with this clock.
 async fn is_good(app: &App, token: &str) {
-    let answer = app.get_as(token, "/auth/me").await;
-    assert_eq!(answer.status, 200, "{answer:?}");
+    let response = app.get_as(token, "/auth/me").await;
+    assert_eq!(response.status, 200, "{response:?}");
 }
 
 async fn is_refused(app: &App, token: &str) {
-    let answer = app.get_as(token, "/auth/me").await;
-    answer.is_error(401, "Not authenticated");
-    assert_eq!(answer.header("www-authenticate"), "Bearer");
+    let response = app.get_as(token, "/auth/me").await;
+    response.is_error(401, "Not authenticated");
+    assert_eq!(response.header("www-authenticate"), "Bearer");
 }
 
 #[tokio::test]
@@ -143,11 +143,11 @@ async fn a_token_is_good_while_the_clock_is_between_its_beginning_and_its_end() 
 }
 
 #[tokio::test]
-async fn whoever_logs_in_anew_after_the_clock_was_set_back_is_let_in() {
+async fn a_new_log_in_works_after_the_clock_was_set_back() {
     let clock = Clock::right();
     let app = clock.app(Mode::Embedded, ("LIMIT_LOGIN", "0")).await;
     let email = format!("{}@example.org", unique());
-    let token = |answer: &Answer| answer.json()["access_token"].as_str().unwrap().to_owned();
+    let token = |response: &Response| response.json()["access_token"].as_str().unwrap().to_owned();
     clock.set("+1h");
     let ahead = token(&app.account("/auth/register", &email, PASSWORD).await);
     is_good(&app, &ahead).await;
@@ -185,7 +185,7 @@ async fn limited(mode: Mode) {
     app.finish().await;
 }
 
-mod a_limit_turns_nobody_away_for_more_than_a_minute_whatever_the_clock_does {
+mod a_limit_refuses_no_client_for_more_than_a_minute_whatever_the_clock_does {
     use super::{Mode, limited};
 
     #[tokio::test]

@@ -61,7 +61,7 @@ async fn postgres_away_stops_no_redirect_of_a_known_code_and_loses_no_click() {
 }
 
 #[tokio::test]
-async fn an_outage_is_told_of_when_it_begins_and_when_it_is_over() {
+async fn an_outage_is_logged_at_its_start_and_at_its_end() {
     let postgres = Postgres::start();
     let url = postgres.url();
     let settings = [("DATABASE_URL", url.as_str()), ("FLUSH_INTERVAL_MS", "20")];
@@ -91,7 +91,7 @@ async fn an_outage_is_told_of_when_it_begins_and_when_it_is_over() {
 }
 
 #[tokio::test]
-async fn a_deleted_link_is_not_followed_by_an_instance_that_can_ask_redis_alone() {
+async fn a_deleted_link_is_not_followed_by_an_instance_that_reaches_only_redis() {
     let postgres = Postgres::start();
     let url = postgres.url();
     let app = App::start_with(Mode::Production, &[("DATABASE_URL", url.as_str())]).await;
@@ -117,7 +117,7 @@ async fn a_deleted_link_is_not_followed_by_an_instance_that_can_ask_redis_alone(
 }
 
 #[tokio::test]
-async fn connections_to_a_postgres_that_only_reads_are_given_up_for_new_ones() {
+async fn connections_to_a_read_only_postgres_are_replaced() {
     let postgres = Postgres::start();
     let url = postgres.url();
     let settings = [("DATABASE_URL", url.as_str()), WITHOUT_REDIS];
@@ -153,7 +153,7 @@ async fn cut_all_connections(url: &str) {
 }
 
 #[tokio::test]
-async fn a_postgres_that_lets_nobody_in_any_more_is_away_and_no_defect() {
+async fn a_postgres_that_refuses_all_connections_is_away_and_no_defect() {
     let postgres = Postgres::start();
     let url = postgres.url();
     let app = App::start_with(Mode::Production, &[("DATABASE_URL", &url)]).await;
@@ -183,7 +183,7 @@ async fn a_postgres_that_lets_nobody_in_any_more_is_away_and_no_defect() {
 }
 
 #[tokio::test]
-async fn postgres_behind_a_bad_line_stops_no_redirect_of_a_known_code_and_loses_no_click() {
+async fn postgres_behind_a_bad_network_stops_no_redirect_of_a_known_code_and_loses_no_click() {
     let postgres = Postgres::start();
     let proxy = Proxy::before(&postgres.url()).await;
     let settings = [("DATABASE_URL", proxy.url()), ("FLUSH_INTERVAL_MS", "20")];

@@ -31,8 +31,8 @@ async fn with_instances(count: usize) {
         .collect();
     for _ in 0..quick_or_long(1, 5) {
         // The one with the lease, sooner or later: each stands still for a while.
-        stands_still(&app.server).await;
-        stands_still(&others[0]).await;
+        hangs(&app.server).await;
+        hangs(&others[0]).await;
     }
     let mut answered = 0;
     for load in loads {
@@ -53,7 +53,7 @@ async fn with_instances(count: usize) {
     app.finish().await;
 }
 
-async fn stands_still(server: &Server) {
+async fn hangs(server: &Server) {
     sleep(Duration::from_millis(200)).await;
     server.signal("STOP");
     sleep(STANDSTILL).await;
@@ -76,7 +76,7 @@ mod a_flush_continued_after_its_lease_counts_nothing_twice {
 }
 
 #[tokio::test]
-async fn a_rolling_restart_behind_a_proxy_that_tries_again_cuts_nothing_off() {
+async fn a_rolling_restart_behind_a_proxy_that_retries_cuts_off_no_request() {
     let mut app = App::start(Mode::Production).await;
     let mut second = app.another(&[]).await;
     let codes = warm_links(&app).await;

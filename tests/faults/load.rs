@@ -242,8 +242,8 @@ async fn visit(number: usize, address: &Address, books: &Books, stop: &AtomicBoo
                 books.cut_off.fetch_add(1, Ordering::SeqCst);
                 break;
             }
-            let answer = timeout(PATIENCE, answer(&mut stream)).await;
-            match answer.expect("no answer takes so long") {
+            let response = timeout(PATIENCE, answer(&mut stream)).await;
+            match response.expect("no answer takes so long") {
                 Answered::Whole { status: 302, stays } => {
                     link.answered.fetch_add(1, Ordering::SeqCst);
                     books.took(begun);

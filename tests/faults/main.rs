@@ -20,8 +20,8 @@ mod readers;
 
 mod both_away;
 mod clock;
+mod data_lost;
 mod databases;
-mod emptied;
 mod instances;
 mod redis;
 mod replica;

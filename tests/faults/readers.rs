@@ -164,7 +164,7 @@ impl Reader {
             self.codes[link]
         );
         let told = match self.client.get(url).send().await {
-            Ok(answer) => told(answer).await,
+            Ok(response) => told(response).await,
             Err(error) => Err(error),
         };
         let stats = match told {
@@ -190,11 +190,14 @@ impl Floor {
 }
 
 /// Nothing where a count cannot be had just now; any other answer is wrong.
-async fn told(answer: Response) -> Result<Option<Value>, reqwest::Error> {
-    if answer.status() == 200 {
-        return answer.json().await.map(Some);
+async fn told(response: Response) -> Result<Option<Value>, reqwest::Error> {
+    if response.status() == 200 {
+        return response.json().await.map(Some);
     }
-    assert_eq!(answer.status(), 503, "{answer:?}");
-    assert!(answer.headers().contains_key("retry-after"), "{answer:?}");
-    answer.bytes().await.map(|_| None)
+    assert_eq!(response.status(), 503, "{response:?}");
+    assert!(
+        response.headers().contains_key("retry-after"),
+        "{response:?}"
+    );
+    response.bytes().await.map(|_| None)
 }

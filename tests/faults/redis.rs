@@ -14,7 +14,7 @@ use crate::{AT_ONCE, goes_on, metric, quick_or_long, signal, under_load, warm_li
 pub(crate) const KEPT: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
 /// As deployed. While an fsync is under way, what is written waits in Redis.
-const KEPT_BY_THE_SECOND: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "everysec"];
+const FSYNC_EVERY_SECOND: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "everysec"];
 
 /// Longer than anything takes where nothing is wrong, also on a busy machine.
 const NORMAL: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ pub(crate) async fn is_used_again(app: &App) {
 }
 
 /// The harm of the moment holds up nobody.
-async fn nobody_waits(load: &Load, harm: &str) {
+async fn no_redirect_waits(load: &Load, harm: &str) {
     load.books.slowest();
     goes_on(load).await;
     sleep(quick_or_long(
@@ -93,7 +93,7 @@ async fn killed(settings: &[&str], kill: impl AsyncFn(&mut RedisServer, &App)) {
     let readers = Readers::start(&address, &load.books).await;
     for _ in 0..quick_or_long(3, 20) {
         kill(&mut redis, &app).await;
-        nobody_waits(&load, "killed").await;
+        no_redirect_waits(&load, "killed").await;
         redis.start_again().await;
         is_used_again(&app).await;
         goes_on(&load).await;
@@ -105,7 +105,7 @@ async fn killed(settings: &[&str], kill: impl AsyncFn(&mut RedisServer, &App)) {
 }
 
 mod redis_killed_and_started_again_loses_no_click {
-    use super::{App, KEPT, KEPT_BY_THE_SECOND, RedisServer, killed, nothing_waits_in};
+    use super::{App, FSYNC_EVERY_SECOND, KEPT, RedisServer, killed, nothing_waits_in};
 
     #[tokio::test]
     async fn with_an_fsync_for_each_answer() {
@@ -122,7 +122,7 @@ mod redis_killed_and_started_again_loses_no_click {
             redis.kill();
             app.server.signal("CONT");
         };
-        killed(&KEPT_BY_THE_SECOND, kill).await;
+        killed(&FSYNC_EVERY_SECOND, kill).await;
     }
 }
 
@@ -140,7 +140,7 @@ async fn nothing_waits_in(redis: &RedisServer) {
 }
 
 #[tokio::test]
-async fn a_redis_that_hangs_or_refuses_holds_up_no_redirect() {
+async fn a_redis_that_hangs_or_refuses_delays_no_redirect() {
     let redis = RedisServer::start(&KEPT).await;
     let proxy = Proxy::before(&redis.url()).await;
     let app = app_with(proxy.url()).await;
@@ -155,7 +155,7 @@ async fn a_redis_that_hangs_or_refuses_holds_up_no_redirect() {
     };
 
     signal(redis.child.id(), "STOP");
-    nobody_waits(&load, "stopped").await;
+    no_redirect_waits(&load, "stopped").await;
     signal(redis.child.id(), "CONT");
     is_normal_again(&app, &load, "stopped").await;
 
@@ -165,20 +165,20 @@ async fn a_redis_that_hangs_or_refuses_holds_up_no_redirect() {
         (Harm::Silent, "silent"),
     ] {
         proxy.does(harm);
-        nobody_waits(&load, name).await;
+        no_redirect_waits(&load, name).await;
         proxy.does(Harm::None);
         is_normal_again(&app, &load, name).await;
     }
 
     ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]).await;
     ask(&["CONFIG", "SET", "maxmemory", "1"]).await;
-    nobody_waits(&load, "full").await;
+    no_redirect_waits(&load, "full").await;
     ask(&["CONFIG", "SET", "maxmemory", "0"]).await;
     is_normal_again(&app, &load, "full").await;
 
     // Of a primary that is not there: it answers, and takes no writes.
     ask(&["REPLICAOF", "127.0.0.1", "1"]).await;
-    nobody_waits(&load, "read-only").await;
+    no_redirect_waits(&load, "read-only").await;
     ask(&["REPLICAOF", "NO", "ONE"]).await;
     is_normal_again(&app, &load, "read-only").await;
 
@@ -218,7 +218,7 @@ async fn an_instance_that_starts_while_redis_is_away_serves_and_uses_it_once_it_
 }
 
 #[tokio::test]
-async fn a_deletion_is_felt_though_all_connections_to_redis_were_just_cut() {
+async fn a_deletion_takes_effect_though_all_connections_to_redis_were_just_cut() {
     let redis = RedisServer::start(&KEPT).await;
     let url = redis.url();
     let settings = [
@@ -248,7 +248,7 @@ async fn a_deletion_is_felt_though_all_connections_to_redis_were_just_cut() {
 }
 
 #[tokio::test]
-async fn what_is_pending_in_a_full_redis_is_read_and_written_back() {
+async fn pending_clicks_of_a_full_redis_are_read_and_written_back() {
     let redis = RedisServer::start(&["--maxmemory-policy", "noeviction"]).await;
     let url = redis.url();
     let settings = [
@@ -276,7 +276,7 @@ async fn what_is_pending_in_a_full_redis_is_read_and_written_back() {
 }
 
 #[tokio::test]
-async fn a_deletion_is_felt_on_another_instance_while_redis_is_full() {
+async fn a_deletion_takes_effect_on_another_instance_while_redis_is_full() {
     let redis = RedisServer::start(&["--maxmemory-policy", "noeviction"]).await;
     let url = redis.url();
     // A busy machine is no Redis that is away.
@@ -302,7 +302,7 @@ async fn a_deletion_is_felt_on_another_instance_while_redis_is_full() {
 }
 
 #[tokio::test]
-async fn a_link_is_looked_up_again_after_its_time_only_while_redis_is_away() {
+async fn a_cached_link_is_looked_up_again_after_its_ttl_only_while_redis_is_away() {
     let mut redis = RedisServer::start(&KEPT).await;
     let url = redis.url();
     let settings = [
@@ -348,7 +348,7 @@ async fn a_link_is_looked_up_again_after_its_time_only_while_redis_is_away() {
 }
 
 #[tokio::test]
-async fn a_redis_that_is_slow_is_not_given_up_while_nobody_waits_for_it() {
+async fn a_slow_redis_is_not_given_up_while_no_click_waits_for_it() {
     let redis = RedisServer::start(&[]).await;
     let proxy = Proxy::before(&redis.url()).await;
     let app = app_with(proxy.url()).await;

@@ -180,7 +180,7 @@ async fn a_replica_behind_pgbouncer_answers() {
     let primary = Postgres::start();
     let replica = primary.replica("");
     let pgbouncer = PgBouncer::start(&replica.url(), "").await;
-    let url = pgbouncer.before(&replica.url());
+    let url = pgbouncer.url_of(&replica.url());
     let both = Replicated::over(primary, replica, url).await;
     both.the_replica_answers().await;
     both.finish().await;
@@ -261,7 +261,7 @@ async fn no_deletion_is_undone_by_a_replica_that_is_always_late() {
 }
 
 #[tokio::test]
-async fn a_replica_that_did_not_follow_a_fail_over_is_not_believed() {
+async fn a_replica_that_did_not_follow_a_fail_over_is_not_used() {
     let first = Postgres::start();
     let (second, stray) = (first.replica(""), first.replica(""));
     let url = first.url();

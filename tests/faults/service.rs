@@ -135,7 +135,7 @@ async fn told_to_stop(mode: Mode, settings: &[(&str, &str)]) {
     app.finish().await;
 }
 
-mod sigterm_under_full_load_cuts_no_answer_off_and_loses_no_click {
+mod sigterm_under_full_load_cuts_off_no_response_and_loses_no_click {
     use super::{Mode, WITHOUT_REDIS, told_to_stop};
 
     #[tokio::test]
@@ -155,7 +155,7 @@ mod sigterm_under_full_load_cuts_no_answer_off_and_loses_no_click {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_waited_for_when_the_stop_is_asked_for_says_that_its_connection_closes() {
+async fn a_response_under_way_at_a_stop_announces_that_its_connection_closes() {
     let redis = RedisServer::start(&[]).await;
     let url = redis.url();
     // A click waits for a Redis that hangs for half of this.

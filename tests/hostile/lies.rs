@@ -176,7 +176,7 @@ impl LyingRedis {
         let (reader, mut writer) = stream.into_split();
         let mut reader = BufReader::new(reader);
         while let Some([command, last]) = read_command(&mut reader).await {
-            let answer = match command.as_str() {
+            let response = match command.as_str() {
                 // How a connection begins, and is found to be alive; without it nothing is ever asked.
                 "CLIENT" | "SET" | "UNWATCH" => Lie::Status("OK".into()),
                 "PING" => Lie::Text(last),
@@ -184,7 +184,7 @@ impl LyingRedis {
                 _ => self.next(),
             };
             let mut bytes = Vec::new();
-            answer.write(&mut bytes);
+            response.write(&mut bytes);
             if writer.write_all(&bytes).await.is_err() {
                 return;
             }

@@ -263,17 +263,17 @@ fn a_flush_and_its_housekeeping_end() {
 }
 
 #[test]
-fn limits_are_counted_all_the_same() {
+fn limits_still_count() {
     whatever_it_answers(&async |askers, _, _| askers.limit().await);
 }
 
 #[test]
-fn an_admission_ends() {
+fn a_recovery_ends() {
     whatever_it_answers(&async |askers, _, _| askers.admission().await);
 }
 
 #[test]
-fn more_clicks_than_a_number_can_tell_panic_nobody() {
+fn an_overflow_of_clicks_never_panics() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::new().unwrap();
     runtime.block_on(async {

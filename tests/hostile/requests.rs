@@ -96,9 +96,9 @@ async fn exchange(app: &App, request: &[u8], cut_off: bool) -> Vec<u8> {
     if cut_off {
         let _ = stream.shutdown().await;
     }
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer).await;
-    answer
+    let mut response = Vec::new();
+    let _ = stream.read_to_end(&mut response).await;
+    response
 }
 
 fn whatever_is_sent(
@@ -125,10 +125,14 @@ fn whatever_is_sent(
                     .into_bytes()
             })
             .unwrap_or(request);
-        let answer =
+        let response =
             runtime.block_on(async { timeout(FOR_EVER, exchange(&app, &request, cut_off)).await });
-        let answer = answer.map_err(|_| TestCaseError::fail("no answer and no end"))?;
-        prop_assert!(is_right(&answer), "{}", String::from_utf8_lossy(&answer));
+        let response = response.map_err(|_| TestCaseError::fail("no answer and no end"))?;
+        prop_assert!(
+            is_right(&response),
+            "{}",
+            String::from_utf8_lossy(&response)
+        );
         Ok(())
     });
     if let Err(failure) = sent {
@@ -140,8 +144,8 @@ fn whatever_is_sent(
     });
 }
 
-fn status(answer: &[u8]) -> Option<u16> {
-    let line = std::str::from_utf8(answer.get(..12)?).ok()?;
+fn status(response: &[u8]) -> Option<u16> {
+    let line = std::str::from_utf8(response.get(..12)?).ok()?;
     // Who asks in HTTP/1.0 is answered in it.
     let status = line
         .strip_prefix("HTTP/1.1 ")
@@ -151,8 +155,8 @@ fn status(answer: &[u8]) -> Option<u16> {
 
 #[test]
 fn no_request_is_answered_with_a_defect() {
-    whatever_is_sent(requests(), false, |answer| {
-        status(answer).is_some_and(|status| status < 500)
+    whatever_is_sent(requests(), false, |response| {
+        status(response).is_some_and(|status| status < 500)
     });
 }
 
@@ -172,7 +176,7 @@ fn no_bytes_are_answered_with_a_defect() {
                 request
             }),
     ];
-    whatever_is_sent(bytes, true, |answer| {
-        answer.is_empty() || status(answer).is_some_and(|status| status < 500)
+    whatever_is_sent(bytes, true, |response| {
+        response.is_empty() || status(response).is_some_and(|status| status < 500)
     });
 }

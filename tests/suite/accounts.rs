@@ -1,10 +1,10 @@
-//! Register, log in, who am I; tokens.
+//! Registration, log-in, the caller's account, and tokens.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, App, both_modes, unique, unix_seconds};
+use crate::support::{App, Response, both_modes, unique, unix_seconds};
 
 fn minted(app: &App, algorithm: Algorithm, claims: &Value) -> String {
     let key = EncodingKey::from_secret(&app.backend.secret());
@@ -15,27 +15,27 @@ fn minted(app: &App, algorithm: Algorithm, claims: &Value) -> String {
 fn decoded(part: &str) -> Value {
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut bytes = Vec::new();
-    let (mut bits, mut held) = (0_u32, 0);
+    let (mut bits, mut length) = (0_u32, 0);
     for letter in part.bytes() {
         bits = bits << 6
             | u32::try_from(letters.iter().position(|known| *known == letter).unwrap()).unwrap();
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held & 0xff) as u8);
+        length += 6;
+        if length >= 8 {
+            length -= 8;
+            bytes.push((bits >> length & 0xff) as u8);
         }
     }
     serde_json::from_slice(&bytes).unwrap()
 }
 
 both_modes! {
-    async fn a_registration_answers_a_bearer_token_that_says_who_one_is(app) {
+    async fn a_registration_returns_a_bearer_token_that_identifies_the_user(app) {
         let email = format!("Ada.{}@Example.org", unique());
-        let answer = app.account("/auth/register", &email, "correct horse").await;
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.json()["token_type"], "bearer");
-        assert_eq!(answer.json().as_object().unwrap().len(), 2);
-        let token = answer.json()["access_token"].as_str().unwrap().to_owned();
+        let response = app.account("/auth/register", &email, "correct horse").await;
+        assert_eq!(response.status, 200);
+        assert_eq!(response.json()["token_type"], "bearer");
+        assert_eq!(response.json().as_object().unwrap().len(), 2);
+        let token = response.json()["access_token"].as_str().unwrap().to_owned();
         let me = app.get_as(&token, "/auth/me").await;
         assert_eq!(me.status, 200);
         assert_eq!(me.json()["email"], email, "kept as given");
@@ -43,30 +43,30 @@ both_modes! {
         assert_eq!(me.json().as_object().unwrap().len(), 2);
     }
 
-    async fn an_address_is_registered_once_in_whatever_case(app) {
+    async fn an_address_is_registered_once_whatever_its_case(app) {
         let email = format!("{}@example.org", unique());
         assert_eq!(app.account("/auth/register", &email, "correct horse").await.status, 200);
         app.account("/auth/register", &email.to_uppercase(), "another horse").await
             .is_error(400, "Email already registered");
     }
 
-    async fn registrations_of_one_address_at_once_make_one_account(app) {
+    async fn simultaneous_registrations_of_one_address_make_one_account(app) {
         let email = format!("{}@example.org", unique());
-        let answers = futures_util::future::join_all(
+        let responses = futures_util::future::join_all(
             (0..5).map(|_| app.account("/auth/register", &email, "correct horse")),
         ).await;
-        let made = answers.iter().filter(|answer| answer.status == 200).count();
-        let refused = answers.iter().filter(|answer| answer.status == 400).count();
+        let made = responses.iter().filter(|response| response.status == 200).count();
+        let refused = responses.iter().filter(|response| response.status == 400).count();
         assert_eq!((made, refused), (1, 4));
     }
 
-    async fn a_login_answers_a_token_whatever_the_case_of_the_address(app) {
+    async fn a_login_returns_a_token_whatever_the_case_of_the_address(app) {
         let email = format!("{}@example.org", unique());
         app.account("/auth/register", &email, "correct horse").await;
-        let answer = app.account("/auth/login", &email.to_uppercase(), "correct horse").await;
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.json()["token_type"], "bearer");
-        let token = answer.json()["access_token"].as_str().unwrap().to_owned();
+        let response = app.account("/auth/login", &email.to_uppercase(), "correct horse").await;
+        assert_eq!(response.status, 200);
+        assert_eq!(response.json()["token_type"], "bearer");
+        let token = response.json()["access_token"].as_str().unwrap().to_owned();
         assert_eq!(app.get_as(&token, "/auth/me").await.json()["email"], email);
     }
 
@@ -93,14 +93,14 @@ both_modes! {
                 (json!(["a@example.org", "correct horse"]), "body"),
                 (json!("text"), "body"),
             ] {
-                let answer = app.post(path, body.to_string()).await;
-                assert_eq!(answer.status, 422, "{path} {body}");
-                assert!(answer.detail().starts_with(field), "{path} {body}: {}", answer.detail());
+                let response = app.post(path, body.to_string()).await;
+                assert_eq!(response.status, 422, "{path} {body}");
+                assert!(response.detail().starts_with(field), "{path} {body}: {}", response.detail());
             }
         }
     }
 
-    async fn a_body_that_is_no_json_is_refused(app) {
+    async fn a_body_that_is_not_json_is_refused(app) {
         for body in ["", "{", "email=a@example.org", "\u{0}"] {
             assert_eq!(app.post("/auth/register", body).await.status, 422, "{body:?}");
         }
@@ -110,13 +110,13 @@ both_modes! {
     async fn a_body_over_16_kib_is_refused(app) {
         for path in ["/auth/register", "/auth/login"] {
             let body = json!({ "email": "a@example.org", "password": "x".repeat(17 * 1024) }).to_string();
-            let answer = app.post(path, body).await;
-            assert_eq!(answer.status, 413);
-            assert!(!answer.detail().is_empty());
+            let response = app.post(path, body).await;
+            assert_eq!(response.status, 413);
+            assert!(!response.detail().is_empty());
         }
     }
 
-    async fn passwords_of_8_and_of_128_characters_are_taken(app) {
+    async fn passwords_of_8_and_of_128_characters_are_accepted(app) {
         for password in ["ü".repeat(8), "ü".repeat(128)] {
             let email = format!("{}@example.org", unique());
             assert_eq!(app.account("/auth/register", &email, &password).await.status, 200);
@@ -152,16 +152,16 @@ both_modes! {
                 if !header.is_empty() {
                     request = request.header("authorization", header);
                 }
-                let answer = Answer::of(request).await;
-                answer.is_error(401, "Not authenticated");
-                assert_eq!(answer.header("www-authenticate"), "Bearer", "{path} {header}");
+                let response = Response::of(request).await;
+                response.is_error(401, "Not authenticated");
+                assert_eq!(response.header("www-authenticate"), "Bearer", "{path} {header}");
             }
         }
         let minted = minted(app, Algorithm::HS256, &claims(unix_seconds(), unix_seconds() + 100));
         assert_eq!(app.get_as(&minted, "/auth/me").await.status, 200, "the test's own tokens are right");
     }
 
-    async fn the_token_of_a_user_who_is_gone_is_refused(app) {
+    async fn the_token_of_a_deleted_user_is_refused(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         let me = app.get_as(&token, "/auth/me").await.json();
@@ -189,9 +189,9 @@ both_modes! {
         assert_eq!(claims["sub"], me["id"].to_string());
     }
 
-    async fn the_scheme_of_a_token_is_taken_in_whatever_case(app) {
+    async fn the_scheme_of_a_token_is_accepted_in_any_case(app) {
         let token = app.register().await;
         let request = app.request(Method::GET, "/auth/me").header("authorization", format!("bearer {token}"));
-        assert_eq!(Answer::of(request).await.status, 200);
+        assert_eq!(Response::of(request).await.status, 200);
     }
 }

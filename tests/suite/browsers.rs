@@ -1,28 +1,28 @@
-//! What a browser is told of all that it shows: no script of others, no frame, no guessing, no referrer.
+//! Security headers for browsers: no foreign script, no frame, no guessing of types, no referrer.
 
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
 use crate::support::redis_server::free_port;
-use crate::support::{Answer, App, Mode, both_modes};
+use crate::support::{App, Mode, Response, both_modes};
 
-/// Of what is data or a mere part of a page.
+/// The policy of responses that are data, or a mere part of a page.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
-/// Of the one page there is: its own parts, its own service, and icons that Swagger UI draws from `data:`.
+/// The policy of the explorer: its own parts, its own service, and icons that Swagger UI draws from `data:`.
 const PAGE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// How an answer may be kept, and what its page may do; beside what is said of everything that has a body.
-fn is_guarded(answer: &Answer, what: &str, kept: &str, policy: &str) {
+/// The response has this `Cache-Control` and this policy, beside the headers that every body has.
+fn has_security_headers(response: &Response, path: &str, caching: &str, policy: &str) {
     for (name, expected) in [
-        ("cache-control", kept),
+        ("cache-control", caching),
         ("content-security-policy", policy),
         ("referrer-policy", "no-referrer"),
         ("x-content-type-options", "nosniff"),
     ] {
-        let told: Vec<_> = answer.headers.get_all(name).iter().collect();
-        assert_eq!(told, [expected], "{what}: {name}");
+        let values: Vec<_> = response.headers.get_all(name).iter().collect();
+        assert_eq!(values, [expected], "{path}: {name}");
     }
     for name in [
         "access-control-allow-origin",
@@ -30,12 +30,12 @@ fn is_guarded(answer: &Answer, what: &str, kept: &str, policy: &str) {
         "set-cookie",
         "x-powered-by",
     ] {
-        assert_eq!(answer.header(name), "", "{what}: {name}");
+        assert_eq!(response.header(name), "", "{path}: {name}");
     }
-    assert_ne!(answer.header("content-type"), "", "{what}");
+    assert_ne!(response.header("content-type"), "", "{path}");
 }
 
-/// Paths that the page of the explorer at a path refers to, in order.
+/// The paths that the explorer's page refers to, sorted.
 fn references(path: &str, page: &str) -> Vec<String> {
     let page_url = url::Url::parse(&format!("http://page{path}")).unwrap();
     let quoted = |at: usize| page[at..].split('"').nth(1).unwrap();
@@ -54,20 +54,20 @@ fn references(path: &str, page: &str) -> Vec<String> {
 }
 
 both_modes! {
-    async fn a_page_for_browsers_lets_in_no_script_of_others_and_no_frame(app) {
+    async fn a_page_for_browsers_allows_no_foreign_script_and_no_frame(app) {
         for path in ["/docs", "/docs/"] {
             let page = app.get(path).await;
             assert_eq!(page.status, 200);
             assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
-            is_guarded(&page, path, "no-cache", PAGE);
-            // What the policy forbids is not there: no script or style in the page itself.
+            has_security_headers(&page, path, "no-cache", PAGE);
+            // The page has nothing that its policy forbids: no script or style in the page itself.
             let scripts = |begin: &str| page.text.matches(begin).count();
             assert_eq!(scripts("<script"), scripts("<script src="));
             assert!(!page.text.contains("<style") && !page.text.contains(" style="));
         }
     }
 
-    async fn what_the_page_refers_to_is_guarded_each_by_its_kind(app) {
+    async fn every_asset_of_the_page_has_the_headers_of_its_kind(app) {
         let parts = references("/docs/", &app.get("/docs/").await.text);
         assert_eq!(references("/docs", &app.get("/docs").await.text), parts);
         assert_eq!(parts, [
@@ -75,25 +75,25 @@ both_modes! {
             "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/openapi.json",
         ]);
         for part in parts {
-            let answer = app.get(&part).await;
-            assert_eq!(answer.status, 200, "{part}");
-            let (kept, policy) = match part.as_str() {
+            let response = app.get(&part).await;
+            assert_eq!(response.status, 200, "{part}");
+            let (caching, policy) = match part.as_str() {
                 "/openapi.json" => ("no-store", NOTHING),
                 part if part.starts_with("/docs/swagger-ui") => ("public, max-age=3600", NOTHING),
                 _ => ("no-cache", PAGE),
             };
-            is_guarded(&answer, &part, kept, policy);
+            has_security_headers(&response, &part, caching, policy);
             let kind = match part.rsplit('.').next().unwrap() {
                 "css" => "text/css; charset=utf-8",
                 "js" => "text/javascript; charset=utf-8",
                 "svg" => "image/svg+xml",
                 _ => "application/json",
             };
-            assert_eq!(answer.header("content-type"), kind, "{part}");
+            assert_eq!(response.header("content-type"), kind, "{part}");
         }
     }
 
-    async fn answers_and_errors_are_nothing_but_data(app) {
+    async fn responses_and_errors_are_plain_data_to_a_browser(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         let stats = format!("/urls/{code}/stats");
@@ -103,43 +103,43 @@ both_modes! {
             ("/auth/me", 401), ("/urls/my", 401), ("/auth/login", 405),
             ("/health", 200), ("/ready", 200), ("/metrics", 200),
         ] {
-            let answer = app.get(path).await;
-            assert_eq!(answer.status, status, "{path}");
-            is_guarded(&answer, path, "no-store", NOTHING);
+            let response = app.get(path).await;
+            assert_eq!(response.status, status, "{path}");
+            has_security_headers(&response, path, "no-store", NOTHING);
         }
         for (path, body, status) in [
             ("/auth/register", "{}".to_owned(), 422),
             ("/auth/login", " ".repeat(20_000), 413),
             ("/health", String::new(), 405),
         ] {
-            let answer = app.post(path, body).await;
-            assert_eq!(answer.status, status, "{path}");
-            is_guarded(&answer, path, "no-store", NOTHING);
+            let response = app.post(path, body).await;
+            assert_eq!(response.status, status, "{path}");
+            has_security_headers(&response, path, "no-store", NOTHING);
         }
         for (path, status) in [("/urls/my", 200), ("/urls/my?limit=0", 422), ("/auth/me", 200)] {
-            let answer = app.get_as(&token, path).await;
-            assert_eq!(answer.status, status, "{path}");
-            is_guarded(&answer, path, "no-store", NOTHING);
+            let response = app.get_as(&token, path).await;
+            assert_eq!(response.status, status, "{path}");
+            has_security_headers(&response, path, "no-store", NOTHING);
         }
     }
 
-    async fn a_way_on_has_nothing_to_show(app) {
+    async fn a_redirect_has_nothing_to_show(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         let (root, whole) = (format!("/{code}"), format!("/urls/r/{code}"));
         for path in [&root, &whole] {
-            let answer = app.visit(path).await;
-            assert_eq!(answer.status, 302, "{path}");
-            assert_eq!((answer.text.as_str(), answer.header("content-type")), ("", ""), "{path}");
+            let response = app.visit(path).await;
+            assert_eq!(response.status, 302, "{path}");
+            assert_eq!((response.text.as_str(), response.header("content-type")), ("", ""), "{path}");
         }
     }
 }
 
 #[tokio::test]
-async fn who_has_no_place_is_shown_nothing_but_data_either() {
+async fn a_connection_over_the_limit_gets_plain_data_too() {
     let app = App::start_with(Mode::Embedded, &[("MAX_CONNECTIONS", "1")]).await;
     let address = app.server.base.trim_start_matches("http://");
-    // One of them has no place, whoever has it: that one is answered unasked.
+    // One of the two is over the limit, either one: it gets its response without a request.
     let mut streams = [
         TcpStream::connect(address).await.unwrap(),
         TcpStream::connect(address).await.unwrap(),
@@ -150,8 +150,8 @@ async fn who_has_no_place_is_shown_nothing_but_data_either() {
         read = first.read_to_string(&mut one) => read.unwrap(),
         read = second.read_to_string(&mut other) => read.unwrap(),
     };
-    let answer = one + &other;
-    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    let response = one + &other;
+    assert!(response.starts_with("HTTP/1.1 503"), "{response}");
     for line in [
         "cache-control: no-store",
         &format!("content-security-policy: {NOTHING}"),
@@ -160,22 +160,22 @@ async fn who_has_no_place_is_shown_nothing_but_data_either() {
         "x-content-type-options: nosniff",
     ] {
         assert!(
-            answer.contains(&format!("\r\n{line}\r\n")),
-            "{line}: {answer}"
+            response.contains(&format!("\r\n{line}\r\n")),
+            "{line}: {response}"
         );
     }
-    assert!(answer.contains("\r\nx-request-id: "), "{answer}");
+    assert!(response.contains("\r\nx-request-id: "), "{response}");
     drop(streams);
     app.finish().await;
 }
 
 #[tokio::test]
-async fn metrics_on_an_address_of_their_own_are_nothing_but_data_either() {
+async fn metrics_on_an_address_of_their_own_are_plain_data_too() {
     let address = format!("127.0.0.1:{}", free_port());
     let app = App::start_with(Mode::Embedded, &[("METRICS_BIND", &address)]).await;
     let url = format!("http://{address}/metrics");
-    let answer = Answer::of(reqwest::Client::new().get(url)).await;
-    assert_eq!(answer.status, 200);
-    is_guarded(&answer, "/metrics", "no-store", NOTHING);
+    let response = Response::of(reqwest::Client::new().get(url)).await;
+    assert_eq!(response.status, 200);
+    has_security_headers(&response, "/metrics", "no-store", NOTHING);
     app.finish().await;
 }

@@ -1,4 +1,4 @@
-//! Work that takes too long, or is too much: a 503 that says when to come back, and the service goes on.
+//! Requests that are too slow or too many get a 503 with `Retry-After`, and the service goes on.
 
 use futures_util::StreamExt;
 use futures_util::future::{join, join_all};
@@ -6,17 +6,17 @@ use futures_util::stream::FuturesUnordered;
 use reqwest::Method;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
-use crate::support::{Answer, App, Mode, Server, both_modes, eventually, unique};
+use crate::support::{App, Mode, Response, Server, both_modes, eventually, unique};
 
-/// Somebody who has the database to himself, until dropped.
-pub(crate) enum Held {
-    Postgres(#[expect(dead_code, reason = "it is held, not read")] PgConnection),
-    Sqlite(#[expect(dead_code, reason = "it is held, not read")] SqliteConnection),
+/// Locks out everything else from the database, until dropped.
+pub(crate) enum DatabaseLock {
+    Postgres(#[expect(dead_code, reason = "it holds the lock, and is not read")] PgConnection),
+    Sqlite(#[expect(dead_code, reason = "it holds the lock, and is not read")] SqliteConnection),
 }
 
-impl Held {
-    /// Nobody else gets at `table`; in SQLite nobody else writes.
-    pub(crate) async fn begin(app: &App, table: &'static str) -> Self {
+impl DatabaseLock {
+    /// Locks `table` in Postgres, and all writes in SQLite.
+    pub(crate) async fn on(app: &App, table: &'static str) -> Self {
         let settings = app.backend.settings();
         let (_, url) = settings
             .iter()
@@ -36,48 +36,48 @@ impl Held {
     }
 }
 
-/// Places for requests of the API.
-const PLACES: usize = 30;
+/// Permits for requests of the API.
+const MAX_REQUESTS: usize = 30;
 
-/// Starts it again with little patience; what a test prepares may take its time.
-async fn loses_patience(app: &mut App) {
+/// Restarts the service with a short time limit for requests. The preparations of a test come before, without it.
+async fn restart_with_short_limits(app: &mut App) {
     let mut settings = app.backend.settings();
     settings.push(("REQUEST_TIMEOUT_SECONDS".into(), "1".into()));
-    settings.push(("MAX_REQUESTS".into(), PLACES.to_string()));
+    settings.push(("MAX_REQUESTS".into(), MAX_REQUESTS.to_string()));
     app.server.stop().await;
     app.server = Server::start(&settings).await;
 }
 
-fn says_when_to_come_back(answer: &Answer) {
-    assert_eq!(answer.status, 503, "{answer:?}");
-    assert_eq!(answer.header("retry-after"), "1");
-    assert!(!answer.detail().is_empty());
+fn is_busy(response: &Response) {
+    assert_eq!(response.status, 503, "{response:?}");
+    assert_eq!(response.header("retry-after"), "1");
+    assert!(!response.detail().is_empty());
 }
 
 both_modes! {
     async fn a_request_that_takes_too_long_is_answered_503_and_counted(app) {
         let token = app.register().await;
-        loses_patience(app).await;
-        let held = Held::begin(app, "links").await;
-        // On a busy machine the database's own patience may end at the same time.
+        restart_with_short_limits(app).await;
+        let lock = DatabaseLock::on(app, "links").await;
+        // On a busy machine the deadline of the database may end at the same time.
         eventually("a request took too long", async || {
-            let answer = app.try_shorten(&token, "https://example.org/").await;
-            says_when_to_come_back(&answer);
+            let response = app.try_shorten(&token, "https://example.org/").await;
+            is_busy(&response);
             app.limit_hits("request_time").await >= 1
         })
         .await;
-        drop(held);
+        drop(lock);
     }
 
-    async fn after_as_many_late_requests_as_there_are_places_the_service_goes_on(app) {
+    async fn as_many_late_requests_as_there_are_permits_leave_the_service_working(app) {
         let token = app.register().await;
-        loses_patience(app).await;
-        let held = Held::begin(app, "links").await;
-        let late = (0..PLACES).map(|_| app.try_shorten(&token, "https://example.org/"));
-        for answer in join_all(late).await {
-            says_when_to_come_back(&answer);
+        restart_with_short_limits(app).await;
+        let lock = DatabaseLock::on(app, "links").await;
+        let late = (0..MAX_REQUESTS).map(|_| app.try_shorten(&token, "https://example.org/"));
+        for response in join_all(late).await {
+            is_busy(&response);
         }
-        drop(held);
+        drop(lock);
         eventually("links are made again", async || {
             app.try_shorten(&token, "https://example.org/").await.status == 200
         })
@@ -91,9 +91,9 @@ async fn past_its_capacity_the_api_sheds_load_at_once_while_redirects_go_on() {
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
     assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
-    let held = Held::begin(&app, "links").await;
+    let lock = DatabaseLock::on(&app, "links").await;
     let shed = async {
-        eventually("the only place is taken", async || {
+        eventually("the only permit is taken", async || {
             app.get_as(&token, "/auth/me").await.status == 503
         })
         .await;
@@ -101,14 +101,14 @@ async fn past_its_capacity_the_api_sheds_load_at_once_while_redirects_go_on() {
         shed.is_error(503, "The service is busy; try again");
         assert_eq!(shed.header("retry-after"), "1");
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
-        // A code that is spelt otherwise goes the API's way, and is a redirect all the same.
+        // A percent-encoded code does not take the fast path, and is a redirect all the same.
         let spelt = format!("/urls/r/%{:02x}{}", code.as_bytes()[0], &code[1..]);
-        let preview = Answer::of(app.request(Method::HEAD, &spelt)).await;
+        let preview = Response::of(app.request(Method::HEAD, &spelt)).await;
         assert_eq!(preview.status, 302);
         assert_eq!(app.get("/health").await.status, 200);
-        drop(held);
+        drop(lock);
     };
-    // Whoever asks whether the place is taken may have it just then.
+    // The request that checks whether the permit is taken may hold it at that moment.
     let made = eventually("a link is made", async || {
         app.try_shorten(&token, "https://example.org/2")
             .await
@@ -121,38 +121,38 @@ async fn past_its_capacity_the_api_sheds_load_at_once_while_redirects_go_on() {
     app.finish().await;
 }
 
-/// Not even twice as long: waiting for a connection, and then for the table.
+/// Waiting for a connection and then for the table share one deadline.
 #[tokio::test]
-async fn who_waits_for_a_connection_waits_no_longer_for_the_database_in_all() {
+async fn waiting_for_a_connection_counts_towards_the_deadline_of_the_database() {
     let settings = [
         ("DATABASE_MAX_CONNECTIONS", "1"),
         ("REQUEST_TIMEOUT_SECONDS", "8"),
     ];
     let app = App::start_with(Mode::Production, &settings).await;
     let token = app.register().await;
-    let held = Held::begin(&app, "links").await;
+    let lock = DatabaseLock::on(&app, "links").await;
     let late = (0..3).map(|_| app.try_shorten(&token, "https://example.org/"));
-    for answer in join_all(late).await {
-        says_when_to_come_back(&answer);
+    for response in join_all(late).await {
+        is_busy(&response);
     }
     assert_eq!(app.limit_hits("request_time").await, 0);
-    drop(held);
+    drop(lock);
     app.finish().await;
 }
 
 #[tokio::test]
-async fn log_ins_past_those_that_may_wait_for_a_hash_are_answered_503_and_counted() {
+async fn log_ins_past_the_hashing_queue_are_answered_503_and_counted() {
     let mut app = App::start_with(Mode::Production, &[("HASHING_CONCURRENCY", "1")]).await;
-    // Whose turn it is waits for the database, and 256 wait for their turn.
-    let _held = Held::begin(&app, "users").await;
+    // The one log-in with a permit waits for the database, and 256 wait for the permit.
+    let _lock = DatabaseLock::on(&app, "users").await;
     let email = format!("{}@example.org", unique());
     let mut log_ins: FuturesUnordered<_> = (0..300)
         .map(|_| app.account("/auth/login", &email, "correct horse"))
         .collect();
     loop {
-        let answer = log_ins.next().await.unwrap();
-        says_when_to_come_back(&answer);
-        if answer.detail() == "The service is busy; try again" {
+        let response = log_ins.next().await.unwrap();
+        is_busy(&response);
+        if response.detail() == "The service is busy; try again" {
             break;
         }
     }
@@ -167,13 +167,13 @@ async fn a_list_without_links_is_empty_also_while_clicks_are_only_in_memory() {
     let app = App::start(Mode::Embedded).await;
     let (owner, other) = (app.register().await, app.register().await);
     let code = app.shorten(&owner, "https://example.org/").await;
-    let held = Held::begin(&app, "click_journal").await;
+    let lock = DatabaseLock::on(&app, "click_journal").await;
     assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
-    says_when_to_come_back(&app.get_as(&owner, "/urls/my").await);
+    is_busy(&app.get_as(&owner, "/urls/my").await);
     for list in ["/urls/my", "/urls/my?limit=1"] {
         assert_eq!(app.get_as(&other, list).await.text, "[]");
     }
-    drop(held);
+    drop(lock);
     eventually("the click is written", async || {
         app.get(&format!("/urls/{code}/stats")).await.status == 200
     })

@@ -1,4 +1,4 @@
-//! The service over a Redis Cluster: what it does over one Redis, and what a master's failure leaves alone.
+//! The service over a Redis Cluster works as over one Redis, and the failure of a master affects its shards alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,12 +20,12 @@ async fn shorten_many(app: &App) -> (String, Vec<String>) {
 }
 
 async fn is_up(server: &Server) -> bool {
-    let answer = reqwest::get(format!("{}/ready", server.base)).await;
-    let ready: serde_json::Value = answer.unwrap().json().await.unwrap();
+    let response = reqwest::get(format!("{}/ready", server.base)).await;
+    let ready: serde_json::Value = response.unwrap().json().await.unwrap();
     ready["redis"] == "up"
 }
 
-/// Data sets that have keys of one kind on this master.
+/// The number of shards that have a key of this kind on this master.
 async fn keys(master: &crate::support::RedisServer, kind: &str) -> usize {
     let mut keys = redis::cmd("KEYS");
     keys.arg(format!("*:{kind}"));
@@ -35,7 +35,7 @@ async fn keys(master: &crate::support::RedisServer, kind: &str) -> usize {
 }
 
 #[tokio::test]
-async fn over_a_cluster_it_does_what_it_does_over_one_redis() {
+async fn the_service_works_over_a_cluster_as_over_one_redis() {
     let cluster = RedisCluster::start().await;
     let urls = cluster.urls();
     let rarely = [("REDIS_URL", urls.as_str()), ("FLUSH_INTERVAL_MS", "60000")];
@@ -43,7 +43,7 @@ async fn over_a_cluster_it_does_what_it_does_over_one_redis() {
     let other = app.another(&rarely).await;
     let (token, codes) = shorten_many(&app).await;
 
-    // Clicks of both instances are in every answer.
+    // The statistics include the clicks of both instances.
     for (number, code) in codes.iter().enumerate() {
         let visit = app.get(&format!("/{code}")).await;
         let location = visit.header("location");
@@ -63,13 +63,13 @@ async fn over_a_cluster_it_does_what_it_does_over_one_redis() {
         .collect();
     assert_eq!(counts, vec![2; LINKS]);
 
-    // A deletion is felt at once on the instance that has the link warm.
+    // A deletion takes effect at once on the instance that has the link cached.
     for code in &codes[..8] {
         assert_eq!(app.delete(&token, code).await.status, 204);
         assert_eq!(other.follow(code).await, 404);
     }
 
-    // Another instance writes back what is pending, while the counts stay what they are.
+    // Another instance writes back the pending clicks, while the counts stay the same.
     let flushing = app
         .another(&[("REDIS_URL", &urls), ("FLUSH_INTERVAL_MS", "20")])
         .await;
@@ -95,7 +95,7 @@ async fn a_master_that_is_killed_and_started_again_under_load_loses_no_click() {
     let codes = Arc::new(codes);
     let answered: Arc<Vec<AtomicU64>> = Arc::new(codes.iter().map(|_| AtomicU64::new(0)).collect());
     let stop = Arc::new(AtomicBool::new(false));
-    let visitors: Vec<_> = (0..4)
+    let clients: Vec<_> = (0..4)
         .map(|first| {
             let (base, codes) = (app.server.base.clone(), Arc::clone(&codes));
             let (answered, stop) = (Arc::clone(&answered), Arc::clone(&stop));
@@ -104,11 +104,11 @@ async fn a_master_that_is_killed_and_started_again_under_load_loses_no_click() {
                     .redirect(reqwest::redirect::Policy::none())
                     .build()
                     .unwrap();
-                for turn in first.. {
+                for round in first.. {
                     if stop.load(Ordering::SeqCst) {
                         return;
                     }
-                    let index = turn % codes.len();
+                    let index = round % codes.len();
                     let visit = client.get(format!("{base}/{}", codes[index])).send().await;
                     assert_eq!(visit.unwrap().status(), 302, "redirects go on");
                     answered[index].fetch_add(1, Ordering::SeqCst);
@@ -133,11 +133,11 @@ async fn a_master_that_is_killed_and_started_again_under_load_loses_no_click() {
     .await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     stop.store(true, Ordering::SeqCst);
-    for visitor in visitors {
-        visitor.await.unwrap();
+    for client in clients {
+        client.await.unwrap();
     }
     for (code, answered) in codes.iter().zip(answered.iter()) {
-        eventually("the count is to be had", async || {
+        eventually("the count is available", async || {
             app.get(&format!("/urls/{code}/stats")).await.status == 200
         })
         .await;
@@ -149,7 +149,7 @@ async fn a_master_that_is_killed_and_started_again_under_load_loses_no_click() {
 }
 
 #[tokio::test]
-async fn a_replica_that_takes_over_is_found_and_what_it_had_counts_once() {
+async fn a_replica_that_takes_over_is_found_and_its_clicks_count_once() {
     let mut cluster = RedisCluster::start().await;
     let replica = cluster.replica_of(1).await;
     let urls = cluster.urls();
@@ -178,7 +178,7 @@ async fn a_replica_that_takes_over_is_found_and_what_it_had_counts_once() {
         .await;
     for code in &codes {
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
-        eventually("the count is to be had", async || {
+        eventually("the count is available", async || {
             app.get(&format!("/urls/{code}/stats")).await.status == 200
         })
         .await;

@@ -7,8 +7,8 @@ both_modes! {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         app.visit(&format!("/{code}")).await;
-        let answer = app.delete(&token, &code).await;
-        assert_eq!((answer.status.as_u16(), answer.text.as_str()), (204, ""));
+        let response = app.delete(&token, &code).await;
+        assert_eq!((response.status.as_u16(), response.text.as_str()), (204, ""));
         app.get(&format!("/{code}")).await.is_error(404, "URL not found");
         app.get(&format!("/urls/r/{code}")).await.is_error(404, "URL not found");
         app.get(&format!("/urls/{code}/stats")).await.is_error(404, "Not Found");
@@ -16,7 +16,7 @@ both_modes! {
         app.delete(&token, &code).await.is_error(404, "URL not found");
     }
 
-    async fn anothers_link_and_none_are_not_told_apart(app) {
+    async fn the_link_of_another_user_and_an_unknown_link_are_answered_alike(app) {
         let (ada, bob) = (app.register().await, app.register().await);
         let code = app.shorten(&ada, "https://example.org/").await;
         app.delete(&bob, &code).await.is_error(404, "URL not found");

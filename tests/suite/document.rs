@@ -1,4 +1,4 @@
-//! The OpenAPI document says what the service does: no route, method or answer beside it.
+//! The OpenAPI document describes all that the service does: no route, method or response is missing from it.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
-use crate::support::{Answer, App, Mode, both_modes};
+use crate::support::{App, Mode, Response, both_modes};
 
 const METHODS: [&str; 8] = [
     "get", "head", "post", "put", "patch", "delete", "options", "trace",
@@ -34,60 +34,67 @@ impl Document {
     fn methods_of(&self, path: &str) -> HashSet<String> {
         let item = self.0["paths"][path].as_object().unwrap();
         let mut methods: HashSet<_> = item.keys().map(|method| method.to_uppercase()).collect();
-        // What can be asked by GET can be asked by HEAD.
+        // Every route for GET answers HEAD, too.
         if methods.contains("GET") {
             methods.insert("HEAD".to_owned());
         }
         methods
     }
 
-    /// The answer is one that the document tells of: its status, its kind of body, its headers.
-    fn tells_of(&self, method: &str, path: &str, answer: &Answer) {
-        let status = answer.status.as_str();
-        let told = &self.0["paths"][path][method]["responses"][status];
-        assert!(told.is_object(), "{method} {path} answered {answer:?}");
-        let kind = answer.header("content-type").split(';').next().unwrap();
-        match told["content"].as_object() {
-            Some(kinds) => assert!(kinds.contains_key(kind), "{method} {path}: {answer:?}"),
-            None => assert_eq!(answer.text, "", "{method} {path}"),
+    /// The document describes this response: its status, its kind of body, its headers.
+    fn describes(&self, method: &str, path: &str, response: &Response) {
+        let status = response.status.as_str();
+        let described = &self.0["paths"][path][method]["responses"][status];
+        assert!(
+            described.is_object(),
+            "{method} {path} answered {response:?}"
+        );
+        let kind = response.header("content-type").split(';').next().unwrap();
+        match described["content"].as_object() {
+            Some(kinds) => assert!(kinds.contains_key(kind), "{method} {path}: {response:?}"),
+            None => assert_eq!(response.text, "", "{method} {path}"),
         }
-        for name in told["headers"]
+        for name in described["headers"]
             .as_object()
             .into_iter()
             .flat_map(|headers| headers.keys())
         {
             // Only where there is another page.
             if name != "Link" {
-                assert_ne!(answer.header(name), "", "{method} {path} {status}: {name}");
+                assert_ne!(
+                    response.header(name),
+                    "",
+                    "{method} {path} {status}: {name}"
+                );
             }
         }
     }
 }
 
-/// A path of the document with something in the places of its parameters.
+/// A path of the document, with values for its parameters.
 fn filled(path: &str) -> String {
     path.replace("{short_code}", "nopenope")
         .replace("{file}", "start.js")
 }
 
-async fn sent(request: RequestBuilder, token: Option<&str>, body: Option<&str>) -> Answer {
+async fn sent(request: RequestBuilder, token: Option<&str>, body: Option<&str>) -> Response {
     let request = match token {
         Some(token) => request.bearer_auth(token),
         None => request,
     };
-    Answer::of(match body {
+    Response::of(match body {
         Some(body) => request.body(body.to_owned()),
         None => request,
     })
     .await
 }
 
-/// Routes are made by `routes!` alone, which puts them into the document; `/metrics` on an address of its
-/// own has no document.
+/// Routes are made by `routes!` alone, which adds them to the document. `/metrics` on an address of its own
+/// has no document.
 #[test]
-fn no_route_is_made_beside_the_document() {
+fn no_route_is_made_outside_the_document() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/server");
-    let mut beside = Vec::new();
+    let mut undocumented = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -102,33 +109,33 @@ fn no_route_is_made_beside_the_document() {
             ".merge(",
             ".fallback_service(",
         ] {
-            beside.extend(source.match_indices(way).map(|(at, _)| {
+            undocumented.extend(source.match_indices(way).map(|(at, _)| {
                 let name = path.file_name().unwrap().to_string_lossy();
                 format!("{name}: {}", source[at..].lines().next().unwrap())
             }));
         }
     }
     assert_eq!(
-        beside,
+        undocumented,
         ["scrapers.rs: .route(\"/metrics\", get(async move || metrics.render()))"]
     );
 }
 
 both_modes! {
-    async fn every_operation_of_the_document_is_there(app) {
+    async fn every_operation_of_the_document_exists(app) {
         let document = Document::of(app).await;
         let token = app.register().await;
         for (path, method, operation) in document.operations() {
             let token = operation["security"].is_array().then_some(token.as_str());
-            let answer = sent(app.request(method.clone(), &filled(&path)), token, None).await;
+            let response = sent(app.request(method.clone(), &filled(&path)), token, None).await;
             if method != Method::HEAD {
-                document.tells_of(&method.as_str().to_lowercase(), &path, &answer);
+                document.describes(&method.as_str().to_lowercase(), &path, &response);
             }
-            assert_ne!(answer.status, 405, "{method} {path}");
+            assert_ne!(response.status, 405, "{method} {path}");
         }
     }
 
-    async fn a_method_that_the_document_does_not_know_is_refused(app) {
+    async fn a_method_missing_from_the_document_is_refused(app) {
         let document = Document::of(app).await;
         for path in document.0["paths"].as_object().unwrap().keys() {
             let known = document.methods_of(path);
@@ -137,19 +144,19 @@ both_modes! {
                 if known.contains(method.as_str()) {
                     continue;
                 }
-                let answer = Answer::of(app.request(method.clone(), &filled(path))).await;
-                assert_eq!(answer.status, 405, "{method} {path}");
-                let allowed = answer.header("allow").split(',').map(|name| name.trim().to_owned());
+                let response = Response::of(app.request(method.clone(), &filled(path))).await;
+                assert_eq!(response.status, 405, "{method} {path}");
+                let allowed = response.header("allow").split(',').map(|name| name.trim().to_owned());
                 assert_eq!(allowed.collect::<HashSet<_>>(), known, "{method} {path}");
             }
         }
     }
 
-    async fn a_path_that_the_document_does_not_know_is_not_found(app) {
+    async fn a_path_missing_from_the_document_is_not_found(app) {
         for path in ["/", "/urls", "/auth", "/docs/a/b", "/docs/swagger-ui.js", "/openapi.yaml", "/swagger-ui"] {
-            let answer = app.get(path).await;
-            assert_eq!(answer.status, 404, "{path}");
-            assert!(!answer.detail().is_empty());
+            let response = app.get(path).await;
+            assert_eq!(response.status, 404, "{path}");
+            assert!(!response.detail().is_empty());
         }
     }
 
@@ -170,16 +177,16 @@ both_modes! {
         assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
     }
 
-    async fn what_the_document_refers_to_is_in_it(app) {
-        let answer = app.get("/openapi.json").await;
-        let document = answer.json();
-        for (at, _) in answer.text.match_indices("\"$ref\":\"#") {
-            let reference = answer.text[at..].split('"').nth(3).unwrap();
+    async fn every_reference_of_the_document_resolves(app) {
+        let response = app.get("/openapi.json").await;
+        let document = response.json();
+        for (at, _) in response.text.match_indices("\"$ref\":\"#") {
+            let reference = response.text[at..].split('"').nth(3).unwrap();
             assert!(document.pointer(&reference[1..]).is_some(), "{reference}");
         }
     }
 
-    async fn answers_of_accounts_are_as_the_document_says(app) {
+    async fn responses_of_accounts_match_the_document(app) {
         let document = Document::of(app).await;
         let account = r#"{"email":"ada@example.org","password":"correct horse"}"#;
         let wrong = r#"{"email":"ada@example.org","password":"wrong horse"}"#;
@@ -194,19 +201,19 @@ both_modes! {
             ("/auth/login", &large, 413),
             ("/auth/login", "[]", 422),
         ] {
-            let answer = app.post(path, body.to_owned()).await;
-            assert_eq!(answer.status, status, "{path}");
-            document.tells_of("post", path, &answer);
+            let response = app.post(path, body.to_owned()).await;
+            assert_eq!(response.status, status, "{path}");
+            document.describes("post", path, &response);
         }
         let token = app.register().await;
         for (token, status) in [(Some(token.as_str()), 200), (Some("nonsense"), 401), (None, 401)] {
-            let answer = sent(app.request(Method::GET, "/auth/me"), token, None).await;
-            assert_eq!(answer.status, status);
-            document.tells_of("get", "/auth/me", &answer);
+            let response = sent(app.request(Method::GET, "/auth/me"), token, None).await;
+            assert_eq!(response.status, status);
+            document.describes("get", "/auth/me", &response);
         }
     }
 
-    async fn answers_of_links_are_as_the_document_says(app) {
+    async fn responses_of_links_match_the_document(app) {
         let document = Document::of(app).await;
         let token = app.register().await;
         let mine = Some(token.as_str());
@@ -232,18 +239,18 @@ both_modes! {
             ("delete", "/urls/{short_code}", format!("/urls/{code}"), mine, 404),
         ] {
             let request = app.request(method.to_uppercase().parse().unwrap(), &path);
-            let answer = sent(request, token, None).await;
-            assert_eq!(answer.status, status, "{method} {path}");
-            document.tells_of(method, template, &answer);
+            let response = sent(request, token, None).await;
+            assert_eq!(response.status, status, "{method} {path}");
+            document.describes(method, template, &response);
         }
         let code = app.shorten(&token, "https://example.org/").await;
-        document.tells_of("get", "/urls/r/{short_code}", &app.visit(&format!("/urls/r/{code}")).await);
-        document.tells_of("get", "/{short_code}", &app.visit(&format!("/{code}")).await);
+        document.describes("get", "/urls/r/{short_code}", &app.visit(&format!("/urls/r/{code}")).await);
+        document.describes("get", "/{short_code}", &app.visit(&format!("/{code}")).await);
     }
 }
 
 #[tokio::test]
-async fn a_limit_answers_as_the_document_says() {
+async fn the_response_of_a_limit_matches_the_document() {
     let once = [
         ("LIMIT_LOGIN", "1"),
         ("LIMIT_REGISTER", "1"),
@@ -260,13 +267,13 @@ async fn a_limit_answers_as_the_document_says() {
         ("/urls/shorten", shorten, None),
     ] {
         let asked = async || sent(app.request(Method::POST, path), Some(&token), body).await;
-        // A minute may end in between: of three, two are in the same one.
-        let answers = [asked().await, asked().await, asked().await];
-        let limited = answers
+        // A minute may end in between: two of three requests are in the same one.
+        let responses = [asked().await, asked().await, asked().await];
+        let limited = responses
             .iter()
-            .find(|answer| answer.status == 429)
+            .find(|response| response.status == 429)
             .expect(path);
-        document.tells_of("post", template, limited);
+        document.describes("post", template, limited);
     }
     app.finish().await;
 }

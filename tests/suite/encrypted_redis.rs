@@ -1,4 +1,4 @@
-//! Redis over TLS, with a certificate by a private authority, and with a password.
+//! Redis over TLS, with a certificate of a private authority, and with a password.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::support::{App, Mode, RedisServer, refused};
 
 const PASSWORD: &str = "p4ss-of-the-tests";
 
-/// An authority, and a certificate by it for 127.0.0.1.
+/// Writes the certificate of an authority, and one that it issued for 127.0.0.1.
 fn write_certificates(folder: &Path) {
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -50,7 +50,7 @@ async fn clicks_are_counted_over_tls_with_a_password() {
 }
 
 #[tokio::test]
-async fn a_certificate_by_an_authority_that_nobody_trusts_is_refused() {
+async fn a_certificate_of_an_untrusted_authority_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     write_certificates(folder.path());
     let redis = RedisServer::start_with_tls(PASSWORD, folder.path()).await;

@@ -1,11 +1,11 @@
-//! Paths and methods that are not, and requests that are none.
+//! Unknown paths, wrong methods, and bytes that are no request.
 
 use reqwest::Method;
 
-use crate::support::{Answer, both_modes, raw};
+use crate::support::{Response, both_modes, raw};
 
 both_modes! {
-    async fn the_service_says_that_it_lives_and_that_it_takes_traffic(app) {
+    async fn the_service_reports_its_health_and_readiness(app) {
         assert_eq!(app.get("/health").await.text, r#"{"status":"ok"}"#);
         let ready = app.get("/ready").await;
         assert_eq!((ready.status.as_u16(), &ready.json()["database"]), (200, &serde_json::json!("up")));
@@ -13,14 +13,14 @@ both_modes! {
 
     async fn an_unknown_path_is_not_found(app) {
         for path in ["/a/b", "/urls/a/b/c", "/auth/nope", "/urls/r/", "/favicon.ico", "/auth"] {
-            let answer = app.get(path).await;
-            assert_eq!(answer.status, 404, "{path}");
-            assert!(!answer.detail().is_empty());
+            let response = app.get(path).await;
+            assert_eq!(response.status, 404, "{path}");
+            assert!(!response.detail().is_empty());
         }
         app.get("/a/b").await.is_error(404, "Not Found");
     }
 
-    async fn a_wrong_method_is_told_which_are_right(app) {
+    async fn a_wrong_method_is_refused_with_the_list_of_right_ones(app) {
         for (method, path, allow) in [
             (Method::GET, "/auth/register", "POST"),
             (Method::PUT, "/auth/login", "POST"),
@@ -33,9 +33,9 @@ both_modes! {
             (Method::DELETE, "/abc", "GET,HEAD"),
             (Method::POST, "/health", "GET,HEAD"),
         ] {
-            let answer = Answer::of(app.request(method.clone(), path)).await;
-            answer.is_error(405, "Method Not Allowed");
-            assert_eq!(answer.header("allow").replace(' ', ""), allow, "{method} {path}");
+            let response = Response::of(app.request(method.clone(), path)).await;
+            response.is_error(405, "Method Not Allowed");
+            assert_eq!(response.header("allow").replace(' ', ""), allow, "{method} {path}");
         }
     }
 
@@ -46,7 +46,7 @@ both_modes! {
         }
     }
 
-    async fn what_cannot_be_read_as_http_is_refused_with_a_sentence(app) {
+    async fn bytes_that_are_not_http_are_refused_with_a_sentence(app) {
         for (request, status) in [
             ("GET /health HTTP/1.1\r\nno colon\r\n\r\n".to_owned(), 400),
             ("GET /health HTTP/9.9\r\n\r\n".to_owned(), 400),
@@ -54,11 +54,11 @@ both_modes! {
             (format!("GET /health HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(100_000)), 431),
             (format!("GET /health HTTP/1.1\r\n{}\r\n", "X: x\r\n".repeat(200)), 431),
         ] {
-            let answer = raw::exchange(&app.server.base, request.as_bytes()).await;
-            let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{request:.60}: {answer}"));
-            assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request:.60}: {answer}");
+            let response = raw::exchange(&app.server.base, request.as_bytes()).await;
+            let (head, body) = response.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{request:.60}: {response}"));
+            assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request:.60}: {response}");
             for header in ["content-type: application/json", "x-request-id: ", &format!("content-length: {}", body.len())] {
-                assert!(head.to_lowercase().contains(header), "{request:.60}: {answer}");
+                assert!(head.to_lowercase().contains(header), "{request:.60}: {response}");
             }
             let body: serde_json::Value = serde_json::from_str(body).unwrap();
             assert!(!body["detail"].as_str().unwrap().is_empty());
@@ -66,30 +66,30 @@ both_modes! {
         assert_eq!(app.get("/health").await.status, 200);
     }
 
-    async fn what_an_address_may_not_carry_is_read_as_a_browser_would_send_it(app) {
+    async fn characters_that_an_address_may_not_carry_are_read_as_a_browser_would_send_them(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         for path in ["/urls/r/<x>", "/<script>", "/a`b"] {
-            let answer = raw::get(&app.server.base, path).await;
-            assert!(answer.starts_with("HTTP/1.1 404") && answer.ends_with(r#"{"detail":"URL not found"}"#), "{path}: {answer}");
+            let response = raw::get(&app.server.base, path).await;
+            assert!(response.starts_with("HTTP/1.1 404") && response.ends_with(r#"{"detail":"URL not found"}"#), "{path}: {response}");
         }
-        let answer = raw::get(&app.server.base, &format!("/{code}?<>")).await;
-        assert!(answer.starts_with("HTTP/1.1 302"), "{answer}");
+        let response = raw::get(&app.server.base, &format!("/{code}?<>")).await;
+        assert!(response.starts_with("HTTP/1.1 302"), "{response}");
         assert_eq!(app.clicks(&code).await, 1);
     }
 
-    async fn what_is_no_http_gets_an_answer_or_a_closed_connection(app) {
+    async fn a_request_that_is_not_http_gets_a_response_or_a_closed_connection(app) {
         for request in ["\r\n\r\n", "nonsense\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\u{16}\u{3}\u{1}"] {
-            let answer = raw::exchange(&app.server.base, request).await;
-            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{request:?}: {answer}");
+            let response = raw::exchange(&app.server.base, request).await;
+            assert!(response.is_empty() || response.starts_with("HTTP/1.1 4"), "{request:?}: {response}");
         }
         assert_eq!(app.get("/health").await.status, 200);
     }
 
     async fn tricks_with_paths_lead_nowhere(app) {
         for path in ["/../etc/passwd", "/%2e%2e/health", "/urls%2fmy", "//health", "/urls//my", "/%c0%af", "/a%00b"] {
-            let answer = raw::get(&app.server.base, path).await;
-            assert!(answer.starts_with("HTTP/1.1 404"), "{path}: {answer}");
+            let response = raw::get(&app.server.base, path).await;
+            assert!(response.starts_with("HTTP/1.1 404"), "{path}: {response}");
         }
     }
 }

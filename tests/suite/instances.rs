@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::busy::Held;
+use crate::busy::DatabaseLock;
 use crate::support::{App, Backend, Mode, RedisServer, Server, eventually};
 
 const INACTIVE: &str = "UPDATE links SET is_active = false WHERE short_code = $1";
@@ -26,7 +26,7 @@ async fn status(base: &str, code: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn a_deletion_is_felt_on_an_instance_that_has_the_link_warm() {
+async fn a_deletion_takes_effect_on_an_instance_that_has_the_link_cached() {
     let app = App::start(Mode::Production).await;
     let other = app.another(&[]).await;
     let token = app.register().await;
@@ -44,9 +44,10 @@ async fn a_deletion_is_felt_on_an_instance_that_has_the_link_warm() {
     app.finish().await;
 }
 
-/// Redis remembers the link, and nobody is there to tell it of the deletion but who comes next.
+/// Redis still has the link, and only the next instance can announce the deletion to it.
 #[tokio::test]
-async fn a_link_deleted_by_hand_while_nothing_runs_is_not_followed_by_who_starts_then() {
+async fn a_link_deleted_by_hand_while_nothing_runs_is_not_followed_by_an_instance_that_starts_later()
+ {
     let mut app = App::start(Mode::Production).await;
     let token = app.register().await;
     for _ in 0..3 {
@@ -61,9 +62,9 @@ async fn a_link_deleted_by_hand_while_nothing_runs_is_not_followed_by_who_starts
     app.finish().await;
 }
 
-/// It had stood still, for example; what it began it ends all the same.
+/// An instance that hung, for example, finishes the flush that it started, without the lease.
 #[tokio::test]
-async fn who_flushes_does_not_extend_the_lease_of_another_instance() {
+async fn a_flushing_instance_does_not_extend_the_lease_of_another() {
     let redis = RedisServer::start(&[]).await;
     let settings = [("REDIS_URL", &*redis.url()), ("FLUSH_INTERVAL_MS", "20")];
     let app = App::start_with(Mode::Production, &settings).await;
@@ -77,7 +78,7 @@ async fn who_flushes_does_not_extend_the_lease_of_another_instance() {
         exists.query_async(&mut connection.clone()).await.unwrap()
     };
 
-    let database = Held::begin(&app, "flush_ledger").await;
+    let database = DatabaseLock::on(&app, "flush_ledger").await;
     assert_eq!(app.server.follow(&code).await, 302);
     eventually("a flush waits for the database", is_flushing).await;
     let mut take = redis::cmd("SET");
@@ -98,20 +99,20 @@ async fn who_flushes_does_not_extend_the_lease_of_another_instance() {
 }
 
 #[tokio::test]
-async fn a_deletion_is_felt_while_both_instances_are_busy_with_the_link() {
+async fn a_deletion_takes_effect_while_both_instances_are_busy_with_the_link() {
     let app = App::start(Mode::Production).await;
     let other = app.another(&[]).await;
     let token = app.register().await;
     for _ in 0..5 {
         let code = app.shorten(&token, "https://example.org/").await;
         let deleted = Arc::new(AtomicBool::new(false));
-        let visitors: Vec<_> = (0..8)
+        let clients: Vec<_> = (0..8)
             .map(|_| {
                 let (base, code, deleted) =
                     (other.base.clone(), code.clone(), Arc::clone(&deleted));
                 tokio::spawn(async move {
                     loop {
-                        // Asked after the deletion was answered: it must be felt.
+                        // A request that is sent after the response to the deletion must be refused.
                         let after = deleted.load(Ordering::SeqCst);
                         let status = status(&base, &code).await;
                         assert!(!after || status == 404, "served after its deletion");
@@ -125,8 +126,8 @@ async fn a_deletion_is_felt_while_both_instances_are_busy_with_the_link() {
         tokio::time::sleep(Duration::from_millis(30)).await;
         assert_eq!(app.delete(&token, &code).await.status, 204);
         deleted.store(true, Ordering::SeqCst);
-        for visitor in visitors {
-            visitor.await.unwrap();
+        for client in clients {
+            client.await.unwrap();
         }
     }
     drop(other);
@@ -134,7 +135,7 @@ async fn a_deletion_is_felt_while_both_instances_are_busy_with_the_link() {
 }
 
 #[tokio::test]
-async fn a_link_made_inactive_by_hand_is_answered_404_uncounted_and_followed_again_later_on_every_instance()
+async fn a_link_deactivated_by_hand_is_an_uncounted_404_on_every_instance_until_it_is_activated_again()
  {
     let app = App::start(Mode::Production).await;
     let other = app.another(&[]).await;
@@ -142,7 +143,7 @@ async fn a_link_made_inactive_by_hand_is_answered_404_uncounted_and_followed_aga
     let code = app.shorten(&token, "https://example.org/").await;
     let answered = Cell::new(0);
     let becomes = async |base: &str, expected: u16| {
-        eventually("it is felt", async || {
+        eventually("the change takes effect", async || {
             let status = status(base, &code).await;
             answered.set(answered.get() + u64::from(status == 302));
             status == expected
@@ -155,7 +156,7 @@ async fn a_link_made_inactive_by_hand_is_answered_404_uncounted_and_followed_aga
             becomes(base, 302).await;
         }
         app.backend.execute(INACTIVE, &code).await;
-        // Visited from the first moment on, or only once both have had the time to hear of it.
+        // The first visit comes at once, or after both instances had time to notice the change.
         tokio::time::sleep(Duration::from_millis(400 * round)).await;
         for base in both {
             becomes(base, 404).await;
@@ -168,7 +169,7 @@ async fn a_link_made_inactive_by_hand_is_answered_404_uncounted_and_followed_aga
 }
 
 #[tokio::test]
-async fn clicks_of_all_instances_are_in_every_answer() {
+async fn statistics_include_the_clicks_of_all_instances() {
     let app = App::start(Mode::Production).await;
     let others = [
         app.another(&[]).await,
@@ -234,7 +235,7 @@ async fn clicks_are_counted_without_redis_on_postgres_alone() {
 }
 
 #[tokio::test]
-async fn when_redis_is_emptied_the_service_goes_on_and_counts_on() {
+async fn the_service_goes_on_and_counts_on_when_redis_is_emptied() {
     let app = App::start_with(Mode::Production, &[("FLUSH_INTERVAL_MS", "20")]).await;
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
@@ -244,7 +245,7 @@ async fn when_redis_is_emptied_the_service_goes_on_and_counts_on() {
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
         app.backend.empty_redis().await;
-        // At most what was pending is missing, nothing is counted twice, and what comes now is counted.
+        // At most the pending clicks are missing, none is counted twice, and new clicks are counted.
         let before = app.clicks(&code).await;
         assert!(before <= round * 8, "{before}");
         for _ in 0..3 {

@@ -14,15 +14,15 @@ use crate::support::{
     App, Mode, Server, both_modes, command, eventually, free_port, locked, waiting_for,
 };
 
-/// Visits links from several connections until told to stop; answered and sent requests per code.
-struct Visitors {
+/// Clients that visit links over several connections until they are stopped, and count requests per code.
+struct Clients {
     stop: Arc<AtomicBool>,
     answered: HashMap<String, Arc<AtomicU64>>,
     sent: HashMap<String, Arc<AtomicU64>>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
-impl Visitors {
+impl Clients {
     fn start(base: &str, codes: &[String], connections: usize) -> Self {
         let counters = || {
             codes
@@ -30,7 +30,7 @@ impl Visitors {
                 .map(|code| (code.clone(), Arc::<AtomicU64>::default()))
                 .collect()
         };
-        let mut visitors = Self {
+        let mut clients = Self {
             stop: Arc::default(),
             answered: counters(),
             sent: counters(),
@@ -39,11 +39,11 @@ impl Visitors {
         for number in 0..connections {
             let code = codes[number % codes.len()].clone();
             let (answered, sent) = (
-                Arc::clone(&visitors.answered[&code]),
-                Arc::clone(&visitors.sent[&code]),
+                Arc::clone(&clients.answered[&code]),
+                Arc::clone(&clients.sent[&code]),
             );
-            let (stop, url) = (Arc::clone(&visitors.stop), format!("{base}/{code}"));
-            visitors.tasks.push(tokio::spawn(async move {
+            let (stop, url) = (Arc::clone(&clients.stop), format!("{base}/{code}"));
+            clients.tasks.push(tokio::spawn(async move {
                 let client = reqwest::Client::builder()
                     .redirect(reqwest::redirect::Policy::none())
                     .build()
@@ -51,16 +51,16 @@ impl Visitors {
                 while !stop.load(Ordering::SeqCst) {
                     sent.fetch_add(1, Ordering::SeqCst);
                     match client.get(&url).send().await {
-                        Ok(answer) if answer.status() == 302 => {
+                        Ok(response) if response.status() == 302 => {
                             answered.fetch_add(1, Ordering::SeqCst);
                         }
-                        Ok(answer) => panic!("answered {}", answer.status()),
+                        Ok(response) => panic!("answered {}", response.status()),
                         Err(_) => break,
                     }
                 }
             }));
         }
-        visitors
+        clients
     }
 
     async fn end(self) -> HashMap<String, (u64, u64)> {
@@ -108,7 +108,7 @@ async fn after_a_stop_the_file_of_the_embedded_mode_is_whole_by_itself() {
 }
 
 both_modes! {
-    async fn after_a_restart_everything_is_there(app) {
+    async fn a_restart_loses_no_data(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         for _ in 0..10 {
@@ -124,16 +124,16 @@ both_modes! {
     async fn after_kill_9_under_load_every_answered_redirect_is_counted(app) {
         let codes = links(app, 4).await;
         let mut expected: HashMap<String, (u64, u64)> = HashMap::new();
-        // Patient: a busy machine may make both sinks late, and what is in memory alone is not promised.
+        // A long deadline: on a busy machine both sinks may be late, and clicks in memory alone are not guaranteed.
         let mut settings = app.backend.settings();
         settings.push(("CLICK_DEADLINE_MS".into(), "10000".into()));
         app.server.stop().await;
         app.server = Server::start(&settings).await;
         for _ in 0..3 {
-            let visitors = Visitors::start(&app.server.base, &codes, 16);
+            let clients = Clients::start(&app.server.base, &codes, 16);
             tokio::time::sleep(Duration::from_millis(700)).await;
             app.server.kill();
-            for (code, (answered, sent)) in visitors.end().await {
+            for (code, (answered, sent)) in clients.end().await {
                 let so_far = expected.entry(code).or_default();
                 *so_far = (so_far.0 + answered, so_far.1 + sent);
             }
@@ -146,19 +146,19 @@ both_modes! {
         assert!(expected.values().all(|(answered, _)| *answered > 0), "the load was real");
     }
 
-    async fn a_stop_under_load_cuts_nothing_off_and_loses_nothing(app) {
+    async fn a_stop_under_load_cuts_off_no_response_and_loses_no_click(app) {
         let codes = links(app, 4).await;
-        let visitors = Visitors::start(&app.server.base, &codes, 16);
+        let clients = Clients::start(&app.server.base, &codes, 16);
         tokio::time::sleep(Duration::from_millis(500)).await;
         app.server.stop().await;
-        let books = visitors.end().await;
+        let counts_by_code = clients.end().await;
         app.server = Server::start(&app.backend.settings()).await;
-        for (code, (answered, _)) in books {
+        for (code, (answered, _)) in counts_by_code {
             assert_eq!(app.clicks(&code).await, answered);
         }
     }
 
-    async fn an_idle_connection_does_not_hold_up_a_stop(app) {
+    async fn an_idle_connection_delays_no_stop(app) {
         let address = app.server.base.trim_start_matches("http://").to_owned();
         let _idle = tokio::net::TcpStream::connect(address).await.unwrap();
         assert_eq!(app.get("/health").await.status, 200);
@@ -168,7 +168,7 @@ both_modes! {
 }
 
 #[test]
-fn a_stop_while_the_database_is_waited_for_is_heard() {
+fn a_stop_ends_the_wait_for_the_database() {
     let mut starting = command(&[
         (
             "DATABASE_URL".into(),
@@ -190,7 +190,7 @@ fn a_stop_while_the_database_is_waited_for_is_heard() {
 }
 
 #[tokio::test]
-async fn half_a_request_for_metrics_holds_up_no_stop() {
+async fn half_a_request_for_metrics_delays_no_stop() {
     let metrics = format!("127.0.0.1:{}", free_port());
     let settings = [
         ("METRICS_BIND", &*metrics),
@@ -210,7 +210,7 @@ async fn half_a_request_for_metrics_holds_up_no_stop() {
 async fn a_second_signal_ends_the_service_at_once() {
     let mut app = App::start_with(Mode::Embedded, &[("SHUTDOWN_TIMEOUT_SECONDS", "3600")]).await;
     let address = app.server.base.trim_start_matches("http://").to_owned();
-    // A request that never ends holds the stop up.
+    // A request that never ends delays the stop.
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let head = "POST /auth/login HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n{";
     tokio::io::AsyncWriteExt::write_all(&mut stream, head.as_bytes())
@@ -225,7 +225,7 @@ async fn a_second_signal_ends_the_service_at_once() {
 }
 
 #[tokio::test]
-async fn a_stop_in_the_middle_of_a_flush_also_writes_back_what_came_after_it_was_begun() {
+async fn a_stop_during_a_flush_also_writes_back_the_clicks_that_came_after_its_start() {
     let mut app = App::start_with(Mode::Production, &[("FLUSH_INTERVAL_MS", "50")]).await;
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;

@@ -1,4 +1,4 @@
-//! One's own links.
+//! The list of the caller's own links.
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -26,10 +26,10 @@ async fn some_links(app: &App, token: &str, count: usize) -> Vec<String> {
     codes
 }
 
-/// More than the system takes from the service for a client that reads nothing.
+/// More links than fit into the socket buffers of a client that reads nothing.
 const LONG_LIST: usize = 4_000;
 
-/// Gives an account so many links that the whole list is 8 MB long.
+/// The token of an account with so many links that the whole list is 8 MB long.
 async fn long_list(app: &App) -> String {
     const COPIES: &str = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 4000)
         INSERT INTO links (short_code, target_url, owner_id, created_at)
@@ -41,7 +41,7 @@ async fn long_list(app: &App) -> String {
     token
 }
 
-/// Asks for the whole list and reads the beginning of it.
+/// Requests the whole list and reads only the beginning of it.
 async fn slow_reader(app: &App, token: &str) -> TcpStream {
     let address = app.server.base.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -55,16 +55,16 @@ async fn slow_reader(app: &App, token: &str) -> TcpStream {
 }
 
 both_modes! {
-    async fn a_list_has_ones_own_links_newest_first(app) {
+    async fn a_list_has_the_callers_own_links_newest_first(app) {
         let (ada, bob) = (app.register().await, app.register().await);
         let of_ada = some_links(app, &ada, 5).await;
         let of_bob = some_links(app, &bob, 1).await;
-        let answer = app.get_as(&ada, "/urls/my").await;
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.header("content-type"), "application/json");
-        assert_eq!(codes(&answer.json()), of_ada);
+        let response = app.get_as(&ada, "/urls/my").await;
+        assert_eq!(response.status, 200);
+        assert_eq!(response.header("content-type"), "application/json");
+        assert_eq!(codes(&response.json()), of_ada);
         assert_eq!(codes(&app.get_as(&bob, "/urls/my").await.json()), of_bob);
-        assert_eq!(answer.json()[0].as_object().unwrap().len(), 5);
+        assert_eq!(response.json()[0].as_object().unwrap().len(), 5);
     }
 
     async fn a_list_without_links_is_empty(app) {
@@ -91,10 +91,10 @@ both_modes! {
         let mut path = "/urls/my?limit=3".to_owned();
         let mut pages = Vec::new();
         loop {
-            let answer = app.get_as(&token, &path).await;
-            assert_eq!(answer.status, 200);
-            pages.push(codes(&answer.json()));
-            let link = answer.header("link").to_owned();
+            let response = app.get_as(&token, &path).await;
+            assert_eq!(response.status, 200);
+            pages.push(codes(&response.json()));
+            let link = response.header("link").to_owned();
             if link.is_empty() {
                 break;
             }
@@ -105,7 +105,7 @@ both_modes! {
         assert_eq!(pages.concat(), links);
     }
 
-    async fn a_page_that_ends_the_list_leads_nowhere(app) {
+    async fn the_last_page_has_no_next_page(app) {
         let token = app.register().await;
         some_links(app, &token, 3).await;
         assert_eq!(app.get_as(&token, "/urls/my?limit=3").await.header("link"), "");
@@ -118,9 +118,9 @@ both_modes! {
             ("cursor=x", "cursor"), ("cursor=", "cursor"), ("limit=1&limit=2", "limit"),
             ("cursor=ffffffffffffffffffffffffffffffff", "cursor"),
         ] {
-            let answer = app.get_as(&token, &format!("/urls/my?{query}")).await;
-            assert_eq!(answer.status, 422, "{query}");
-            assert!(answer.detail().starts_with(field), "{query}: {}", answer.detail());
+            let response = app.get_as(&token, &format!("/urls/my?{query}")).await;
+            assert_eq!(response.status, 422, "{query}");
+            assert!(response.detail().starts_with(field), "{query}: {}", response.detail());
         }
     }
 
@@ -140,7 +140,7 @@ both_modes! {
         assert!(ids.windows(2).all(|pair| pair[0] > pair[1]), "equal moments go by falling id");
     }
 
-    async fn an_account_with_slow_readers_keeps_no_list_from_others(app) {
+    async fn an_account_with_slow_readers_blocks_no_list_of_others(app) {
         let (ada, bob) = (long_list(app).await, long_list(app).await);
         let mut readers = Vec::new();
         for _ in 0..4 {

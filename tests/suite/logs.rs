@@ -7,10 +7,10 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, App, Backend, Mode, both_modes, command, eventually, raw, unique};
+use crate::support::{App, Backend, Mode, Response, both_modes, command, eventually, raw, unique};
 
 both_modes! {
-    async fn every_answer_names_its_request(app) {
+    async fn every_response_carries_its_request_id(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         let mut seen = Vec::new();
@@ -26,13 +26,13 @@ both_modes! {
         assert_eq!(seen.len(), 9);
     }
 
-    async fn an_id_that_the_request_brings_is_taken_over(app) {
+    async fn the_id_that_a_request_brings_is_kept(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         for path in [format!("/{code}"), format!("/urls/r/{code}"), format!("/%{:x}{}", code.as_bytes()[0], &code[1..]),
             "/nobody".into(), "/health".into(), "/a/b".into()] {
             let request = app.request(Method::HEAD, &path).header("X-Request-Id", "Edge-7/42:b");
-            assert_eq!(Answer::of(request).await.header("x-request-id"), "Edge-7/42:b", "{path}");
+            assert_eq!(Response::of(request).await.header("x-request-id"), "Edge-7/42:b", "{path}");
         }
     }
 
@@ -40,17 +40,17 @@ both_modes! {
         for id in ["two words", "", "caf\u{e9}", &"x".repeat(129)] {
             for path in ["/health", "/nobody"] {
                 let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Request-Id: {id}\r\n\r\n");
-                let answer = raw::exchange(&app.server.base, &request).await;
-                let line = answer.lines().find(|line| line.starts_with("x-request-id: ")).unwrap();
+                let response = raw::exchange(&app.server.base, &request).await;
+                let line = response.lines().find(|line| line.starts_with("x-request-id: ")).unwrap();
                 assert_eq!(line.len(), "x-request-id: ".len() + 16, "{id:?}: {line}");
             }
         }
     }
 }
 
-/// The log's lines about answers, once there is one about this request.
+/// The log lines about responses to this request, once there is one.
 async fn lines_about(app: &App, id: &str) -> Vec<Value> {
-    eventually("the answer is logged", async || {
+    eventually("the response is logged", async || {
         app.server.log().contains(id)
     })
     .await;
@@ -74,7 +74,7 @@ async fn at_debug_each_request_is_one_line() {
         ("/nobody", "missing", 404),
     ] {
         let request = app.request(Method::GET, path).header("x-request-id", id);
-        assert_eq!(Answer::of(request).await.status, status);
+        assert_eq!(Response::of(request).await.status, status);
         let lines = lines_about(&app, id).await;
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert_eq!(lines[0]["fields"]["status"], status);
@@ -90,7 +90,7 @@ async fn at_info_requests_are_not_logged() {
     let request = app
         .request(Method::GET, "/nobody")
         .header("x-request-id", "quiet");
-    Answer::of(request).await;
+    Response::of(request).await;
     assert_eq!(app.get("/health").await.status, 200);
     assert!(!app.server.log().contains("quiet"));
     app.finish().await;
@@ -102,8 +102,8 @@ async fn no_secret_is_logged_at_any_level() {
     let app = App::start_with(mode, &[("RUST_LOG", "trace"), ("LOG_FORMAT", "json")]).await;
     let (email, password) = (format!("{}@example.org", unique()), "open sesame, please");
     app.account("/auth/register", &email, password).await;
-    let answer = app.account("/auth/login", &email, password).await;
-    let token = answer.json()["access_token"].as_str().unwrap().to_owned();
+    let response = app.account("/auth/login", &email, password).await;
+    let token = response.json()["access_token"].as_str().unwrap().to_owned();
     let code = app
         .shorten(&token, "https://example.org/?key=of-the-target")
         .await;
@@ -133,10 +133,10 @@ async fn no_secret_is_logged_at_any_level() {
     app.finish().await;
 }
 
-/// As a terminal that is held with Ctrl-S does, or a driver of logs that hangs.
+/// A terminal that is paused with Ctrl-S leaves its log unread, and so does a log driver that hangs.
 #[tokio::test]
-async fn a_log_that_nobody_reads_holds_nobody_up() {
-    const MORE_THAN_A_PIPE_HOLDS: usize = 2_000;
+async fn an_unread_log_delays_no_request() {
+    const MORE_LINES_THAN_A_PIPE_HOLDS: usize = 2_000;
     let backend = Backend::new(Mode::Embedded).await;
     let mut settings = backend.settings();
     settings.push(("RUST_LOG".into(), "shunt=debug".into()));
@@ -158,12 +158,12 @@ async fn a_log_that_nobody_reads_holds_nobody_up() {
         .timeout(Duration::from_secs(10))
         .build()
         .unwrap();
-    for _ in 0..MORE_THAN_A_PIPE_HOLDS {
-        let answer = client.get(format!("{base}/nobody1")).send().await.unwrap();
-        assert_eq!(answer.status(), 404);
+    for _ in 0..MORE_LINES_THAN_A_PIPE_HOLDS {
+        let response = client.get(format!("{base}/nobody1")).send().await.unwrap();
+        assert_eq!(response.status(), 404);
     }
-    let told = Command::new("kill").arg(child.id().to_string()).status();
-    assert!(told.unwrap().success());
+    let killed = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(killed.unwrap().success());
     let ended = tokio::task::spawn_blocking(move || child.wait().unwrap());
     let ended = tokio::time::timeout(Duration::from_secs(30), ended).await;
     assert_eq!(ended.unwrap().unwrap().code(), Some(0));

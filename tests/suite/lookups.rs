@@ -1,4 +1,4 @@
-//! Look-ups of redirects in the database are bounded, whatever visitors and the database do.
+//! Look-ups of redirects in the database are bounded, whatever clients and the database do.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use tokio::time::sleep;
 
 use crate::support::{App, Mode, eventually, locked, waiting_for};
 
-const AT_ONCE: &str = "2";
-const VISITORS: usize = 20;
+const CONCURRENCY: &str = "2";
+const CLIENTS: usize = 20;
 
-/// How long visitors who are on their way may take to arrive.
-const ALL_HAVE_COME: Duration = Duration::from_millis(500);
+/// How long the requests of all clients take to arrive.
+const ARRIVAL: Duration = Duration::from_millis(500);
 
-/// Keeps everybody from the links.
-const ALL_LINKS: &str = "LOCK TABLE links IN ACCESS EXCLUSIVE MODE";
+/// Blocks every other connection from the links.
+const LOCK_LINKS: &str = "LOCK TABLE links IN ACCESS EXCLUSIVE MODE";
 
-/// Look-ups that wait for it.
-async fn under_way(observer: &mut PgConnection) -> i64 {
+/// The number of look-ups that wait for the lock.
+async fn waiting_look_ups(observer: &mut PgConnection) -> i64 {
     waiting_for(observer, "target").await
 }
 
@@ -33,20 +33,20 @@ async fn a_redirect_that_cannot_be_looked_up_is_tried_and_counted_once() {
     let mut holder = PgConnection::connect(&of_backend["DATABASE_URL"])
         .await
         .unwrap();
-    let locked = locked(&mut holder, ALL_LINKS).await;
-    let answer = app.get("/unseen").await;
+    let locked = locked(&mut holder, LOCK_LINKS).await;
+    let response = app.get("/unseen").await;
     assert_eq!(
-        (answer.status.as_u16(), answer.header("retry-after")),
+        (response.status.as_u16(), response.header("retry-after")),
         (503, "1")
     );
     let metrics = app.get("/metrics").await.text;
-    for told in [
+    for expected in [
         r#"shunt_redirects_total{result="unavailable"} 1"#,
         "shunt_redirect_duration_seconds_count 1",
     ] {
         assert!(
-            metrics.lines().any(|line| line == told),
-            "{told} in {metrics}"
+            metrics.lines().any(|line| line == expected),
+            "{expected} in {metrics}"
         );
     }
     locked.rollback().await.unwrap();
@@ -54,7 +54,7 @@ async fn a_redirect_that_cannot_be_looked_up_is_tried_and_counted_once() {
 }
 
 #[tokio::test]
-async fn visitors_who_share_a_look_up_in_the_database_do_not_count_as_found_in_redis() {
+async fn clients_that_share_a_database_look_up_are_not_counted_as_found_in_redis() {
     let app = App::start(Mode::Production).await;
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
@@ -62,22 +62,22 @@ async fn visitors_who_share_a_look_up_in_the_database_do_not_count_as_found_in_r
     let url = &of_backend["DATABASE_URL"];
     let observer = Mutex::new(PgConnection::connect(url).await.unwrap());
     let mut holder = PgConnection::connect(url).await.unwrap();
-    let locked = locked(&mut holder, ALL_LINKS).await;
+    let locked = locked(&mut holder, LOCK_LINKS).await;
     let path = format!("/{code}");
     let visits = join_all((0..5).map(|_| app.visit(&path)));
     let release = async {
         eventually("the database is asked", async || {
-            under_way(&mut *observer.lock().await).await > 0
+            waiting_look_ups(&mut *observer.lock().await).await > 0
         })
         .await;
-        // Who comes after it was looked up does find it in Redis.
-        sleep(ALL_HAVE_COME).await;
+        // A client that arrives after the look-up finds the link in Redis.
+        sleep(ARRIVAL).await;
         locked.rollback().await.unwrap();
     };
-    let (answers, ()) = tokio::join!(visits, release);
+    let (responses, ()) = tokio::join!(visits, release);
     assert!(
-        answers.iter().all(|answer| answer.status == 302),
-        "{answers:?}"
+        responses.iter().all(|response| response.status == 302),
+        "{responses:?}"
     );
     let metrics = app.get("/metrics").await.text;
     let of = |result| {
@@ -94,26 +94,26 @@ async fn visitors_who_share_a_look_up_in_the_database_do_not_count_as_found_in_r
 }
 
 #[tokio::test]
-async fn visitors_who_leave_do_not_make_room_for_further_look_ups_while_the_database_hangs() {
-    let settings = [("LOOKUP_CONCURRENCY", AT_ONCE), ("WORKERS", "1")];
+async fn clients_that_disconnect_free_no_look_up_while_the_database_hangs() {
+    let settings = [("LOOKUP_CONCURRENCY", CONCURRENCY), ("WORKERS", "1")];
     let app = App::start_with(Mode::Production, &settings).await;
     let of_backend: HashMap<_, _> = app.backend.settings().into_iter().collect();
     let url = &of_backend["DATABASE_URL"];
     let mut observer = PgConnection::connect(url).await.unwrap();
     let mut holder = PgConnection::connect(url).await.unwrap();
-    let locked = locked(&mut holder, ALL_LINKS).await;
+    let locked = locked(&mut holder, LOCK_LINKS).await;
     let address = app.server.base.trim_start_matches("http://");
-    let mut most = 0;
-    for visitor in 0..VISITORS {
-        // Not a plain request: hyper serves it, and lets go of it when the visitor is gone.
+    let mut max = 0;
+    for client in 0..CLIENTS {
+        // Not a plain request: hyper serves it, and drops it when the client is gone.
         let request =
-            format!("GET /unseen{visitor} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+            format!("GET /unseen{client} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
-        most = most.max(under_way(&mut observer).await);
+        max = max.max(waiting_look_ups(&mut observer).await);
     }
-    assert_eq!(most.to_string(), AT_ONCE);
+    assert_eq!(max.to_string(), CONCURRENCY);
     locked.rollback().await.unwrap();
     eventually("look-ups are answered again", async || {
         app.visit("/unseen").await.status == 404
@@ -122,9 +122,9 @@ async fn visitors_who_leave_do_not_make_room_for_further_look_ups_while_the_data
     app.finish().await;
 }
 
-/// Whoever asks: Postgres keeps the plan that it made while there were few.
+/// Postgres goes on with the plan that it made while the table was small.
 #[tokio::test]
-async fn no_request_reads_the_links_from_end_to_end_once_there_are_many() {
+async fn no_request_scans_the_whole_table_of_links_once_there_are_many() {
     let one_connection = [("DATABASE_MAX_CONNECTIONS", "1")];
     let mut app = App::start_with(Mode::Production, &one_connection).await;
     let of_backend: HashMap<_, _> = app.backend.settings().into_iter().collect();
@@ -147,7 +147,7 @@ async fn no_request_reads_the_links_from_end_to_end_once_there_are_many() {
         assert_eq!(app.delete(&token, &codes[1]).await.status, 204);
     };
     ask(&codes[..10], 1).await;
-    // So that whoever plans knows how few there are, and plans again.
+    // So that the planner knows how small the tables are, and plans again.
     by_hand
         .execute("ANALYZE links, link_clicks, click_journal, flush_ledger")
         .await
@@ -162,7 +162,7 @@ async fn no_request_reads_the_links_from_end_to_end_once_there_are_many() {
     let of_many: Vec<_> = (19_990..20_000).map(|n| format!("many{n}")).collect();
     ask(&of_many, 2).await;
     app.server.stop().await;
-    // What a connection read is told when it has ended.
+    // Postgres publishes the rows that a connection has read when the connection ends.
     eventually("the service's connections have ended", async || {
         app.backend.connections_of_the_service().await == 0
     })

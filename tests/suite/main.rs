@@ -1,4 +1,4 @@
-//! The specification and the contract as tests: the real program, over real HTTP, in both modes.
+//! Tests of behaviour: the real program, over real HTTP, in both modes.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -24,9 +24,9 @@ mod metrics;
 mod overload;
 mod pgbouncer;
 mod redirect;
+mod rolled_back;
 mod settings;
 mod shorten;
-mod slow_line;
+mod slow_connect;
 mod stats;
-mod stepped_back;
 mod traces;

@@ -1,4 +1,4 @@
-//! What Prometheus is told.
+//! The metrics that Prometheus scrapes.
 
 use crate::support::{App, Mode, RedisServer, both_modes, eventually};
 
@@ -10,7 +10,7 @@ both_modes! {
             assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
         }
         assert_eq!(app.visit("/nobody1").await.status, 404);
-        let told = [
+        let expected = [
             "shunt_build_info{",
             "shunt_redirects_total{result=\"unknown\"} 1",
             "shunt_redirect_duration_seconds_count 4",
@@ -20,22 +20,22 @@ both_modes! {
             "shunt_password_hashing{state=\"waiting\"} 0",
             "process_cpu_seconds_total",
         ];
-        eventually("all of it is told", async || {
+        eventually("all of it is published", async || {
             let metrics = app.get("/metrics").await.text;
-            told.iter().all(|line| metrics.contains(line))
+            expected.iter().all(|line| metrics.contains(line))
         })
         .await;
-        // A path that somebody made up must not become a label.
+        // A in_source-up path must not become a label.
         assert!(!app.get("/metrics").await.text.contains("nobody1"));
     }
 
-    async fn what_is_told_is_explained_in_the_reference(app) {
+    async fn published_metrics_match_the_reference(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
-        let told = app.get("/metrics").await.text;
+        let metrics = app.get("/metrics").await.text;
         let of_shunt = |kind: &'static str| {
-            let lines = told.lines().filter_map(move |line| line.strip_prefix(kind));
+            let lines = metrics.lines().filter_map(move |line| line.strip_prefix(kind));
             lines.filter(|line| line.starts_with("shunt_")).filter_map(|line| line.split_once(' '))
         };
         for (name, help) in of_shunt("# HELP ") {
@@ -44,7 +44,7 @@ both_modes! {
         for (name, kind) in of_shunt("# TYPE ") {
             assert_eq!(row(name)[1], kind, "{name}");
         }
-        for (sample, labels) in told.lines().filter_map(|line| line.strip_prefix("shunt_")?.split_once('{')) {
+        for (sample, labels) in metrics.lines().filter_map(|line| line.strip_prefix("shunt_")?.split_once('{')) {
             let name = ["_bucket", "_sum", "_count"].iter().find_map(|end| sample.strip_suffix(end));
             let row = row(&format!("shunt_{}", name.unwrap_or(sample)));
             for label in labels.split("\",").filter_map(|label| Some(label.split_once('=')?.0)) {
@@ -54,27 +54,27 @@ both_modes! {
     }
 }
 
-/// The reference has all that there is, and nothing else.
+/// The reference lists every metric of the source, and no other.
 #[test]
 fn every_metric_is_in_the_reference() {
     let source = include_str!("../../src/telemetry/metrics.rs");
-    let mut made: Vec<_> = source
+    let mut in_source: Vec<_> = source
         .split('"')
         .filter(|text| text.starts_with("shunt_"))
         .collect();
-    let mut explained: Vec<_> = REFERENCE
+    let mut in_reference: Vec<_> = REFERENCE
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
         .filter(|name| name.starts_with("shunt_"))
         .collect();
-    made.sort_unstable();
-    explained.sort_unstable();
-    assert_eq!(made, explained);
+    in_source.sort_unstable();
+    in_reference.sort_unstable();
+    assert_eq!(in_source, in_reference);
 }
 
 const REFERENCE: &str = include_str!("../../deploy/metrics.md");
 
-/// Name, type, labels and meaning.
+/// A row of the reference: name, type, labels and meaning.
 fn row(name: &str) -> [&'static str; 4] {
     let begin = format!("| `{name}` |");
     let row = REFERENCE.lines().find(|line| line.starts_with(&begin));
@@ -83,9 +83,9 @@ fn row(name: &str) -> [&'static str; 4] {
     std::array::from_fn(|_| cells.next().unwrap())
 }
 
-/// Another instance that flushes may fail to: whoever leaves it to that one does not know.
+/// The other instance may fail to flush, and this one would not know.
 #[tokio::test]
-async fn who_leaves_flushing_to_another_instance_does_not_say_that_it_is_done() {
+async fn an_instance_that_leaves_flushing_to_another_reports_no_flush_of_its_own() {
     let redis = RedisServer::start(&[]).await;
     let settings = [
         ("REDIS_URL", &*redis.url()),
@@ -98,7 +98,7 @@ async fn who_leaves_flushing_to_another_instance_does_not_say_that_it_is_done() 
     let mut set = redis::cmd("SET");
     let set = set.arg(lease).arg("another instance");
     set.exec_async(&mut connection).await.unwrap();
-    eventually("its own last flush is long ago", async || {
+    eventually("the age of its own last flush grows", async || {
         const NAME: &str = "shunt_clicks_pending_oldest_seconds{shard=\"0\"} ";
         let metrics = app.get("/metrics").await.text;
         let value = metrics.lines().find_map(|line| line.strip_prefix(NAME));
@@ -112,9 +112,9 @@ mod pools {
     use crate::support::{App, Mode, eventually};
 
     #[tokio::test]
-    async fn connections_of_sqlite_are_told() {
+    async fn connections_of_sqlite_are_measured() {
         let app = App::start(Mode::Embedded).await;
-        eventually("the pool is told", async || {
+        eventually("the pool is published", async || {
             let metrics = app.get("/metrics").await.text;
             metrics.contains("shunt_database_connections{state=\"waiting\"} 0")
         })
@@ -123,9 +123,9 @@ mod pools {
     }
 
     #[tokio::test]
-    async fn connections_of_postgres_and_redis_are_told() {
+    async fn connections_of_postgres_and_redis_are_measured() {
         let app = App::start(Mode::Production).await;
-        eventually("both pools are told", async || {
+        eventually("both pools are published", async || {
             let metrics = app.get("/metrics").await.text;
             ["shunt_database_connections", "shunt_redis_pool_connections"]
                 .iter()

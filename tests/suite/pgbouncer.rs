@@ -7,7 +7,7 @@ use crate::support::{App, Backend, Mode, PgBouncer, Server, admin_url};
 /// Clients at once: many more than PgBouncer has connections to Postgres.
 const CLIENTS: usize = 16;
 
-/// All that a user does, through one instance.
+/// Everything that a user does, through one instance.
 async fn uses_everything(app: &App) {
     let token = app.register().await;
     let me = app.get_as(&token, "/auth/me").await;
@@ -40,14 +40,14 @@ async fn works_through(pgbouncer_settings: &str, redis: Option<&str>) {
     let mut settings = backend.settings();
     for (name, value) in &mut settings {
         match (name.as_str(), redis) {
-            ("DATABASE_URL", _) => *value = pgbouncer.before(value),
+            ("DATABASE_URL", _) => *value = pgbouncer.url_of(value),
             ("REDIS_URL", Some(redis)) => redis.clone_into(value),
             _ => {}
         }
     }
-    // Patient: it is not to matter how busy the machine is.
+    // A long deadline, so that a busy machine does not matter.
     settings.extend([("FLUSH_INTERVAL_MS", "20"), ("CLICK_DEADLINE_MS", "20000")].map(own));
-    // Both look at an empty schema.
+    // Both start on an empty schema.
     let (first, second) = tokio::join!(Server::start(&settings), Server::start(&settings));
     let app = Arc::new(App::of(backend, first));
     let clients: Vec<_> = (0..CLIENTS)
@@ -84,7 +84,7 @@ async fn everything_works_through_pgbouncer_as_it_is_installed() {
 }
 
 #[tokio::test]
-async fn everything_works_through_pgbouncer_that_leaves_out_what_it_does_not_know() {
+async fn everything_works_through_pgbouncer_that_ignores_startup_parameters() {
     works_through("ignore_startup_parameters = options", None).await;
 }
 

@@ -2,18 +2,18 @@
 
 use reqwest::Method;
 
-use crate::support::{Answer, both_modes, eventually, raw, unique};
+use crate::support::{Response, both_modes, eventually, raw, unique};
 
 both_modes! {
-    async fn a_link_is_followed_by_a_302_without_a_body_that_nobody_may_cache(app) {
+    async fn a_link_is_followed_by_an_uncacheable_302_without_a_body(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/a?b=c#d").await;
         for path in [format!("/urls/r/{code}"), format!("/{code}")] {
-            let answer = app.visit(&path).await;
-            assert_eq!(answer.status, 302);
-            assert_eq!(answer.header("location"), "https://example.org/a?b=c#d");
-            assert_eq!(answer.header("cache-control"), "private, no-store");
-            assert_eq!(answer.text, "");
+            let response = app.visit(&path).await;
+            assert_eq!(response.status, 302);
+            assert_eq!(response.header("location"), "https://example.org/a?b=c#d");
+            assert_eq!(response.header("cache-control"), "private, no-store");
+            assert_eq!(response.text, "");
         }
         assert_eq!(app.clicks(&code).await, 2);
     }
@@ -31,13 +31,13 @@ both_modes! {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         for path in [format!("/urls/r/{code}"), format!("/{code}")] {
-            let answer = Answer::of(app.request(Method::HEAD, &path)).await;
-            assert_eq!(answer.status, 302);
-            assert_eq!(answer.header("location"), "https://example.org/");
-            assert_eq!(answer.header("cache-control"), "private, no-store");
+            let response = Response::of(app.request(Method::HEAD, &path)).await;
+            assert_eq!(response.status, 302);
+            assert_eq!(response.header("location"), "https://example.org/");
+            assert_eq!(response.header("cache-control"), "private, no-store");
         }
         assert_eq!(app.clicks(&code).await, 0);
-        assert_eq!(Answer::of(app.request(Method::HEAD, "/nobody-has-it")).await.status, 404);
+        assert_eq!(Response::of(app.request(Method::HEAD, "/nobody-has-it")).await.status, 404);
     }
 
     async fn an_unknown_code_is_not_found(app) {
@@ -67,7 +67,7 @@ both_modes! {
         assert_eq!(app.get_as(&token, "/urls/my").await.json()[0]["is_active"], false);
     }
 
-    async fn a_change_by_hand_is_felt_by_itself_though_the_link_is_in_memory(app) {
+    async fn a_change_by_hand_takes_effect_though_the_link_is_in_memory(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         let path = format!("/{code}");
@@ -99,15 +99,15 @@ both_modes! {
         }
     }
 
-    async fn what_a_header_may_not_carry_is_encoded_in_the_location_alone(app) {
+    async fn bytes_that_a_header_may_not_carry_are_encoded_in_the_location_alone(app) {
         let token = app.register().await;
         for (target, location) in [
             ("https://bücher.example/ä b?q=ü#ö", "https://xn--bcher-kva.example/%C3%A4%20b?q=%C3%BC#%C3%B6"),
             ("HTTP://Example.ORG:80/%7euser?<>\"", "HTTP://Example.ORG:80/%7euser?<>\""),
         ] {
-            let answer = app.try_shorten(&token, target).await.json();
-            assert_eq!(answer["target_url"], target);
-            let code = answer["short_code"].as_str().unwrap();
+            let response = app.try_shorten(&token, target).await.json();
+            assert_eq!(response["target_url"], target);
+            let code = response["short_code"].as_str().unwrap();
             assert_eq!(app.visit(&format!("/{code}")).await.header("location"), location);
             assert_eq!(app.get(&format!("/urls/{code}/stats")).await.json()["target_url"], target);
         }
@@ -123,16 +123,16 @@ both_modes! {
         assert_eq!(app.clicks(&code).await, 2);
     }
 
-    async fn whichever_way_a_request_goes_its_answer_is_the_same(app) {
+    async fn the_fast_path_and_hyper_give_the_same_response(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         for path in [format!("/{code}"), "/nopenope".to_owned()] {
             let base = &app.server.base;
-            let express = raw::get_plain(base, &path).await;
-            let general = raw::get(base, &path).await;
+            let fast_path = raw::get_plain(base, &path).await;
+            let hyper = raw::get(base, &path).await;
             let own = |line: &str| ["connection:", "date:", "x-request-id:"].iter().any(|name| line.starts_with(name));
-            let lines = |answer: &str| {
-                let mut lines: Vec<_> = answer
+            let lines = |response: &str| {
+                let mut lines: Vec<_> = response
                     .lines()
                     .filter(|line| !own(line))
                     .map(str::to_owned)
@@ -140,7 +140,7 @@ both_modes! {
                 lines.sort();
                 lines
             };
-            assert_eq!(lines(&express), lines(&general), "{path}");
+            assert_eq!(lines(&fast_path), lines(&hyper), "{path}");
         }
     }
 
@@ -150,12 +150,12 @@ both_modes! {
         let request = format!("GET /{code} HTTP/1.1\r\nHost: test\r\n\r\n");
         let other = "GET /health HTTP/1.1\r\nHost: test\r\n\r\n";
         let all = format!("{request}{request}{other}{request}");
-        let answer = raw::exchange(&app.server.base, all).await;
-        let statuses: Vec<_> = answer
+        let response = raw::exchange(&app.server.base, all).await;
+        let statuses: Vec<_> = response
             .match_indices("HTTP/1.1 ")
-            .map(|(at, found)| &answer[at + found.len()..][..3])
+            .map(|(at, found)| &response[at + found.len()..][..3])
             .collect();
-        assert_eq!(statuses, ["302", "302", "200", "302"], "{answer}");
+        assert_eq!(statuses, ["302", "302", "200", "302"], "{response}");
         assert_eq!(app.clicks(&code).await, 3);
     }
 

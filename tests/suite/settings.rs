@@ -69,13 +69,13 @@ fn postgres_is_migrated_without_a_secret() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = String::new();
-    // It gets as far as trying to connect.
+    let mut line = String::new();
+    // The program gets as far as trying to connect.
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    stderr.read_line(&mut said).unwrap();
+    stderr.read_line(&mut line).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(said.contains("DATABASE_URL"), "{said}");
+    assert!(line.contains("DATABASE_URL"), "{line}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_database_that_is_missing_is_tried_again_for_30_seconds_and_then_named() {
 }
 
 #[tokio::test]
-async fn a_redis_that_is_missing_is_named_and_done_without() {
+async fn a_missing_redis_is_named_and_the_service_runs_without_it() {
     let folder = tempfile::tempdir().unwrap();
     let database = format!("sqlite://{}/shunt.db", folder.path().display());
     let server = Server::start(&settings(&[
@@ -114,12 +114,12 @@ async fn a_redis_that_is_missing_is_named_and_done_without() {
 }
 
 #[tokio::test]
-async fn servers_that_are_no_cluster_are_not_used_as_one() {
+async fn servers_that_form_no_cluster_are_not_used_as_one() {
     let (one, other) = (RedisServer::start(&[]).await, RedisServer::start(&[]).await);
     let folder = tempfile::tempdir().unwrap();
     let database = format!("sqlite://{}/shunt.db", folder.path().display());
     let both = format!("{},{}", one.url(), other.url());
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     let ended = refused(&settings(&[
         ("DATABASE_URL", &database),
         ("REDIS_URL", &both),
@@ -130,7 +130,7 @@ async fn servers_that_are_no_cluster_are_not_used_as_one() {
         last.contains("REDIS_URL: ") && last.contains("is no Redis Cluster"),
         "{last}"
     );
-    assert!(begun.elapsed().as_secs() < 25, "it will not be one soon");
+    assert!(started.elapsed().as_secs() < 25, "it will not be one soon");
 }
 
 #[tokio::test]
@@ -144,7 +144,7 @@ async fn a_redis_that_wants_another_password_is_named_at_once() {
         (plain.as_str(), "wants a password"),
         (&wrong, "does not let this user and password in"),
     ] {
-        let begun = std::time::Instant::now();
+        let started = std::time::Instant::now();
         let ended = refused(&settings(&[
             ("DATABASE_URL", &database),
             ("REDIS_URL", url),
@@ -156,16 +156,16 @@ async fn a_redis_that_wants_another_password_is_named_at_once() {
             "{last}"
         );
         assert!(!ended.stderr.contains("horse"), "passwords stay secret");
-        assert!(begun.elapsed().as_secs() < 25, "{}", ended.stderr);
+        assert!(started.elapsed().as_secs() < 25, "{}", ended.stderr);
     }
 }
 
 #[test]
-fn why_it_ended_is_json_where_the_log_is() {
+fn the_reason_of_a_failed_start_is_json_where_the_log_is() {
     let ended = refused(&settings(&[("LOG_FORMAT", "json"), ("WORKERS", "many")]));
     assert_eq!(ended.status.code(), Some(1));
-    let told: serde_json::Value = serde_json::from_str(ended.stderr.trim()).unwrap();
-    assert!(told["error"].as_str().unwrap().contains("WORKERS"));
+    let line: serde_json::Value = serde_json::from_str(ended.stderr.trim()).unwrap();
+    assert!(line["error"].as_str().unwrap().contains("WORKERS"));
 }
 
 #[test]
@@ -201,7 +201,10 @@ fn a_taken_address_is_named() {
     assert_eq!(ended.status.code(), Some(1));
     assert!(ended.stderr.contains(&address), "{}", ended.stderr);
     let made = std::fs::read_dir(folder.path()).unwrap().count();
-    assert_eq!(made, 0, "who uses the database may be who listens there");
+    assert_eq!(
+        made, 0,
+        "the listener may be an instance that uses the database"
+    );
 }
 
 #[tokio::test]
@@ -219,7 +222,7 @@ async fn the_keys_of_another_database_are_refused() {
 }
 
 #[tokio::test]
-async fn databases_side_by_side_have_nothing_in_common() {
+async fn databases_side_by_side_share_no_data() {
     let folder = tempfile::tempdir().unwrap();
     let with = |name: &str| {
         let url = format!("sqlite://{}/{name}", folder.path().display());
@@ -231,7 +234,7 @@ async fn databases_side_by_side_have_nothing_in_common() {
     let client = reqwest::Client::new();
     let registered = async |server: &Server| {
         let register = client.post(format!("{}/auth/register", server.base));
-        let answer: serde_json::Value = register
+        let response: serde_json::Value = register
             .json(&user)
             .send()
             .await
@@ -239,14 +242,14 @@ async fn databases_side_by_side_have_nothing_in_common() {
             .json()
             .await
             .unwrap();
-        answer["access_token"].as_str().unwrap().to_owned()
+        response["access_token"].as_str().unwrap().to_owned()
     };
     let token = registered(&one).await;
     registered(&other).await;
     for (server, status) in [(&one, 200), (&other, 401)] {
         let me = client.get(format!("{}/auth/me", server.base));
-        let answer = me.bearer_auth(&token).send().await.unwrap();
-        assert_eq!(answer.status(), status);
+        let response = me.bearer_auth(&token).send().await.unwrap();
+        assert_eq!(response.status(), status);
     }
 }
 
@@ -264,7 +267,7 @@ async fn the_embedded_database_is_for_its_owner_only() {
 }
 
 #[tokio::test]
-async fn nothing_is_told_to_a_database_file_that_was_taken_away() {
+async fn nothing_is_written_while_the_database_file_is_moved_away() {
     let app = App::start(Mode::Embedded).await;
     let token = app.register().await;
     app.shorten(&token, "https://example.org/").await;
@@ -307,7 +310,7 @@ async fn the_embedded_secret_is_made_once_and_readable_by_its_owner_only() {
 }
 
 #[tokio::test]
-async fn a_secret_that_everybody_can_read_is_warned_of() {
+async fn a_world_readable_secret_is_warned_of() {
     let mut app = App::start(Mode::Embedded).await;
     let path = app.backend.folder().join("shunt.db.jwt-secret");
     let warns = |app: &App| app.server.log().contains("chmod o-r it");
@@ -342,14 +345,14 @@ async fn metrics_are_public_unless_they_have_an_address_of_their_own() {
 }
 
 #[tokio::test]
-async fn past_a_limit_clients_are_told_when_to_come_back() {
+async fn a_response_past_a_limit_says_when_to_retry() {
     let app = App::start_with(Mode::Production, &[("LIMIT_CREATE", "3")]).await;
     let token = app.register().await;
     let mut refused = None;
     for _ in 0..8 {
-        let answer = app.try_shorten(&token, "https://example.org/").await;
-        if answer.status == 429 {
-            refused = Some(answer);
+        let response = app.try_shorten(&token, "https://example.org/").await;
+        if response.status == 429 {
+            refused = Some(response);
             break;
         }
     }

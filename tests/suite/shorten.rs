@@ -1,19 +1,19 @@
-//! Making links.
+//! New links.
 
 use std::collections::HashSet;
 
 use reqwest::Method;
 
-use crate::support::{Answer, both_modes};
+use crate::support::{Response, both_modes};
 
 const ALPHABET: &str = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz";
 
 both_modes! {
     async fn a_new_link_is_active_and_has_no_clicks(app) {
         let token = app.register().await;
-        let answer = app.try_shorten(&token, "https://example.org/a?b=c#d").await;
-        assert_eq!(answer.status, 200);
-        let link = answer.json();
+        let response = app.try_shorten(&token, "https://example.org/a?b=c#d").await;
+        assert_eq!(response.status, 200);
+        let link = response.json();
         assert!(link["id"].is_i64());
         assert_eq!(link["target_url"], "https://example.org/a?b=c#d");
         assert_eq!(link["clicks"], 0);
@@ -21,7 +21,7 @@ both_modes! {
         assert_eq!(link.as_object().unwrap().len(), 5);
     }
 
-    async fn codes_are_seven_letters_that_nobody_mistakes_and_all_different(app) {
+    async fn codes_are_seven_unambiguous_letters_and_all_different(app) {
         let token = app.register().await;
         let mut codes = HashSet::new();
         for _ in 0..50 {
@@ -42,38 +42,38 @@ both_modes! {
             "https://.example.org/", "https://example..org/", "https://example.org../", &label,
             "https://example.org/\r\nSet-Cookie: a=b", "https://example.org/\u{0}", "https://exam ple.org/", &long,
         ] {
-            let answer = app.try_shorten(&token, target).await;
-            assert_eq!(answer.status, 422, "{target:?}");
-            assert!(answer.detail().starts_with("target_url"), "{target:?}: {}", answer.detail());
+            let response = app.try_shorten(&token, target).await;
+            assert_eq!(response.status, 422, "{target:?}");
+            assert!(response.detail().starts_with("target_url"), "{target:?}: {}", response.detail());
         }
         for path in ["/urls/shorten", "/urls/shorten?target=https://example.org/", "/urls/shorten?target_url=%ff"] {
-            let answer = Answer::of(app.request(Method::POST, path).bearer_auth(&token)).await;
-            assert_eq!(answer.status, 422, "{path}");
+            let response = Response::of(app.request(Method::POST, path).bearer_auth(&token)).await;
+            assert_eq!(response.status, 422, "{path}");
         }
         let twice = "/urls/shorten?target_url=https://a.example/&target_url=https://b.example/";
-        assert_eq!(Answer::of(app.request(Method::POST, twice).bearer_auth(&token)).await.status, 422);
+        assert_eq!(Response::of(app.request(Method::POST, twice).bearer_auth(&token)).await.status, 422);
     }
 
     async fn a_target_on_the_services_own_host_is_refused_however_it_is_spelt(app) {
         let token = app.register().await;
         let port = app.server.base.rsplit_once(':').unwrap().1.to_owned();
         for host in ["127.0.0.1", "localhost", "LOCALHOST.", "127.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]"] {
-            let answer = app.try_shorten(&token, &format!("http://{host}:{port}/abc")).await;
-            assert_eq!(answer.status, 422, "{host}");
+            let response = app.try_shorten(&token, &format!("http://{host}:{port}/abc")).await;
+            assert_eq!(response.status, 422, "{host}");
         }
     }
 
-    async fn a_target_of_2048_bytes_is_taken(app) {
+    async fn a_target_of_2048_bytes_is_accepted(app) {
         let token = app.register().await;
         let target = format!("https://example.org/{}", "a".repeat(2048 - 20));
-        let answer = app.try_shorten(&token, &target).await;
-        assert_eq!(answer.json()["target_url"], target);
+        let response = app.try_shorten(&token, &target).await;
+        assert_eq!(response.json()["target_url"], target);
     }
 
-    async fn a_body_is_no_way_to_give_a_target(app) {
+    async fn a_target_in_the_body_is_not_read(app) {
         let token = app.register().await;
         let request = app.request(Method::POST, "/urls/shorten").bearer_auth(&token);
-        let answer = Answer::of(request.body(r#"{"target_url":"https://example.org/"}"#)).await;
-        assert_eq!(answer.status, 422);
+        let response = Response::of(request.body(r#"{"target_url":"https://example.org/"}"#)).await;
+        assert_eq!(response.status, 422);
     }
 }

@@ -7,10 +7,10 @@ both_modes! {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         app.visit(&format!("/{code}")).await;
-        let answer = app.get(&format!("/urls/{code}/stats")).await;
-        assert_eq!(answer.status, 200);
+        let response = app.get(&format!("/urls/{code}/stats")).await;
+        assert_eq!(response.status, 200);
         let expected = format!(r#"{{"short_code":"{code}","target_url":"https://example.org/","clicks":1,"total":1}}"#);
-        assert_eq!(answer.text, expected);
+        assert_eq!(response.text, expected);
     }
 
     async fn an_unknown_code_has_no_statistics(app) {

@@ -1,4 +1,4 @@
-//! Traces by OTLP: what a collector receives.
+//! Traces by OTLP, as a collector receives them.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,11 +12,11 @@ use prost::Message;
 use reqwest::Method;
 use tokio::net::TcpListener;
 
-use crate::support::{Answer, App, Mode};
+use crate::support::{App, Mode, Response};
 
 type Received = Arc<Mutex<Vec<ExportTraceServiceRequest>>>;
 
-/// Takes what is sent to it, as any collector would.
+/// A collector that keeps all requests it receives.
 async fn collector() -> (String, Received) {
     let received = Received::default();
     let routes = Router::new()
@@ -56,8 +56,8 @@ async fn a_request_of_the_api_is_a_span_of_its_callers_trace() {
     let request = app
         .request(Method::GET, "/urls/abc/stats")
         .header("traceparent", format!("00-{trace:032x}-{parent:016x}-01"));
-    assert_eq!(Answer::of(request).await.status, 404);
-    // A stop sends what is left.
+    assert_eq!(Response::of(request).await.status, 404);
+    // A stop sends the remaining spans.
     app.finish().await;
     let spans = spans(&received);
     let ours = spans
@@ -74,7 +74,7 @@ async fn a_request_of_the_api_is_a_span_of_its_callers_trace() {
 }
 
 #[tokio::test]
-async fn a_collector_that_is_away_is_no_reason_not_to_serve() {
+async fn the_service_serves_while_the_collector_is_away() {
     let settings = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")];
     let app = App::start_with(Mode::Embedded, &settings).await;
     let token = app.register().await;

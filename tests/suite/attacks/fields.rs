@@ -1,9 +1,9 @@
-//! Fields that carry more than they say: SQL, script, and fields nobody asked for.
+//! Injection through fields: SQL, script, and unexpected fields.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, App, both_modes, unique};
+use crate::support::{App, Response, both_modes, unique};
 
 use super::wire;
 
@@ -41,27 +41,27 @@ fn encoded(text: &str) -> String {
         .fold(String::new(), |all, byte| all + &format!("%{byte:02x}"))
 }
 
-/// What a browser can only take for data: JSON that says so, and no guessing.
-fn is_only_data(answer: &Answer, what: &str) {
-    assert!(answer.status.as_u16() < 500, "{what}: {answer:?}");
+/// A browser can read the response only as data: its type is JSON, and guessing is off.
+fn is_only_data(response: &Response, what: &str) {
+    assert!(response.status.as_u16() < 500, "{what}: {response:?}");
     assert_eq!(
-        answer.header("x-content-type-options"),
+        response.header("x-content-type-options"),
         "nosniff",
-        "{what}: {answer:?}"
+        "{what}: {response:?}"
     );
-    if answer.text.is_empty() {
+    if response.text.is_empty() {
         return;
     }
     assert_eq!(
-        answer.header("content-type"),
+        response.header("content-type"),
         "application/json",
-        "{what}: {answer:?}"
+        "{what}: {response:?}"
     );
-    serde_json::from_str::<Value>(&answer.text).unwrap();
+    serde_json::from_str::<Value>(&response.text).unwrap();
 }
 
-/// The account and the link that were there before are still there.
-async fn all_is_as_it_was(app: &App, token: &str, code: &str) {
+/// The account and the link still exist.
+async fn account_and_link_are_unchanged(app: &App, token: &str, code: &str) {
     let list = app.get_as(token, "/urls/my").await.json();
     assert!(
         list.as_array()
@@ -74,7 +74,7 @@ async fn all_is_as_it_was(app: &App, token: &str, code: &str) {
 }
 
 both_modes! {
-    async fn sql_in_an_address_logs_nobody_in(app) {
+    async fn sql_in_an_address_never_logs_in(app) {
         let name = unique();
         let email = format!("{name}@example.org");
         let token = app.account("/auth/register", &email, "correct horse").await.json()["access_token"].as_str().unwrap().to_owned();
@@ -83,19 +83,19 @@ both_modes! {
             for address in [
                 sql.to_owned(), format!("{email}{sql}"), format!("{name}{sql}@example.org"), format!("\"{sql}\"@example.org"), format!("{name}@{sql}.org"),
             ] {
-                let answer = app.account("/auth/login", &address, "correct horse").await;
-                assert!([401, 422].contains(&answer.status.as_u16()), "{address}: {answer:?}");
+                let response = app.account("/auth/login", &address, "correct horse").await;
+                assert!([401, 422].contains(&response.status.as_u16()), "{address}: {response:?}");
             }
         }
-        // Wildcards of LIKE, and what some databases take for the same text.
+        // Wildcards of LIKE, and texts that some databases consider equal.
         for address in [
             "%@example.org", "_%@example.org", &format!("{}_@example.org", &name[..15]), &format!("{email} "), &format!(" {email}"),
             &format!("{email}\0"), &format!("{name}\u{0}@example.org"), &format!("{name}@example.org."), &format!("{name}@\u{ff45}xample.org"),
         ] {
-            let answer = app.account("/auth/login", address, "correct horse").await;
-            assert!([401, 422].contains(&answer.status.as_u16()), "{address:?}: {answer:?}");
+            let response = app.account("/auth/login", address, "correct horse").await;
+            assert!([401, 422].contains(&response.status.as_u16()), "{address:?}: {response:?}");
         }
-        all_is_as_it_was(app, &token, &code).await;
+        account_and_link_are_unchanged(app, &token, &code).await;
     }
 
     async fn sql_in_a_password_is_a_password(app) {
@@ -116,10 +116,10 @@ both_modes! {
         let code = app.shorten(&token, "https://example.org/").await;
         for sql in SQL {
             let target = format!("https://example.org/?q={sql}");
-            let answer = app.try_shorten(&token, &target).await;
-            assert_eq!((answer.status.as_u16(), &answer.json()["target_url"]), (200, &json!(target)));
+            let response = app.try_shorten(&token, &target).await;
+            assert_eq!((response.status.as_u16(), &response.json()["target_url"]), (200, &json!(target)));
         }
-        all_is_as_it_was(app, &token, &code).await;
+        account_and_link_are_unchanged(app, &token, &code).await;
     }
 
     async fn sql_in_a_code_finds_nothing_and_deletes_nothing(app) {
@@ -128,19 +128,19 @@ both_modes! {
         for sql in SQL {
             for tail in [encoded(sql), encoded(&format!("{code}{sql}"))] {
                 for path in [format!("/{tail}"), format!("/urls/r/{tail}"), format!("/urls/{tail}/stats")] {
-                    let answer = app.get(&path).await;
-                    assert_eq!(answer.status, 404, "{path}: {answer:?}");
+                    let response = app.get(&path).await;
+                    assert_eq!(response.status, 404, "{path}: {response:?}");
                 }
                 let request = app.request(Method::DELETE, &format!("/urls/{tail}")).bearer_auth(&token);
-                Answer::of(request).await.is_error(404, "URL not found");
+                Response::of(request).await.is_error(404, "URL not found");
             }
         }
         for wildcard in ["%25", "_______", "%2a", "%3f"] {
             assert_eq!(app.get(&format!("/{wildcard}")).await.status, 404, "{wildcard}");
             let request = app.request(Method::DELETE, &format!("/urls/{wildcard}")).bearer_auth(&token);
-            assert_eq!(Answer::of(request).await.status, 404, "{wildcard}");
+            assert_eq!(Response::of(request).await.status, 404, "{wildcard}");
         }
-        all_is_as_it_was(app, &token, &code).await;
+        account_and_link_are_unchanged(app, &token, &code).await;
     }
 
     async fn sql_in_a_limit_or_a_cursor_is_refused(app) {
@@ -148,10 +148,10 @@ both_modes! {
         for sql in SQL {
             for field in ["limit", "cursor"] {
                 for value in [encoded(sql), encoded(&format!("1{sql}")), encoded(&format!("1\r\nSet-Cookie: a=b{sql}"))] {
-                    let answer = app.get_as(&token, &format!("/urls/my?{field}={value}")).await;
-                    assert_eq!(answer.status, 422, "{field}={value}: {answer:?}");
-                    assert_eq!(answer.header("set-cookie"), "");
-                    assert!(answer.detail().starts_with(field));
+                    let response = app.get_as(&token, &format!("/urls/my?{field}={value}")).await;
+                    assert_eq!(response.status, 422, "{field}={value}: {response:?}");
+                    assert_eq!(response.header("set-cookie"), "");
+                    assert!(response.detail().starts_with(field));
                 }
             }
         }
@@ -187,12 +187,12 @@ both_modes! {
                 is_only_data(&app.account(path, &format!("{script}@example.org"), "correct horse").await, path);
                 is_only_data(&app.post(path, json!({ script: script }).to_string()).await, path);
                 is_only_data(&app.post(path, script).await, path);
-                is_only_data(&Answer::of(app.request(Method::from_bytes(b"TRACE").unwrap(), path).header("x-script", "<script>")).await, path);
+                is_only_data(&Response::of(app.request(Method::from_bytes(b"TRACE").unwrap(), path).header("x-script", "<script>")).await, path);
             }
         }
     }
 
-    async fn fields_that_nobody_asked_for_change_nothing(app) {
+    async fn unexpected_fields_change_nothing(app) {
         let (ada, bob) = (app.register().await, app.register().await);
         let ada_id = app.get_as(&ada, "/auth/me").await.json()["id"].as_i64().unwrap();
 
@@ -200,29 +200,29 @@ both_modes! {
             "email": format!("{}@example.org", unique()), "password": "correct horse", "id": ada_id, "is_admin": true, "is_active": false,
             "password_hash": "x", "created_at": "1970-01-01T00:00:00Z", "owner_id": ada_id, "__proto__": { "id": ada_id },
         });
-        let answer = app.post("/auth/register", body.to_string()).await;
-        if answer.status == 200 {
-            let me = app.get_as(answer.json()["access_token"].as_str().unwrap(), "/auth/me").await.json();
+        let response = app.post("/auth/register", body.to_string()).await;
+        if response.status == 200 {
+            let me = app.get_as(response.json()["access_token"].as_str().unwrap(), "/auth/me").await.json();
             assert_ne!(me["id"], ada_id);
             assert_eq!(me["email"], body["email"]);
             assert_eq!(app.post("/auth/login", body.to_string()).await.status, 200);
         } else {
-            assert_eq!(answer.status, 422, "{answer:?}");
+            assert_eq!(response.status, 422, "{response:?}");
         }
 
         let extra = format!("id=1&short_code=chosen&owner_id={ada_id}&user_id={ada_id}&clicks=99&is_active=false&created_at=0");
         let path = format!("/urls/shorten?target_url=https://example.org/&{extra}");
         let request = app.request(Method::POST, &path).bearer_auth(&bob).header("content-type", "application/json");
         let fields = json!({ "target_url": "https://evil.example/", "short_code": "chosen", "owner_id": ada_id, "clicks": 99, "is_active": false });
-        let answer = Answer::of(request.body(fields.to_string())).await;
-        if answer.status == 200 {
-            let link = answer.json();
+        let response = Response::of(request.body(fields.to_string())).await;
+        if response.status == 200 {
+            let link = response.json();
             assert_eq!((&link["clicks"], &link["is_active"], &link["target_url"]), (&json!(0), &json!(true), &json!("https://example.org/")));
             assert_ne!(link["short_code"], "chosen");
             let list = app.get_as(&bob, "/urls/my").await.json();
             assert_eq!(list[0]["short_code"], link["short_code"], "it is the caller's");
         } else {
-            assert_eq!(answer.status, 422, "{answer:?}");
+            assert_eq!(response.status, 422, "{response:?}");
         }
         assert_eq!(app.get("/chosen").await.status, 404);
 
@@ -232,7 +232,7 @@ both_modes! {
             assert!(!list.text.contains("of-ada"), "{list:?}");
         }
         let request = app.request(Method::GET, "/auth/me").bearer_auth(&bob).header("x-user-id", ada_id).header("x-forwarded-user", ada_id);
-        assert_ne!(Answer::of(request).await.json()["id"], ada_id);
+        assert_ne!(Response::of(request).await.json()["id"], ada_id);
     }
 
     async fn a_field_given_twice_is_refused(app) {
@@ -242,21 +242,21 @@ both_modes! {
         assert_eq!(app.account("/auth/login", &email, "correct horse").await.status, 401);
     }
 
-    async fn no_header_makes_a_request_into_another(app) {
+    async fn no_header_turns_a_request_into_another(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         for header in ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Original-URL", "X-Rewrite-URL"] {
             for value in ["DELETE", "/auth/me"] {
                 let request = app.request(Method::GET, &format!("/urls/{code}/stats")).bearer_auth(&token).header(header, value);
-                assert!(Answer::of(request).await.json()["clicks"].is_u64(), "{header}");
+                assert!(Response::of(request).await.json()["clicks"].is_u64(), "{header}");
             }
         }
         let post = app.request(Method::POST, &format!("/urls/{code}?_method=DELETE")).bearer_auth(&token);
-        Answer::of(post).await.is_error(405, "Method Not Allowed");
+        Response::of(post).await.is_error(405, "Method Not Allowed");
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
     }
 
-    /// Both cost one hash: what takes the time says nothing about who has an account.
+    /// Both cost one hash, so the time of a log-in does not show whether the account exists.
     async fn a_login_costs_the_same_work_with_and_without_an_account(app) {
         let email = format!("{}@example.org", unique());
         app.account("/auth/register", &email, "correct horse").await;
@@ -268,7 +268,7 @@ both_modes! {
     }
 }
 
-/// How many passwords were hashed so far.
+/// The number of passwords that were hashed so far.
 async fn hashes(app: &App) -> u64 {
     let metrics = app.get("/metrics").await.text;
     let line = metrics
@@ -278,19 +278,23 @@ async fn hashes(app: &App) -> u64 {
 }
 
 #[tokio::test]
-async fn a_host_header_goes_nowhere() {
+async fn a_host_header_is_never_echoed() {
     crate::support::with_app(crate::support::Mode::Embedded, async |app: &mut App| {
         for host in ["evil.example", "<script>", "a b", "", "127.0.0.1:99999999"] {
             let request =
                 format!("GET /docs HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-            let heard = wire::send(&app.server.base, request).await;
-            assert!(heard.closed, "{host}");
+            let received = wire::send(&app.server.base, request).await;
+            assert!(received.closed, "{host}");
             assert!(
-                !heard.header("location").contains("evil"),
+                !received.header("location").contains("evil"),
                 "{host}: {}",
-                heard.text
+                received.text
             );
-            assert!(!heard.text.contains("<script>"), "{host}: {}", heard.text);
+            assert!(
+                !received.text.contains("<script>"),
+                "{host}: {}",
+                received.text
+            );
         }
     })
     .await;

@@ -1,5 +1,5 @@
-//! Requests whose end two programs could see in different places: nothing hidden in one is served as
-//! the next, nothing is served twice or out of order, and after a 400 the connection ends.
+//! Request smuggling: requests whose end two programs could see in different places. Nothing hidden in one is
+//! served as the next, nothing is served twice or out of order, and after a 400 the connection ends.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -8,7 +8,7 @@ use crate::support::{App, Mode, with_app};
 
 use super::wire;
 
-/// Where a request begins: the way that redirects take, and the general one.
+/// First lines of requests: one on the fast path, and two that hyper serves.
 fn beginnings(code: &str) -> [String; 3] {
     [
         format!("GET /{code} HTTP/1.1\r\nHost: test\r\n"),
@@ -17,7 +17,7 @@ fn beginnings(code: &str) -> [String; 3] {
     ]
 }
 
-/// A link to count by: a request for it that is served where none was sent shows.
+/// The code of a link to request, and that of a link hidden in requests: its clicks show that it was served.
 async fn hidden_link(app: &App) -> (String, String) {
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
@@ -70,9 +70,15 @@ async fn a_request_of_doubtful_length_is_refused_and_what_follows_is_never_read(
                 "X(y): z\r\n\r\n".to_owned(),
                 "\u{e9}: z\r\n\r\n".to_owned(),
             ] {
-                let heard = wire::send(&app.server.base, format!("{beginning}{rest}{next}")).await;
-                assert!(heard.closed, "{beginning}{rest}");
-                assert_eq!(heard.statuses(), [400], "{beginning}{rest}{}", heard.text);
+                let received =
+                    wire::send(&app.server.base, format!("{beginning}{rest}{next}")).await;
+                assert!(received.closed, "{beginning}{rest}");
+                assert_eq!(
+                    received.statuses(),
+                    [400],
+                    "{beginning}{rest}{}",
+                    received.text
+                );
             }
         }
         assert_eq!((app.clicks(&code).await, app.clicks(&hidden).await), (0, 0));
@@ -81,7 +87,7 @@ async fn a_request_of_doubtful_length_is_refused_and_what_follows_is_never_read(
 }
 
 #[tokio::test]
-async fn who_has_asked_and_sends_no_more_is_answered() {
+async fn a_client_that_stops_sending_after_its_request_is_answered() {
     with_app(Mode::Embedded, async |app: &mut App| {
         let (code, _) = hidden_link(app).await;
         let address = app.server.base.trim_start_matches("http://");
@@ -94,11 +100,11 @@ async fn who_has_asked_and_sends_no_more_is_answered() {
             let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n");
             stream.write_all(request.as_bytes()).await.unwrap();
             stream.shutdown().await.unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).await.unwrap();
+            let mut response = String::new();
+            stream.read_to_string(&mut response).await.unwrap();
             assert!(
-                answer.starts_with(&format!("HTTP/1.1 {status} ")),
-                "{path}: {answer}"
+                response.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{path}: {response}"
             );
         }
     })
@@ -123,21 +129,25 @@ async fn a_request_that_does_not_name_one_host_is_refused() {
                 "Host: test\r\nhost: other\r\n",
             ] {
                 let request = format!("{beginning}{hosts}\r\n");
-                let heard = wire::send(&app.server.base, request.repeat(2)).await;
-                assert!(heard.closed, "{request}");
-                assert_eq!(heard.statuses(), [400], "{request}{}", heard.text);
+                let received = wire::send(&app.server.base, request.repeat(2)).await;
+                assert!(received.closed, "{request}");
+                assert_eq!(received.statuses(), [400], "{request}{}", received.text);
             }
         }
         assert_eq!(app.clicks(&code).await, 0);
-        let of_old = format!("GET /{code} HTTP/1.0\r\n\r\n");
-        let heard = wire::send(&app.server.base, of_old).await;
-        assert!(heard.text.starts_with("HTTP/1.0 302 "), "{}", heard.text);
+        let without_host = format!("GET /{code} HTTP/1.0\r\n\r\n");
+        let received = wire::send(&app.server.base, without_host).await;
+        assert!(
+            received.text.starts_with("HTTP/1.0 302 "),
+            "{}",
+            received.text
+        );
         assert_eq!(app.clicks(&code).await, 1);
     })
     .await;
 }
 
-/// RFC 9112, 6.3: with both, chunks hold or the request is refused; either way the connection ends.
+/// RFC 9112, 6.3: with both, the chunks decide or the request is refused; either way the connection ends.
 #[tokio::test]
 async fn a_request_with_a_length_and_chunks_is_the_last_of_its_connection() {
     with_app(Mode::Embedded, async |app: &mut App| {
@@ -160,18 +170,18 @@ async fn a_request_with_a_length_and_chunks_is_the_last_of_its_connection() {
                 "Transfer-Encoding: gzip, chunked\r\nContent-Length: 0\r\n".to_owned(),
             ] {
                 let request = format!("{beginning}{lines}\r\n0\r\n\r\n{next}");
-                let heard = wire::send(&app.server.base, request).await;
-                assert!(heard.closed, "{beginning}{lines}");
+                let received = wire::send(&app.server.base, request).await;
+                assert!(received.closed, "{beginning}{lines}");
                 assert_eq!(
-                    heard.statuses().len(),
+                    received.statuses().len(),
                     1,
                     "{beginning}{lines}{}",
-                    heard.text
+                    received.text
                 );
                 assert!(
-                    heard.statuses()[0] < 500,
+                    received.statuses()[0] < 500,
                     "{beginning}{lines}{}",
-                    heard.text
+                    received.text
                 );
             }
         }
@@ -210,13 +220,13 @@ async fn bad_chunks_end_the_connection() {
             ] {
                 let request =
                     format!("{beginning}Transfer-Encoding: chunked\r\n\r\n{chunks}{next}{next}");
-                let heard = wire::send(&app.server.base, request).await;
-                assert!(heard.closed, "{beginning}{chunks:?}: {}", heard.text);
-                let statuses = heard.statuses();
+                let received = wire::send(&app.server.base, request).await;
+                assert!(received.closed, "{beginning}{chunks:?}: {}", received.text);
+                let statuses = received.statuses();
                 assert!(
                     statuses.len() == 1 && statuses[0] < 500,
                     "{beginning}{chunks:?}: {}",
-                    heard.text
+                    received.text
                 );
             }
         }
@@ -225,7 +235,7 @@ async fn bad_chunks_end_the_connection() {
     .await;
 }
 
-/// A body belongs to its request, also where the route wants none.
+/// A body belongs to its request, also where the route reads none.
 #[tokio::test]
 async fn a_body_is_never_read_as_a_request() {
     with_app(Mode::Embedded, async |app: &mut App| {
@@ -246,12 +256,12 @@ async fn a_body_is_never_read_as_a_request() {
                 format!("Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{inside}\r\n0\r\n\r\n"),
                 format!("Transfer-Encoding: chunked\r\n\r\n{length:x};x=\"\r\n{inside}\r\n0\r\nX: y\r\n\r\n"),
             ] {
-                let heard = wire::send(&app.server.base, format!("{beginning}{body}{last}")).await;
-                assert!(heard.closed, "{beginning}{body}");
-                let statuses = heard.statuses();
-                assert!((1..=2).contains(&statuses.len()), "{beginning}{body}{}", heard.text);
+                let received = wire::send(&app.server.base, format!("{beginning}{body}{last}")).await;
+                assert!(received.closed, "{beginning}{body}");
+                let statuses = received.statuses();
+                assert!((1..=2).contains(&statuses.len()), "{beginning}{body}{}", received.text);
                 if statuses.len() == 2 {
-                    assert_eq!(statuses[1], 404, "{beginning}{body}{}", heard.text);
+                    assert_eq!(statuses[1], 404, "{beginning}{body}{}", received.text);
                 }
             }
         }
@@ -279,18 +289,18 @@ async fn rubbish_after_a_redirect_ends_the_connection_after_it() {
             "{\"email\":1}\r\n\r\n",
         ] {
             let redirect = format!("GET /{code} HTTP/1.1\r\nHost: test\r\n\r\n");
-            let heard = wire::send(
+            let received = wire::send(
                 &app.server.base,
                 format!("{redirect}{redirect}{rubbish}{next}"),
             )
             .await;
             answered += 2;
-            assert!(heard.closed, "{rubbish:?}");
+            assert!(received.closed, "{rubbish:?}");
             assert_eq!(
-                heard.statuses(),
+                received.statuses(),
                 [302, 302, 400],
                 "{rubbish:?}: {}",
-                heard.text
+                received.text
             );
         }
         assert_eq!(
@@ -301,7 +311,7 @@ async fn rubbish_after_a_redirect_ends_the_connection_after_it() {
     .await;
 }
 
-/// However the bytes are cut into packets, and whichever lane a request takes.
+/// On either path, and however the bytes are cut into packets.
 #[tokio::test]
 async fn mixed_requests_are_answered_once_each_and_in_order() {
     with_app(Mode::Embedded, async |app: &mut App| {
@@ -328,8 +338,8 @@ async fn mixed_requests_are_answered_once_each_and_in_order() {
         }
         requests += "GET /the/last HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
         expected.push(404);
-        let heard = wire::send(&app.server.base, requests).await;
-        assert_eq!(heard.statuses(), expected);
+        let received = wire::send(&app.server.base, requests).await;
+        assert_eq!(received.statuses(), expected);
         assert_eq!((app.clicks(&code).await, app.clicks(&other).await), (12, 0));
     })
     .await;

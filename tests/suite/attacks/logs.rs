@@ -1,4 +1,4 @@
-//! Whoever reads the log learns nothing that lets them in.
+//! A reader of the log learns nothing that opens an account.
 
 use serde_json::json;
 
@@ -32,7 +32,7 @@ async fn nothing_secret_is_logged(mode: Mode) {
             .status,
         401
     );
-    eventually("what was done is in the log", async || {
+    eventually("the log has details", async || {
         app.server.log().contains("TRACE") || app.server.log().contains("DEBUG")
     })
     .await;

@@ -1,4 +1,4 @@
-//! What somebody tries who means harm: each attack beside what it must come to.
+//! Attacks, each beside its required outcome.
 
 mod fields;
 mod heads;

@@ -1,4 +1,4 @@
-//! More of everything than anybody needs: a clear refusal, and the service goes on.
+//! Oversized input of every kind: a clear refusal, and the service goes on.
 
 use serde_json::json;
 
@@ -25,16 +25,16 @@ async fn a_head_over_the_limit_is_refused_and_ends_the_connection() {
                 format!("{} {path} HTTP/1.1\r\n\r\n", "GET".repeat(30_000)),
                 format!("{}{line}\r\n", "\r\n".repeat(50_000)),
             ] {
-                let heard = wire::send(&app.server.base, &head).await;
-                assert!(heard.closed, "{}", &head[..60]);
-                // The answer is lost where the rest of the head was still on its way.
-                let statuses = heard.statuses();
-                assert!(statuses.len() <= 1, "{}: {}", &head[..60], heard.text);
+                let received = wire::send(&app.server.base, &head).await;
+                assert!(received.closed, "{}", &head[..60]);
+                // The response is lost where the rest of the head was still on its way.
+                let statuses = received.statuses();
+                assert!(statuses.len() <= 1, "{}: {}", &head[..60], received.text);
                 assert!(
                     statuses.iter().all(|status| REFUSED_HEAD.contains(status)),
                     "{}: {}",
                     &head[..60],
-                    heard.text
+                    received.text
                 );
             }
         }
@@ -80,10 +80,10 @@ both_modes! {
             (format!("{}@example.org", unique()), "x".repeat(10_000), "password"),
         ] {
             for path in ["/auth/register", "/auth/login"] {
-                let answer = app.account(path, &email, &password).await;
-                assert_eq!(answer.status, 422, "{path} {}", &email[..10]);
-                assert!(answer.detail().starts_with(field), "{path} {}", answer.detail());
-                assert!(answer.text.len() < 1_000, "it does not say it all again: {}", answer.text.len());
+                let response = app.account(path, &email, &password).await;
+                assert_eq!(response.status, 422, "{path} {}", &email[..10]);
+                assert!(response.detail().starts_with(field), "{path} {}", response.detail());
+                assert!(response.text.len() < 1_000, "it does not say it all again: {}", response.text.len());
             }
         }
         for target in [
@@ -91,16 +91,16 @@ both_modes! {
             format!("https://example.org/{}", "\u{fc}".repeat(1_020)),
             format!("https://example.org/{}", "a".repeat(10_000)),
         ] {
-            let answer = app.try_shorten(&token, &target).await;
-            assert_eq!(answer.status, 422, "{}", &target[..30]);
-            assert!(answer.detail().starts_with("target_url") && answer.text.len() < 1_000, "{}", answer.text);
+            let response = app.try_shorten(&token, &target).await;
+            assert_eq!(response.status, 422, "{}", &target[..30]);
+            assert!(response.detail().starts_with("target_url") && response.text.len() < 1_000, "{}", response.text);
         }
         for query in [
             format!("limit={}", "9".repeat(5_000)), format!("cursor={}", "a".repeat(5_000)), format!("limit=1{}", "&limit=1".repeat(500)),
         ] {
-            let answer = app.get_as(&token, &format!("/urls/my?{query}")).await;
-            assert_eq!(answer.status, 422);
-            assert!(answer.text.len() < 1_000, "{}", answer.text.len());
+            let response = app.get_as(&token, &format!("/urls/my?{query}")).await;
+            assert_eq!(response.status, 422);
+            assert!(response.text.len() < 1_000, "{}", response.text.len());
         }
         for path in [format!("/{}", "a".repeat(65)), format!("/{}", "a".repeat(10_000)), format!("/urls/r/{}", "%61".repeat(3_000))] {
             assert_eq!(app.get(&path).await.status, 404, "{}", &path[..20]);
@@ -116,31 +116,31 @@ both_modes! {
             format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()),
             format!("{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len()),
         ] {
-            let answers = wire::send(&app.server.base, request).await;
-            assert_eq!(answers.statuses(), [413], "{}", answers.text);
+            let received = wire::send(&app.server.base, request).await;
+            assert_eq!(received.statuses(), [413], "{}", received.text);
         }
         let half = format!("{head}Content-Length: {}\r\n\r\n{{", 17 * 1024);
-        let answers = wire::send(&app.server.base, half).await;
-        assert_eq!(answers.statuses(), [413], "what is too long is refused also while it does not come: {}", answers.text);
-        // What is announced is refused before it comes, and what never ends is not waited for.
+        let received = wire::send(&app.server.base, half).await;
+        assert_eq!(received.statuses(), [413], "a length over the limit is refused before the body comes: {}", received.text);
+        // An announced length is refused before the body comes, and an endless body is cut off.
         for request in [
             format!("{head}Content-Length: 99999999999\r\n\r\n"),
             format!("{head}Transfer-Encoding: chunked\r\n\r\n") + &format!("400\r\n{}\r\n", "x".repeat(1024)).repeat(40),
         ] {
-            let answers = wire::send(&app.server.base, request).await;
-            assert!(answers.closed);
-            assert!([vec![413], vec![]].contains(&answers.statuses()), "{}", answers.text);
+            let received = wire::send(&app.server.base, request).await;
+            assert!(received.closed);
+            assert!([vec![413], vec![]].contains(&received.statuses()), "{}", received.text);
         }
         assert_eq!(app.account("/auth/login", &email, "correct horse").await.status, 401);
     }
 
-    async fn who_is_refused_for_a_body_that_is_too_long_is_told_that_the_connection_closes(app) {
+    async fn the_refusal_of_a_body_that_is_too_long_announces_that_the_connection_closes(app) {
         let head = "POST /auth/register HTTP/1.1\r\nHost: test\r\n";
         let announced = format!("{head}Content-Length: {}\r\n\r\n{{", 17 * 1024);
-        let answers = wire::send(&app.server.base, announced).await;
-        assert_eq!(answers.statuses(), [413]);
-        assert!(answers.text.contains("\r\nconnection: close\r\n"), "{}", answers.text);
-        assert!(answers.closed);
+        let received = wire::send(&app.server.base, announced).await;
+        assert_eq!(received.statuses(), [413]);
+        assert!(received.text.contains("\r\nconnection: close\r\n"), "{}", received.text);
+        assert!(received.closed);
     }
 
     async fn a_body_that_is_deep_or_wide_is_refused_and_nothing_worse(app) {
@@ -153,9 +153,9 @@ both_modes! {
             json!({ "email": "a@example.org", "password": "\0".repeat(200) }).to_string(),
         ] {
             for path in ["/auth/register", "/auth/login"] {
-                let answer = app.post(path, body.clone()).await;
-                assert_eq!(answer.status, 422, "{path} {}", &body[..20]);
-                assert!(answer.text.len() < 1_000, "{}", answer.text.len());
+                let response = app.post(path, body.clone()).await;
+                assert_eq!(response.status, 422, "{path} {}", &body[..20]);
+                assert!(response.text.len() < 1_000, "{}", response.text.len());
             }
         }
     }

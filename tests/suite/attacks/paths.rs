@@ -5,9 +5,14 @@ use crate::support::{App, both_modes};
 use super::wire;
 
 async fn has_status(app: &App, target: &str, status: u16) {
-    let heard = wire::get_then_close(&app.server.base, target).await;
-    assert_eq!(heard.statuses(), [status, 404], "{target}: {}", heard.text);
-    assert!(heard.closed, "{target}");
+    let received = wire::get_then_close(&app.server.base, target).await;
+    assert_eq!(
+        received.statuses(),
+        [status, 404],
+        "{target}: {}",
+        received.text
+    );
+    assert!(received.closed, "{target}");
 }
 
 both_modes! {
@@ -28,7 +33,7 @@ both_modes! {
         ] {
             has_status(app, &target, 404).await;
         }
-        // Two segments: a code that never was, in a place where links can be deleted.
+        // Two segments: the second reads as an unknown code, at a path where links can be deleted.
         has_status(app, &format!("/urls/r%2f{code}"), 405).await;
         assert_eq!(app.clicks(&code).await, 0);
     }
@@ -50,14 +55,14 @@ both_modes! {
             "/docs/..\\..\\etc\\passwd", "/docs/%5c..%5c", "/docs//etc/passwd", "/docs/%00", "/.git/config", "/.env", "/%c0%ae%c0%ae/health",
             "/metrics/", "/metrics%2f", "/%6detrics/", "/openapi.json/", "/openapi.json%00",
         ] {
-            let heard = wire::get_then_close(&app.server.base, target).await;
-            // A target that is no target at all ends the connection.
-            assert!([vec![404, 404], vec![400]].contains(&heard.statuses()), "{target}: {}", heard.text);
-            assert!(heard.closed && !heard.text.contains("root:"), "{target}");
+            let received = wire::get_then_close(&app.server.base, target).await;
+            // A malformed target ends the connection.
+            assert!([vec![404, 404], vec![400]].contains(&received.statuses()), "{target}: {}", received.text);
+            assert!(received.closed && !received.text.contains("root:"), "{target}");
         }
     }
 
-    /// RFC 9112, 3.2.2: a server takes the absolute form, too, whatever host it names.
+    /// RFC 9112, 3.2.2: a server accepts the absolute form, too, whatever host it names.
     async fn an_absolute_target_is_the_same_target(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
@@ -69,7 +74,7 @@ both_modes! {
         assert_eq!(app.clicks(&code).await, 3);
     }
 
-    async fn what_is_no_path_is_refused(app) {
+    async fn a_target_that_is_not_a_path_is_refused(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         for (line, code) in [
@@ -78,10 +83,10 @@ both_modes! {
             "GET /he\0alth", "GET /\u{7f}", "G\u{e9}T /health", " GET /health", "GET\t/health", "get /health", "GET, /health", "/health",
         ].into_iter().map(|line| (line, &code)) {
             let request = format!("{line} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\nGET /{code} HTTP/1.1\r\nHost: test\r\n\r\n");
-            let heard = wire::send(&app.server.base, request).await;
-            assert!(heard.closed, "{line:?}");
-            let statuses = heard.statuses();
-            assert!(statuses.len() <= 1 && statuses.iter().all(|status| (400..500).contains(status)), "{line:?}: {}", heard.text);
+            let received = wire::send(&app.server.base, request).await;
+            assert!(received.closed, "{line:?}");
+            let statuses = received.statuses();
+            assert!(statuses.len() <= 1 && statuses.iter().all(|status| (400..500).contains(status)), "{line:?}: {}", received.text);
         }
         assert_eq!(app.clicks(&code).await, 0);
     }

@@ -1,11 +1,11 @@
-//! Targets that are more than an address.
+//! Hostile targets: line ends, other schemes, credentials, loops.
 
 use crate::support::{App, Mode, both_modes};
 
-/// What could end a line, in every spelling, with the name under which a test shows it.
+/// Characters that could end a line.
 const LINE_ENDS: [&str; 7] = ["\r\n", "\n", "\r", "\0", "\u{b}", "\u{7f}", "\u{85}"];
 
-/// The same as text, and letters whose low byte is a line's end.
+/// Line ends as text, and letters whose low byte is a line end.
 const HARMLESS_LINE_ENDS: [&str; 5] = [
     "%0d%0a",
     "%250d%250a",
@@ -15,12 +15,12 @@ const HARMLESS_LINE_ENDS: [&str; 5] = [
 ];
 
 async fn is_refused(app: &App, token: &str, target: &str) {
-    let answer = app.try_shorten(token, target).await;
-    assert_eq!(answer.status, 422, "{target:?}: {}", answer.text);
+    let response = app.try_shorten(token, target).await;
+    assert_eq!(response.status, 422, "{target:?}: {}", response.text);
     assert!(
-        answer.detail().starts_with("target_url"),
+        response.detail().starts_with("target_url"),
         "{target:?}: {}",
-        answer.detail()
+        response.detail()
     );
 }
 
@@ -53,11 +53,11 @@ both_modes! {
             for place in ["", "?q=", "#"] {
                 let target = format!("https://example.org/{place}a{end}Set-Cookie:stolen=1{end}{end}<script>");
                 let code = app.shorten(&token, &target).await;
-                let answer = app.visit(&format!("/{code}")).await;
-                assert_eq!(answer.status, 302);
-                assert_eq!(answer.header("set-cookie"), "", "{target:?}");
-                assert_eq!(answer.text, "", "{target:?}");
-                let location = answer.headers["location"].as_bytes();
+                let response = app.visit(&format!("/{code}")).await;
+                assert_eq!(response.status, 302);
+                assert_eq!(response.header("set-cookie"), "", "{target:?}");
+                assert_eq!(response.text, "", "{target:?}");
+                let location = response.headers["location"].as_bytes();
                 assert!(location.iter().all(|byte| (b'!'..=b'~').contains(byte)), "{target:?}: {location:?}");
             }
         }
@@ -110,8 +110,8 @@ both_modes! {
         }
     }
 
-    /// Relative to `http://host/code`, a browser reads `http:x` as `http://host/x`.
-    async fn what_a_browser_could_read_as_relative_is_no_target(app) {
+    /// A browser at `http://host/code` reads `http:x` as `http://host/x`.
+    async fn a_target_that_a_browser_could_read_as_relative_is_refused(app) {
         let token = app.register().await;
         for target in [
             "http:example.org", "http:/example.org", "http:", "http:/", "http:?", "http:#", "https:example.org", "https:/example.org/",
@@ -177,14 +177,14 @@ both_modes! {
     }
 }
 
-/// An embedded instance known to the world under this address.
-async fn known_as(base_url: &str) -> App {
+/// An embedded instance with this public address.
+async fn with_base_url(base_url: &str) -> App {
     App::start_with(Mode::Embedded, &[("BASE_URL", base_url)]).await
 }
 
 #[tokio::test]
 async fn a_loop_by_name_is_refused_however_the_name_is_written() {
-    let app = known_as("https://sho.rt").await;
+    let app = with_base_url("https://sho.rt").await;
     let token = app.register().await;
     for target in [
         "https://sho.rt/abc",
@@ -252,7 +252,7 @@ async fn a_loop_to_an_international_name_is_refused_however_the_name_is_written(
         "https://b\u{fc}cher.example",
         "https://xn--bcher-kva.example",
     ] {
-        let app = known_as(own).await;
+        let app = with_base_url(own).await;
         let token = app.register().await;
         for host in [
             "b\u{fc}cher.example",
@@ -269,10 +269,10 @@ async fn a_loop_to_an_international_name_is_refused_however_the_name_is_written(
     }
 }
 
-/// What the page after the next is called must not be the attacker's choice.
+/// An attacker must not choose the address of the next page.
 #[tokio::test]
-async fn addresses_in_answers_come_from_the_setting_and_not_from_the_request() {
-    let app = known_as("https://sho.rt").await;
+async fn addresses_in_responses_come_from_the_setting_and_not_from_the_request() {
+    let app = with_base_url("https://sho.rt").await;
     let token = app.register().await;
     for _ in 0..2 {
         app.shorten(&token, "https://example.org/").await;
@@ -284,14 +284,14 @@ async fn addresses_in_answers_come_from_the_setting_and_not_from_the_request() {
         .header("x-forwarded-host", "evil.example")
         .header("x-forwarded-proto", "javascript")
         .header("forwarded", "host=evil.example");
-    let answer = crate::support::Answer::of(request).await;
+    let response = crate::support::Response::of(request).await;
     assert!(
-        answer
+        response
             .header("link")
             .starts_with("<https://sho.rt/urls/my?"),
         "{}",
-        answer.header("link")
+        response.header("link")
     );
-    assert!(!format!("{answer:?}").contains("evil"), "{answer:?}");
+    assert!(!format!("{response:?}").contains("evil"), "{response:?}");
     app.finish().await;
 }

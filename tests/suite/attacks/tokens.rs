@@ -1,11 +1,11 @@
-//! Tokens that are forged, bent or borrowed.
+//! Tokens that are forged, damaged or another user's.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use reqwest::Method;
 
-use crate::support::{Answer, App, both_modes, unix_seconds};
+use crate::support::{App, Response, both_modes, unix_seconds};
 
 const HS256: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
@@ -13,7 +13,7 @@ fn encoded(text: impl AsRef<[u8]>) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(text)
 }
 
-/// A token of any header and any claims, signed by HMAC with any key.
+/// A token with any header and any claims, signed by HMAC with any key.
 fn forged(header: &str, claims: &str, key: &[u8], algorithm: Algorithm) -> String {
     let message = format!("{}.{}", encoded(header), encoded(claims));
     let signature = crypto::sign(
@@ -25,7 +25,7 @@ fn forged(header: &str, claims: &str, key: &[u8], algorithm: Algorithm) -> Strin
     format!("{message}.{signature}")
 }
 
-/// Any claims, signed as the service would.
+/// Any claims, signed as the service signs them.
 fn signed(app: &App, claims: &str) -> String {
     forged(HS256, claims, &app.backend.secret(), Algorithm::HS256)
 }
@@ -38,15 +38,15 @@ fn claims_of(id: &str) -> String {
     )
 }
 
-/// A fresh account's token and id.
+/// The token and the id of a fresh account.
 async fn account(app: &App) -> (String, String) {
     let token = app.register().await;
     let me = app.get_as(&token, "/auth/me").await.json();
     (token, me["id"].to_string())
 }
 
-async fn with_header(app: &App, header: &str) -> Answer {
-    Answer::of(
+async fn with_header(app: &App, header: &str) -> Response {
+    Response::of(
         app.request(Method::GET, "/auth/me")
             .header("authorization", header),
     )
@@ -54,10 +54,10 @@ async fn with_header(app: &App, header: &str) -> Answer {
 }
 
 async fn is_refused(app: &App, token: &str) {
-    let answer = app.get_as(token, "/auth/me").await;
-    assert_eq!(answer.status, 401, "{token}: {}", answer.text);
-    answer.is_error(401, "Not authenticated");
-    assert_eq!(answer.header("www-authenticate"), "Bearer", "{token}");
+    let response = app.get_as(token, "/auth/me").await;
+    assert_eq!(response.status, 401, "{token}: {}", response.text);
+    response.is_error(401, "Not authenticated");
+    assert_eq!(response.header("www-authenticate"), "Bearer", "{token}");
 }
 
 both_modes! {
@@ -66,7 +66,7 @@ both_modes! {
         assert_eq!(app.get_as(&signed(app, &claims_of(&id)), "/auth/me").await.status, 200);
     }
 
-    async fn a_token_without_a_signature_is_refused_whatever_it_calls_that(app) {
+    async fn a_token_without_a_signature_is_refused_whatever_algorithm_it_names(app) {
         let (_, id) = account(app).await;
         let secret = app.backend.secret();
         let claims = claims_of(&id);
@@ -128,7 +128,7 @@ both_modes! {
         is_refused(app, &forged(HS256, &claims_of(&bob_id), b"an attacker's key of 32 bytes ....", Algorithm::HS256)).await;
     }
 
-    async fn times_that_are_missing_past_or_no_times_are_refused(app) {
+    async fn missing_past_or_malformed_times_are_refused(app) {
         let (_, id) = account(app).await;
         let (before, after) = (unix_seconds() - 3600, unix_seconds() + 3600);
         for times in [
@@ -155,7 +155,7 @@ both_modes! {
         }
     }
 
-    async fn a_subject_that_is_no_user_is_refused(app) {
+    async fn a_subject_that_is_not_a_user_is_refused(app) {
         let (_, id) = account(app).await;
         let times = format!(r#""iat":{},"exp":{}"#, unix_seconds(), unix_seconds() + 1000);
         for subject in [
@@ -190,34 +190,34 @@ both_modes! {
         }
         for at in (0..token.len()).step_by(5).chain([token.len() - 1]) {
             let mut bytes = token.clone().into_bytes();
-            // The neighbour in the alphabet of base64: in the last place it may mean the same bytes.
+            // The next letter in the alphabet of base64; in the last place it may decode to the same bytes.
             bytes[at] = match bytes[at] { b'.' => b'-', b'Z' | b'z' | b'9' => b'A', b'-' | b'_' => b'0', other => other + 1 };
             is_refused(app, std::str::from_utf8(&bytes).unwrap()).await;
         }
         let parts: Vec<_> = token.split('.').collect();
-        for bent in [
+        for damaged in [
             "..".to_owned(), ".".to_owned(), "...".to_owned(), "a.b".to_owned(), "a.b.c".to_owned(), "....".to_owned(),
             format!("{token}."), format!(".{token}"), format!("{token}.{}", parts[2]), format!("{token}="), format!("{token}A"),
             format!("{token},"), format!("\"{token}\""), format!("{}.{}", parts[0], parts[1]), format!("{}..{}", parts[0], parts[2]),
             format!("{token}\u{fffd}"), token.to_uppercase(), token.replace('.', "%2e"), token.replace('.', ". "),
         ] {
-            is_refused(app, &bent).await;
+            is_refused(app, &damaged).await;
         }
     }
 
     async fn a_huge_token_is_refused_and_nothing_worse(app) {
         for size in [4 * 1024, 12 * 1024, 60 * 1024, 1024 * 1024] {
             for token in ["a".repeat(size), ".".repeat(size), format!("{}.{}.{}", encoded(HS256), "A".repeat(size), "A".repeat(43))] {
-                // Past the limit of a head the connection may be closed before all is sent.
-                if let Ok(answer) = app.request(Method::GET, "/auth/me").bearer_auth(token).send().await {
-                    assert!([401, 431].contains(&answer.status().as_u16()), "{size}: {}", answer.status());
+                // Past the limit of a head the service may close before all is sent.
+                if let Ok(response) = app.request(Method::GET, "/auth/me").bearer_auth(token).send().await {
+                    assert!([401, 431].contains(&response.status().as_u16()), "{size}: {}", response.status());
                 }
             }
         }
         assert_eq!(app.get("/health").await.status, 200);
     }
 
-    async fn only_one_authorization_header_of_one_token_is_believed(app) {
+    async fn only_one_authorization_header_of_one_token_is_accepted(app) {
         let (ada, _) = account(app).await;
         let (bob, _) = account(app).await;
         for (first, second) in [
@@ -227,13 +227,13 @@ both_modes! {
             ("Basic YTpi".to_owned(), format!("Bearer {ada}")),
         ] {
             let request = app.request(Method::GET, "/auth/me").header("authorization", &first).header("authorization", &second);
-            Answer::of(request).await.is_error(401, "Not authenticated");
+            Response::of(request).await.is_error(401, "Not authenticated");
         }
         with_header(app, &format!("Bearer {ada}, Bearer {bob}")).await.is_error(401, "Not authenticated");
         with_header(app, &format!("Bearer {ada} {bob}")).await.is_error(401, "Not authenticated");
     }
 
-    /// RFC 9110 has one or more spaces between the scheme, of any case, and the token, and nothing else.
+    /// RFC 9110 allows a scheme of any case, one or more spaces, and the token; nothing else.
     async fn the_scheme_is_of_any_case_and_spaces_are_spaces(app) {
         let (token, _) = account(app).await;
         for right in [format!("bEARER {token}"), format!("BEARER   {token}"), format!("Bearer {token} "), format!(" Bearer {token}\t")] {
@@ -248,7 +248,7 @@ both_modes! {
         }
     }
 
-    async fn a_token_counts_in_its_header_alone(app) {
+    async fn a_token_is_read_from_the_authorization_header_alone(app) {
         let (token, _) = account(app).await;
         for path in [format!("/auth/me?access_token={token}"), format!("/auth/me?token={token}"), format!("/urls/my?authorization=Bearer%20{token}")] {
             app.get(&path).await.is_error(401, "Not authenticated");
@@ -257,12 +257,12 @@ both_modes! {
             ("cookie", format!("access_token={token}")), ("x-authorization", format!("Bearer {token}")), ("proxy-authorization", format!("Bearer {token}")),
             ("x-access-token", token.clone()),
         ] {
-            Answer::of(app.request(Method::GET, "/auth/me").header(name, value)).await.is_error(401, "Not authenticated");
+            Response::of(app.request(Method::GET, "/auth/me").header(name, value)).await.is_error(401, "Not authenticated");
         }
     }
 
-    /// Refused tokens and refused owners change nothing.
-    async fn nobody_deletes_what_is_another_users(app) {
+    /// Requests with a refused token or of another user change nothing.
+    async fn no_user_deletes_the_link_of_another(app) {
         let (ada, _) = account(app).await;
         let (bob, _) = account(app).await;
         let code = app.shorten(&ada, "https://example.org/").await;

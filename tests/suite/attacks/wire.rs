@@ -1,4 +1,4 @@
-//! Bytes to the service and back, as an attacker handles them.
+//! Raw bytes to the service and back.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// How long a busy machine may take to answer and to close.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What came back on one connection.
+/// Everything that came back on one connection.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct Received {
     pub(crate) text: String,
     /// The service ended the connection.
     pub(crate) closed: bool,
 }
 
-impl Heard {
-    /// The status of every answer, in order.
+impl Received {
+    /// The status of every response, in order.
     pub(crate) fn statuses(&self) -> Vec<u16> {
         self.text
             .match_indices("HTTP/1.1 ")
@@ -25,7 +25,7 @@ impl Heard {
             .collect()
     }
 
-    /// A header of the first answer; empty when it has none such.
+    /// A header of the first response; empty where it has none of this name.
     pub(crate) fn header(&self, name: &str) -> &str {
         let head = self.text.split("\r\n\r\n").next().unwrap_or_default();
         head.lines()
@@ -35,32 +35,32 @@ impl Heard {
     }
 }
 
-/// Sends bytes as they are; reads until the service closes or has been given every chance to.
-pub(crate) async fn send(base: &str, bytes: impl AsRef<[u8]>) -> Heard {
+/// Sends bytes unchanged; reads until the service closes, or does not for a long time.
+pub(crate) async fn send(base: &str, bytes: impl AsRef<[u8]>) -> Received {
     let mut stream = TcpStream::connect(base.trim_start_matches("http://"))
         .await
         .unwrap();
-    // A service that has said no may close while it is still being sent to.
+    // After a refusal the service may close while the client is still sending.
     let _ = stream.write_all(bytes.as_ref()).await;
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     let mut piece = [0; 4096];
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
     let closed = loop {
         match tokio::time::timeout_at(deadline, stream.read(&mut piece)).await {
             Ok(Ok(0) | Err(_)) => break true,
-            Ok(Ok(length)) => heard.extend_from_slice(&piece[..length]),
+            Ok(Ok(length)) => received.extend_from_slice(&piece[..length]),
             Err(_) => break false,
         }
     };
-    Heard {
-        text: String::from_utf8_lossy(&heard).into_owned(),
+    Received {
+        text: String::from_utf8_lossy(&received).into_owned(),
         closed,
     }
 }
 
-/// A plain `GET` of a request target as it is, and then a request after which the service closes:
-/// its 404 is the last answer, unless the first one ended the connection.
-pub(crate) async fn get_then_close(base: &str, target: &str) -> Heard {
+/// A plain `GET` of an unchanged request target, and then a request after which the service closes:
+/// its 404 is the last response, unless the first one ended the connection.
+pub(crate) async fn get_then_close(base: &str, target: &str) -> Received {
     let last = "GET /the/last HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
     send(
         base,

@@ -1,25 +1,25 @@
-//! Limits of several instances: counted in Redis for all of them, in each process while it is away.
+//! Limits of several instances: counted in Redis for all of them, and in each process while Redis is away.
 
 use futures_util::future::join_all;
 
 use super::{Caller, THREE, limited};
 use crate::support::{App, Mode, RedisServer, Server, eventually, within_a_minute};
 
-/// Patient: on a busy machine Redis, too, may take its time, and who is late is taken to be away.
-const PATIENT: (&str, &str) = ("CLICK_DEADLINE_MS", "20000");
+/// A long deadline: a Redis that misses its deadline counts as away, and on a busy machine Redis may be slow.
+const LONG_DEADLINE: (&str, &str) = ("CLICK_DEADLINE_MS", "20000");
 
 async fn redis_is_up(server: &Server) {
     eventually("Redis is used", async || {
-        let answer = reqwest::get(format!("{}/ready", server.base)).await;
-        let ready: serde_json::Value = answer.unwrap().json().await.unwrap();
+        let response = reqwest::get(format!("{}/ready", server.base)).await;
+        let ready: serde_json::Value = response.unwrap().json().await.unwrap();
         ready["redis"] == "up"
     })
     .await;
 }
 
-/// Two instances with these limits over the same database and Redis.
-async fn two(settings: &[(&str, &str)]) -> (App, Server) {
-    let all = [settings, &[PATIENT]].concat();
+/// Two instances with these settings over the same database and Redis.
+async fn two_instances(settings: &[(&str, &str)]) -> (App, Server) {
+    let all = [settings, &[LONG_DEADLINE]].concat();
     let app = App::start_with(Mode::Production, &all).await;
     let other = app.another(&all).await;
     redis_is_up(&app.server).await;
@@ -27,16 +27,16 @@ async fn two(settings: &[(&str, &str)]) -> (App, Server) {
     (app, other)
 }
 
-/// Three attempts are too few for any one of the instances to stop the caller by itself.
+/// No instance sees more than three of the five attempts, so neither could refuse the caller by its own count.
 async fn is_shared(caller: impl AsyncFn(&str) -> Caller) {
-    let (app, other) = two(THREE).await;
+    let (app, other) = two_instances(THREE).await;
     let (here, there) = (app.server.base.as_str(), other.base.as_str());
-    let answers = within_a_minute(async || {
+    let responses = within_a_minute(async || {
         let caller = caller(here).await;
         caller.tries_at(&[here, there, here, there, here]).await
     })
     .await;
-    assert_eq!(limited(&answers), [false, false, false, true, true]);
+    assert_eq!(limited(&responses), [false, false, false, true, true]);
     drop(other);
     app.finish().await;
 }
@@ -61,11 +61,11 @@ async fn links_made_count_on_all_instances() {
     is_shared(Caller::shortens).await;
 }
 
-/// Ten are used up at one instance; the other has not seen the caller yet.
+/// One instance uses up all ten attempts; the other has not seen the caller yet.
 #[tokio::test]
-async fn what_is_used_up_at_one_instance_is_used_up_at_all() {
+async fn a_limit_used_up_at_one_instance_is_used_up_at_all() {
     let ten = [("LIMIT_LOGIN", "10"), ("LIMIT_CREATE", "10"), THREE[3]];
-    let (app, other) = two(&ten).await;
+    let (app, other) = two_instances(&ten).await;
     let (here, there) = (app.server.base.as_str(), other.base.as_str());
     for number in [0, 1, 3] {
         let (used_up, one_more) = within_a_minute(async || {
@@ -83,11 +83,11 @@ async fn what_is_used_up_at_one_instance_is_used_up_at_all() {
     app.finish().await;
 }
 
-/// Of a limit of a thousand each instance keeps the first eighth to itself.
+/// Of a limit of a thousand, each instance grants the first eighth without asking Redis.
 #[tokio::test]
-async fn who_stays_within_a_limit_is_refused_nothing_however_much_comes_at_once() {
+async fn a_client_within_its_limit_is_never_refused_however_many_requests_come_at_once() {
     let settings = [("LIMIT_CREATE", "1000"), THREE[3]];
-    let (app, other) = two(&settings).await;
+    let (app, other) = two_instances(&settings).await;
     let (here, there) = (app.server.base.as_str(), other.base.as_str());
     let (at_once, more) = within_a_minute(async || {
         let user = Caller::shortens(here).await;
@@ -105,7 +105,7 @@ async fn who_stays_within_a_limit_is_refused_nothing_however_much_comes_at_once(
     app.finish().await;
 }
 
-/// An instance over a Redis of its own, whose limits are three.
+/// An instance with limits of three, over a Redis of its own.
 async fn with_own_redis() -> (App, RedisServer) {
     let redis = RedisServer::start(&[]).await;
     let url = redis.url();
@@ -130,30 +130,30 @@ async fn while_redis_is_away_limits_hold_in_each_process() {
     let base = app.server.base.as_str();
     redis.kill();
     for number in 0..4 {
-        let answers = within_a_minute(async || {
+        let responses = within_a_minute(async || {
             let callers = every_caller(base).await;
             callers[number].tries_at(&[base; 4]).await
         })
         .await;
-        assert_eq!(limited(&answers), [false, false, false, true], "{number}");
+        assert_eq!(limited(&responses), [false, false, false, true], "{number}");
     }
     app.finish().await;
 }
 
 #[tokio::test]
-async fn who_was_stopped_while_redis_was_away_is_still_when_it_is_back() {
+async fn a_client_limited_while_redis_was_away_is_still_limited_when_redis_is_back() {
     let (app, mut redis) = with_own_redis().await;
     let base = app.server.base.as_str();
-    let answers = within_a_minute(async || {
+    let responses = within_a_minute(async || {
         redis.kill();
         let guesser = Caller::logs_in_from_one_address();
-        let mut answers = guesser.tries_at(&[base; 4]).await;
+        let mut responses = guesser.tries_at(&[base; 4]).await;
         redis.start_again().await;
         redis_is_up(&app.server).await;
-        answers.push(guesser.tries(base).await);
-        answers
+        responses.push(guesser.tries(base).await);
+        responses
     })
     .await;
-    assert_eq!(limited(&answers), [false, false, false, true, true]);
+    assert_eq!(limited(&responses), [false, false, false, true, true]);
     app.finish().await;
 }

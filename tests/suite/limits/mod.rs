@@ -1,16 +1,16 @@
-//! How often somebody may log in, register or make links: per minute, then 429.
+//! Rate limits per minute for log-ins, registrations and new links; a request past a limit gets 429.
 
 use std::net::Ipv4Addr;
 
 use serde_json::json;
 
-use crate::support::{Answer, unique};
+use crate::support::{Response, unique};
 
 mod callers;
 mod instances;
 mod proxies;
 
-/// Limits that are soon reached; clients' addresses are what a proxy on the same machine forwards.
+/// Limits that are soon reached. A trusted proxy on the same machine forwards the clients' addresses.
 const THREE: &[(&str, &str)] = &[
     ("LIMIT_LOGIN", "3"),
     ("LIMIT_REGISTER", "3"),
@@ -18,7 +18,7 @@ const THREE: &[(&str, &str)] = &[
     ("TRUSTED_PROXIES", "127.0.0.0/8"),
 ];
 
-/// Whose attempts are counted together; in all else each attempt is like none before.
+/// A caller whose attempts share one limit. Everything else about an attempt is new each time.
 enum Caller {
     /// Logs in from one address, to another account each time.
     LogsInFrom(String),
@@ -43,35 +43,35 @@ impl Caller {
         Self::RegistersFrom(address())
     }
 
-    /// A user, whose account is made at `base`.
+    /// A user whose account is made at `base`.
     async fn shortens(base: &str) -> Self {
         let made = account(base, "/auth/register", &email(), &address()).await;
         Self::Shortens(made.json()["access_token"].as_str().unwrap().to_owned())
     }
 
-    /// One attempt at each of the instances, in turn.
-    async fn tries_at(&self, bases: &[&str]) -> Vec<Answer> {
-        let mut answers = Vec::new();
+    /// One attempt at each of these instances, in turn.
+    async fn tries_at(&self, bases: &[&str]) -> Vec<Response> {
+        let mut responses = Vec::new();
         for base in bases {
-            answers.push(self.tries(base).await);
+            responses.push(self.tries(base).await);
         }
-        answers
+        responses
     }
 
-    async fn tries(&self, base: &str) -> Answer {
+    async fn tries(&self, base: &str) -> Response {
         match self {
             Self::LogsInFrom(from) => account(base, "/auth/login", &email(), from).await,
             Self::LogsInTo(email) => account(base, "/auth/login", email, &address()).await,
             Self::RegistersFrom(from) => account(base, "/auth/register", &email(), from).await,
             Self::Shortens(token) => {
                 let url = format!("{base}/urls/shorten?target_url=https://example.org/");
-                Answer::of(reqwest::Client::new().post(url).bearer_auth(token)).await
+                Response::of(reqwest::Client::new().post(url).bearer_auth(token)).await
             }
         }
     }
 }
 
-/// An address that nobody else has.
+/// An address that no other test uses.
 fn address() -> String {
     let [_, b, c, d] = getrandom::u32().unwrap().to_be_bytes();
     Ipv4Addr::new(10, b, c, d).to_string()
@@ -82,28 +82,31 @@ fn email() -> String {
 }
 
 /// Registers or logs in, through a proxy that forwards `addresses`.
-async fn account(base: &str, path: &str, email: &str, addresses: &str) -> Answer {
+async fn account(base: &str, path: &str, email: &str, addresses: &str) -> Response {
     let body = json!({ "email": email, "password": "correct horse" });
     let request = reqwest::Client::new()
         .post(format!("{base}{path}"))
         .header("x-forwarded-for", addresses);
-    Answer::of(request.body(body.to_string())).await
+    Response::of(request.body(body.to_string())).await
 }
 
-/// Whether each of the answers tells of a limit; one that does says when to come back.
-fn limited(answers: &[Answer]) -> Vec<bool> {
-    let tells = |answer: &Answer| {
-        if answer.status != 429 {
-            assert!([200, 401].contains(&answer.status.as_u16()), "{answer:?}");
+/// Which of the responses are refusals by a limit. Each refusal has to carry `Retry-After`.
+fn limited(responses: &[Response]) -> Vec<bool> {
+    let is_limited = |response: &Response| {
+        if response.status != 429 {
+            assert!(
+                [200, 401].contains(&response.status.as_u16()),
+                "{response:?}"
+            );
             return false;
         }
         assert!(
-            answer.detail().starts_with("Too many requests"),
-            "{answer:?}"
+            response.detail().starts_with("Too many requests"),
+            "{response:?}"
         );
-        let seconds: u64 = answer.header("retry-after").parse().unwrap();
-        assert!((1..=60).contains(&seconds), "{answer:?}");
+        let seconds: u64 = response.header("retry-after").parse().unwrap();
+        assert!((1..=60).contains(&seconds), "{response:?}");
         true
     };
-    answers.iter().map(tells).collect()
+    responses.iter().map(is_limited).collect()
 }

@@ -1,4 +1,4 @@
-//! A service under test with its client, which keeps the books.
+//! A service under test with its client, which counts the redirects that were answered.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -17,15 +17,15 @@ pub(crate) struct App {
     redirected: Arc<Mutex<HashMap<String, u64>>>,
 }
 
-/// An answer, read to its end.
+/// A response, read to its end.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-impl Answer {
+impl Response {
     pub(crate) async fn of(request: RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
@@ -56,7 +56,7 @@ impl Answer {
         body["detail"].as_str().unwrap().to_owned()
     }
 
-    /// The answer is this error.
+    /// The response is this error.
     pub(crate) fn is_error(&self, status: u16, detail: &str) {
         assert_eq!(
             (self.status.as_u16(), self.detail().as_str()),
@@ -82,7 +82,7 @@ impl App {
         Self::of(backend, server)
     }
 
-    /// Takes over an instance that runs over these back ends.
+    /// Wraps an instance that runs over these back ends.
     pub(crate) fn of(backend: Backend, server: Server) -> Self {
         let client = reqwest::Client::builder()
             .redirect(redirect::Policy::none())
@@ -96,7 +96,7 @@ impl App {
         }
     }
 
-    /// Ends well, and every redirect that was answered is counted.
+    /// Stops the service; fails unless every redirect that was answered is counted.
     pub(crate) async fn finish(mut self) {
         let redirected = self.redirected.lock().unwrap().clone();
         for (code, answered) in redirected {
@@ -121,22 +121,22 @@ impl App {
             .request(method, format!("{}{path}", self.server.base))
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
-        Answer::of(self.request(Method::GET, path)).await
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        Response::of(self.request(Method::GET, path)).await
     }
 
-    pub(crate) async fn get_as(&self, token: &str, path: &str) -> Answer {
-        Answer::of(self.request(Method::GET, path).bearer_auth(token)).await
+    pub(crate) async fn get_as(&self, token: &str, path: &str) -> Response {
+        Response::of(self.request(Method::GET, path).bearer_auth(token)).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: impl Into<reqwest::Body>) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: impl Into<reqwest::Body>) -> Response {
         let request = self
             .request(Method::POST, path)
             .header("content-type", "application/json");
-        Answer::of(request.body(body)).await
+        Response::of(request.body(body)).await
     }
 
-    pub(crate) async fn account(&self, path: &str, email: &str, password: &str) -> Answer {
+    pub(crate) async fn account(&self, path: &str, email: &str, password: &str) -> Response {
         self.post(
             path,
             json!({ "email": email, "password": password }).to_string(),
@@ -147,40 +147,40 @@ impl App {
     /// A fresh account's token.
     pub(crate) async fn register(&self) -> String {
         let email = format!("{}@example.org", unique());
-        let answer = self
+        let response = self
             .account("/auth/register", &email, "correct horse")
             .await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.json()["access_token"].as_str().unwrap().to_owned()
+        assert_eq!(response.status, 200, "{response:?}");
+        response.json()["access_token"].as_str().unwrap().to_owned()
     }
 
-    pub(crate) async fn try_shorten(&self, token: &str, target: &str) -> Answer {
+    pub(crate) async fn try_shorten(&self, token: &str, target: &str) -> Response {
         let request = self
             .request(Method::POST, "/urls/shorten")
             .bearer_auth(token);
-        Answer::of(request.query(&[("target_url", target)])).await
+        Response::of(request.query(&[("target_url", target)])).await
     }
 
     /// The code of a fresh link.
     pub(crate) async fn shorten(&self, token: &str, target: &str) -> String {
-        let answer = self.try_shorten(token, target).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.json()["short_code"].as_str().unwrap().to_owned()
+        let response = self.try_shorten(token, target).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        response.json()["short_code"].as_str().unwrap().to_owned()
     }
 
-    /// Follows a path that ends in a code, perhaps with a query; an answered redirect goes into the books.
-    pub(crate) async fn visit(&self, path: &str) -> Answer {
-        let answer = self.get(path).await;
-        if answer.status == 302 {
+    /// Follows a path that ends in a code, perhaps with a query, and counts the redirect that was answered.
+    pub(crate) async fn visit(&self, path: &str) -> Response {
+        let response = self.get(path).await;
+        if response.status == 302 {
             let path = path.split('?').next().unwrap();
             let code = path.rsplit('/').next().unwrap().to_owned();
             *self.redirected.lock().unwrap().entry(code).or_default() += 1;
         }
-        answer
+        response
     }
 
-    pub(crate) async fn delete(&self, token: &str, code: &str) -> Answer {
-        Answer::of(
+    pub(crate) async fn delete(&self, token: &str, code: &str) -> Response {
+        Response::of(
             self.request(Method::DELETE, &format!("/urls/{code}"))
                 .bearer_auth(token),
         )
@@ -188,14 +188,14 @@ impl App {
     }
 
     pub(crate) async fn clicks(&self, code: &str) -> u64 {
-        let answer = self.get(&format!("/urls/{code}/stats")).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        let stats = answer.json();
+        let response = self.get(&format!("/urls/{code}/stats")).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        let stats = response.json();
         assert_eq!(stats["clicks"], stats["total"]);
         stats["clicks"].as_u64().unwrap()
     }
 
-    /// Waits until so many clicks of a code are in the database itself.
+    /// Waits until this many clicks of a code are in the database itself.
     pub(crate) async fn written_back(&self, code: &str, clicks: u64) {
         let mut found = None;
         for _ in 0..500 {
@@ -208,7 +208,7 @@ impl App {
         panic!("{clicks} clicks were to be written back, {found:?} are");
     }
 
-    /// How often a limit has turned somebody away.
+    /// How many requests a limit has refused.
     pub(crate) async fn limit_hits(&self, limit: &str) -> u64 {
         let metrics = self.get("/metrics").await.text;
         let line = format!("shunt_limit_hits_total{{limit=\"{limit}\"}} ");
@@ -230,11 +230,11 @@ impl App {
 
 /// Runs a test against a service of its own.
 pub(crate) async fn with_app(mode: Mode, test: impl AsyncFnOnce(&mut App)) {
-    with_app_set(mode, &[], test).await;
+    with_app_and_settings(mode, &[], test).await;
 }
 
-/// The same with settings.
-pub(crate) async fn with_app_set(
+/// Runs a test against a service of its own, with settings.
+pub(crate) async fn with_app_and_settings(
     mode: Mode,
     settings: &[(&str, &str)],
     test: impl AsyncFnOnce(&mut App),

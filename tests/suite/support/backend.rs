@@ -12,7 +12,7 @@ pub(crate) enum Mode {
     Production,
 }
 
-/// Where one test's instances keep what they keep.
+/// The data of one test's instances.
 pub(crate) enum Backend {
     Embedded { folder: TempDir },
     Production { database: String, prefix: String },
@@ -37,7 +37,7 @@ impl Backend {
         }
     }
 
-    /// Settings under which every instance of this test runs.
+    /// The settings of every instance of this test.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
         let pairs = match self {
             Self::Embedded { folder } => {
@@ -60,7 +60,7 @@ impl Backend {
             .collect()
     }
 
-    /// How this test's keys in Redis begin.
+    /// The prefix of this test's keys in Redis.
     pub(crate) fn prefix(&self) -> &str {
         match self {
             Self::Production { prefix, .. } => prefix,
@@ -68,7 +68,7 @@ impl Backend {
         }
     }
 
-    /// Where an embedded instance keeps its files.
+    /// The folder of an embedded instance's files.
     pub(crate) fn folder(&self) -> &std::path::Path {
         match self {
             Self::Embedded { folder } => folder.path(),
@@ -86,7 +86,7 @@ impl Backend {
         }
     }
 
-    /// Changes the database behind the service's back: what no route of the API does.
+    /// Changes the database by hand, without the service.
     pub(crate) async fn execute(&self, sql: &'static str, value: &str) {
         let changed = match self {
             Self::Embedded { folder } => {
@@ -132,7 +132,7 @@ impl Backend {
         clicks.unwrap_or_default().unsigned_abs()
     }
 
-    /// Connections of instances to the database, by whatever way, in production.
+    /// The number of connections from instances to the database, in production.
     pub(crate) async fn connections_of_the_service(&self) -> i64 {
         let Self::Production { database, .. } = self else {
             panic!("only production has connections");
@@ -149,7 +149,7 @@ impl Backend {
         .unwrap()
     }
 
-    /// What `FLUSHALL` does, to the keys of this test alone.
+    /// Does what `FLUSHALL` does, to the keys of this test alone.
     pub(crate) async fn empty_redis(&self) {
         let Self::Production { prefix, .. } = self else {
             return;
@@ -177,7 +177,7 @@ impl Backend {
 
 const SECRET: &str = "a secret of the tests, 32 bytes and more";
 
-/// The database from which others are made.
+/// The database through which the tests create their own.
 pub(crate) fn admin_url() -> String {
     std::env::var("TEST_DATABASE_URL").expect("TEST_DATABASE_URL is set by tests/run")
 }

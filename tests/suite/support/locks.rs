@@ -1,4 +1,4 @@
-//! Locks in Postgres that a test holds, and who waits for one.
+//! Locks in Postgres that a test holds, and the statements that wait for one.
 
 use sqlx::{Connection, PgConnection, Postgres, Transaction};
 

@@ -1,4 +1,4 @@
-//! Starts the program and speaks to it.
+//! Starts the program, its databases and its clients.
 
 mod app;
 mod backend;
@@ -10,7 +10,7 @@ pub(crate) mod redis_server;
 mod server;
 pub(crate) mod unprivileged;
 
-pub(crate) use app::{Answer, App, with_app, with_app_set};
+pub(crate) use app::{App, Response, with_app, with_app_and_settings};
 pub(crate) use backend::{Backend, Mode, admin_url};
 pub(crate) use locks::{locked, waiting_for};
 pub(crate) use pgbouncer::PgBouncer;
@@ -18,7 +18,7 @@ pub(crate) use redis_cluster::{RedisCluster, has_all};
 pub(crate) use redis_server::{RedisServer, free_port};
 pub(crate) use server::{Server, command, refused};
 
-/// Makes each test twice: `embedded::name` and `production::name`; under settings where it begins with
+/// Makes two tests of each: `embedded::name` and `production::name`. Settings come first, as
 /// `with &[("NAME", "value")];`.
 macro_rules! both_modes {
     (with $settings:expr; $($tests:tt)+) => {
@@ -28,14 +28,14 @@ macro_rules! both_modes {
     (@in_each $($(#[$doc:meta])* async fn $name:ident($app:ident) $body:block)+) => {
         mod embedded {
             $(#[tokio::test] async fn $name() {
-                use crate::support::{Mode::Embedded, with_app_set};
-                with_app_set(Embedded, super::SET, super::$name).await;
+                use crate::support::{Mode::Embedded, with_app_and_settings};
+                with_app_and_settings(Embedded, super::SET, super::$name).await;
             })+
         }
         mod production {
             $(#[tokio::test] async fn $name() {
-                use crate::support::{Mode::Production, with_app_set};
-                with_app_set(Production, super::SET, super::$name).await;
+                use crate::support::{Mode::Production, with_app_and_settings};
+                with_app_and_settings(Production, super::SET, super::$name).await;
             })+
         }
         $($(#[$doc])* async fn $name($app: &mut crate::support::App) $body)+
@@ -50,7 +50,7 @@ use std::time::{Duration, Instant};
 
 use shunt::domain::{Clock, SystemClock};
 
-/// Asks again until it holds; fails the test when it does not within ten seconds.
+/// Waits until a condition holds; fails the test when it does not within ten seconds.
 pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !holds().await {
@@ -59,25 +59,25 @@ pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
     }
 }
 
-/// Tries again until one try began and ended in the same minute: limits are counted by the minute. Each
-/// try needs callers of its own.
-pub(crate) async fn within_a_minute<T>(mut tried: impl AsyncFnMut() -> T) -> T {
+/// Repeats an attempt until it starts and ends in the same minute, as limits are counted by the minute. Each
+/// attempt needs new callers.
+pub(crate) async fn within_a_minute<T>(mut attempt: impl AsyncFnMut() -> T) -> T {
     loop {
-        let begun = minute();
-        let outcome = tried().await;
-        if minute() == begun {
+        let started = minute();
+        let outcome = attempt().await;
+        if minute() == started {
             return outcome;
         }
     }
 }
 
-fn minute() -> u64 {
-    unix_seconds() / 60
-}
-
 /// The time of day, in seconds since 1970.
 pub(crate) fn unix_seconds() -> u64 {
     SystemClock.now().unix_seconds()
+}
+
+fn minute() -> u64 {
+    unix_seconds() / 60
 }
 
 /// A number that no other test draws.

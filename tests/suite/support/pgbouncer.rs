@@ -8,11 +8,11 @@ use tempfile::TempDir;
 use super::redis_server::free_port;
 use super::unprivileged;
 
-/// Gives every transaction one of a few connections; killed when dropped.
+/// A PgBouncer in transaction mode with few connections; killed when dropped.
 pub(crate) struct PgBouncer {
     port: u16,
     child: Child,
-    /// Of its configuration.
+    /// The folder of its configuration.
     _folder: TempDir,
 }
 
@@ -20,7 +20,7 @@ impl PgBouncer {
     /// Connections to Postgres per database.
     pub(crate) const SERVERS: i64 = 4;
 
-    /// Starts one in front of a Postgres, with further settings and its own defaults otherwise.
+    /// Starts a PgBouncer in front of a Postgres, with further settings.
     pub(crate) async fn start(postgres_url: &str, settings: &str) -> Self {
         let folder = unprivileged::folder();
         let port = free_port();
@@ -52,8 +52,8 @@ impl PgBouncer {
         pgbouncer
     }
 
-    /// The way to the same database that leads through here.
-    pub(crate) fn before(&self, database_url: &str) -> String {
+    /// The URL of the same database through this PgBouncer.
+    pub(crate) fn url_of(&self, database_url: &str) -> String {
         let mut url = url::Url::parse(database_url).unwrap();
         url.set_host(Some("127.0.0.1")).unwrap();
         url.set_port(Some(self.port)).unwrap();

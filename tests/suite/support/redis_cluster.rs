@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use super::redis_server::{RedisServer, free_port};
 
-/// Three masters on real ports; without replicas until one is asked for.
+/// Three masters on real ports, without replicas at first.
 pub(crate) struct RedisCluster {
     pub(crate) masters: Vec<RedisServer>,
 }
@@ -19,7 +19,7 @@ async fn start_node() -> RedisServer {
         &bus,
         "--cluster-node-timeout",
         "1000",
-        // One master's failure is no other's.
+        // The failure of one master leaves the others in service.
         "--cluster-require-full-coverage",
         "no",
         "--appendonly",
@@ -37,16 +37,16 @@ async fn ask(server: &RedisServer, command: &[&str]) -> String {
     asked.query_async(&mut connection).await.unwrap()
 }
 
-/// Whether a replica has taken in everything that its master did so far.
+/// Whether a replica has received all the writes of its master.
 pub(crate) async fn has_all(replica: &RedisServer, master: &RedisServer) -> bool {
-    let told = ask(replica, &["INFO", "replication"]).await;
-    let field = |told: &str, name: &str| {
-        let value = told.lines().find_map(|line| line.strip_prefix(name));
+    let received = ask(replica, &["INFO", "replication"]).await;
+    let field = |info: &str, name: &str| {
+        let value = info.lines().find_map(|line| line.strip_prefix(name));
         value.map(str::to_owned)
     };
-    let given = ask(master, &["INFO", "replication"]).await;
-    told.contains("master_link_status:up")
-        && field(&told, "slave_repl_offset:") == field(&given, "master_repl_offset:")
+    let sent = ask(master, &["INFO", "replication"]).await;
+    received.contains("master_link_status:up")
+        && field(&received, "slave_repl_offset:") == field(&sent, "master_repl_offset:")
 }
 
 impl RedisCluster {
@@ -81,7 +81,7 @@ impl RedisCluster {
         cluster
     }
 
-    /// A replica of a master, which has all that the master has.
+    /// Starts a replica of a master and waits until it has all the data of the master.
     pub(crate) async fn replica_of(&self, master: usize) -> RedisServer {
         let master = &self.masters[master];
         let replica = start_node().await;
@@ -102,14 +102,14 @@ impl RedisCluster {
         })
         .await;
         ask(&replica, &["CLUSTER", "REPLICATE", &name]).await;
-        super::eventually("the replica has what its master has", async || {
+        super::eventually("the replica has the data of its master", async || {
             has_all(&replica, master).await
         })
         .await;
         replica
     }
 
-    /// What `REDIS_URL` is set to.
+    /// The value of `REDIS_URL`.
     pub(crate) fn urls(&self) -> String {
         let urls: Vec<_> = self.masters.iter().map(RedisServer::url).collect();
         urls.join(",")

@@ -1,4 +1,4 @@
-//! Redis servers of a test's own, for what would disturb other tests.
+//! Redis servers of a test's own, for faults that would disturb other tests.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -15,8 +15,7 @@ pub(crate) struct RedisServer {
     pub(crate) child: Child,
 }
 
-/// A port that nobody listens on. None of those that the system gives to clients: one would have it when a server
-/// that was ended is started again.
+/// A free port outside the range for outgoing connections, which could take it while a server is being restarted.
 pub(crate) fn free_port() -> u16 {
     loop {
         let port = 10_000 + u16::try_from(getrandom::u32().unwrap() % 22_000).unwrap();
@@ -27,15 +26,15 @@ pub(crate) fn free_port() -> u16 {
 }
 
 impl RedisServer {
-    /// Starts one that keeps everything in memory, with further arguments.
+    /// Starts a server that keeps everything in memory, with further arguments.
     pub(crate) async fn start(arguments: &[&str]) -> Self {
         let port = free_port();
         let number = port.to_string();
         Self::start_on(port, &[&["--port", &number], arguments].concat()).await
     }
 
-    /// Starts one that answers over TLS alone, with a certificate for 127.0.0.1 by an authority
-    /// whose own is `ca.pem` in the same folder, and to whoever knows the password.
+    /// Starts a server that speaks TLS alone and requires a password. The folder has its certificate for 127.0.0.1,
+    /// and `ca.pem`, that of the authority.
     pub(crate) async fn start_with_tls(password: &str, folder: &Path) -> Self {
         let port = free_port();
         let number = port.to_string();
@@ -63,7 +62,7 @@ impl RedisServer {
             arguments,
             child,
         };
-        server.answers().await;
+        server.is_ready().await;
         server
     }
 
@@ -80,8 +79,8 @@ impl RedisServer {
         client.get_multiplexed_async_connection().await.unwrap()
     }
 
-    /// Writes a snapshot and puts it aside: what [`RedisServer::come_back_as_kept`] begins with.
-    pub(crate) async fn keep_snapshot(&self) {
+    /// Writes a snapshot and puts it aside, for [`RedisServer::roll_back_to_snapshot`].
+    pub(crate) async fn save_snapshot(&self) {
         let mut connection = self.connection().await;
         redis::cmd("SAVE")
             .exec_async(&mut connection)
@@ -90,8 +89,8 @@ impl RedisServer {
         std::fs::rename(self.snapshot("dump.rdb"), self.snapshot("kept.rdb")).unwrap();
     }
 
-    /// `kill -9`, and a start with the snapshot that was kept.
-    pub(crate) async fn come_back_as_kept(&mut self) {
+    /// `kill -9`, and a start with the saved snapshot.
+    pub(crate) async fn roll_back_to_snapshot(&mut self) {
         self.kill();
         std::fs::copy(self.snapshot("kept.rdb"), self.snapshot("dump.rdb")).unwrap();
         self.start_again().await;
@@ -103,14 +102,14 @@ impl RedisServer {
         self.child.wait().unwrap();
     }
 
-    /// Starts it after a kill, with what is in its folder.
+    /// Starts the server after a kill, with the files in its folder.
     pub(crate) async fn start_again(&mut self) {
         self.child = spawn(self.folder.path(), &self.arguments);
-        self.answers().await;
+        self.is_ready().await;
     }
 
-    async fn answers(&self) {
-        super::eventually("Redis answers", async || {
+    async fn is_ready(&self) {
+        super::eventually("Redis is_ready", async || {
             tokio::net::TcpStream::connect(("127.0.0.1", self.port))
                 .await
                 .is_ok()

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a start or a stop may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a start or a stop may take, also on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Settings that the developer's own environment must not leak into.
+/// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
 const SETTINGS: [&str; 32] = [
     "BIND",
     "BASE_URL",
@@ -60,7 +60,7 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// The program with these settings and no others.
+/// The program with these settings alone.
 pub(crate) fn command(settings: &[(String, String)]) -> Command {
     with(Command::new(env!("CARGO_BIN_EXE_shunt")), settings)
 }
@@ -79,7 +79,7 @@ impl Server {
         Self::run(command(settings), settings).await
     }
 
-    /// The same where no more files may be open.
+    /// Starts an instance that may open this many files.
     pub(crate) async fn start_within(files: u32, settings: &[(String, String)]) -> Self {
         let mut shell = Command::new("sh");
         let limited = format!("ulimit -n {files} && exec \"$0\"");
@@ -108,17 +108,17 @@ impl Server {
                 if let Some((_, address)) = line.split_once("listening on ") {
                     break Some(address.trim().to_owned());
                 }
-                if let Ok(told) = serde_json::from_str::<serde_json::Value>(&line) {
-                    break told["address"]
+                if let Ok(line) = serde_json::from_str::<serde_json::Value>(&line) {
+                    break line["address"]
                         .as_str()
                         .map(|address| format!("http://{address}"));
                 }
             };
             let _ = sender.send(address);
-            // Reads on: a full pipe would stop the program.
+            // Goes on reading: a full pipe would stop the program.
             let _ = std::io::copy(&mut stdout, &mut std::io::sink());
         });
-        let address = tokio::time::timeout(PATIENCE, receiver)
+        let address = tokio::time::timeout(TIMEOUT, receiver)
             .await
             .ok()
             .and_then(Result::ok)
@@ -149,23 +149,23 @@ impl Server {
         super::eventually("ready", async || {
             reqwest::get(format!("{}/ready", server.base))
                 .await
-                .is_ok_and(|answer| answer.status() == 200)
+                .is_ok_and(|response| response.status() == 200)
         })
         .await;
         server
     }
 
-    /// The status that a visitor gets.
+    /// The status of a redirect.
     pub(crate) async fn follow(&self, code: &str) -> u16 {
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .unwrap();
-        let answer = client.get(format!("{}/{code}", self.base)).send().await;
-        answer.unwrap().status().as_u16()
+        let response = client.get(format!("{}/{code}", self.base)).send().await;
+        response.unwrap().status().as_u16()
     }
 
-    /// What it has logged so far.
+    /// The log so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
@@ -174,7 +174,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Memory that it takes up, in KiB.
+    /// The resident memory, in KiB.
     pub(crate) fn resident_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -185,7 +185,7 @@ impl Server {
             .unwrap()
     }
 
-    /// `kill -9`; what it had logged is there afterwards.
+    /// `kill -9`; afterwards the log is complete.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -203,9 +203,9 @@ impl Server {
         assert!(sent.unwrap().success());
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the process.
     pub(crate) async fn ended(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
@@ -215,11 +215,11 @@ impl Server {
         }
     }
 
-    /// SIGTERM, and a good end.
+    /// Sends SIGTERM and waits for a clean end.
     pub(crate) async fn stop(&mut self) {
         self.signal("TERM");
         let status = self.ended().await;
-        assert_eq!(status.code(), Some(0), "an asked-for stop is a good end");
+        assert_eq!(status.code(), Some(0), "a requested stop ends with 0");
     }
 }
 
@@ -230,7 +230,7 @@ impl Drop for Server {
     }
 }
 
-/// Runs the program with settings that stop it by itself.
+/// Runs the program with settings that it refuses, until it ends by itself.
 pub(crate) fn refused(settings: &[(String, String)]) -> Ended {
     let mut all = vec![("BIND".to_owned(), "127.0.0.1:0".to_owned())];
     all.extend_from_slice(settings);
@@ -239,7 +239,7 @@ pub(crate) fn refused(settings: &[(String, String)]) -> Ended {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > deadline {
             let _ = child.kill();

@@ -1,11 +1,11 @@
-//! Servers that refuse to run as root: where the tests do, these run as Debian's user `postgres`.
+//! Servers that refuse to run as root. Where the tests run as root, these run as Debian's user `postgres`.
 
 use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
 
-/// A folder that such a server may write to.
+/// A folder that an unprivileged server may write to.
 pub(crate) fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     if is_root() {
@@ -16,7 +16,7 @@ pub(crate) fn folder() -> TempDir {
     folder
 }
 
-/// Such a server's command, to be given its arguments.
+/// The command of an unprivileged server, without arguments.
 pub(crate) fn command(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);

@@ -1,34 +1,34 @@
-//! A Redis that comes back older than it was: a snapshot after a power failure, a replica that lagged.
+//! A rolled-back Redis: it comes back with older data, from a snapshot or by promoting a replica that lagged.
 
-use crate::busy::Held;
+use crate::busy::DatabaseLock;
 use crate::support::{App, Mode, RedisServer, Server, eventually, has_all};
 
 const RARELY: (&str, &str) = ("FLUSH_INTERVAL_MS", "60000");
 const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
 
 async fn redis_is_up(server: &Server) -> bool {
-    let answer = reqwest::get(format!("{}/ready", server.base)).await;
-    let ready: serde_json::Value = answer.unwrap().json().await.unwrap();
+    let response = reqwest::get(format!("{}/ready", server.base)).await;
+    let ready: serde_json::Value = response.unwrap().json().await.unwrap();
     ready["redis"] == "up"
 }
 
-/// The instances have noticed that Redis was away, and use it again.
-async fn returned(servers: &[&Server]) {
+/// Waits until the instances have noticed that Redis was away, and use it again.
+async fn use_redis_again(servers: &[&Server]) {
     for server in servers {
         eventually("Redis is used again", async || redis_is_up(server).await).await;
     }
 }
 
-/// Batches that were in doubt are settled.
+/// Waits until the batches in doubt are settled.
 async fn countable(app: &App, code: &str) {
-    eventually("the count is to be had", async || {
+    eventually("the count is available", async || {
         app.get(&format!("/urls/{code}/stats")).await.status == 200
     })
     .await;
 }
 
 #[tokio::test]
-async fn clicks_that_are_written_back_already_do_not_come_again() {
+async fn clicks_that_were_written_back_are_not_counted_again() {
     let mut redis = RedisServer::start(&[]).await;
     let url = redis.url();
     let app = App::start_with(Mode::Production, &[("REDIS_URL", &url), RARELY]).await;
@@ -37,7 +37,7 @@ async fn clicks_that_are_written_back_already_do_not_come_again() {
     for _ in 0..5 {
         assert_eq!(app.server.follow(&code).await, 302);
     }
-    redis.keep_snapshot().await;
+    redis.save_snapshot().await;
     let other = app.another(&[("REDIS_URL", &url), OFTEN]).await;
     for _ in 0..3 {
         assert_eq!(app.server.follow(&code).await, 302);
@@ -45,12 +45,12 @@ async fn clicks_that_are_written_back_already_do_not_come_again() {
     }
     app.written_back(&code, 8).await;
 
-    redis.come_back_as_kept().await;
-    // Both find it again at the same time. What is sent just then is in doubt, and may be dropped.
+    redis.roll_back_to_snapshot().await;
+    // Both find Redis again at the same time. A batch that they send at that moment is in doubt, and may be dropped.
     for server in [&app.server, &other] {
         assert_eq!(server.follow(&code).await, 302);
     }
-    returned(&[&app.server, &other]).await;
+    use_redis_again(&[&app.server, &other]).await;
     countable(&app, &code).await;
     let before = app.clicks(&code).await;
     assert!((8..=10).contains(&before), "{before}");
@@ -65,27 +65,27 @@ async fn clicks_that_are_written_back_already_do_not_come_again() {
 }
 
 #[tokio::test]
-async fn a_link_that_was_deleted_is_not_back_with_the_older_cache() {
+async fn a_deleted_link_does_not_return_with_the_older_cache() {
     let mut redis = RedisServer::start(&[]).await;
     let url = redis.url();
     let app = App::start_with(Mode::Production, &[("REDIS_URL", &url), RARELY]).await;
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
     assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
-    redis.keep_snapshot().await;
+    redis.save_snapshot().await;
     assert_eq!(app.delete(&token, &code).await.status, 204);
 
-    redis.come_back_as_kept().await;
+    redis.roll_back_to_snapshot().await;
     let fresh = app.another(&[("REDIS_URL", &url), RARELY]).await;
-    returned(&[&fresh]).await;
+    use_redis_again(&[&fresh]).await;
     assert_eq!(fresh.follow(&code).await, 404);
     drop(fresh);
     app.finish().await;
 }
 
 #[tokio::test]
-async fn clicks_that_were_not_written_back_are_kept_by_a_redis_that_lost_nothing() {
-    // With `everysec` a write may wait in Redis itself while the disk is busy, and be lost with it.
+async fn a_redis_that_lost_nothing_keeps_the_clicks_that_were_not_written_back() {
+    // With `everysec` a write may wait inside Redis while the disk is busy, and be lost with the process.
     let durable = ["--appendonly", "yes", "--appendfsync", "always"];
     let mut redis = RedisServer::start(&durable).await;
     let url = redis.url();
@@ -99,14 +99,14 @@ async fn clicks_that_were_not_written_back_are_kept_by_a_redis_that_lost_nothing
         redis.kill();
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
         redis.start_again().await;
-        returned(&[&app.server]).await;
+        use_redis_again(&[&app.server]).await;
         countable(&app, &code).await;
         assert_eq!(app.clicks(&code).await, round * 6);
     }
     app.finish().await;
 }
 
-/// The keys of Redis whose names end like this.
+/// The keys of Redis whose names have this suffix.
 async fn keys(redis: &RedisServer, end: &str) -> Vec<String> {
     let mut keys = redis::cmd("KEYS");
     let keys = keys.arg(format!("*{end}"));
@@ -116,10 +116,10 @@ async fn keys(redis: &RedisServer, end: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_flush_still_on_its_way_from_before_keeps_no_click_out_and_none_counts_twice() {
+async fn a_flush_from_before_the_rollback_loses_no_click_and_counts_none_twice() {
     let mut redis = RedisServer::start(&[]).await;
     let url = redis.url();
-    // So seldom that what is clicked after the return is flushed together.
+    // So rarely that the clicks after the return are flushed together.
     let settings = [("REDIS_URL", &*url), ("FLUSH_INTERVAL_MS", "1000")];
     let app = App::start_with(Mode::Production, &settings).await;
     let token = app.register().await;
@@ -129,21 +129,21 @@ async fn a_flush_still_on_its_way_from_before_keeps_no_click_out_and_none_counts
             assert_eq!(app.server.follow(&code).await, 302);
         }
         app.written_back(&code, kept).await;
-        redis.keep_snapshot().await;
-        let ledger = Held::begin(&app, "flush_ledger").await;
+        redis.save_snapshot().await;
+        let ledger = DatabaseLock::on(&app, "flush_ledger").await;
         for _ in 0..7 {
             assert_eq!(app.server.follow(&code).await, 302);
         }
-        eventually("a flush is on its way", async || {
+        eventually("a flush is under way", async || {
             !keys(&redis, ":flushing").await.is_empty()
         })
         .await;
-        redis.come_back_as_kept().await;
-        // It finds Redis away.
+        redis.roll_back_to_snapshot().await;
+        // The instance finds Redis away.
         assert_eq!(app.server.follow(&code).await, 302);
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         drop(ledger);
-        returned(&[&app.server]).await;
+        use_redis_again(&[&app.server]).await;
         countable(&app, &code).await;
         let before = app.clicks(&code).await;
         assert!((kept..=kept + 8).contains(&before), "{before}");
@@ -157,7 +157,7 @@ async fn a_flush_still_on_its_way_from_before_keeps_no_click_out_and_none_counts
 }
 
 #[tokio::test]
-async fn what_the_new_master_counts_is_not_lost_to_the_old_one_that_some_still_reach() {
+async fn clicks_counted_by_the_new_master_survive_an_instance_that_still_reaches_the_old_one() {
     let old = RedisServer::start(&[]).await;
     let old_url = old.url();
     let app = App::start_with(Mode::Production, &[("REDIS_URL", &old_url), OFTEN]).await;
@@ -168,7 +168,7 @@ async fn what_the_new_master_counts_is_not_lost_to_the_old_one_that_some_still_r
     app.written_back(&there, 1).await;
     let port = old.port().to_string();
     let new = RedisServer::start(&["--replicaof", "127.0.0.1", &port]).await;
-    // With its first replica a server takes another name: the instance looks at it anew.
+    // With its first replica a server gets another replication ID, so the instance checks it anew.
     eventually("the replica has everything", async || {
         assert_eq!(app.server.follow(&there).await, 302);
         redis_is_up(&app.server).await && has_all(&new, &old).await
@@ -178,7 +178,7 @@ async fn what_the_new_master_counts_is_not_lost_to_the_old_one_that_some_still_r
     let alone = alone.arg(&["NO", "ONE"]);
     let mut connection = new.connection().await;
     alone.exec_async(&mut connection).await.unwrap();
-    // The lease on flushing came along.
+    // The replica has a copy of the lease on flushing.
     for lease in keys(&new, ":flusher").await {
         let mut remove = redis::cmd("DEL");
         remove.arg(lease).exec_async(&mut connection).await.unwrap();

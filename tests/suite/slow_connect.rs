@@ -1,4 +1,4 @@
-//! A Redis behind a line over which connecting takes longer than a command may.
+//! A Redis to which connecting takes longer than the deadline of a command.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::{App, Mode, RedisServer, eventually};
 
-/// How long the first answer on every connection takes: several times a command's deadline.
+/// How long the first reply on every connection takes: several times a command's deadline.
 const HANDSHAKE: Duration = Duration::from_millis(300);
 
-/// So long that much can be done before a connection is there, and still shorter than connecting may take.
+/// Long enough for a test to act before a connection is there, and shorter than the deadline of connecting.
 const LONG_HANDSHAKE: Duration = Duration::from_millis(1_500);
 
-/// Passes bytes on to `port`, the first answer of a connection late; the address of its own.
-async fn slow_line(port: u16, handshake: Duration) -> String {
+/// A proxy to `port` that delays the first reply of every connection; its URL.
+async fn slow_to_connect(port: u16, handshake: Duration) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -43,7 +43,7 @@ async fn pass_on(client: TcpStream, port: u16, handshake: Duration) {
 #[tokio::test]
 async fn clicks_reach_a_redis_that_takes_long_to_connect_to() {
     let redis = RedisServer::start(&[]).await;
-    let url = slow_line(redis.port(), HANDSHAKE).await;
+    let url = slow_to_connect(redis.port(), HANDSHAKE).await;
     let settings = [
         ("REDIS_URL", url.as_str()),
         ("FLUSH_INTERVAL_MS", "60000"),
@@ -71,7 +71,7 @@ async fn a_deleted_link_is_gone_also_while_its_clicks_have_no_connection_to_redi
     let redis = RedisServer::start(&[]).await;
     let near = redis.url();
     let app = App::start_with(Mode::Production, &[("REDIS_URL", near.as_str())]).await;
-    let far = slow_line(redis.port(), LONG_HANDSHAKE).await;
+    let far = slow_to_connect(redis.port(), LONG_HANDSHAKE).await;
     let mut other = app
         .another(&[("REDIS_URL", far.as_str()), ("WORKERS", "1")])
         .await;
@@ -80,10 +80,10 @@ async fn a_deleted_link_is_gone_also_while_its_clicks_have_no_connection_to_redi
     let visit = async || {
         let link = format!("{}/{code}", other.base);
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-        let answer = client.build().unwrap().get(link).send().await.unwrap();
-        answer.status().as_u16()
+        let response = client.build().unwrap().get(link).send().await.unwrap();
+        response.status().as_u16()
     };
-    // Statistics come over the occasional connections: with one of them Redis can be reached.
+    // Statistics are read over the pool: once they come, one of its connections reaches Redis.
     eventually("it reaches Redis", async || {
         let stats = format!("{}/urls/{code}/stats", other.base);
         reqwest::get(stats).await.unwrap().status() == 200

@@ -50,7 +50,7 @@ fn lacks_at_most(pending: u64, books: &Books, counts: &[u64]) {
 }
 
 #[tokio::test]
-async fn a_redis_that_is_emptied_loses_what_was_pending_at_most() {
+async fn an_emptied_redis_loses_at_most_the_pending_clicks() {
     let redis = RedisServer::start(&KEPT).await;
     let url = redis.url();
     // What is pending stays so.
@@ -80,7 +80,7 @@ async fn a_redis_that_is_emptied_loses_what_was_pending_at_most() {
 }
 
 #[tokio::test]
-async fn a_redis_that_lost_its_disk_loses_what_was_pending_at_most_and_says_so_once() {
+async fn a_redis_that_lost_its_disk_loses_at_most_the_pending_clicks_and_is_reported_once() {
     let mut redis = RedisServer::start(&KEPT).await;
     let url = redis.url();
     let settings = [("REDIS_URL", &*url), ("FLUSH_INTERVAL_MS", "100"), WORKERS];
