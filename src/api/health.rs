@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
 use crate::redis::RedisShards;
-use crate::store::{Links, PostgresReplica};
+use crate::store::{Database, PostgresReplica};
 use crate::telemetry::metrics::Exposition;
 
 /// How long what the dependencies said is taken for true.
@@ -25,7 +25,7 @@ type ReadinessCache = Mutex<Option<(Instant, Dependencies)>>;
 
 /// What readiness depends on.
 pub struct Readiness {
-    links: Arc<dyn Links>,
+    database: Arc<dyn Database>,
     replica: Option<Arc<PostgresReplica>>,
     redis: Option<RedisShards>,
     stopping: CancellationToken,
@@ -36,13 +36,13 @@ impl Readiness {
     /// Ready until `stopping` is cancelled, as long as a store can be reached.
     #[must_use]
     pub fn new(
-        links: Arc<dyn Links>,
+        database: Arc<dyn Database>,
         replica: Option<Arc<PostgresReplica>>,
         redis: Option<RedisShards>,
         stopping: CancellationToken,
     ) -> Self {
         Self {
-            links,
+            database,
             replica,
             redis,
             stopping,
@@ -198,7 +198,7 @@ async fn cached_dependencies(readiness: &Readiness) -> Dependencies {
 }
 
 async fn database(readiness: &Readiness) -> DependencyState {
-    match timeout(TIMEOUT, readiness.links.ping()).await {
+    match timeout(TIMEOUT, readiness.database.ping()).await {
         Ok(Ok(())) => DependencyState::Up,
         Ok(Err(_)) | Err(_) => DependencyState::Away,
     }

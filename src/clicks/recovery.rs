@@ -23,7 +23,7 @@ struct DataSet {
     life: Option<String>,
     /// Whether a flush of it was refused because it went on in another one (see `abandon_flush.lua`).
     went_on_elsewhere: bool,
-    /// The database whose clicks it gathers, see [`Clicks::installation`].
+    /// The database whose clicks it gathers, see [`Database::installation`](crate::store::Database::installation).
     owner: Option<String>,
 }
 
@@ -73,15 +73,19 @@ pub enum RecoveryError {
 ///
 /// # Errors
 /// [`RecoveryError`]; it is not used then.
-pub async fn recover(redis: &RedisShard, clicks: &dyn Clicks) -> Result<(), RecoveryError> {
+pub async fn recover(
+    redis: &RedisShard,
+    clicks: &dyn Clicks,
+    installation: &str,
+) -> Result<(), RecoveryError> {
     let mut candidate = redis.find_master().await?;
     for _ in 0..TRIES {
         let data_set = look(&mut candidate, redis.keys()).await?;
         match &data_set.owner {
-            Some(owner) if owner == clicks.installation() => {}
+            Some(owner) if owner == installation => {}
             Some(_) => return Err(RecoveryError::Foreign(redis.keys().tag().to_owned())),
             None => {
-                claim(&mut candidate, redis.keys(), clicks.installation()).await?;
+                claim(&mut candidate, redis.keys(), installation).await?;
                 continue;
             }
         }

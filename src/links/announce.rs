@@ -19,7 +19,7 @@ impl LinkService {
             tracing::warn!(
                 "a change of a link is announced to other instances later: Redis did not confirm it in time"
             );
-        } else if let Err(error) = self.links.changes_published(&[change.number]).await {
+        } else if let Err(error) = self.outbox.changes_published(&[change.number]).await {
             tracing::warn!(%error, "a published change stays in the outbox for now");
         }
     }

@@ -45,7 +45,7 @@ impl LinkService {
         let counting = self.counts.begin();
         // One more than asked for tells whether there is another page.
         let found = self.links.links_of(owner, after, limit + 1).await?;
-        let (mut links, has_parked) = (found.found, found.has_parked);
+        let (mut links, has_parked) = (found.value, found.has_parked);
         let has_next = links.len() > limit as usize;
         links.truncate(limit as usize);
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));

@@ -6,7 +6,7 @@ use crate::cache::LinkCache;
 use crate::clicks::counts::{CountError, Counts};
 use crate::domain::{Clock, OwnHost};
 use crate::limits::{Limiter, TooMany};
-use crate::store::{Links, StoreError};
+use crate::store::{Links, Outbox, StoreError};
 
 mod announce;
 mod delete;
@@ -25,6 +25,8 @@ pub use stats::LinkStats;
 pub struct LinkService {
     /// The source of truth.
     pub links: Arc<dyn Links>,
+    /// Changes that are not published yet.
+    pub outbox: Arc<dyn Outbox>,
     /// Exact counts.
     pub counts: Counts,
     /// Where changes are announced.

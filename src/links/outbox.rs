@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
-use crate::store::{Links, StoreError};
+use crate::store::{Outbox, StoreError};
 
 /// Changes read from the outbox in one go.
 const READ_AT_ONCE: u32 = 500;
@@ -30,13 +30,13 @@ pub enum OutboxError {
 /// # Errors
 /// When Redis or the database is away; what is left is told later.
 pub async fn publish_pending(
-    links: &dyn Links,
+    outbox: &dyn Outbox,
     cache: &LinkCache,
     wanted: impl Fn(Shard) -> bool,
 ) -> Result<(), OutboxError> {
     let mut after = 0;
     loop {
-        let changes = links.unpublished_changes(after, READ_AT_ONCE).await?;
+        let changes = outbox.unpublished_changes(after, READ_AT_ONCE).await?;
         let is_last = changes.len() < READ_AT_ONCE as usize;
         after = changes.last().map_or(after, |change| change.number);
         let mut told = Vec::new();
@@ -64,7 +64,7 @@ pub async fn publish_pending(
             }
         }
         if !told.is_empty() {
-            links.changes_published(&told).await?;
+            outbox.changes_published(&told).await?;
         }
         outcome?;
         if is_last {

@@ -21,7 +21,7 @@ impl LinkService {
     pub async fn stats(&self, code: &ShortCode) -> Result<Option<LinkStats>, LinkError> {
         let counting = self.counts.begin();
         let Some(ToCount {
-            found: link,
+            value: link,
             has_parked,
         }) = self.links.link_to_count(code).await?
         else {

@@ -24,7 +24,7 @@ use crate::limits::Limiter;
 use crate::links::{LinkService, ListStreams};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
-use crate::store::{Parts, PostgresReplica, Store, beside};
+use crate::store::{PostgresReplica, Store, beside};
 use crate::telemetry::metrics::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
 
@@ -45,11 +45,11 @@ const JOURNAL_TIMEOUT: Duration = Duration::from_millis(500);
 const JOURNAL_TIMEOUT_ALONE: Duration = Duration::from_secs(2);
 
 /// What the cache may do with this database.
-pub(super) fn cache_limits(config: &Config, store: &dyn Store) -> CacheLimits {
+pub(super) fn cache_limits(config: &Config, store: &Store) -> CacheLimits {
     CacheLimits {
         links: config.cache_max_links,
         link_ttl: config.cache_ttl,
-        is_alone: store.is_alone(),
+        is_alone: store.outbox.is_alone(),
         unknown: UNKNOWN_CODES,
         unknown_ttl: UNKNOWN_TTL,
         workers: config.workers,
@@ -57,7 +57,7 @@ pub(super) fn cache_limits(config: &Config, store: &dyn Store) -> CacheLimits {
 }
 
 pub(super) struct App {
-    pub(super) store: Parts,
+    pub(super) store: Store,
     pub(super) replica: Option<Arc<PostgresReplica>>,
     pub(super) redis: Option<RedisShards>,
     /// Whether the outbox is this process's own.
@@ -114,8 +114,6 @@ impl App {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ServeError> {
         let Databases { store, replica } = databases;
-        let is_alone = store.is_alone();
-        let store = store.parts();
         let memory_only = Arc::<MemoryOnly>::default();
         let counts = Counts::new(
             Arc::clone(&store.clicks),
@@ -133,6 +131,7 @@ impl App {
         );
         let links = LinkService {
             links: Arc::clone(&store.links),
+            outbox: Arc::clone(&store.outbox),
             counts,
             cache: cache.clone(),
             limiter,
@@ -167,7 +166,7 @@ impl App {
         let last_flush = last_flush.into_iter().map(|shard| (shard, Instant::now()));
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
         Ok(Self {
-            is_alone,
+            is_alone: store.outbox.is_alone(),
             store,
             replica,
             redis,
@@ -197,7 +196,7 @@ impl App {
             links: Arc::clone(&self.links),
             redirect: Arc::new(redirect),
             readiness: Arc::new(Readiness::new(
-                Arc::clone(&self.store.links),
+                Arc::clone(&self.store.database),
                 self.replica.clone(),
                 self.redis.clone(),
                 shutdown.token(),

@@ -57,9 +57,9 @@ pub async fn serve(config: Config, metrics: Exposition, stop: Shutdown) -> Resul
         .transpose()?;
     let connecting = async {
         let databases = startup::databases(&config, &clock).await?;
-        let cache = LinkCache::new(cache_limits(&config, &*databases.store), redis.as_ref());
+        let cache = LinkCache::new(cache_limits(&config, &databases.store), redis.as_ref());
         if let Some(redis) = &redis {
-            startup::redis(redis, &*databases.store, &cache).await?;
+            startup::redis(redis, &databases.store, &cache).await?;
         }
         Ok::<_, ServeError>((databases, cache))
     };

@@ -13,9 +13,7 @@ use crate::config::{Config, Database};
 use crate::domain::{Clock, SystemClock};
 use crate::links::{OutboxError, publish_pending};
 use crate::redis::{FindMasterError, RedisShard, RedisShards};
-use crate::store::{
-    Clicks, Links, OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings,
-};
+use crate::store::{OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings};
 
 /// How long the database may be missing at start.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -51,7 +49,7 @@ pub(super) enum Failure {
 
 /// The database, and its replica where there is one: that one is found later, by whoever looks after it.
 pub(super) struct Databases {
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Store,
     pub(super) replica: Option<Arc<PostgresReplica>>,
 }
 
@@ -69,7 +67,7 @@ pub(super) async fn databases(
             Database::Sqlite(path) => {
                 let store = Arc::new(SqliteStore::open(path, settings, Arc::clone(clock)).await?);
                 Ok(Databases {
-                    store,
+                    store: Store::of(store),
                     replica: None,
                 })
             }
@@ -79,7 +77,10 @@ pub(super) async fn databases(
                     let (primary, connections) = (Arc::clone(&store), settings.max_connections);
                     Arc::new(PostgresReplica::new(primary, url.clone(), connections))
                 });
-                Ok(Databases { store, replica })
+                Ok(Databases {
+                    store: Store::of(store),
+                    replica,
+                })
             }
         }
     });
@@ -107,8 +108,8 @@ impl From<OpenError> for Failure {
 /// When the database is not there or refuses.
 pub async fn migrate(config: &Config) -> Result<(), ConnectError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let clicks = databases(config, &clock).await?.store.parts().clicks;
-    clicks.close().await.map_err(|error| ConnectError {
+    let database = databases(config, &clock).await?.store.database;
+    database.close().await.map_err(|error| ConnectError {
         dependency: "DATABASE_URL",
         why: error.to_string(),
     })
@@ -118,7 +119,7 @@ pub async fn migrate(config: &Config) -> Result<(), ConnectError> {
 /// One that does not come is away, as one that goes later: whoever looks for it then finds it.
 pub(super) async fn redis(
     shards: &RedisShards,
-    store: &dyn Store,
+    store: &Store,
     cache: &LinkCache,
 ) -> Result<(), ConnectError> {
     try_join_all(shards.iter().map(|redis| shard(redis, store, cache))).await?;
@@ -131,13 +132,9 @@ pub(super) async fn redis(
     Ok(())
 }
 
-async fn shard(
-    redis: &RedisShard,
-    store: &dyn Store,
-    cache: &LinkCache,
-) -> Result<(), ConnectError> {
+async fn shard(redis: &RedisShard, store: &Store, cache: &LinkCache) -> Result<(), ConnectError> {
     let admitted = patiently("REDIS_URL", REDIS_TIMEOUT, async || {
-        take_into_use(redis, store, store, cache)
+        take_into_use(redis, store, cache)
             .await
             .map_err(|error| match error {
                 ConnectRedisError::RecoveryError(RecoveryError::FindMasterError(
@@ -181,15 +178,14 @@ pub(super) enum ConnectRedisError {
 /// it is told first.
 pub(super) async fn take_into_use(
     redis: &RedisShard,
-    links: &dyn Links,
-    clicks: &dyn Clicks,
+    store: &Store,
     cache: &LinkCache,
 ) -> Result<(), ConnectRedisError> {
-    recover(redis, clicks).await?;
+    recover(redis, &*store.clicks, store.database.installation()).await?;
     // Without the database nobody can tell what changed: clicks matter more, it is told later.
-    if let Ok(Ok(())) = timeout(PING_TIMEOUT, links.ping()).await {
+    if let Ok(Ok(())) = timeout(PING_TIMEOUT, store.database.ping()).await {
         let is_this = |shard| shard == redis.shard();
-        match publish_pending(links, cache, is_this).await {
+        match publish_pending(&*store.outbox, cache, is_this).await {
             Ok(()) | Err(OutboxError::Store(_)) => {}
             Err(error) => return Err(ConnectRedisError::Untold(error)),
         }

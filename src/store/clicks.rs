@@ -1,7 +1,5 @@
 //! The contract of counted clicks: a journal of batches, the counts they are folded into, and the ledger of flushes.
 
-use std::future::pending;
-
 use async_trait::async_trait;
 
 use super::StoreError;
@@ -135,9 +133,6 @@ pub struct Compacted {
 /// Counted clicks: a journal of batches, the counts they are folded into, and the ledger of flushes.
 #[async_trait]
 pub trait Clicks: Send + Sync {
-    /// Names the database among all: random, made with it, the same for ever.
-    fn installation(&self) -> &str;
-
     /// Writes a batch to the journal, once: a batch whose number is not above the newest of its
     /// recorder is in already, and nothing changes. Durable when it returns `Ok`: it survives
     /// `kill -9` of this process. An error leaves it in doubt; the same batch may be sent again.
@@ -149,22 +144,6 @@ pub trait Clicks: Send + Sync {
     /// Does one short step of moving batches that are not held from the journal into the links, in one
     /// transaction; changes no count. Clicks of links that are gone are dropped.
     async fn compact(&self) -> Result<Compacted, StoreError>;
-
-    /// Does what has to be done every second or so, however little is written: what the database does not do by
-    /// itself.
-    async fn maintain(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// Returns when the database should be looked after at once.
-    async fn maintenance_is_due(&self) {
-        pending::<()>().await;
-    }
-
-    /// Puts the database in order before its last user leaves; to be asked last.
-    async fn close(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
 
     /// Up to `limit` batches that are held, by recorder and number, from the first or those `after` one.
     async fn parked(

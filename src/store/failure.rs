@@ -3,8 +3,22 @@
 use deadpool::managed::PoolError;
 use sqlx::error::DatabaseError;
 
-use super::StoreError;
 use crate::telemetry::metrics::DATABASE_ERRORS;
+
+/// Why the database did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be reached, is overloaded or refuses to write (a full disk, a read-only replica): the same request may
+    /// succeed later. Whether a write took place is unknown.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(String),
+    /// There was no connection to it: nothing was asked, and nothing took place.
+    #[error("the database is unavailable: {0}")]
+    Unreachable(String),
+    /// It answered something that the code does not expect: a defect.
+    #[error("the database answered unexpectedly: {0}")]
+    Unexpected(String),
+}
 
 /// Why a database could not be opened.
 #[derive(Debug, thiserror::Error)]

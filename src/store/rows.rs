@@ -35,14 +35,14 @@ pub(super) fn counted(
     (id, target_url, is_active, has_parked): CountedRow,
 ) -> Result<ToCount<LinkTarget>, StoreError> {
     Ok(ToCount {
-        found: target((id, target_url, is_active))?,
+        value: target((id, target_url, is_active))?,
         has_parked,
     })
 }
 
 pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<ToCount<Vec<Link>>, StoreError> {
     let has_parked = rows.iter().any(|(.., parked)| *parked);
-    let found = rows
+    let value = rows
         .into_iter()
         .map(|(id, stored_code, target, is_active, created_at, _)| {
             Ok(Link {
@@ -55,7 +55,7 @@ pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<ToCount<Vec<Lin
             })
         })
         .collect::<Result<_, StoreError>>()?;
-    Ok(ToCount { found, has_parked })
+    Ok(ToCount { value, has_parked })
 }
 
 pub(super) fn changes(rows: Vec<(i64, String)>) -> Vec<Change> {

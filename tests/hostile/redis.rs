@@ -8,14 +8,14 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use shunt::cache::{CacheLimits, LinkCache};
 use shunt::clicks::counts::Counts;
-use shunt::clicks::{Flusher, MemoryOnly, RedisSink, recover, settle_parked};
+use shunt::clicks::{Flusher, MemoryOnly, RecoveryError, RedisSink, recover, settle_parked};
 use shunt::domain::{
     Click, Clock, EmailAddress, LinkId, LinkTarget, OwnHost, PerMinute, Shard, ShortCode,
     SystemClock, TargetUrl,
 };
 use shunt::limits::{Action, Limiter};
 use shunt::redis::{RedisShard, RedisShards};
-use shunt::store::{ClickBatch, NewLink, Parts, SqliteStore, Store, StoreSettings};
+use shunt::store::{ClickBatch, NewLink, SqliteStore, Store, StoreSettings};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -31,7 +31,7 @@ struct Askers {
     server: LyingRedis,
     redis: RedisShard,
     shards: RedisShards,
-    store: Parts,
+    store: Store,
     cache: LinkCache,
     /// Ends only with a panic.
     asking: Vec<JoinHandle<()>>,
@@ -49,8 +49,7 @@ impl Askers {
         let store = SqliteStore::open(&path, STORE, Arc::new(SystemClock))
             .await
             .unwrap();
-        let store: Arc<dyn Store> = Arc::new(store);
-        let store = store.parts();
+        let store = Store::of(Arc::new(store));
         let (cache, asked) = LinkCache::new(CACHE, Some(&shards)).for_worker();
         let asking = asked.into_iter().map(|asked| tokio::spawn(asked.run()));
         Self {
@@ -72,7 +71,7 @@ impl Askers {
                 Lie::Nil,
                 Lie::Nil,
                 Lie::Nil,
-                Lie::Text(self.store.clicks.installation().into()),
+                Lie::Text(self.store.database.installation().into()),
             ]),
             Lie::List(vec![
                 Lie::Text("epoch".into()),
@@ -80,7 +79,7 @@ impl Askers {
                 Lie::Number(1),
             ]),
         ]);
-        recover(&self.redis, &*self.store.clicks).await.unwrap();
+        self.recover().await.unwrap();
         self.redis.recovered();
     }
 
@@ -172,8 +171,13 @@ impl Askers {
         let _ = limiter.count(Action::Login, "somebody").await;
     }
 
+    async fn recover(&self) -> Result<(), RecoveryError> {
+        let database = &self.store.database;
+        recover(&self.redis, &*self.store.clicks, database.installation()).await
+    }
+
     async fn admission(&self) {
-        let _ = recover(&self.redis, &*self.store.clicks).await;
+        let _ = self.recover().await;
     }
 }
 
@@ -197,7 +201,7 @@ fn target(raw: &str) -> TargetUrl {
 }
 
 /// Two, as there are numbers in many a lie.
-async fn links(store: &Parts) -> Vec<LinkId> {
+async fn links(store: &Store) -> Vec<LinkId> {
     let email: EmailAddress = "ada@example.org".parse().unwrap();
     let owner = store
         .users

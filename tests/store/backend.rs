@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shunt::domain::{Clock, LinkId, OwnHost, ShortCode, SystemClock, TargetUrl, Timestamp, UserId};
-use shunt::store::{NewLink, Parts, PostgresStore, SqliteStore, Store, StoreSettings};
+use shunt::store::{NewLink, PostgresStore, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection};
 
 pub(crate) const SETTINGS: StoreSettings = StoreSettings {
@@ -23,12 +23,12 @@ macro_rules! both_stores {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() { crate::backend::with_postgres(super::$name).await; })+
         }
-        $(async fn $name($store: shunt::store::Parts) $body)+
+        $(async fn $name($store: shunt::store::Store) $body)+
     };
 }
 pub(crate) use both_stores;
 
-pub(crate) async fn with_sqlite(test: impl AsyncFnOnce(Parts)) {
+pub(crate) async fn with_sqlite(test: impl AsyncFnOnce(Store)) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/shunt.db");
     // Two at once, as two processes would.
@@ -37,14 +37,12 @@ pub(crate) async fn with_sqlite(test: impl AsyncFnOnce(Parts)) {
         SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
     );
     drop(second.unwrap());
-    let store: Arc<dyn Store> = Arc::new(first.unwrap());
-    test(store.parts()).await;
+    test(Store::of(Arc::new(first.unwrap()))).await;
 }
 
-pub(crate) async fn with_postgres(test: impl AsyncFnOnce(Parts)) {
+pub(crate) async fn with_postgres(test: impl AsyncFnOnce(Store)) {
     with_primary(async |store, _| {
-        let store: Arc<dyn Store> = store;
-        test(store.parts()).await;
+        test(Store::of(store)).await;
     })
     .await;
 }
@@ -76,7 +74,7 @@ pub(crate) fn target() -> TargetUrl {
     TargetUrl::parse("https://example.org/", &own).unwrap()
 }
 
-pub(crate) async fn user(store: &Parts) -> UserId {
+pub(crate) async fn user(store: &Store) -> UserId {
     let email = format!("{:016x}@example.org", getrandom::u64().unwrap());
     store
         .users
@@ -85,7 +83,7 @@ pub(crate) async fn user(store: &Parts) -> UserId {
         .unwrap()
 }
 
-pub(crate) async fn link(store: &Parts, owner: UserId) -> (ShortCode, LinkId) {
+pub(crate) async fn link(store: &Store, owner: UserId) -> (ShortCode, LinkId) {
     let code = ShortCode::generate().unwrap();
     let new = NewLink {
         code: &code,

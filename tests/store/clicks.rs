@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use futures_util::future::join_all;
 use shunt::domain::{Clock, LinkId, SystemClock};
 use shunt::store::FlushMark::{Nothing, Superseded, UpTo, Whole};
-use shunt::store::{ClickBatch, Fence, FlushId, FlushesSeen, ParkedBatch, Parts};
+use shunt::store::{ClickBatch, Fence, FlushId, FlushesSeen, ParkedBatch, Store};
 
 use crate::backend::{both_stores, link, moment, user};
 
@@ -29,12 +29,12 @@ fn flush(number: i64) -> FlushId {
 /// Of a Redis.
 const LIFE: &str = "life";
 
-async fn count(store: &Parts, link: LinkId) -> u64 {
+async fn count(store: &Store, link: LinkId) -> u64 {
     store.clicks.counts(&[link], None).await.unwrap().clicks[0].1
 }
 
 /// Folds what the journal holds now; the clicks that were added.
-async fn fold_all(store: &Parts) -> u64 {
+async fn fold_all(store: &Store) -> u64 {
     let mut clicks = 0;
     loop {
         let folded = store.clicks.compact().await.unwrap();
@@ -109,7 +109,7 @@ both_stores! {
         let with_links = async || {
             let listed = store.links.links_of(owner, None, 10).await.unwrap();
             let found = store.links.link_to_count(&code).await.unwrap().unwrap();
-            assert_eq!((listed.found[0].id, found.found.id), (id, id));
+            assert_eq!((listed.value[0].id, found.value.id), (id, id));
             assert_eq!(listed.has_parked, found.has_parked);
             found.has_parked
         };

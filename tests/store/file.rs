@@ -1,6 +1,7 @@
 //! What is particular to SQLite: one file, and its log.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use shunt::domain::LinkId;
@@ -11,6 +12,11 @@ use sqlx::{ConnectOptions, Executor};
 
 use crate::backend::{SETTINGS, link, user};
 
+async fn open(path: &Path) -> Store {
+    let store = SqliteStore::open(path, SETTINGS, Arc::new(SystemClock));
+    Store::of(Arc::new(store.await.unwrap()))
+}
+
 /// A log that has to begin anew.
 const LONG: u64 = 17 << 20;
 
@@ -18,12 +24,7 @@ const LONG: u64 = 17 << 20;
 async fn a_long_log_begins_anew_when_it_is_looked_after_which_is_due_then() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
-    let store = Arc::new(
-        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
-            .await
-            .unwrap(),
-    );
-    let clicks = store.parts().clicks;
+    let store = open(&path).await;
     let log = folder.path().join("shunt.db-wal");
     let size = || fs::metadata(&log).unwrap().len();
     let mut batch = ClickBatch {
@@ -35,13 +36,13 @@ async fn a_long_log_begins_anew_when_it_is_looked_after_which_is_due_then() {
     };
     let mut write = async || {
         batch.number += 1;
-        clicks.append(&batch, None).await.unwrap();
+        store.clicks.append(&batch, None).await.unwrap();
     };
     while size() <= LONG {
         write().await;
     }
-    clicks.maintenance_is_due().await;
-    clicks.maintain().await.unwrap();
+    store.database.maintenance_is_due().await;
+    store.database.maintain().await.unwrap();
     let before = size();
     for _ in 0..100 {
         write().await;
@@ -53,19 +54,10 @@ async fn a_long_log_begins_anew_when_it_is_looked_after_which_is_due_then() {
 async fn changes_of_a_second_process_are_left_in_the_outbox_for_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
-    let first = Arc::new(
-        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
-            .await
-            .unwrap(),
-    );
-    let second = Arc::new(
-        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
-            .await
-            .unwrap(),
-    );
-    assert!(first.is_alone());
-    assert!(!second.is_alone());
-    let (first, second) = (first.parts(), second.parts());
+    let first = open(&path).await;
+    let second = open(&path).await;
+    assert!(first.outbox.is_alone());
+    assert!(!second.outbox.is_alone());
     let owner = user(&first).await;
     let (code, _) = link(&first, owner).await;
     let change = second
@@ -75,19 +67,19 @@ async fn changes_of_a_second_process_are_left_in_the_outbox_for_the_first() {
         .unwrap()
         .unwrap();
     second
-        .links
+        .outbox
         .changes_published(&[change.number])
         .await
         .unwrap();
     assert!(
         second
-            .links
+            .outbox
             .unpublished_changes(0, 10)
             .await
             .unwrap()
             .is_empty()
     );
-    let changes = first.links.unpublished_changes(0, 10).await.unwrap();
+    let changes = first.outbox.unpublished_changes(0, 10).await.unwrap();
     assert_eq!(changes[0].code, Some(code));
 }
 
@@ -95,12 +87,7 @@ async fn changes_of_a_second_process_are_left_in_the_outbox_for_the_first() {
 async fn links_of_an_account_that_was_removed_by_hand_are_nobodys() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
-    let store = Arc::new(
-        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
-            .await
-            .unwrap(),
-    )
-    .parts();
+    let store = open(&path).await;
     let owner = user(&store).await;
     let (code, _) = link(&store, owner).await;
     // As the sqlite3 shell does it, which minds no references unless it is told to.
@@ -110,7 +97,7 @@ async fn links_of_an_account_that_was_removed_by_hand_are_nobodys() {
     let mut by_hand = by_hand.connect().await.unwrap();
     by_hand.execute("DELETE FROM users").await.unwrap();
     let listed = store.links.links_of(owner, None, 10).await.unwrap();
-    assert!(listed.found.is_empty());
+    assert!(listed.value.is_empty());
     assert!(
         store
             .links

@@ -42,7 +42,7 @@ both_stores! {
         let (code, _) = link(&store, ada).await;
         assert!(store.links.delete_link(bob, &code).await.unwrap().is_none());
         assert!(store.links.link_target(&code).await.unwrap().is_some());
-        assert!(store.links.unpublished_changes(0, 10).await.unwrap().is_empty());
+        assert!(store.outbox.unpublished_changes(0, 10).await.unwrap().is_empty());
     }
 
     async fn a_deletion_stays_in_the_outbox_until_it_is_published(store) {
@@ -53,13 +53,13 @@ both_stores! {
             assert!(store.links.delete_link(owner, &code).await.unwrap().is_some());
             deleted.push(Some(code));
         }
-        let changes = store.links.unpublished_changes(0, 10).await.unwrap();
+        let changes = store.outbox.unpublished_changes(0, 10).await.unwrap();
         assert_eq!(changes.iter().map(|change| change.code.clone()).collect::<Vec<_>>(), deleted);
-        assert_eq!(store.links.unpublished_changes(0, 2).await.unwrap(), changes[..2]);
-        assert_eq!(store.links.unpublished_changes(changes[1].number, 1).await.unwrap(), changes[2..3]);
-        store.links.changes_published(&[changes[0].number, changes[2].number, 12345]).await.unwrap();
-        store.links.changes_published(&[changes[3].number]).await.unwrap();
-        assert_eq!(store.links.unpublished_changes(0, 10).await.unwrap(), changes[1..2]);
+        assert_eq!(store.outbox.unpublished_changes(0, 2).await.unwrap(), changes[..2]);
+        assert_eq!(store.outbox.unpublished_changes(changes[1].number, 1).await.unwrap(), changes[2..3]);
+        store.outbox.changes_published(&[changes[0].number, changes[2].number, 12345]).await.unwrap();
+        store.outbox.changes_published(&[changes[3].number]).await.unwrap();
+        assert_eq!(store.outbox.unpublished_changes(0, 10).await.unwrap(), changes[1..2]);
     }
 
     async fn links_are_listed_newest_first_and_by_id_within_a_moment(store) {
@@ -73,13 +73,13 @@ both_stores! {
             ids.push(store.links.create_link(new).await.unwrap().id);
         }
         let order = [ids[3], ids[2], ids[1], ids[4], ids[0]];
-        let all = store.links.links_of(ada, None, 10).await.unwrap().found;
+        let all = store.links.links_of(ada, None, 10).await.unwrap().value;
         assert_eq!(all.iter().map(|link| link.id).collect::<Vec<_>>(), order);
         assert_eq!(all[4].created_at, moment(1_700_000_000_000_005), "microseconds are kept");
         let mut paged: Vec<LinkId> = Vec::new();
         let mut after = None;
         loop {
-            let page = store.links.links_of(ada, after, 2).await.unwrap().found;
+            let page = store.links.links_of(ada, after, 2).await.unwrap().value;
             let Some(last) = page.last() else { break };
             after = Some(Position { created_at: last.created_at, id: last.id });
             paged.extend(page.iter().map(|link| link.id));

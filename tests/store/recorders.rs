@@ -1,7 +1,5 @@
 //! Marks of recorders in Postgres: by them a batch that is sent again is told.
 
-use std::sync::Arc;
-
 use shunt::domain::{Clock, SystemClock};
 use shunt::store::{ClickBatch, Store};
 use sqlx::{Connection, PgConnection};
@@ -12,8 +10,7 @@ use crate::backend::{link, user, with_primary};
 #[tokio::test]
 async fn a_recorder_that_comes_back_while_it_is_pruned_is_remembered() {
     with_primary(async |primary, url| {
-        let store: Arc<dyn Store> = primary;
-        let store = store.parts();
+        let store = Store::of(primary);
         let owner = user(&store).await;
         let (_, clicked) = link(&store, owner).await;
         let batch = |number| ClickBatch {

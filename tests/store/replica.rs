@@ -12,8 +12,7 @@ use crate::backend::{link, user, with_primary};
 async fn a_look_up_on_the_primary_does_not_stand_behind_whatever_else_is_asked() {
     with_primary(async |primary, url| {
         let replica = PostgresReplica::new(Arc::clone(&primary), url, 5);
-        let store: Arc<dyn Store> = primary;
-        let store = store.parts();
+        let store = Store::of(primary);
         let owner = user(&store).await;
         let (code, id) = link(&store, owner).await;
         let made = AtomicUsize::new(0);

@@ -49,11 +49,8 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
         .unwrap();
     SqliteConnection::close(older).await.unwrap();
 
-    let store: Arc<dyn Store> = Arc::new(
-        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
-            .await
-            .unwrap(),
-    );
+    let store = SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock));
+    let store = Store::of(Arc::new(store.await.unwrap())).clicks;
     let links = [1, 2].map(|number| LinkId::parse(number).unwrap());
     let counts = async || {
         let counts = store.counts(&links, None).await.unwrap();

@@ -50,7 +50,7 @@ const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 const REPLICA_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Pause between two looks after the database, at most.
-const TEND_INTERVAL: Duration = Duration::from_secs(1);
+const MAINTAIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Pause between two questions to the database that it only has to answer.
 const REACH_INTERVAL: Duration = Duration::from_secs(1);
@@ -222,7 +222,7 @@ async fn measure(app: &App) {
         metrics::gauge!(PENDING_OLDEST, "shard" => shard.index().to_string())
             .set(since.as_secs_f64());
     }
-    let database = app.store.links.connections();
+    let database = app.store.database.connections();
     database.tell(DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX);
     let replica = app.replica.as_ref();
     if let Some(replica) = replica.and_then(|replica| replica.connections()) {
@@ -244,17 +244,17 @@ async fn prune(app: Arc<App>) -> Result<(), FlushError> {
 
 /// Looks after the database when it is due, and every second.
 async fn maintain_regularly(app: Arc<App>) {
-    let clicks = &app.store.clicks;
+    let database = &app.store.database;
     let mut repeated = FailureLog::new("looking after the database");
     loop {
-        repeated.went(&clicks.maintain().await);
+        repeated.went(&database.maintain().await);
         // Should it not be due, the second is over.
-        let _ = timeout(TEND_INTERVAL, clicks.maintenance_is_due()).await;
+        let _ = timeout(MAINTAIN_INTERVAL, database.maintenance_is_due()).await;
     }
 }
 
 async fn reach(app: Arc<App>) -> Result<(), StoreError> {
-    let reached = timeout(REACH_INTERVAL, app.store.links.ping())
+    let reached = timeout(REACH_INTERVAL, app.store.database.ping())
         .await
         .unwrap_or_else(|_| {
             Err(StoreError::Unavailable(
@@ -291,7 +291,7 @@ async fn publish(app: Arc<App>) -> Result<(), OutboxError> {
     {
         return Ok(());
     }
-    publish_pending(&*app.store.links, &app.cache, is_up).await
+    publish_pending(&*app.store.outbox, &app.cache, is_up).await
 }
 
 /// Hears of changes also while no click is acknowledged that would tell: an inactive link that is active again
@@ -326,8 +326,7 @@ async fn find_again(app: Arc<App>, redis: RedisShard) {
             (pause * 2).clamp(FIRST_PROBE_PAUSE, LONGEST_PROBE_PAUSE)
         };
         sleep(pause).await;
-        let store = &app.store;
-        let again = take_into_use(&redis, &*store.links, &*store.clicks, &app.cache);
+        let again = take_into_use(&redis, &app.store, &app.cache);
         if let Err(error) = again.await {
             tracing::debug!(%error, "Redis is still away");
             if let ConnectRedisError::RecoveryError(RecoveryError::FindMasterError(
@@ -371,7 +370,7 @@ pub(super) async fn last_flush(app: &App, deadline: Instant) {
 
 /// Leaves the database as one finds it best while nobody uses it.
 pub(super) async fn close(app: &App, deadline: Instant) {
-    match timeout_at(deadline, app.store.clicks.close()).await {
+    match timeout_at(deadline, app.store.database.close()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "the database is left as it is"),
         Err(_) => tracing::debug!("there was no time to put the database in order"),

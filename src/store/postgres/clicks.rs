@@ -36,10 +36,6 @@ macro_rules! is_kept {
 
 #[async_trait]
 impl Clicks for PostgresStore {
-    fn installation(&self) -> &str {
-        &self.installation
-    }
-
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
         let (links, clicks) = columns(&batch.clicks);
         // The recorder's row is locked first: a repetition waits for the original to be committed or gone.

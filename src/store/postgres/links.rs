@@ -6,7 +6,6 @@ use super::{PostgresStore, micros, moment};
 use crate::domain::{Link, LinkTarget, ShortCode, UserId};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
-use crate::telemetry::metrics::Connections;
 
 #[async_trait]
 impl Links for PostgresStore {
@@ -27,7 +26,7 @@ impl Links for PostgresStore {
             })
             .await;
         match created.map(rows::written) {
-            Ok(Some(id)) => Ok(link.made(rows::link_id(id)?)),
+            Ok(Some(id)) => Ok(link.with_id(rows::link_id(id)?)),
             Ok(None) => Err(CreateLinkError::CodeTaken),
             Err(sqlx::Error::Database(error)) => match error.constraint() {
                 Some("links_short_code_unique") => Err(CreateLinkError::CodeTaken),
@@ -131,44 +130,5 @@ impl Links for PostgresStore {
             number,
             code: Some(code.clone()),
         }))
-    }
-
-    async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError> {
-        let found = self
-            .pool
-            .run(async |session| {
-                sqlx::query_as(
-                    "SELECT number, short_code FROM link_changes WHERE number > $1 ORDER BY number LIMIT $2",
-                )
-                .bind(after)
-                .bind(i64::from(limit))
-                .fetch_all(session)
-                .await
-            })
-            .await?;
-        Ok(rows::changes(found))
-    }
-
-    async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError> {
-        self.pool
-            .run(async |session| {
-                sqlx::query("DELETE FROM link_changes WHERE number = ANY($1)")
-                    .bind(numbers)
-                    .execute(session)
-                    .await
-            })
-            .await?;
-        Ok(())
-    }
-
-    fn connections(&self) -> Connections {
-        self.pool.in_use()
-    }
-
-    async fn ping(&self) -> Result<(), StoreError> {
-        self.pool
-            .run_for_visitor(async |session| sqlx::query("SELECT 1").execute(session).await)
-            .await?;
-        Ok(())
     }
 }

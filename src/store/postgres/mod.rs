@@ -1,11 +1,11 @@
 //! The store in Postgres.
 
-use std::sync::Arc;
-
-use super::{OpenError, Parts, Store, StoreSettings};
+use super::{OpenError, StoreSettings};
 
 mod clicks;
+mod database;
 mod links;
+mod outbox;
 mod pool;
 mod replica;
 mod session;
@@ -37,16 +37,6 @@ impl PostgresStore {
             })
             .await?;
         Ok(Self { pool, installation })
-    }
-}
-
-impl Store for PostgresStore {
-    fn parts(self: Arc<Self>) -> Parts {
-        Parts {
-            users: self.clone(),
-            links: self.clone(),
-            clicks: self,
-        }
     }
 }
 

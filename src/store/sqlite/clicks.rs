@@ -19,10 +19,6 @@ const A_WEEK: Duration = Duration::from_hours(7 * 24);
 
 #[async_trait]
 impl Clicks for SqliteStore {
-    fn installation(&self) -> &str {
-        &self.installation
-    }
-
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
         // One statement; recorders' marks are written when a batch leaves the journal.
         sqlx::query(
@@ -42,19 +38,6 @@ impl Clicks for SqliteStore {
 
     async fn compact(&self) -> Result<Compacted, StoreError> {
         self.fold_step().await
-    }
-
-    async fn maintenance_is_due(&self) {
-        self.log.is_due().await;
-    }
-
-    async fn maintain(&self) -> Result<(), StoreError> {
-        self.presence.look();
-        self.log.checkpoint(&self.writer).await
-    }
-
-    async fn close(&self) -> Result<(), StoreError> {
-        self.log.close().await
     }
 
     async fn parked(

@@ -7,7 +7,6 @@ use super::{SqliteStore, begin};
 use crate::domain::{Link, LinkTarget, ShortCode, UserId};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
-use crate::telemetry::metrics::Connections;
 
 #[async_trait]
 impl Links for SqliteStore {
@@ -24,7 +23,7 @@ impl Links for SqliteStore {
         .fetch_all(&mut *self.writer.get().await?)
         .await;
         match created.map(rows::written) {
-            Ok(Some(id)) => Ok(link.made(rows::link_id(id)?)),
+            Ok(Some(id)) => Ok(link.with_id(rows::link_id(id)?)),
             Ok(None) => Err(CreateLinkError::CodeTaken),
             // SQLite names no foreign key; the table has one.
             Err(sqlx::Error::Database(error)) if error.kind() == ErrorKind::ForeignKeyViolation => {
@@ -109,42 +108,5 @@ impl Links for SqliteStore {
             number,
             code: Some(code.clone()),
         }))
-    }
-
-    async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError> {
-        if self.owner.is_none() {
-            return Ok(Vec::new());
-        }
-        let found =
-            sqlx::query_as("SELECT number, short_code FROM link_changes WHERE number > ?1 ORDER BY number LIMIT ?2")
-                .bind(after)
-                .bind(i64::from(limit))
-                .fetch_all(&mut *self.reader.get().await?)
-                .await?;
-        Ok(rows::changes(found))
-    }
-
-    async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError> {
-        if self.owner.is_none() {
-            // The process that owns the outbox has not read them yet.
-            return Ok(());
-        }
-        let numbers = serde_json::json!(numbers).to_string();
-        sqlx::query("DELETE FROM link_changes WHERE number IN (SELECT value FROM json_each(?1))")
-            .bind(numbers)
-            .execute(&mut *self.writer.get().await?)
-            .await?;
-        Ok(())
-    }
-
-    fn connections(&self) -> Connections {
-        self.reader.in_use()
-    }
-
-    async fn ping(&self) -> Result<(), StoreError> {
-        sqlx::query("SELECT 1")
-            .execute(&mut *self.reader.get_for_visitor().await?)
-            .await?;
-        Ok(())
     }
 }

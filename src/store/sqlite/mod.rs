@@ -20,14 +20,16 @@ use self::compaction::Compaction;
 use self::log::Log;
 use self::pool::{Opener, Pool};
 use self::presence::Presence;
-use super::{OpenError, Parts, Store, StoreError, StoreSettings, migrations};
+use super::{OpenError, StoreError, StoreSettings, migrations};
 use crate::domain::Clock;
 
 mod batch;
 mod clicks;
 mod compaction;
+mod database;
 mod links;
 mod log;
+mod outbox;
 mod pool;
 mod presence;
 mod users;
@@ -197,20 +199,6 @@ fn locked(path: &Path) -> Result<Option<File>, OpenError> {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(failed(error)),
-    }
-}
-
-impl Store for SqliteStore {
-    fn parts(self: Arc<Self>) -> Parts {
-        Parts {
-            users: self.clone(),
-            links: self.clone(),
-            clicks: self,
-        }
-    }
-
-    fn is_alone(&self) -> bool {
-        self.owner.is_some()
     }
 }
 

@@ -1,0 +1,49 @@
+//! The database itself: its identity, its connections and its upkeep.
+
+use std::future::pending;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::StoreError;
+use crate::telemetry::metrics::Connections;
+
+/// How a database is used.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreSettings {
+    /// Connections at once.
+    pub max_connections: u32,
+    /// With Postgres: how long one operation may take, with the time it waits for a connection. With SQLite: how long an
+    /// operation waits for a connection.
+    pub deadline: Duration,
+}
+
+/// What all parts of a store share: the database, its connections and its upkeep.
+#[async_trait]
+pub trait Database: Send + Sync {
+    /// Names this database among all others: drawn at random when it was created, and never changed.
+    fn installation(&self) -> &str;
+
+    /// How many connections are open, in use and waited for.
+    fn connections(&self) -> Connections;
+
+    /// Whether the database answers. Goes before operations for which no redirect waits: a busy database is not an
+    /// absent one.
+    async fn ping(&self) -> Result<(), StoreError>;
+
+    /// Does the upkeep that the database does not do by itself. To be called about once a second, and when
+    /// [`Database::maintenance_is_due`].
+    async fn maintain(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Returns when upkeep should not wait for the next second.
+    async fn maintenance_is_due(&self) {
+        pending::<()>().await;
+    }
+
+    /// Leaves the database in order for the time in which no process uses it. The last call of all.
+    async fn close(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,25 @@
+//! Connections to Postgres and its upkeep.
+
+use async_trait::async_trait;
+
+use super::PostgresStore;
+use crate::store::{Database, StoreError};
+use crate::telemetry::metrics::Connections;
+
+#[async_trait]
+impl Database for PostgresStore {
+    fn installation(&self) -> &str {
+        &self.installation
+    }
+
+    fn connections(&self) -> Connections {
+        self.pool.in_use()
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.pool
+            .run_for_visitor(async |session| sqlx::query("SELECT 1").execute(session).await)
+            .await?;
+        Ok(())
+    }
+}

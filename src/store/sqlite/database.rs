@@ -1,0 +1,38 @@
+//! Connections to SQLite and its upkeep.
+
+use async_trait::async_trait;
+
+use super::SqliteStore;
+use crate::store::{Database, StoreError};
+use crate::telemetry::metrics::Connections;
+
+#[async_trait]
+impl Database for SqliteStore {
+    fn installation(&self) -> &str {
+        &self.installation
+    }
+
+    fn connections(&self) -> Connections {
+        self.reader.in_use()
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        sqlx::query("SELECT 1")
+            .execute(&mut *self.reader.get_for_visitor().await?)
+            .await?;
+        Ok(())
+    }
+
+    async fn maintenance_is_due(&self) {
+        self.log.is_due().await;
+    }
+
+    async fn maintain(&self) -> Result<(), StoreError> {
+        self.presence.look();
+        self.log.checkpoint(&self.writer).await
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        self.log.close().await
+    }
+}

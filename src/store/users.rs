@@ -1,0 +1,44 @@
+//! The contract of accounts.
+
+use async_trait::async_trait;
+
+use super::StoreError;
+use crate::domain::{EmailAddress, Timestamp, User, UserId};
+
+/// Why an account was not created.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateUserError {
+    /// Another account has this address, perhaps in other letter case.
+    #[error("the e-mail address is taken")]
+    EmailTaken,
+    /// See [`StoreError`].
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What a login is checked against.
+#[derive(Clone, Debug)]
+pub struct Credentials {
+    /// The account that they belong to.
+    pub user: UserId,
+    /// PHC string of the password.
+    pub password_hash: String,
+}
+
+/// Accounts.
+#[async_trait]
+pub trait Users: Send + Sync {
+    /// Creates an account; `email` is kept as given and unique without regard to case.
+    async fn create_user(
+        &self,
+        email: &EmailAddress,
+        password_hash: &str,
+        now: Timestamp,
+    ) -> Result<UserId, CreateUserError>;
+
+    /// The credentials of the account with this address, without regard to case.
+    async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError>;
+
+    /// The account with this identifier.
+    async fn user(&self, id: UserId) -> Result<Option<User>, StoreError>;
+}
