@@ -1,33 +1,16 @@
 //! Tokens that are forged, damaged or another user's.
 
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use reqwest::Method;
+use ring::hmac::{HMAC_SHA256, HMAC_SHA384, HMAC_SHA512};
 
+use crate::support::tokens::{encoded, signed_token as forged};
 use crate::support::{App, Response, both_modes, unix_seconds};
 
 const HS256: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
-fn encoded(text: impl AsRef<[u8]>) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(text)
-}
-
-/// A token with any header and any claims, signed by HMAC with any key.
-fn forged(header: &str, claims: &str, key: &[u8], algorithm: Algorithm) -> String {
-    let message = format!("{}.{}", encoded(header), encoded(claims));
-    let signature = crypto::sign(
-        message.as_bytes(),
-        &EncodingKey::from_secret(key),
-        algorithm,
-    )
-    .unwrap();
-    format!("{message}.{signature}")
-}
-
 /// Any claims, signed as the service signs them.
 fn signed(app: &App, claims: &str) -> String {
-    forged(HS256, claims, &app.backend.secret(), Algorithm::HS256)
+    forged(HS256, claims, &app.backend.secret(), HMAC_SHA256)
 }
 
 fn claims_of(id: &str) -> String {
@@ -79,10 +62,10 @@ both_modes! {
             is_refused(app, &unsigned).await;
             is_refused(app, &format!("{unsigned}.")).await;
             is_refused(app, &format!("{unsigned}.{}", encoded("signature"))).await;
-            is_refused(app, &forged(&header, &claims, &secret, Algorithm::HS256)).await;
+            is_refused(app, &forged(&header, &claims, &secret, HMAC_SHA256)).await;
         }
         for header in ["{}", r#"{"typ":"JWT"}"#, r#"{"alg":"none","alg":"HS256"}"#, "[]", "null", "", "{", "\0"] {
-            is_refused(app, &forged(header, &claims, &secret, Algorithm::HS256)).await;
+            is_refused(app, &forged(header, &claims, &secret, HMAC_SHA256)).await;
         }
         is_refused(app, &format!("{}.{}.", encoded(HS256), encoded(&claims))).await;
     }
@@ -91,14 +74,14 @@ both_modes! {
         let (_, id) = account(app).await;
         let secret = app.backend.secret();
         let claims = claims_of(&id);
-        for (name, algorithm) in [("HS384", Algorithm::HS384), ("HS512", Algorithm::HS512)] {
+        for (name, algorithm) in [("HS384", HMAC_SHA384), ("HS512", HMAC_SHA512)] {
             let header = format!(r#"{{"alg":"{name}","typ":"JWT"}}"#);
             is_refused(app, &forged(&header, &claims, &secret, algorithm)).await;
             is_refused(app, &forged(HS256, &claims, &secret, algorithm)).await;
         }
         for name in ["RS256", "RS512", "PS256", "ES256", "EdDSA", "HS1", "A256GCM"] {
             let header = format!(r#"{{"alg":"{name}","typ":"JWT"}}"#);
-            is_refused(app, &forged(&header, &claims, &secret, Algorithm::HS256)).await;
+            is_refused(app, &forged(&header, &claims, &secret, HMAC_SHA256)).await;
         }
     }
 
@@ -106,7 +89,7 @@ both_modes! {
         let (_, id) = account(app).await;
         let claims = claims_of(&id);
         for key in [&b""[..], b"\0", b"secret", b"{}", b"a secret of the tests, 32 bytes and mor", &[0; 32], &[b'x'; 32]] {
-            is_refused(app, &forged(HS256, &claims, key, Algorithm::HS256)).await;
+            is_refused(app, &forged(HS256, &claims, key, HMAC_SHA256)).await;
         }
         for field in [
             r#""kid":"../../../../dev/null""#, r#""kid":"' UNION SELECT 'x"#, r#""jku":"http://127.0.0.1:9/keys""#,
@@ -114,7 +97,7 @@ both_modes! {
         ] {
             let header = format!(r#"{{"alg":"HS256","typ":"JWT",{field}}}"#);
             for key in [&b""[..], &[b'x'; 32]] {
-                is_refused(app, &forged(&header, &claims, key, Algorithm::HS256)).await;
+                is_refused(app, &forged(&header, &claims, key, HMAC_SHA256)).await;
             }
         }
     }
@@ -125,7 +108,7 @@ both_modes! {
         let parts: Vec<_> = ada.split('.').collect();
         let for_bob = encoded(claims_of(&bob_id));
         is_refused(app, &format!("{}.{for_bob}.{}", parts[0], parts[2])).await;
-        is_refused(app, &forged(HS256, &claims_of(&bob_id), b"an attacker's key of 32 bytes ....", Algorithm::HS256)).await;
+        is_refused(app, &forged(HS256, claims_of(&bob_id), b"an attacker's key of 32 bytes ....", HMAC_SHA256)).await;
     }
 
     async fn missing_past_or_malformed_times_are_refused(app) {
@@ -177,9 +160,7 @@ both_modes! {
         let key = app.backend.secret();
         let times = format!(r#""iat":{},"exp":{}"#, unix_seconds(), unix_seconds() + 1000);
         is_refused(app, &signed(app, &format!(r#"{{"sub":"1",{times},"x":{}}}"#, "[".repeat(1500)))).await;
-        let message = format!("{}.{}", encoded(HS256), encoded([b'{', 0xff, 0xfe, b'}']));
-        let signature = crypto::sign(message.as_bytes(), &EncodingKey::from_secret(&key), Algorithm::HS256).unwrap();
-        is_refused(app, &format!("{message}.{signature}")).await;
+        is_refused(app, &forged(HS256, [b'{', 0xff, 0xfe, b'}'], &key, HMAC_SHA256)).await;
     }
 
     async fn a_token_that_was_cut_or_changed_anywhere_is_refused(app) {

@@ -8,6 +8,7 @@ pub(crate) mod raw;
 mod redis_cluster;
 pub(crate) mod redis_server;
 mod server;
+pub(crate) mod tokens;
 pub(crate) mod unprivileged;
 
 pub(crate) use app::{App, Response, with_app, with_app_and_settings};
