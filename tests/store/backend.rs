@@ -1,11 +1,13 @@
 //! Databases of a test's own, and the macro that runs each test over both kinds.
 
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use shunt::domain::{Clock, LinkId, OwnHost, ShortCode, SystemClock, TargetUrl, Timestamp, UserId};
 use shunt::store::{NewLink, PostgresStore, SqliteStore, Store, StoreSettings};
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, PgConnection, SqliteConnection};
 
 pub(crate) const SETTINGS: StoreSettings = StoreSettings {
     max_connections: 5,
@@ -23,12 +25,51 @@ macro_rules! both_stores {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() { crate::backend::with_postgres(super::$name).await; })+
         }
-        $(async fn $name($store: shunt::store::Store) $body)+
+        $(async fn $name($store: crate::backend::TestStore) $body)+
     };
 }
 pub(crate) use both_stores;
 
-pub(crate) async fn with_sqlite(test: impl AsyncFnOnce(Store)) {
+/// A store, and the database beneath it.
+pub(crate) struct TestStore {
+    store: Store,
+    database: Address,
+}
+
+enum Address {
+    Sqlite(PathBuf),
+    Postgres(String),
+}
+
+impl TestStore {
+    /// Runs a statement over a connection of its own, as `sqlite3` and `psql` do.
+    pub(crate) async fn by_hand(&self, sql: &'static str) {
+        let statement = sqlx::raw_sql(sql);
+        match &self.database {
+            Address::Sqlite(path) => {
+                let url = format!("sqlite://{}", path.display());
+                let mut connection = SqliteConnection::connect(&url).await.unwrap();
+                statement.execute(&mut connection).await.unwrap();
+                connection.close().await.unwrap();
+            }
+            Address::Postgres(url) => {
+                let mut connection = PgConnection::connect(url).await.unwrap();
+                statement.execute(&mut connection).await.unwrap();
+                connection.close().await.unwrap();
+            }
+        }
+    }
+}
+
+impl Deref for TestStore {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}
+
+pub(crate) async fn with_sqlite(test: impl AsyncFnOnce(TestStore)) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/shunt.db");
     // Two at once, as two processes would.
@@ -37,12 +78,16 @@ pub(crate) async fn with_sqlite(test: impl AsyncFnOnce(Store)) {
         SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
     );
     drop(second.unwrap());
-    test(Store::of(Arc::new(first.unwrap()))).await;
+    let store = Store::of(Arc::new(first.unwrap()));
+    let database = Address::Sqlite(path);
+    test(TestStore { store, database }).await;
 }
 
-pub(crate) async fn with_postgres(test: impl AsyncFnOnce(Store)) {
-    with_primary(async |store, _| {
-        test(Store::of(store)).await;
+pub(crate) async fn with_postgres(test: impl AsyncFnOnce(TestStore)) {
+    with_primary(async |store, url| {
+        let store = Store::of(store);
+        let database = Address::Postgres(url);
+        test(TestStore { store, database }).await;
     })
     .await;
 }

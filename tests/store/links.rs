@@ -62,6 +62,23 @@ both_stores! {
         assert_eq!(store.outbox.unpublished_changes(0, 10).await.unwrap(), changes[1..2]);
     }
 
+    async fn a_published_change_leaves_every_other_change_of_the_same_code_in_the_outbox(store) {
+        let owner = user(&store).await;
+        let (code, _) = link(&store, owner).await;
+        store.by_hand("UPDATE links SET is_active = false").await;
+        store.by_hand("UPDATE links SET is_active = true").await;
+        let deletion = store.links.delete_link(owner, &code).await.unwrap().unwrap();
+        let unpublished = async || store.outbox.unpublished_changes(0, 10).await.unwrap();
+        let changes = unpublished().await;
+        let codes: Vec<_> = changes.iter().map(|change| change.code.as_ref()).collect();
+        assert_eq!(codes, [Some(&code); 3]);
+        assert_eq!(deletion, changes[2], "a deletion is announced under its own number");
+        store.outbox.changes_published(&[deletion.number]).await.unwrap();
+        assert_eq!(unpublished().await, changes[..2], "the deletion alone is published");
+        store.outbox.changes_published(&[changes[0].number]).await.unwrap();
+        assert_eq!(unpublished().await, changes[1..2], "the older change alone is published");
+    }
+
     async fn links_are_listed_newest_first_and_by_id_within_a_moment(store) {
         let (ada, bob) = (user(&store).await, user(&store).await);
         link(&store, bob).await;
