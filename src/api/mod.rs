@@ -70,7 +70,7 @@ pub struct ApiState {
     pub base_address: BaseAddress,
 }
 
-/// All routes, and the document that describes each: a handler's path is in its own description. `/metrics` is only
+/// Everything that the API serves, behind what holds for all of it: metrics, security headers, limits. `/metrics` is only
 /// there where `public_metrics` says so. `admission` bounds the requests that are worked on.
 pub fn router(
     state: ApiState,
@@ -80,7 +80,27 @@ pub fn router(
     admission: &Admission,
     public_metrics: bool,
 ) -> Router {
-    let mut routes = OpenApiRouter::with_openapi(docs::preface(base_url))
+    let (served, document) = routes(base_url, guards, admission, public_metrics).split_for_parts();
+    served
+        .fallback(http::not_found)
+        .method_not_allowed_fallback(http::method_not_allowed)
+        .layer(from_fn(measured))
+        .layer(map_response(http::with_security_headers))
+        .layer(Extension(docs::DocumentJson::new(&document)))
+        .layer(Extension(proxies))
+        .layer(CatchPanicLayer::custom(http::panicked))
+        .with_state(state)
+}
+
+/// All routes, and the document that describes each. A handler's path is in its own description, and in the table
+/// [`http::paths`].
+fn routes(
+    base_url: &BaseUrl,
+    guards: &Guards,
+    admission: &Admission,
+    public_metrics: bool,
+) -> OpenApiRouter<ApiState> {
+    let routes = OpenApiRouter::with_openapi(docs::preface(base_url))
         .routes(routes!(register::register))
         .routes(routes!(login::login))
         .routes(routes!(me::me))
@@ -102,18 +122,10 @@ pub fn router(
         .routes(routes!(docs::explorer))
         .routes(routes!(docs::explorer_part));
     if public_metrics {
-        routes = routes.routes(routes!(health::metrics));
+        routes.routes(routes!(health::metrics))
+    } else {
+        routes
     }
-    let (served, document) = routes.split_for_parts();
-    served
-        .fallback(http::not_found)
-        .method_not_allowed_fallback(http::method_not_allowed)
-        .layer(from_fn(measured))
-        .layer(map_response(http::with_security_headers))
-        .layer(Extension(docs::DocumentJson::new(&document)))
-        .layer(Extension(proxies))
-        .layer(CatchPanicLayer::custom(http::panicked))
-        .with_state(state)
 }
 
 /// Counts and times a request under its route's template.
@@ -143,5 +155,57 @@ fn method_label(method: &Method) -> &'static str {
         Method::POST => "POST",
         Method::DELETE => "DELETE",
         _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::http::paths::ROUTES;
+
+    /// The templates that axum's router has, hidden from the document or not. Only its `Debug` names them.
+    fn templates_of(router: &Router<ApiState>) -> BTreeSet<String> {
+        let debug = format!("{router:?}");
+        let own = debug.split("fallback_router").next().unwrap_or_default();
+        let quoted = own
+            .split("RouteId(")
+            .filter_map(|id| id.split_once("): \""));
+        quoted
+            .filter_map(|(_, path)| Some(path.split_once('"')?.0.to_owned()))
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn the_router_the_document_and_the_table_of_paths_have_the_same_routes() {
+        let base_url = BaseUrl::parse("https://sho.rt").unwrap();
+        let guards = Guards {
+            max_connections: 1,
+            max_requests: 1,
+            request_timeout: Duration::ZERO,
+            header_timeout: Duration::ZERO,
+            max_header_bytes: 1,
+            body_timeout: Duration::ZERO,
+            max_body_bytes: 1,
+        };
+        let routes = routes(&base_url, &guards, &Admission::new(&guards), true);
+        let (served, document) = routes.split_for_parts();
+        let table: BTreeSet<_> = ROUTES
+            .iter()
+            .map(|route| route.template.to_owned())
+            .collect();
+        assert_eq!(
+            document
+                .paths
+                .paths
+                .keys()
+                .cloned()
+                .collect::<BTreeSet<_>>(),
+            table
+        );
+        assert_eq!(templates_of(&served), table);
+        assert_eq!(table.len(), ROUTES.len(), "each route is in the table once");
     }
 }

@@ -13,12 +13,8 @@ const GENERATED_LENGTH: usize = 7;
 /// Longest string that is looked up as a code.
 const MAX_LENGTH: usize = 64;
 
-/// First path segments of the service itself, and the fixed second ones below `/urls`.
-const RESERVED: [&str; 9] = [
-    "auth", "docs", "health", "metrics", "my", "r", "ready", "shorten", "urls",
-];
-
-/// A string that may be a short code: 1 to 64 of `A-Z a-z 0-9 - _`, and no path of the service itself.
+/// A string that is shaped like a short code: 1 to 64 of `A-Z a-z 0-9 - _`. The table of paths (`http::paths`) says which
+/// of them are words of the service itself.
 ///
 /// Up to 24 bytes are held in place: parsing a code of usual length allocates nothing.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,7 +28,7 @@ impl ShortCode {
             && raw
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-        (shaped && !RESERVED.contains(&raw)).then(|| Self(CompactString::new(raw)))
+        shaped.then(|| Self(CompactString::new(raw)))
     }
 
     /// Draws a code of 7 letters from the system's secure random source.
@@ -40,16 +36,11 @@ impl ShortCode {
     /// # Errors
     /// When the system's random source fails.
     pub fn generate() -> Result<Self, getrandom::Error> {
-        loop {
-            let mut letters = [0_u8; GENERATED_LENGTH];
-            for letter in &mut letters {
-                *letter = random_letter()?;
-            }
-            // `metrics` could be drawn: what is reserved is drawn again.
-            if let Some(code) = std::str::from_utf8(&letters).ok().and_then(Self::parse) {
-                return Ok(code);
-            }
+        let mut letters = CompactString::default();
+        for _ in 0..GENERATED_LENGTH {
+            letters.push(char::from(random_letter()?));
         }
+        Ok(Self(letters))
     }
 
     /// The code as text.
@@ -100,17 +91,9 @@ mod tests {
         assert!(!ALPHABET.iter().any(|letter| b"01OIlo".contains(letter)));
     }
 
-    #[test]
-    fn paths_of_the_service_are_no_codes() {
-        for path in RESERVED {
-            assert_eq!(ShortCode::parse(path), None, "{path}");
-        }
-    }
-
     proptest! {
         #[test]
         fn what_is_shaped_like_a_code_is_kept_as_given(raw in "[A-Za-z0-9_-]{1,64}") {
-            prop_assume!(!RESERVED.contains(&raw.as_str()));
             let code = ShortCode::parse(&raw).unwrap();
             prop_assert_eq!(code.as_str(), raw);
         }
@@ -119,10 +102,7 @@ mod tests {
         fn anything_else_is_no_code(raw in any::<String>()) {
             let shaped = !raw.is_empty() && raw.len() <= 64
                 && raw.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-            prop_assert_eq!(
-                ShortCode::parse(&raw).is_some(),
-                shaped && !RESERVED.contains(&raw.as_str())
-            );
+            prop_assert_eq!(ShortCode::parse(&raw).is_some(), shaped);
         }
     }
 

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::ApiError;
+use super::paths::{Class, route_of};
 use crate::config::Guards;
 use crate::telemetry::metrics::LIMIT_HITS;
 
@@ -75,11 +76,8 @@ struct AdmissionPermit(
     #[expect(dead_code, reason = "it is held, not read")] Arc<OwnedSemaphorePermit>,
 );
 
-/// Redirects are never shed, however their code is spelt. Whoever registers or logs in takes one of the places
-/// for hashing once the body is there: bodies that come slowly keep nobody from anything.
 fn needs_permit(path: &str) -> bool {
-    let of_links = path.starts_with("/urls/") && !path.starts_with("/urls/r/");
-    of_links || path == "/auth/me"
+    route_of(path).is_some_and(|route| route.class == Class::Bounded)
 }
 
 /// Holds the place of a request while it is worked on, and bounds how long that takes.

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use utoipa::IntoParams;
 
 use super::ApiError;
+use super::paths::{code_segment, parse_code};
 use crate::domain::ShortCode;
 use crate::telemetry::metrics::LIMIT_HITS;
 
@@ -204,16 +205,9 @@ impl<S: Sync> FromRequestParts<S> for PathCode {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         // Read from the raw path: a code that is no UTF-8 is unknown, not an error.
-        let path = parts.uri.path();
-        let place = path
-            .strip_prefix("/urls/r/")
-            .or_else(|| path.strip_prefix("/urls/"))
-            .or_else(|| path.strip_prefix('/'));
-        let raw = place
-            .and_then(|rest| rest.split('/').next())
-            .unwrap_or_default();
+        let raw = code_segment(parts.uri.path()).unwrap_or_default();
         let decoded = percent_decode_str(raw).decode_utf8();
-        Ok(Self(decoded.ok().and_then(|code| ShortCode::parse(&code))))
+        Ok(Self(decoded.ok().and_then(|code| parse_code(&code))))
     }
 }
 

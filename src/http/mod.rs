@@ -8,6 +8,7 @@ pub mod documented;
 mod errors;
 mod extractors;
 mod fallback;
+pub mod paths;
 mod redirects;
 mod request_id;
 mod security_headers;

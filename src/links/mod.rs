@@ -37,6 +37,8 @@ pub struct LinkService {
     pub list_streams: ListStreams,
     /// The service's own host: a target on it would loop.
     pub own_host: OwnHost,
+    /// Words of the service's own paths: no link gets one of them as its code.
+    pub reserved_words: &'static [&'static str],
     /// When links are made.
     pub clock: Arc<dyn Clock>,
 }

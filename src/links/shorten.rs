@@ -5,7 +5,8 @@ use crate::domain::{Link, ShortCode, TargetUrl, UserId};
 use crate::limits::Action;
 use crate::store::{CreateLinkError, NewLink};
 
-/// How often a code that is taken is drawn again: with a thousand million links one draw in 1,700 is.
+/// How often another code is drawn where a link has the first one: with a thousand million links one draw in 1,700 is
+/// taken.
 const DRAWS: usize = 8;
 
 impl LinkService {
@@ -17,8 +18,8 @@ impl LinkService {
         let caller = owner.0.to_string();
         self.limiter.count(Action::Create, &caller).await?;
         for _ in 0..DRAWS {
-            let code =
-                ShortCode::generate().map_err(|error| LinkError::NoCode(error.to_string()))?;
+            let code = draw(self.reserved_words, ShortCode::generate)
+                .map_err(|error| LinkError::NoCode(error.to_string()))?;
             let link = NewLink {
                 code: &code,
                 target,
@@ -33,5 +34,32 @@ impl LinkService {
             }
         }
         Err(LinkError::NoCode("every draw was taken".into()))
+    }
+}
+
+/// Draws a code that is no reserved word: `metrics` has the letters and the length of a code.
+fn draw<E>(
+    reserved: &[&str],
+    mut generate: impl FnMut() -> Result<ShortCode, E>,
+) -> Result<ShortCode, E> {
+    loop {
+        let code = generate()?;
+        if !reserved.contains(&code.as_str()) {
+            return Ok(code);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reserved_word_is_drawn_again() {
+        let mut drawn = ["metrics", "metrics", "K7mXq2R", "docs"].into_iter();
+        let code = draw(&["docs", "metrics"], || {
+            drawn.next().and_then(ShortCode::parse).ok_or(())
+        });
+        assert_eq!(code, Ok(ShortCode::parse("K7mXq2R").unwrap()));
     }
 }

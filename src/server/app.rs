@@ -20,6 +20,7 @@ use crate::clicks::{
 };
 use crate::config::{BaseUrl, Config, Database};
 use crate::domain::{Clock, Shard, TokenSecret};
+use crate::http::paths;
 use crate::limits::Limiter;
 use crate::links::{LinkService, ListStreams};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
@@ -137,6 +138,7 @@ impl App {
             limiter,
             list_streams: ListStreams::default(),
             own_host: base_url.own_host().clone(),
+            reserved_words: paths::reserved_words(),
             clock: Arc::clone(&clock),
         };
         let lookups = Lookups {

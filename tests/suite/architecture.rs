@@ -32,7 +32,8 @@ fn layer(module: &str) -> u8 {
         .1
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// All Rust files below a folder.
+pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

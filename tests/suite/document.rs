@@ -7,6 +7,7 @@ use std::path::Path;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
+use crate::architecture::sources;
 use crate::support::{App, Mode, Response, both_modes};
 
 const METHODS: [&str; 8] = [
@@ -89,17 +90,13 @@ async fn sent(request: RequestBuilder, token: Option<&str>, body: Option<&str>) 
     .await
 }
 
-/// Routes are made by `routes!` alone, which adds them to the document. `/metrics` on an address of its own
-/// has no document.
+/// The API's routes are made by `routes!`, which puts them into the document; a test of `api` compares them with the table
+/// of paths. `/metrics` on an address of its own has no document.
 #[test]
 fn no_route_is_made_outside_the_document() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/server");
     let mut undocumented = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            continue;
-        }
+    for path in sources(&folder) {
         let source = fs::read_to_string(&path).unwrap();
         for way in [
             ".route(",
@@ -117,7 +114,7 @@ fn no_route_is_made_outside_the_document() {
     }
     assert_eq!(
         undocumented,
-        ["scrapers.rs: .route(\"/metrics\", get(async move || metrics.render()))"]
+        ["metrics_listener.rs: .route(\"/metrics\", get(async move || metrics.render()))"]
     );
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use shunt::domain::ShortCode;
+use shunt::http::paths;
 use url::Url;
 
 use super::Failure;
@@ -73,7 +74,7 @@ impl ServiceUrl {
             .strip_prefix(&base)
             .and_then(|path| path.strip_prefix('/'))
             .map_or(given, |path| path.strip_prefix("urls/r/").unwrap_or(path));
-        ShortCode::parse(code).ok_or_else(|| {
+        paths::parse_code(code).ok_or_else(|| {
             Failure::Usage(format!(
                 "`{given}` is neither a short code nor a short link of {base}"
             ))

@@ -207,6 +207,6 @@ proptest! {
         // `/urls/…` and `/urls/r/…` are paths of another shape.
         let is_other = [("/", "urls"), ("/urls/", "r")].contains(&(before, &sent));
         let decoded = percent_decode_str(&sent).decode_utf8().ok();
-        prop_assert!(is_other || code == decoded.and_then(|code| ShortCode::parse(&code)));
+        prop_assert!(is_other || code == decoded.and_then(|code| parse_code(&code)));
     }
 }

@@ -24,6 +24,7 @@ use tower::ServiceExt;
 use tracing::Instrument;
 
 use crate::domain::ShortCode;
+use crate::http::paths::redirect_code;
 use crate::http::{Admission, ApiError, Peer, RequestId, RequestIds, X_REQUEST_ID};
 use crate::redirect::Redirect;
 use crate::server::lifecycle::Shutdown;
@@ -101,7 +102,7 @@ impl Service<Request<Incoming>> for ConnectionService {
         Box::pin(async move {
             let id = entrance.ids.of(request.headers());
             let is_addressed = names_one_host(&request);
-            let mut response = match code_of(request.uri().path()) {
+            let mut response = match redirect_code(request.uri().path()) {
                 _ if !is_addressed => {
                     ApiError::bad_request("The request has to name one host").into_response()
                 }
@@ -143,14 +144,6 @@ fn leaves_a_body(status: StatusCode) -> bool {
         status,
         StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT
     )
-}
-
-/// The code in `/{code}` and `/urls/r/{code}`. Whatever needs decoding or is no code goes to the router.
-pub(in crate::server) fn code_of(path: &str) -> Option<ShortCode> {
-    let code = path
-        .strip_prefix("/urls/r/")
-        .or_else(|| path.strip_prefix('/'))?;
-    ShortCode::parse(code)
 }
 
 impl Dispatcher {

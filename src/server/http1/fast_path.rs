@@ -22,10 +22,10 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::dispatch::code_of;
 use super::idle_timer::IdleTimer;
 use super::request_target;
 use crate::domain::{Clock, ShortCode};
+use crate::http::paths::redirect_code;
 use crate::http::{ApiError, RequestId, RequestIds};
 use crate::redirect::{Redirect, RedirectError};
 use crate::server::lifecycle::Shutdown;
@@ -259,7 +259,10 @@ fn parse(received: &[u8]) -> Head<'_> {
         Some("HEAD") => true,
         _ => return Head::Other,
     };
-    let Some((path, code)) = request.path.and_then(|path| Some((path, code_of(path)?))) else {
+    let Some((path, code)) = request
+        .path
+        .and_then(|path| Some((path, redirect_code(path)?)))
+    else {
         return Head::Other;
     };
     if request.version != Some(1) || !request.headers.iter().all(is_plain) {

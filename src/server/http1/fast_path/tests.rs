@@ -13,6 +13,7 @@ use proptest::sample::Index;
 use tokio::runtime::Builder;
 
 use super::*;
+use crate::http::paths::{Class, ROUTES};
 
 fn plain(request: &str) -> bool {
     matches!(parse(request.as_bytes()), Head::Plain(_))
@@ -55,6 +56,19 @@ fn everything_else_is_left_to_hyper() {
         "\x16\x03\x01",
     ] {
         assert_eq!(parse(request.as_bytes()), Head::Other, "{request}");
+    }
+}
+
+/// A page of the service is never read as a code, whichever pages there are.
+#[test]
+fn of_the_table_of_paths_only_redirects_are_plain() {
+    for route in ROUTES {
+        let path = route
+            .template
+            .replace("{short_code}", "K7mXq2R")
+            .replace("{file}", "K7mXq2R");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: sho.rt\r\n\r\n");
+        assert_eq!(plain(&request), route.class == Class::Redirect, "{path}");
     }
 }
 
@@ -134,7 +148,7 @@ proptest! {
             prop_assert_eq!(seen.len(), 2, "{:?}", &seen);
             let (method, path, has_body) = &seen[0];
             prop_assert_eq!(method, if is_head { Method::HEAD } else { Method::GET });
-            prop_assert_eq!(code_of(path), Some(code));
+            prop_assert_eq!(redirect_code(path), Some(code));
             prop_assert!(!has_body);
             prop_assert_eq!(&seen[1].1, "/what-comes-next");
         }

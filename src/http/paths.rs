@@ -1,0 +1,225 @@
+//! The one table of paths: every route of the service, and which requests of it are redirects or need a permit.
+//!
+//! A page that is added here is no short code from then on: reserved words and the paths that the fast path answers
+//! follow from the table. A test of `api` compares the table with the router, in both directions.
+
+use std::sync::LazyLock;
+
+use crate::domain::ShortCode;
+
+/// How the requests of a route are answered, and how many of them at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A redirect: the worker that reads the request answers it, on the fast path if the request is plain. Load never
+    /// refuses it.
+    Redirect,
+    /// Work of the API: it needs a permit before it is dispatched to the main runtime.
+    Bounded,
+    /// It is answered on the main runtime without a permit: it is cheap, or it waits for a permit of its own, as a
+    /// request does whose password is to be hashed.
+    Unbounded,
+}
+
+/// A path of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The path as the router has it; it is also the label of its requests in metrics and traces.
+    pub template: &'static str,
+    /// How its requests are answered.
+    pub class: Class,
+}
+
+/// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
+/// parameter.
+pub const ROUTES: [Route; 16] = [
+    route("/auth/login", Class::Unbounded),
+    route("/auth/me", Class::Bounded),
+    route("/auth/register", Class::Unbounded),
+    route("/docs", Class::Unbounded),
+    route("/docs/", Class::Unbounded),
+    route("/docs/{file}", Class::Unbounded),
+    route("/health", Class::Unbounded),
+    route("/metrics", Class::Unbounded),
+    route("/openapi.json", Class::Unbounded),
+    route("/ready", Class::Unbounded),
+    route("/urls/my", Class::Bounded),
+    route("/urls/r/{short_code}", Class::Redirect),
+    route("/urls/shorten", Class::Bounded),
+    route("/urls/{short_code}", Class::Bounded),
+    route("/urls/{short_code}/stats", Class::Bounded),
+    route("/{short_code}", Class::Redirect),
+];
+
+const fn route(template: &'static str, class: Class) -> Route {
+    Route { template, class }
+}
+
+/// The parameter that is a short code.
+const CODE: &str = "{short_code}";
+
+/// What follows from the table.
+struct Derived {
+    /// What stands before a short code in a path, the longest first.
+    code_prefixes: Vec<&'static str>,
+    /// Those of redirects.
+    redirect_prefixes: Vec<&'static str>,
+    /// Words in the place of a short code that are another route's.
+    reserved: Vec<&'static str>,
+}
+
+static DERIVED: LazyLock<Derived> = LazyLock::new(|| {
+    let prefixes = |routes: &mut dyn Iterator<Item = &Route>| {
+        let mut prefixes: Vec<_> = routes
+            .filter_map(|route| Some(route.template.split_once(CODE)?.0))
+            .collect();
+        prefixes.sort_unstable_by_key(|prefix| (usize::MAX - prefix.len(), *prefix));
+        prefixes.dedup();
+        prefixes
+    };
+    let code_prefixes = prefixes(&mut ROUTES.iter());
+    let mut reserved: Vec<_> = code_prefixes
+        .iter()
+        .flat_map(|prefix| ROUTES.iter().map(move |route| (prefix, route)))
+        .filter_map(|(prefix, route)| route.template.strip_prefix(prefix)?.split('/').next())
+        .filter(|word| ShortCode::parse(word).is_some())
+        .collect();
+    reserved.sort_unstable();
+    reserved.dedup();
+    Derived {
+        redirect_prefixes: prefixes(
+            &mut ROUTES.iter().filter(|route| route.class == Class::Redirect),
+        ),
+        code_prefixes,
+        reserved,
+    }
+});
+
+/// The route that the router chooses for a path; `None` where it has none.
+#[must_use]
+pub fn route_of(path: &str) -> Option<&'static Route> {
+    ROUTES.iter().find(|route| matches(route.template, path))
+}
+
+fn matches(template: &str, path: &str) -> bool {
+    let (mut expected, mut given) = (template.split('/'), path.split('/'));
+    loop {
+        match (expected.next(), given.next()) {
+            (None, None) => return true,
+            (Some(expected), Some(given)) if expected.starts_with('{') && !given.is_empty() => {}
+            (Some(expected), Some(given)) if expected == given => {}
+            _ => return false,
+        }
+    }
+}
+
+/// Words that are shaped like a short code and are none: the service has a path of that name.
+#[must_use]
+pub fn reserved_words() -> &'static [&'static str] {
+    &DERIVED.reserved
+}
+
+/// The short code that stands in a path or is given by a person; `None` for what can never be one.
+#[must_use]
+pub fn parse_code(raw: &str) -> Option<ShortCode> {
+    ShortCode::parse(raw).filter(|code| !reserved_words().contains(&code.as_str()))
+}
+
+/// The code of a redirect: in `/{short_code}` and `/urls/r/{short_code}`. `None` for what needs decoding or is no
+/// code: the router answers that.
+#[must_use]
+pub fn redirect_code(path: &str) -> Option<ShortCode> {
+    let mut prefixes = DERIVED.redirect_prefixes.iter();
+    parse_code(prefixes.find_map(|prefix| path.strip_prefix(prefix))?)
+}
+
+/// What stands in a short code's place in a path, as it was sent.
+pub(super) fn code_segment(path: &str) -> Option<&str> {
+    let mut prefixes = DERIVED.code_prefixes.iter();
+    let rest = prefixes.find_map(|prefix| path.strip_prefix(prefix))?;
+    rest.split('/').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::body::{Body, to_bytes};
+    use axum::extract::{MatchedPath, Request};
+    use axum::routing::get;
+    use proptest::prelude::*;
+    use tokio::runtime::Builder;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    #[test]
+    fn a_word_is_reserved_where_it_stands_in_the_place_of_a_code_only() {
+        for word in ["auth", "docs", "metrics", "my", "r", "shorten", "urls"] {
+            assert!(reserved_words().contains(&word), "{word}");
+        }
+        for word in ["login", "stats", "{short_code}", ""] {
+            assert!(!reserved_words().contains(&word), "{word}");
+        }
+    }
+
+    #[test]
+    fn the_first_word_of_each_route_is_no_code() {
+        for route in ROUTES {
+            let word = route.template.split('/').nth(1).unwrap_or_default();
+            assert_eq!(parse_code(word), None, "{word}");
+            assert_eq!(redirect_code(&format!("/{word}")), None, "{word}");
+            assert_eq!(redirect_code(&format!("/urls/r/{word}")), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_path_has_a_redirects_code_exactly_where_its_route_is_a_redirect() {
+        for route in ROUTES {
+            let path = route
+                .template
+                .replace(CODE, "K7mXq2R")
+                .replace("{file}", "K7mXq2R");
+            let code =
+                (route.class == Class::Redirect).then(|| ShortCode::parse("K7mXq2R").unwrap());
+            assert_eq!(redirect_code(&path), code, "{path}");
+        }
+        for path in [
+            "",
+            "/",
+            "//K7mXq2R",
+            "/K7mXq2R/",
+            "/K7mXq2R/stats",
+            "/urls/r/",
+            "/%4b7mXq2R",
+        ] {
+            assert_eq!(redirect_code(path), None, "{path}");
+        }
+    }
+
+    /// What a router with the table's templates answers: the template that it chose.
+    fn chosen_by_the_router(path: &str) -> Option<String> {
+        let router = ROUTES.iter().fold(Router::new(), |router, route| {
+            router.route(
+                route.template,
+                get(async |chosen: MatchedPath| chosen.as_str().to_owned()),
+            )
+        });
+        let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+        let runtime = Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let Ok(response) = router.oneshot(request).await;
+            let is_found = response.status().is_success();
+            let body = to_bytes(response.into_body(), 1_000).await.unwrap();
+            is_found.then(|| String::from_utf8(body.to_vec()).unwrap())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_table_and_a_router_choose_the_same_route(
+            path in "(/(urls|r|my|shorten|stats|auth|me|login|docs|health|K7mXq2R|%2f|)){1,4}",
+        ) {
+            let chosen = route_of(&path).map(|route| route.template.to_owned());
+            prop_assert_eq!(chosen, chosen_by_the_router(&path));
+        }
+    }
+}
