@@ -1,4 +1,4 @@
-//! What the API answers while what it needs is away or ill.
+//! The responses of the API while a server that it needs is away or faulty.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,13 @@ use tokio::time::sleep;
 
 use crate::support::{App, Response, unique};
 
-/// How long an answer may take while Postgres hangs: two waits of 5 s, for a turn to hash and for Postgres, and
-/// what a busy machine adds.
-const PATIENCE: Duration = Duration::from_secs(13);
+/// How long a response may take while Postgres hangs: two waits of 5 s, for a permit to hash and for Postgres, and
+/// a margin for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(13);
 
 const PASSWORD: &str = "correct horse";
 
-/// An account that asks for everything that needs the database.
+/// A user that calls every route that needs the database.
 pub(crate) struct Caller {
     email: String,
     token: String,
@@ -39,8 +39,8 @@ impl Caller {
         }
     }
 
-    /// Every route that needs the database, all at once.
-    async fn asks(&self, app: &App) -> Vec<(&'static str, Response)> {
+    /// Calls every route that needs the database, all at once.
+    async fn call_every_route(&self, app: &App) -> Vec<(&'static str, Response)> {
         let as_owner = |method, path: &str| app.request(method, path).bearer_auth(&self.token);
         let account = |path: &str, email: &str| {
             let body = json!({ "email": email, "password": PASSWORD });
@@ -72,40 +72,40 @@ impl Caller {
         join_all(responses).await
     }
 
-    /// Nothing is answered but 503, and when to come again.
-    pub(crate) async fn is_put_off(&self, app: &App) {
+    /// Every response is a 503 with `Retry-After`.
+    pub(crate) async fn gets_503(&self, app: &App) {
         let asked = Instant::now();
-        for (name, response) in self.asks(app).await {
+        for (name, response) in self.call_every_route(app).await {
             assert_eq!(response.status, 503, "{name}: {response:?}");
-            says_when(name, &response);
+            has_retry_after(name, &response);
         }
         let waited = asked.elapsed();
-        assert!(waited < PATIENCE, "{waited:?} for an answer");
+        assert!(waited < TIMEOUT, "{waited:?} for a response");
     }
 
-    /// Each is answered as always, or put off. What was put off may have been done all the same.
-    pub(crate) async fn is_answered_or_put_off(&self, app: &App) {
-        for (name, response) in self.asks(app).await {
+    /// Every response is the usual one or a 503. A request with a 503 may have been executed all the same.
+    pub(crate) async fn is_answered_or_gets_503(&self, app: &App) {
+        for (name, response) in self.call_every_route(app).await {
             match response.status.as_u16() {
                 200 => assert_ne!(name, "delete"),
                 204 | 404 => assert_eq!(name, "delete"),
-                503 => says_when(name, &response),
+                503 => has_retry_after(name, &response),
                 _ => panic!("{name}: {response:?}"),
             }
         }
     }
 
     pub(crate) async fn is_served_again(&self, app: &App) {
-        let deadline = Instant::now() + 2 * PATIENCE;
-        let is_put_off = |(_, response): &(_, Response)| response.status == 503;
-        while self.asks(app).await.iter().any(is_put_off) {
+        let deadline = Instant::now() + 2 * TIMEOUT;
+        let gets_503 = |(_, response): &(_, Response)| response.status == 503;
+        while self.call_every_route(app).await.iter().any(gets_503) {
             assert!(Instant::now() < deadline, "the API does not come back");
             sleep(Duration::from_millis(50)).await;
         }
     }
 }
 
-fn says_when(name: &str, response: &Response) {
+fn has_retry_after(name: &str, response: &Response) {
     assert_eq!(response.header("retry-after"), "1", "{name}");
     assert!(!response.detail().is_empty(), "{name}");
 }

@@ -1,4 +1,4 @@
-//! Redis and Postgres both gone: clicks wait in memory, which does not grow with them.
+//! Redis and Postgres both away: clicks wait in memory, which grows with the links and not with the clicks.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use crate::postgres::Postgres;
 use crate::readers::Readers;
 use crate::support::raw::exchange;
 use crate::support::{App, Mode, RedisServer, eventually};
-use crate::{goes_on, metric, nothing_is_in_memory_alone, signal, under_load, warm_links};
+use crate::{metric, nothing_is_in_memory_alone, redirects_go_on, signal, under_load, warm_links};
 
-/// A service whose back ends may go.
-struct Both {
+/// A service with a Postgres and a Redis of its own.
+struct Service {
     postgres: Postgres,
     redis: RedisServer,
     app: App,
 }
 
-/// Threads that keep clicks, each for itself.
+/// Worker threads, each with a recorder of its own.
 const WORKERS: u32 = 2;
 
-impl Both {
+impl Service {
     async fn start() -> Self {
         let postgres = Postgres::start();
         let redis = RedisServer::start(&["--appendonly", "yes", "--appendfsync", "always"]).await;
@@ -29,7 +29,7 @@ impl Both {
             ("DATABASE_URL", database_url.as_str()),
             ("REDIS_URL", redis_url.as_str()),
             ("WORKERS", workers.as_str()),
-            // What is known stays known for as long as this takes.
+            // Cached links stay valid for the whole test.
             ("CACHE_TTL_SECONDS", "600"),
         ];
         let app = App::start_with(Mode::Production, &settings).await;
@@ -40,23 +40,23 @@ impl Both {
         }
     }
 
-    fn go(&mut self) {
+    fn kill_both(&mut self) {
         self.redis.kill();
         self.postgres.kill();
     }
 
-    async fn come_back(&mut self) {
+    async fn restart_both(&mut self) {
         self.redis.start_again().await;
         self.postgres.start_again();
     }
 
-    /// Clicks that are nowhere else.
+    /// Clicks that are in memory alone.
     async fn in_memory(&self) -> f64 {
         metric(&self.app, "shunt_clicks_memory_only").await
     }
 
-    /// Batches that Postgres took.
-    async fn taken(&self) -> f64 {
+    /// Batches that Postgres acknowledged.
+    async fn journal_batches(&self) -> f64 {
         let labels = r#"{sink="journal",outcome="acknowledged"}"#;
         metric(&self.app, &format!("shunt_click_batches_total{labels}")).await
     }
@@ -64,128 +64,128 @@ impl Both {
 
 #[tokio::test]
 async fn with_redis_and_postgres_away_clicks_wait_in_memory() {
-    let mut both = Both::start().await;
-    let codes = warm_links(&both.app).await;
-    let (address, load) = under_load(&both.app, &codes).await;
-    let readers = Readers::start(&address, &load.books).await;
-    both.go();
+    let mut service = Service::start().await;
+    let codes = warm_links(&service.app).await;
+    let (address, load) = under_load(&service.app, &codes).await;
+    let readers = Readers::start(&address, &load.tally).await;
+    service.kill_both();
     sleep(Duration::from_millis(500)).await;
-    goes_on(&load).await;
-    assert!(both.in_memory().await > 0.0);
-    let response = both.app.get(&format!("/urls/{}/stats", codes[0])).await;
+    redirects_go_on(&load).await;
+    assert!(service.in_memory().await > 0.0);
+    let response = service.app.get(&format!("/urls/{}/stats", codes[0])).await;
     assert_eq!(
         response.status, 503,
-        "a number that lacks some clicks: {response:?}"
+        "no count may lack clicks: {response:?}"
     );
-    let told = |what| both.app.server.log().contains(what);
+    let logged = |line| service.app.server.log().contains(line);
     eventually("the log says so", async || {
-        told("clicks are in memory alone")
+        logged("clicks are in memory alone")
     })
     .await;
-    both.come_back().await;
-    nothing_is_in_memory_alone(&both.app).await;
-    let told = |what| both.app.server.log().contains(what);
+    service.restart_both().await;
+    nothing_is_in_memory_alone(&service.app).await;
+    let logged = |line| service.app.server.log().contains(line);
     eventually("and that it is over", async || {
-        told("delivering clicks works again")
+        logged("delivering clicks works again")
     })
     .await;
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    readers.end_with(books.are_right(&both.app)).await;
-    both.app.finish().await;
+    let tally = load.stop().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+    readers.end_with(tally.check_bounds(&service.app)).await;
+    service.app.finish().await;
 }
 
 #[tokio::test]
 async fn memory_of_waiting_clicks_grows_with_the_links_and_not_with_the_clicks() {
-    let mut both = Both::start().await;
-    let codes = warm_links(&both.app).await;
-    let (_, load) = under_load(&both.app, &codes).await;
-    both.go();
-    // What was on its way to one of them is through.
+    let mut service = Service::start().await;
+    let codes = warm_links(&service.app).await;
+    let (_, load) = under_load(&service.app, &codes).await;
+    service.kill_both();
+    // Batches that were on their way when both went down have ended.
     sleep(Duration::from_millis(500)).await;
-    let known_before = load.books.answered();
-    while load.books.answered() < known_before + 2_000 {
+    let known_before = load.tally.answered();
+    while load.tally.answered() < known_before + 2_000 {
         sleep(Duration::from_millis(20)).await;
     }
-    let books = load.stop().await;
-    let at_least = u32::try_from(books.answered() - known_before).unwrap();
-    let in_memory = both.in_memory().await;
+    let tally = load.stop().await;
+    let at_least = u32::try_from(tally.answered() - known_before).unwrap();
+    let in_memory = service.in_memory().await;
     assert!(
         in_memory >= f64::from(at_least),
         "{in_memory} of {at_least}"
     );
 
-    let before = both.taken().await;
-    both.postgres.start_again();
-    nothing_is_in_memory_alone(&both.app).await;
-    // Per worker: one that Redis may have, one that Postgres did not take, and one of all that came later.
-    let taken = both.taken().await - before;
+    let before = service.journal_batches().await;
+    service.postgres.start_again();
+    nothing_is_in_memory_alone(&service.app).await;
+    // Per worker: one batch that Redis may have, one that Postgres refused, and one with all later clicks.
+    let journal_batches = service.journal_batches().await - before;
     assert!(
-        taken <= f64::from(3 * WORKERS),
-        "{in_memory} clicks in {taken} batches"
+        journal_batches <= f64::from(3 * WORKERS),
+        "{in_memory} clicks in {journal_batches} batches"
     );
-    both.redis.start_again().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    books.are_right(&both.app).await;
-    both.app.finish().await;
+    service.redis.start_again().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+    tally.check_bounds(&service.app).await;
+    service.app.finish().await;
 }
 
 #[tokio::test]
 async fn a_stopping_service_delivers_its_clicks_in_memory_to_a_redis_that_is_back() {
-    let mut both = Both::start().await;
-    let token = both.app.register().await;
-    let code = both.app.shorten(&token, "https://example.org/").await;
-    assert_eq!(both.app.get(&format!("/{code}")).await.status, 302);
-    both.postgres.kill();
-    signal(both.redis.child.id(), "STOP");
+    let mut service = Service::start().await;
+    let token = service.app.register().await;
+    let code = service.app.shorten(&token, "https://example.org/").await;
+    assert_eq!(service.app.get(&format!("/{code}")).await.status, 302);
+    service.postgres.kill();
+    signal(service.redis.child.id(), "STOP");
     for _ in 0..3 {
-        assert_eq!(both.app.get(&format!("/{code}")).await.status, 302);
+        assert_eq!(service.app.get(&format!("/{code}")).await.status, 302);
     }
-    assert!(both.in_memory().await > 0.0);
-    both.app.server.signal("TERM");
+    assert!(service.in_memory().await > 0.0);
+    service.app.server.signal("TERM");
     sleep(Duration::from_millis(500)).await;
-    signal(both.redis.child.id(), "CONT");
-    assert_eq!(both.app.server.ended().await.code(), Some(0));
+    signal(service.redis.child.id(), "CONT");
+    assert_eq!(service.app.server.ended().await.code(), Some(0));
 
-    both.postgres.start_again();
-    let (database_url, redis_url) = (both.postgres.url(), both.redis.url());
+    service.postgres.start_again();
+    let (database_url, redis_url) = (service.postgres.url(), service.redis.url());
     let settings = [
         ("DATABASE_URL", database_url.as_str()),
         ("REDIS_URL", redis_url.as_str()),
     ];
-    both.app.server = both.app.another(&settings).await;
-    assert_eq!(both.app.clicks(&code).await, 4);
-    both.app.finish().await;
+    service.app.server = service.app.another(&settings).await;
+    assert_eq!(service.app.clicks(&code).await, 4);
+    service.app.finish().await;
 }
 
 #[tokio::test]
 async fn clicks_that_postgres_was_never_sent_go_to_a_redis_that_is_back() {
-    let both = Both::start().await;
-    let token = both.app.register().await;
-    let code = both.app.shorten(&token, "https://example.org/").await;
-    // Each on a connection of its own: so both workers have some, of which one finds Redis away already.
+    let service = Service::start().await;
+    let token = service.app.register().await;
+    let code = service.app.shorten(&token, "https://example.org/").await;
+    // Each visit has a connection of its own, so both workers get some, and one of them already finds Redis away.
     let visits = async || {
         let request = format!("GET /{code} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
         for _ in 0..4 {
-            let response = exchange(&both.app.server.base, &request).await;
+            let response = exchange(&service.app.server.base, &request).await;
             assert!(response.starts_with("HTTP/1.1 302"), "{response}");
         }
     };
     visits().await;
-    both.postgres.kill();
-    // Whoever has a connection asks after a second whether it still lives, before anything is sent.
+    service.postgres.kill();
+    // A pooled connection that was idle for a second is checked before it is used.
     sleep(Duration::from_millis(1_500)).await;
-    signal(both.redis.child.id(), "STOP");
+    signal(service.redis.child.id(), "STOP");
     visits().await;
-    assert!(both.in_memory().await > 0.0);
-    signal(both.redis.child.id(), "CONT");
-    nothing_is_in_memory_alone(&both.app).await;
+    assert!(service.in_memory().await > 0.0);
+    signal(service.redis.child.id(), "CONT");
+    nothing_is_in_memory_alone(&service.app).await;
 
-    both.postgres.start_again();
+    service.postgres.start_again();
     let counted = async || {
-        let stats = both.app.get(&format!("/urls/{code}/stats")).await;
+        let stats = service.app.get(&format!("/urls/{code}/stats")).await;
         stats.status == 200 && stats.json()["clicks"] == 8
     };
     eventually("every click is counted", counted).await;
-    both.app.finish().await;
+    service.app.finish().await;
 }

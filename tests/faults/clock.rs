@@ -1,4 +1,4 @@
-//! The time of day set back and forth.
+//! The time of day, set back and forth.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,16 +7,16 @@ use tempfile::TempDir;
 
 use crate::readers::Readers;
 use crate::support::{App, Mode, Response, unique};
-use crate::{goes_on, under_load, warm_links};
+use crate::{redirects_go_on, under_load, warm_links};
 
 const PASSWORD: &str = "correct horse";
 
-/// A clock that is set for the service alone.
-struct Clock {
+/// A time of day that the service alone sees, by libfaketime.
+struct FakeClock {
     folder: TempDir,
 }
 
-impl Clock {
+impl FakeClock {
     fn right() -> Self {
         let clock = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -25,9 +25,9 @@ impl Clock {
         clock
     }
 
-    /// So far from what it is, as `-1h`.
+    /// Sets the clock by an offset from the real time, such as `-1h`.
     fn set(&self, offset: &str) {
-        // Whole at once: it is read all the time.
+        // Replaced in one step, as the service reads the file all the time.
         let fresh = self.folder.path().join("fresh");
         std::fs::write(&fresh, offset).unwrap();
         std::fs::rename(fresh, self.file()).unwrap();
@@ -37,16 +37,16 @@ impl Clock {
         self.folder.path().join("clock")
     }
 
-    /// A service that goes by it, with a further setting.
+    /// A service with this clock, and a further setting.
     async fn app(&self, mode: Mode, setting: (&str, &str)) -> App {
         let (library, file) = (libfaketime(), self.file().display().to_string());
         let settings = [
             ("LD_PRELOAD", library.as_str()),
             ("FAKETIME_TIMESTAMP_FILE", file.as_str()),
             ("FAKETIME_NO_CACHE", "1"),
-            // What measures spans of time is not set back by anybody.
+            // Durations are measured by the monotonic clock, which never jumps.
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-            // An hour and a half.
+            // One and a half hours.
             ("JWT_TTL_SECONDS", "5400"),
             setting,
         ];
@@ -54,8 +54,8 @@ impl Clock {
     }
 }
 
-/// Where Debian's libfaketime is: the one for threads. The other shows one thread the right time while another reads
-/// the file, some hundred times in 400,000 looks by eight threads.
+/// The path of Debian's libfaketime for threads. The plain one sometimes shows a thread the real time while another
+/// thread reads the file: some hundred times in 400,000 reads by eight threads.
 fn libfaketime() -> String {
     let found = Command::new("dpkg")
         .args(["-L", "libfaketime"])
@@ -69,22 +69,22 @@ fn libfaketime() -> String {
 }
 
 async fn set_back_and_forth(mode: Mode) {
-    let clock = Clock::right();
+    let clock = FakeClock::right();
     let app = clock.app(mode, ("FLUSH_INTERVAL_MS", "20")).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books).await;
+    let readers = Readers::start(&address, &load.tally).await;
     for offset in ["+1h", "+0", "-1h", "+1h", "+0"] {
         clock.set(offset);
-        goes_on(&load).await;
+        redirects_go_on(&load).await;
         let code = app
             .shorten(&app.register().await, "https://example.org/")
             .await;
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
     }
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    readers.end_with(books.are_right(&app)).await;
+    let tally = load.stop().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+    readers.end_with(tally.check_bounds(&app)).await;
     let log = app.server.log();
     assert!(!log.contains("panicked"), "{log}");
     app.finish().await;
@@ -104,8 +104,8 @@ mod a_clock_set_back_and_forth_does_no_harm {
     }
 }
 
-/// Whose token it is, is told with this clock.
-async fn is_good(app: &App, token: &str) {
+/// The token is accepted at the time of this clock.
+async fn is_accepted(app: &App, token: &str) {
     let response = app.get_as(token, "/auth/me").await;
     assert_eq!(response.status, 200, "{response:?}");
 }
@@ -118,7 +118,7 @@ async fn is_refused(app: &App, token: &str) {
 
 #[tokio::test]
 async fn a_token_is_good_while_the_clock_is_between_its_beginning_and_its_end() {
-    let clock = Clock::right();
+    let clock = FakeClock::right();
     let app = clock.app(Mode::Embedded, ("LIMIT_LOGIN", "0")).await;
     let token = app.register().await;
     for (offset, good) in [
@@ -126,15 +126,15 @@ async fn a_token_is_good_while_the_clock_is_between_its_beginning_and_its_end() 
         ("+2h", false),
         ("+1h", true),
         ("+0", true),
-        // Clocks of instances differ by so much.
+        // The clocks of instances may differ by this much.
         ("-4m", true),
-        // From the future: nobody issued it yet.
+        // The token is from the future.
         ("-1h", false),
         ("+0", true),
     ] {
         clock.set(offset);
         if good {
-            is_good(&app, &token).await;
+            is_accepted(&app, &token).await;
         } else {
             is_refused(&app, &token).await;
         }
@@ -144,35 +144,35 @@ async fn a_token_is_good_while_the_clock_is_between_its_beginning_and_its_end() 
 
 #[tokio::test]
 async fn a_new_log_in_works_after_the_clock_was_set_back() {
-    let clock = Clock::right();
+    let clock = FakeClock::right();
     let app = clock.app(Mode::Embedded, ("LIMIT_LOGIN", "0")).await;
     let email = format!("{}@example.org", unique());
     let token = |response: &Response| response.json()["access_token"].as_str().unwrap().to_owned();
     clock.set("+1h");
     let ahead = token(&app.account("/auth/register", &email, PASSWORD).await);
-    is_good(&app, &ahead).await;
+    is_accepted(&app, &ahead).await;
     clock.set("+0");
     is_refused(&app, &ahead).await;
-    let anew = token(&app.account("/auth/login", &email, PASSWORD).await);
-    is_good(&app, &anew).await;
-    // Both, once the clock is there again.
+    let fresh = token(&app.account("/auth/login", &email, PASSWORD).await);
+    is_accepted(&app, &fresh).await;
+    // Both are accepted once the clock reaches the first token's time again.
     clock.set("+1h");
-    is_good(&app, &ahead).await;
-    is_good(&app, &anew).await;
+    is_accepted(&app, &ahead).await;
+    is_accepted(&app, &fresh).await;
     app.finish().await;
 }
 
 async fn limited(mode: Mode) {
-    let clock = Clock::right();
+    let clock = FakeClock::right();
     let app = clock.app(mode, ("LIMIT_LOGIN", "4")).await;
     let email = format!("{}@example.org", unique());
     let tries = async || app.account("/auth/login", &email, PASSWORD).await;
     for offset in ["+0", "-1h", "+1h", "+2h", "-2h"] {
         clock.set(offset);
-        // The limit of another minute, which that clock never showed before.
+        // Another minute, which this clock has never shown before, has a limit of its own.
         assert_eq!(tries().await.status, 401, "at {offset}");
         let mut refused = tries().await;
-        // The turn of a minute may come in between, and a machine that is busy with other tests answers 503.
+        // A new minute may begin in between, and a machine that is busy with other tests may answer 503.
         for _ in 0..8 {
             if refused.status != 429 {
                 refused = tries().await;

@@ -1,4 +1,4 @@
-//! Harm to Postgres: redirects of known codes go on, and no click is lost.
+//! Faults of Postgres: redirects of known codes go on, and no click is lost.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use tokio::time::sleep;
 
 use crate::api::Caller;
 use crate::postgres::Postgres;
-use crate::proxy::{Harm, Proxy};
+use crate::proxy::{Fault, Proxy};
 use crate::readers::Readers;
 use crate::support::{App, Mode, eventually};
 use crate::{
-    AT_ONCE, WITHOUT_REDIS, goes_on, metric, nothing_is_in_memory_alone, quick_or_long, under_load,
-    warm_links,
+    MAX_DELAY, WITHOUT_REDIS, metric, nothing_is_in_memory_alone, quick_or_long, redirects_go_on,
+    under_load, warm_links,
 };
 
 #[tokio::test]
@@ -24,26 +24,26 @@ async fn postgres_away_stops_no_redirect_of_a_known_code_and_loses_no_click() {
     let caller = Caller::of(&app).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books).await;
-    load.books.slowest();
+    let readers = Readers::start(&address, &load.tally).await;
+    load.tally.slowest();
 
     postgres.stop();
-    goes_on(&load).await;
-    caller.is_put_off(&app).await;
+    redirects_go_on(&load).await;
+    caller.gets_503(&app).await;
     postgres.start_again();
     caller.is_served_again(&app).await;
 
-    // Also between the commit of a flush and its removal from Redis.
+    // Some cuts come between the commit of a flush and its removal from Redis.
     for _ in 0..quick_or_long(10, 100) {
         cut_all_connections(&url).await;
         sleep(Duration::from_millis(50)).await;
     }
     caller.is_served_again(&app).await;
 
-    // Answers nothing and closes nothing.
+    // A stopped Postgres answers nothing and closes nothing.
     postgres.signal("STOP");
-    goes_on(&load).await;
-    caller.is_put_off(&app).await;
+    redirects_go_on(&load).await;
+    caller.gets_503(&app).await;
     sleep(quick_or_long(
         Duration::from_secs(1),
         Duration::from_secs(10),
@@ -52,11 +52,11 @@ async fn postgres_away_stops_no_redirect_of_a_known_code_and_loses_no_click() {
     postgres.signal("CONT");
     caller.is_served_again(&app).await;
 
-    let slowest = load.books.slowest();
-    assert!(slowest < AT_ONCE, "a redirect took {slowest:?}");
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    readers.end_with(books.are_right(&app)).await;
+    let slowest = load.tally.slowest();
+    assert!(slowest < MAX_DELAY, "a redirect took {slowest:?}");
+    let tally = load.stop().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+    readers.end_with(tally.check_bounds(&app)).await;
     app.finish().await;
 }
 
@@ -68,16 +68,16 @@ async fn an_outage_is_logged_at_its_start_and_at_its_end() {
     let app = App::start_with(Mode::Production, &settings).await;
     let caller = Caller::of(&app).await;
     postgres.stop();
-    eventually("it is seen to be away", async || {
+    eventually("Postgres is found away", async || {
         metric(&app, "shunt_database_up").await < 1.0
     })
     .await;
     for _ in 0..50 {
-        caller.is_put_off(&app).await;
+        caller.gets_503(&app).await;
     }
     postgres.start_again();
     caller.is_served_again(&app).await;
-    eventually("it is seen to be back", async || {
+    eventually("Postgres is found back", async || {
         metric(&app, "shunt_database_up").await > 0.0
     })
     .await;
@@ -95,19 +95,19 @@ async fn a_deleted_link_is_not_followed_by_an_instance_that_reaches_only_redis()
     let postgres = Postgres::start();
     let url = postgres.url();
     let app = App::start_with(Mode::Production, &[("DATABASE_URL", url.as_str())]).await;
-    let way = Proxy::before(&url).await;
-    let other = app.another(&[("DATABASE_URL", way.url())]).await;
+    let proxy = Proxy::to(&url).await;
+    let other = app.another(&[("DATABASE_URL", proxy.url())]).await;
     let token = app.register().await;
     for _ in 0..5 {
         let code = app.shorten(&token, "https://example.org/").await;
         for _ in 0..3 {
             assert_eq!(other.follow(&code).await, 302);
         }
-        way.does(Harm::Cut);
+        proxy.inject(Fault::Cut);
         assert_eq!(app.delete(&token, &code).await.status, 204);
         assert_eq!(other.follow(&code).await, 503);
-        way.does(Harm::None);
-        eventually("it is known to be gone", async || {
+        proxy.inject(Fault::None);
+        eventually("the deletion takes effect", async || {
             other.follow(&code).await == 404
         })
         .await;
@@ -130,7 +130,7 @@ async fn connections_to_a_read_only_postgres_are_replaced() {
         .unwrap();
     cut_all_connections(&url).await;
     for _ in 0..3 {
-        caller.is_answered_or_put_off(&app).await;
+        caller.is_answered_or_gets_503(&app).await;
     }
     let mut admin = postgres.connection().await;
     for statement in [
@@ -139,7 +139,7 @@ async fn connections_to_a_read_only_postgres_are_replaced() {
     ] {
         sqlx::raw_sql(statement).execute(&mut admin).await.unwrap();
     }
-    // Nobody cuts the connections that were made meanwhile.
+    // Connections that were made meanwhile stay read-only and open, so the service has to replace them.
     caller.is_served_again(&app).await;
     app.finish().await;
 }
@@ -162,7 +162,7 @@ async fn a_postgres_that_refuses_all_connections_is_away_and_no_defect() {
     let database = elsewhere.path().trim_start_matches('/').to_owned();
     elsewhere.set_path("/template1");
     let mut admin = PgConnection::connect(elsewhere.as_str()).await.unwrap();
-    let mut lets_in = async |allowed: bool| {
+    let mut allow_connections = async |allowed: bool| {
         let alter = format!(
             "ALTER DATABASE {database} ALLOW_CONNECTIONS {allowed};
              SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'"
@@ -172,12 +172,12 @@ async fn a_postgres_that_refuses_all_connections_is_away_and_no_defect() {
             .await
             .unwrap();
     };
-    lets_in(false).await;
-    // The connections that were cut are found so first.
+    allow_connections(false).await;
+    // The first requests meet the connections that were cut.
     for _ in 0..3 {
-        caller.is_put_off(&app).await;
+        caller.gets_503(&app).await;
     }
-    lets_in(true).await;
+    allow_connections(true).await;
     caller.is_served_again(&app).await;
     app.finish().await;
 }
@@ -185,29 +185,29 @@ async fn a_postgres_that_refuses_all_connections_is_away_and_no_defect() {
 #[tokio::test]
 async fn postgres_behind_a_bad_network_stops_no_redirect_of_a_known_code_and_loses_no_click() {
     let postgres = Postgres::start();
-    let proxy = Proxy::before(&postgres.url()).await;
+    let proxy = Proxy::to(&postgres.url()).await;
     let settings = [("DATABASE_URL", proxy.url()), ("FLUSH_INTERVAL_MS", "20")];
     let app = App::start_with(Mode::Production, &settings).await;
     let caller = Caller::of(&app).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books).await;
-    load.books.slowest();
+    let readers = Readers::start(&address, &load.tally).await;
+    load.tally.slowest();
     for _ in 0..quick_or_long(1, 10) {
-        for harm in [Harm::Late, Harm::Cut, Harm::Silent] {
-            proxy.does(harm);
-            goes_on(&load).await;
-            caller.is_answered_or_put_off(&app).await;
-            goes_on(&load).await;
-            proxy.does(Harm::None);
+        for fault in [Fault::Late, Fault::Cut, Fault::Silent] {
+            proxy.inject(fault);
+            redirects_go_on(&load).await;
+            caller.is_answered_or_gets_503(&app).await;
+            redirects_go_on(&load).await;
+            proxy.inject(Fault::None);
             caller.is_served_again(&app).await;
         }
     }
-    let slowest = load.books.slowest();
-    assert!(slowest < AT_ONCE, "a redirect took {slowest:?}");
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    readers.end_with(books.are_right(&app)).await;
+    let slowest = load.tally.slowest();
+    assert!(slowest < MAX_DELAY, "a redirect took {slowest:?}");
+    let tally = load.stop().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+    readers.end_with(tally.check_bounds(&app)).await;
     app.finish().await;
 }
 
@@ -220,22 +220,22 @@ async fn postgres_crashing_while_large_flushes_are_written_forgets_no_part_of_th
     let caller = Caller::of(&app).await;
     let token = app.register().await;
     let mut codes = Vec::new();
-    // More than are written in one transaction.
+    // More links than one transaction writes.
     for number in 0..800 {
         let target = format!("https://example.org/{number}");
         codes.push(app.shorten(&token, &target).await);
     }
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books).await;
+    let readers = Readers::start(&address, &load.tally).await;
     for _ in 0..quick_or_long(4, 40) {
         sleep(Duration::from_millis(300)).await;
         postgres.kill();
         postgres.start_again();
         caller.is_served_again(&app).await;
     }
-    goes_on(&load).await;
-    let books = load.stop().await;
-    readers.end_with(books.are_right(&app)).await;
+    redirects_go_on(&load).await;
+    let tally = load.stop().await;
+    readers.end_with(tally.check_bounds(&app)).await;
     app.finish().await;
 }
 
@@ -246,25 +246,25 @@ async fn postgres_alone_killed_and_started_again_loses_no_click() {
     let settings = [
         ("DATABASE_URL", url.as_str()),
         WITHOUT_REDIS,
-        // So long a link is known, and the long set may take more than the default.
+        // Cached links stay valid for the whole test, also the long one.
         ("CACHE_TTL_SECONDS", "600"),
     ];
     let app = App::start_with(Mode::Production, &settings).await;
     let caller = Caller::of(&app).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books).await;
+    let readers = Readers::start(&address, &load.tally).await;
     for _ in 0..quick_or_long(3, 30) {
         postgres.kill();
-        goes_on(&load).await;
-        caller.is_put_off(&app).await;
+        redirects_go_on(&load).await;
+        caller.gets_503(&app).await;
         postgres.start_again();
         nothing_is_in_memory_alone(&app).await;
         caller.is_served_again(&app).await;
-        goes_on(&load).await;
+        redirects_go_on(&load).await;
     }
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    readers.end_with(books.are_right(&app)).await;
+    let tally = load.stop().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+    readers.end_with(tally.check_bounds(&app)).await;
     app.finish().await;
 }

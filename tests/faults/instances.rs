@@ -1,4 +1,4 @@
-//! Several instances that flush at once, and one that stands still in the middle of it.
+//! Several instances that flush at once, one of which hangs in the middle of a flush.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::load::{Address, Load};
 use crate::nginx::Nginx;
 use crate::readers::Readers;
 use crate::support::{App, Mode, Server};
-use crate::{VISITORS, goes_on, quick_or_long, warm_links};
+use crate::{CLIENTS, quick_or_long, redirects_go_on, warm_links};
 
 /// Longer than any lease.
-const STANDSTILL: Duration = Duration::from_secs(11);
+const HANG: Duration = Duration::from_secs(11);
 
 const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
 
@@ -30,15 +30,15 @@ async fn with_instances(count: usize) {
         .map(|address| Load::start(address, &codes, 4))
         .collect();
     for _ in 0..quick_or_long(1, 5) {
-        // The one with the lease, sooner or later: each stands still for a while.
+        // Each instance hangs for a while, so sooner or later the one with the lease does.
         hangs(&app.server).await;
         hangs(&others[0]).await;
     }
     let mut answered = 0;
     for load in loads {
-        let books = load.stop().await;
-        assert_eq!((books.refused(), books.cut_off()), (0, 0));
-        answered += books.answered();
+        let tally = load.stop().await;
+        assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+        answered += tally.answered();
     }
     let counted = async {
         let mut counts = Vec::new();
@@ -56,7 +56,7 @@ async fn with_instances(count: usize) {
 async fn hangs(server: &Server) {
     sleep(Duration::from_millis(200)).await;
     server.signal("STOP");
-    sleep(STANDSTILL).await;
+    sleep(HANG).await;
     server.signal("CONT");
     sleep(Duration::from_millis(500)).await;
 }
@@ -80,25 +80,25 @@ async fn a_rolling_restart_behind_a_proxy_that_retries_cuts_off_no_request() {
     let mut app = App::start(Mode::Production).await;
     let mut second = app.another(&[]).await;
     let codes = warm_links(&app).await;
-    let nginx = Nginx::before(&[&app.server.base, &second.base]);
+    let nginx = Nginx::in_front_of(&[&app.server.base, &second.base]);
     let address = Address::of(&nginx.base());
-    let load = Load::start(&address, &codes, VISITORS);
+    let load = Load::start(&address, &codes, CLIENTS);
     let readers = Readers::of_several(&[address], &codes).await;
-    let bind = |server: &Server| Address::of(&server.base).now();
+    let bind = |server: &Server| Address::of(&server.base).current();
     let (first_bind, second_bind) = (bind(&app.server), bind(&second));
     for _ in 0..quick_or_long(3, 30) {
-        goes_on(&load).await;
+        redirects_go_on(&load).await;
         app.server.stop().await;
-        goes_on(&load).await;
+        redirects_go_on(&load).await;
         app.server = app.another(&[("BIND", &first_bind)]).await;
-        goes_on(&load).await;
+        redirects_go_on(&load).await;
         second.stop().await;
-        goes_on(&load).await;
+        redirects_go_on(&load).await;
         second = app.another(&[("BIND", &second_bind)]).await;
     }
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    readers.end_with(books.are_right(&app)).await;
+    let tally = load.stop().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+    readers.end_with(tally.check_bounds(&app)).await;
     drop(second);
     app.finish().await;
 }

@@ -1,4 +1,4 @@
-//! Visitors that never stop, and the books of what they were answered.
+//! Clients that never pause, and a tally of their requests and responses.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
@@ -11,21 +11,21 @@ use tokio::time::{sleep, timeout};
 
 use crate::support::{App, eventually};
 
-/// How long a visitor waits: longer than anything is allowed to take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a client waits: longer than any response is allowed to take.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What was asked and answered, per link.
-pub(crate) struct Books {
+/// Requests and responses, per link.
+pub(crate) struct Tally {
     links: Vec<Link>,
-    /// Connections that broke under a request: it may or may not have been counted.
+    /// Connections that broke under a request, which may or may not have been counted.
     cut_off: AtomicU64,
-    /// Answers that broke off in their middle.
-    torn: AtomicU64,
-    /// Answers other than a redirect.
+    /// Responses that broke off in their middle.
+    truncated: AtomicU64,
+    /// Responses other than a redirect.
     refused: AtomicU64,
     slowest: AtomicU64,
-    begun: Instant,
-    /// Microseconds after `begun`: only what is sent later counts for the slowest.
+    started: Instant,
+    /// In microseconds after `started`: only later requests count for the slowest.
     watched_from: AtomicU64,
 }
 
@@ -35,40 +35,40 @@ struct Link {
     answered: AtomicU64,
 }
 
-/// Where the visitors go; they follow an instance that is started anew.
+/// The address of the instance under load, which may change with a restart.
 #[derive(Clone)]
 pub(crate) struct Address(Arc<RwLock<String>>);
 
 impl Address {
     pub(crate) fn of(base: &str) -> Self {
         let address = Self(Arc::default());
-        address.moves_to(base);
+        address.set(base);
         address
     }
 
-    pub(crate) fn moves_to(&self, base: &str) {
+    pub(crate) fn set(&self, base: &str) {
         let address = base.trim_start_matches("http://");
         address.clone_into(&mut self.0.write().unwrap());
     }
 
-    pub(crate) fn now(&self) -> String {
+    pub(crate) fn current(&self) -> String {
         self.0.read().unwrap().clone()
     }
 }
 
-/// Visitors at work.
+/// Clients under way.
 pub(crate) struct Load {
-    pub(crate) books: Arc<Books>,
+    pub(crate) tally: Arc<Tally>,
     stop: Arc<AtomicBool>,
-    visitors: Vec<JoinHandle<()>>,
+    clients: Vec<JoinHandle<()>>,
 }
 
-impl Books {
+impl Tally {
     pub(crate) fn answered(&self) -> u64 {
         self.total(|link| &link.answered)
     }
 
-    /// Redirects of one link.
+    /// Answered redirects of one link.
     pub(crate) fn answered_to(&self, link: usize) -> u64 {
         self.links[link].answered.load(Ordering::SeqCst)
     }
@@ -89,25 +89,25 @@ impl Books {
         self.cut_off.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn torn(&self) -> u64 {
-        self.torn.load(Ordering::SeqCst)
+    pub(crate) fn truncated(&self) -> u64 {
+        self.truncated.load(Ordering::SeqCst)
     }
 
-    /// The slowest answer since this was asked last.
+    /// The slowest response since the last call.
     pub(crate) fn slowest(&self) -> Duration {
         Duration::from_micros(self.slowest.swap(0, Ordering::SeqCst))
     }
 
-    /// From here on the slowest is that of redirects which are sent later.
+    /// Forgets the slowest response, and ignores redirects that were sent before now.
     pub(crate) fn watch_from_now(&self) {
-        let now = micros(self.begun.elapsed());
+        let now = micros(self.started.elapsed());
         self.watched_from.store(now, Ordering::SeqCst);
         self.slowest.store(0, Ordering::SeqCst);
     }
 
-    fn took(&self, sent: Instant) {
+    fn record_latency(&self, sent: Instant) {
         let from = self.watched_from.load(Ordering::SeqCst);
-        if micros(sent.duration_since(self.begun)) >= from {
+        if micros(sent.duration_since(self.started)) >= from {
             let took = micros(sent.elapsed());
             self.slowest.fetch_max(took, Ordering::SeqCst);
         }
@@ -123,10 +123,10 @@ impl Books {
 
     /// For every link: answered redirects <= clicks <= sent redirects; equality where nothing was cut off.
     /// Returns the clicks, link by link.
-    pub(crate) async fn are_right(&self, app: &App) -> Vec<u64> {
+    pub(crate) async fn check_bounds(&self, app: &App) -> Vec<u64> {
         let counts = self.counts(app).await;
         for (link, clicks) in self.links.iter().zip(&counts) {
-            let (answered, sent) = link.both();
+            let (answered, sent) = link.service();
             assert!(answered <= *clicks, "{answered} answered, {clicks} counted");
             assert!(*clicks <= sent, "{sent} sent, {clicks} counted");
             if self.cut_off() == 0 && self.refused() == 0 {
@@ -136,23 +136,23 @@ impl Books {
         counts
     }
 
-    /// For every link as many clicks as answered redirects: what got no answer was not begun, and may be
-    /// asked again by whoever asked.
-    pub(crate) async fn are_exact(&self, app: &App) -> Vec<u64> {
+    /// For every link as many clicks as answered redirects: a request without a response was not started, and the
+    /// client may send it again.
+    pub(crate) async fn check_exact(&self, app: &App) -> Vec<u64> {
         let counts = self.counts(app).await;
         for (link, clicks) in self.links.iter().zip(&counts) {
-            let (answered, sent) = link.both();
+            let (answered, sent) = link.service();
             assert_eq!(answered, *clicks, "{sent} sent");
         }
         counts
     }
 
-    /// The clicks, link by link, once they are to be had.
+    /// The clicks, link by link, once they are available.
     pub(crate) async fn counts(&self, app: &App) -> Vec<u64> {
         let mut counts = Vec::new();
         for link in &self.links {
             let path = format!("/urls/{}/stats", link.code);
-            eventually("the count is to be had", async || {
+            eventually("the count is available", async || {
                 app.get(&path).await.status == 200
             })
             .await;
@@ -171,36 +171,36 @@ impl Books {
 }
 
 impl Load {
-    /// `visitors` on keep-alive connections, each asking for one link after the other.
-    pub(crate) fn start(address: &Address, codes: &[String], visitors: usize) -> Self {
-        let books = Arc::new(Books {
+    /// Starts `clients` on keep-alive connections, each of which requests one link after the other.
+    pub(crate) fn start(address: &Address, codes: &[String], clients: usize) -> Self {
+        let tally = Arc::new(Tally {
             links: codes.iter().cloned().map(Link::of).collect(),
             cut_off: AtomicU64::new(0),
-            torn: AtomicU64::new(0),
+            truncated: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             slowest: AtomicU64::new(0),
-            begun: Instant::now(),
+            started: Instant::now(),
             watched_from: AtomicU64::new(0),
         });
         let stop = Arc::new(AtomicBool::new(false));
-        let visitor = |number| {
-            let (address, books, stop) = (address.clone(), Arc::clone(&books), Arc::clone(&stop));
-            tokio::spawn(async move { visit(number, &address, &books, &stop).await })
+        let client = |number| {
+            let (address, tally, stop) = (address.clone(), Arc::clone(&tally), Arc::clone(&stop));
+            tokio::spawn(async move { visit(number, &address, &tally, &stop).await })
         };
         Self {
-            visitors: (0..visitors).map(visitor).collect(),
-            books,
+            clients: (0..clients).map(client).collect(),
+            tally,
             stop,
         }
     }
 
-    /// Lets every visitor wait for the last answer.
-    pub(crate) async fn stop(self) -> Arc<Books> {
+    /// Stops every client after its last response.
+    pub(crate) async fn stop(self) -> Arc<Tally> {
         self.stop.store(true, Ordering::SeqCst);
-        for visitor in self.visitors {
-            visitor.await.unwrap();
+        for client in self.clients {
+            client.await.unwrap();
         }
-        self.books
+        self.tally
     }
 }
 
@@ -213,8 +213,8 @@ impl Link {
         }
     }
 
-    /// Answered and sent.
-    fn both(&self) -> (u64, u64) {
+    /// The numbers of answered and sent requests.
+    fn service(&self) -> (u64, u64) {
         let answered = self.answered.load(Ordering::SeqCst);
         (answered, self.sent.load(Ordering::SeqCst))
     }
@@ -224,44 +224,47 @@ fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap()
 }
 
-async fn visit(number: usize, address: &Address, books: &Books, stop: &AtomicBool) {
-    let mut turn = number;
+async fn visit(number: usize, address: &Address, tally: &Tally, stop: &AtomicBool) {
+    let mut position = number;
     while !stop.load(Ordering::SeqCst) {
-        let Ok(mut stream) = TcpStream::connect(address.now()).await else {
-            // Nobody is there just now.
+        let Ok(mut stream) = TcpStream::connect(address.current()).await else {
+            // No instance listens at this moment.
             sleep(Duration::from_millis(5)).await;
             continue;
         };
         while !stop.load(Ordering::SeqCst) {
-            turn = turn.wrapping_add(1);
-            let link = &books.links[turn % books.links.len()];
+            position = position.wrapping_add(1);
+            let link = &tally.links[position % tally.links.len()];
             let request = format!("GET /{} HTTP/1.1\r\nHost: test\r\n\r\n", link.code);
-            let begun = Instant::now();
+            let started = Instant::now();
             link.sent.fetch_add(1, Ordering::SeqCst);
             if stream.write_all(request.as_bytes()).await.is_err() {
-                books.cut_off.fetch_add(1, Ordering::SeqCst);
+                tally.cut_off.fetch_add(1, Ordering::SeqCst);
                 break;
             }
-            let response = timeout(PATIENCE, answer(&mut stream)).await;
-            match response.expect("no answer takes so long") {
-                Answered::Whole { status: 302, stays } => {
+            let response = timeout(TIMEOUT, read_response(&mut stream)).await;
+            match response.expect("no response takes so long") {
+                Outcome::Complete {
+                    status: 302,
+                    keep_alive,
+                } => {
                     link.answered.fetch_add(1, Ordering::SeqCst);
-                    books.took(begun);
-                    if !stays {
+                    tally.record_latency(started);
+                    if !keep_alive {
                         break;
                     }
                 }
-                Answered::Whole { .. } => {
-                    books.refused.fetch_add(1, Ordering::SeqCst);
+                Outcome::Complete { .. } => {
+                    tally.refused.fetch_add(1, Ordering::SeqCst);
                     break;
                 }
-                Answered::Nothing => {
-                    books.cut_off.fetch_add(1, Ordering::SeqCst);
+                Outcome::Disconnected => {
+                    tally.cut_off.fetch_add(1, Ordering::SeqCst);
                     break;
                 }
-                Answered::Torn => {
-                    books.torn.fetch_add(1, Ordering::SeqCst);
-                    books.cut_off.fetch_add(1, Ordering::SeqCst);
+                Outcome::Truncated => {
+                    tally.truncated.fetch_add(1, Ordering::SeqCst);
+                    tally.cut_off.fetch_add(1, Ordering::SeqCst);
                     break;
                 }
             }
@@ -269,27 +272,27 @@ async fn visit(number: usize, address: &Address, books: &Books, stop: &AtomicBoo
     }
 }
 
-enum Answered {
-    Whole { status: u16, stays: bool },
-    Nothing,
-    Torn,
+enum Outcome {
+    Complete { status: u16, keep_alive: bool },
+    Disconnected,
+    Truncated,
 }
 
-/// Reads up to the end of the head; bodies are of no interest, so a connection with one is given up.
-async fn answer(stream: &mut TcpStream) -> Answered {
+/// Reads up to the end of the head. A body is not read, so its connection is given up.
+async fn read_response(stream: &mut TcpStream) -> Outcome {
     let mut head = Vec::new();
     let mut piece = [0; 1024];
     loop {
         match stream.read(&mut piece).await {
-            Ok(0) | Err(_) if head.is_empty() => return Answered::Nothing,
-            Ok(0) | Err(_) => return Answered::Torn,
+            Ok(0) | Err(_) if head.is_empty() => return Outcome::Disconnected,
+            Ok(0) | Err(_) => return Outcome::Truncated,
             Ok(length) => head.extend_from_slice(&piece[..length]),
         }
         if head.windows(4).any(|end| end == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&head).to_lowercase();
-            return Answered::Whole {
+            return Outcome::Complete {
                 status: head[9..12].parse().unwrap(),
-                stays: !head.contains("connection: close"),
+                keep_alive: !head.contains("connection: close"),
             };
         }
     }

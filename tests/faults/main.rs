@@ -1,7 +1,7 @@
-//! Harm done to a real service under real load, with a real Postgres and a real Redis; then the books are
-//! checked.
+//! Faults injected into a real service under load, with a real Postgres and a real Redis; then the counts are
+//! compared with the answered redirects.
 //!
-//! `SHUNT_TEST_LONG=1` (`tests/run --long`) makes the harm longer and more frequent.
+//! `SHUNT_TEST_LONG=1` (`tests/run --long`) makes the faults longer and more frequent.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -33,16 +33,17 @@ use std::time::Duration;
 use load::{Address, Load};
 use support::{App, eventually};
 
-/// Visitors of one test.
-const VISITORS: usize = 16;
+/// Clients of one test.
+const CLIENTS: usize = 16;
 
-/// Far above any deadline, so that a busy machine passes; far below any time-out that would tell of waiting.
-const AT_ONCE: Duration = Duration::from_millis(1_500);
+/// The longest that a redirect may take: far above any deadline, so that a busy machine passes, and far below
+/// any time-out.
+const MAX_DELAY: Duration = Duration::from_millis(1_500);
 
-/// In production: Postgres alone.
+/// The setting that makes production run on Postgres alone.
 const WITHOUT_REDIS: (&str, &str) = ("REDIS_URL", "");
 
-/// One of the two, by how long the tests may take.
+/// Chooses by how long the tests may take.
 fn quick_or_long<T>(quick: T, long: T) -> T {
     if std::env::var_os("SHUNT_TEST_LONG").is_some() {
         long
@@ -51,7 +52,7 @@ fn quick_or_long<T>(quick: T, long: T) -> T {
     }
 }
 
-/// Links of a fresh account, each followed once: known to the process.
+/// Links of a fresh account.
 async fn warm_links(app: &App) -> Vec<String> {
     let token = app.register().await;
     let mut codes = Vec::new();
@@ -64,27 +65,26 @@ async fn warm_links(app: &App) -> Vec<String> {
     codes
 }
 
-/// Visitors of an instance, who have been at it for a moment.
+/// An instance under load from clients that already got responses.
 async fn under_load(app: &App, codes: &[String]) -> (Address, Load) {
     let address = Address::of(&app.server.base);
-    let load = Load::start(&address, codes, VISITORS);
+    let load = Load::start(&address, codes, CLIENTS);
     tokio::time::sleep(Duration::from_millis(500)).await;
-    assert!(load.books.answered() > 0, "nobody is answered");
+    assert!(load.tally.answered() > 0, "no client got a response");
     (address, load)
 }
 
-/// Half a second passes, and redirects are answered. How many in that time is the machine's; how long each may
-/// take is looked at where it matters.
-async fn goes_on(load: &Load) {
-    let before = load.books.answered();
+/// Waits half a second, and until some redirects were answered. Latency is checked where it matters.
+async fn redirects_go_on(load: &Load) {
+    let before = load.tally.answered();
     tokio::time::sleep(Duration::from_millis(500)).await;
     eventually("redirects are answered", async || {
-        load.books.answered() - before > 50
+        load.tally.answered() - before > 50
     })
     .await;
 }
 
-/// Every answered click is with a sink.
+/// Waits until every answered click is with a sink.
 async fn nothing_is_in_memory_alone(app: &App) {
     eventually("nothing is in memory alone", async || {
         metric(app, "shunt_clicks_memory_only").await < f64::EPSILON
@@ -102,7 +102,7 @@ fn signal(process: u32, name: &str) {
     assert!(sent.unwrap().success());
 }
 
-/// A metric, with its labels as they are written.
+/// A metric; `name` includes the labels as they are written.
 async fn metric(app: &App, name: &str) -> f64 {
     let metrics = app.get("/metrics").await.text;
     let line = format!("{name} ");

@@ -1,4 +1,4 @@
-//! An nginx in front of instances: where one does not answer, it asks the next.
+//! An nginx in front of instances: where one does not answer, nginx tries the next.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -14,7 +14,7 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    pub(crate) fn before(bases: &[&str]) -> Self {
+    pub(crate) fn in_front_of(bases: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
         configure(folder.path(), port, bases);

@@ -1,4 +1,4 @@
-//! A Postgres of a test's own, to be stopped and cut off.
+//! A Postgres of a test's own, which can be stopped and killed.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -32,7 +32,7 @@ impl Postgres {
         postgres
     }
 
-    /// A replica of this one that streams from it, with a further setting.
+    /// A streaming replica of this server, with a further setting.
     pub(crate) fn replica(&self, setting: &str) -> Self {
         let replica = Self {
             folder: unprivileged::folder(),
@@ -78,7 +78,7 @@ impl Postgres {
         run(start.arg("-D").arg(self.data()).arg("start"));
     }
 
-    /// Cuts all connections and stops, without waiting for anybody.
+    /// Cuts all connections and stops at once.
     pub(crate) fn stop(&self) {
         let mut stop = self.program("pg_ctl");
         run(stop
@@ -98,16 +98,16 @@ impl Postgres {
                 .status()
                 .unwrap();
         };
-        // So that it starts no further one while they are listed.
+        // So that the postmaster starts no further process while they are listed.
         signal("STOP", &[&postmaster]);
         let children = Command::new("pgrep").args(["-P", &postmaster]).output();
         let children = String::from_utf8(children.unwrap().stdout).unwrap();
         let all: Vec<_> = children.lines().chain([postmaster.as_str()]).collect();
         signal("KILL", &all);
-        while all.iter().any(|pid| lives(pid)) {
+        while all.iter().any(|pid| is_running(pid)) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        // A start would take its number for that of a server, where nobody buries the dead.
+        // A start would take this number for a running server, where zombies are not reaped.
         std::fs::remove_file(self.data().join("postmaster.pid")).unwrap();
     }
 
@@ -146,8 +146,8 @@ impl Drop for Postgres {
     }
 }
 
-/// Whether a process is there and not only waits to be buried.
-fn lives(pid: &str) -> bool {
+/// Whether a process runs, and is no zombie.
+fn is_running(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     status.is_ok_and(|status| !status.contains(") Z ") && !status.contains(") X "))
 }
@@ -157,7 +157,7 @@ fn run(command: &mut Command) {
     assert!(done.success(), "{command:?}");
 }
 
-/// Where Debian keeps them, or wherever the path leads.
+/// The folder of Debian's newest Postgres; empty where `PATH` has to find it.
 fn programs() -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()

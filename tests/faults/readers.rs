@@ -1,4 +1,4 @@
-//! Readers of statistics: whatever happens, each number has every redirect that was answered before, none
+//! Readers of statistics under faults: each count includes every redirect that was answered before, no count
 //! falls, and at the end all are exact.
 
 use std::slice;
@@ -11,91 +11,91 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::load::{Address, Books};
+use crate::load::{Address, Tally};
 
-/// How many read at once.
+/// The number of readers at once.
 const READERS: usize = 8;
 
-/// Of many links so many are read, half of them the oldest and half the newest: a round is to be short.
+/// The number of links that are read, half of them the oldest and half the newest, to keep a round short.
 const LINKS: usize = 20;
 
-/// Longer than any answer may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than any response may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Between two readings: a small machine has visitors to answer, too.
+/// The pause between two requests of a reader, which leaves a small machine time for redirects.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Readers at work.
+/// Readers under way.
 pub(crate) struct Readers {
     stop: Arc<AtomicBool>,
     tasks: Vec<JoinHandle<Vec<u64>>>,
     links: Vec<usize>,
 }
 
-/// What no later number may be below, link by link.
-struct Floor {
-    /// The highest number that any reader was told.
-    told: Vec<AtomicU64>,
-    /// Of visitors of the same instance. Others may not know of clicks that are only in its memory.
-    books: Option<Arc<Books>>,
+/// The count below which no later one may fall, link by link.
+struct LowerBound {
+    /// The highest count that any reader got.
+    highest: Vec<AtomicU64>,
+    /// The tally of clients of the same instance. Other instances may not know of clicks that are only in its memory.
+    tally: Option<Arc<Tally>>,
 }
 
 struct Reader {
     client: Client,
     address: Address,
     codes: Arc<[String]>,
-    /// Which of the links are read.
+    /// The indices of the links that are read.
     links: Vec<usize>,
-    floor: Arc<Floor>,
-    /// Whether the instance may be gone, so that a request gets no answer.
+    lower_bound: Arc<LowerBound>,
+    /// Whether the instance may be down, so that a request gets no response.
     may_be_gone: bool,
-    /// How many readers were told a number.
+    /// The number of readers that got a count.
     at_work: Arc<AtomicUsize>,
 }
 
 impl Readers {
-    /// Of the instance that these visitors go to, which stays: every request is answered.
-    pub(crate) async fn start(address: &Address, books: &Arc<Books>) -> Self {
-        Self::of(slice::from_ref(address), &books.codes(), Some(books), false).await
+    /// Reads from the instance under load, which never ends: every request gets a response.
+    pub(crate) async fn start(address: &Address, tally: &Arc<Tally>) -> Self {
+        Self::of(slice::from_ref(address), &tally.codes(), Some(tally), false).await
     }
 
-    /// The same where it ends and begins anew.
-    pub(crate) async fn through_restarts(address: &Address, books: &Arc<Books>) -> Self {
-        Self::of(slice::from_ref(address), &books.codes(), Some(books), true).await
+    /// Reads from an instance that ends and is started again.
+    pub(crate) async fn through_restarts(address: &Address, tally: &Arc<Tally>) -> Self {
+        Self::of(slice::from_ref(address), &tally.codes(), Some(tally), true).await
     }
 
-    /// Shared out among several instances.
+    /// Reads from several instances.
     pub(crate) async fn of_several(addresses: &[Address], codes: &[String]) -> Self {
         Self::of(addresses, codes, None, false).await
     }
 
-    /// Returns once each of them was told a number: harm that begins then is done to readers at work.
+    /// Returns once each reader got a count, so that a later fault meets readers under way.
     async fn of(
         addresses: &[Address],
         codes: &[String],
-        books: Option<&Arc<Books>>,
+        tally: Option<&Arc<Tally>>,
         may_be_gone: bool,
     ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let oldest_or_newest = |link: &usize| *link < LINKS / 2 || link + LINKS / 2 >= codes.len();
         let links: Vec<_> = (0..codes.len()).filter(oldest_or_newest).collect();
-        let floor = Arc::new(Floor {
-            told: codes.iter().map(|_| AtomicU64::new(0)).collect(),
-            books: books.cloned(),
+        let lower_bound = Arc::new(LowerBound {
+            highest: codes.iter().map(|_| AtomicU64::new(0)).collect(),
+            tally: tally.cloned(),
         });
         let codes: Arc<[String]> = codes.into();
         let at_work = Arc::<AtomicUsize>::default();
         let reader = |(number, address): (usize, &Address)| {
             let mut links = links.clone();
-            // Not all of them the same one at the same time.
+            // So that they do not all read the same link at the same time.
             let first = number % links.len();
             links.rotate_left(first);
             let reader = Reader {
-                client: Client::builder().timeout(PATIENCE).build().unwrap(),
+                client: Client::builder().timeout(TIMEOUT).build().unwrap(),
                 address: address.clone(),
                 codes: Arc::clone(&codes),
                 links,
-                floor: Arc::clone(&floor),
+                lower_bound: Arc::clone(&lower_bound),
                 may_be_gone,
                 at_work: Arc::clone(&at_work),
             };
@@ -103,32 +103,32 @@ impl Readers {
         };
         let addresses = addresses.iter().cycle().take(READERS).enumerate();
         let tasks = addresses.map(reader).collect();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while at_work.load(Ordering::SeqCst) < READERS {
-            assert!(Instant::now() < deadline, "a reader gets no number");
+            assert!(Instant::now() < deadline, "a reader gets no count");
             sleep(PAUSE).await;
         }
         Self { stop, tasks, links }
     }
 
-    /// Fails if a number lacked some clicks, if anything but a number or a 503 was answered, or if what a
-    /// reader is told last is not what is counted at the end, link by link.
+    /// Fails if a count lacked clicks, if a response was neither a count nor a 503, or if the last count of a reader
+    /// differs from the final one, link by link.
     pub(crate) async fn end_with(self, counted: impl Future<Output = Vec<u64>>) {
         self.stop.store(true, Ordering::SeqCst);
-        let mut told = Vec::new();
+        let mut last_counts = Vec::new();
         for reader in self.tasks {
-            told.push(reader.await.expect("a reader is content"));
+            last_counts.push(reader.await.expect("no reader fails"));
         }
         let counted = counted.await;
         let counted: Vec<_> = self.links.iter().map(|link| counted[*link]).collect();
-        for last in told {
-            assert_eq!(last, counted, "what a reader was told last");
+        for last in last_counts {
+            assert_eq!(last, counted, "the last counts of a reader");
         }
     }
 }
 
 impl Reader {
-    /// Returns the last numbers, from the oldest link to the newest.
+    /// Returns the last counts, from the oldest link to the newest.
     async fn read_until(mut self, stop: Arc<AtomicBool>) -> Vec<u64> {
         let mut is_at_work = false;
         while !stop.load(Ordering::SeqCst) {
@@ -140,7 +140,7 @@ impl Reader {
                 sleep(PAUSE).await;
             }
         }
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let mut last = Vec::new();
         self.links.sort_unstable();
         for link in &self.links {
@@ -148,49 +148,52 @@ impl Reader {
                 if let Some(clicks) = self.read(*link).await {
                     break clicks;
                 }
-                assert!(Instant::now() < deadline, "no number is to be had");
+                assert!(Instant::now() < deadline, "no count is available");
                 sleep(PAUSE).await;
             });
         }
         last
     }
 
-    /// The number, if one is told.
+    /// The count, if the response has one.
     async fn read(&self, link: usize) -> Option<u64> {
-        let floor = self.floor.of(link);
+        let lower_bound = self.lower_bound.of(link);
         let url = format!(
             "http://{}/urls/{}/stats",
-            self.address.now(),
+            self.address.current(),
             self.codes[link]
         );
-        let told = match self.client.get(url).send().await {
-            Ok(response) => told(response).await,
+        let stats = match self.client.get(url).send().await {
+            Ok(response) => stats_of(response).await,
             Err(error) => Err(error),
         };
-        let stats = match told {
+        let stats = match stats {
             Ok(stats) => stats?,
             Err(error) if self.may_be_gone && !error.is_timeout() => return None,
-            Err(error) => panic!("a reader got no answer: {error:?}"),
+            Err(error) => panic!("a reader got no response: {error:?}"),
         };
         let clicks = stats["clicks"].as_u64().unwrap();
-        assert!(floor <= clicks, "{clicks} told, {floor} known before");
-        self.floor.told[link].fetch_max(clicks, Ordering::SeqCst);
+        assert!(
+            lower_bound <= clicks,
+            "{clicks} highest, {lower_bound} known before"
+        );
+        self.lower_bound.highest[link].fetch_max(clicks, Ordering::SeqCst);
         Some(clicks)
     }
 }
 
-impl Floor {
+impl LowerBound {
     fn of(&self, link: usize) -> u64 {
         let answered = self
-            .books
+            .tally
             .as_ref()
-            .map_or(0, |books| books.answered_to(link));
-        answered.max(self.told[link].load(Ordering::SeqCst))
+            .map_or(0, |tally| tally.answered_to(link));
+        answered.max(self.highest[link].load(Ordering::SeqCst))
     }
 }
 
-/// Nothing where a count cannot be had just now; any other answer is wrong.
-async fn told(response: Response) -> Result<Option<Value>, reqwest::Error> {
+/// The statistics, or `None` for a 503; any other response fails the test.
+async fn stats_of(response: Response) -> Result<Option<Value>, reqwest::Error> {
     if response.status() == 200 {
         return response.json().await.map(Some);
     }

@@ -1,22 +1,22 @@
-//! Harm to Redis: redirects go on, and no click is lost.
+//! Faults of Redis: redirects go on, and no click is lost.
 
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
 use crate::load::Load;
-use crate::proxy::{Harm, Proxy};
+use crate::proxy::{Fault, Proxy};
 use crate::readers::Readers;
 use crate::support::{App, Mode, RedisServer, eventually};
-use crate::{AT_ONCE, goes_on, metric, quick_or_long, signal, under_load, warm_links};
+use crate::{MAX_DELAY, metric, quick_or_long, redirects_go_on, signal, under_load, warm_links};
 
-/// An append-only file that holds what was acknowledged, also after `kill -9`.
-pub(crate) const KEPT: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
+/// An append-only file that has every acknowledged write, also after `kill -9`.
+pub(crate) const FSYNC_ALWAYS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
-/// As deployed. While an fsync is under way, what is written waits in Redis.
+/// The settings as deployed. While an fsync is under way, writes wait in Redis.
 const FSYNC_EVERY_SECOND: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "everysec"];
 
-/// Longer than anything takes where nothing is wrong, also on a busy machine.
+/// Longer than any redirect takes without a fault, also on a busy machine.
 const NORMAL: Duration = Duration::from_secs(1);
 
 async fn app_with(url: &str) -> App {
@@ -27,7 +27,7 @@ async fn app_with(url: &str) -> App {
     .await
 }
 
-/// Leaves no room for what is written from now on, where nothing is evicted.
+/// Makes Redis refuse writes, as it is full and may evict nothing.
 async fn fill(redis: &RedisServer) {
     let mut connection = redis.connection().await;
     ::redis::cmd("CONFIG")
@@ -37,7 +37,7 @@ async fn fill(redis: &RedisServer) {
         .unwrap();
 }
 
-/// The service uses Redis again, by itself and soon.
+/// Waits until the service uses Redis again, which it has to do by itself and soon.
 pub(crate) async fn is_used_again(app: &App) {
     let back = Instant::now();
     eventually("Redis is used again", async || {
@@ -47,22 +47,22 @@ pub(crate) async fn is_used_again(app: &App) {
     println!("used again after {:?}", back.elapsed());
 }
 
-/// The harm of the moment holds up nobody.
-async fn no_redirect_waits(load: &Load, harm: &str) {
-    load.books.slowest();
-    goes_on(load).await;
+/// The fault of the moment delays no redirect.
+async fn no_redirect_waits(load: &Load, fault: &str) {
+    load.tally.slowest();
+    redirects_go_on(load).await;
     sleep(quick_or_long(
         Duration::from_secs(2),
         Duration::from_secs(10),
     ))
     .await;
-    let slowest = load.books.slowest();
-    println!("{harm}: slowest redirect {slowest:?}");
-    assert!(slowest < AT_ONCE, "{harm}: a redirect took {slowest:?}");
+    let slowest = load.tally.slowest();
+    println!("{fault}: slowest redirect {slowest:?}");
+    assert!(slowest < MAX_DELAY, "{fault}: a redirect took {slowest:?}");
 }
 
-/// Redis takes batches again; redirects that are sent from two seconds after its return on are fast.
-async fn is_normal_again(app: &App, load: &Load, harm: &str) {
+/// Redis takes batches again, and redirects that are sent two seconds after its return or later are fast.
+async fn is_normal_again(app: &App, load: &Load, fault: &str) {
     let back = Instant::now();
     is_used_again(app).await;
     let taken = async || {
@@ -75,13 +75,13 @@ async fn is_normal_again(app: &App, load: &Load, harm: &str) {
     })
     .await;
     sleep(Duration::from_secs(2).saturating_sub(back.elapsed())).await;
-    load.books.watch_from_now();
-    goes_on(load).await;
-    let slowest = load.books.slowest();
-    println!("after {harm}: slowest redirect {slowest:?}");
+    load.tally.watch_from_now();
+    redirects_go_on(load).await;
+    let slowest = load.tally.slowest();
+    println!("after {fault}: slowest redirect {slowest:?}");
     assert!(
         slowest < NORMAL,
-        "after {harm}: a redirect took {slowest:?}"
+        "after {fault}: a redirect took {slowest:?}"
     );
 }
 
@@ -90,35 +90,35 @@ async fn killed(settings: &[&str], kill: impl AsyncFn(&mut RedisServer, &App)) {
     let app = app_with(&redis.url()).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books).await;
+    let readers = Readers::start(&address, &load.tally).await;
     for _ in 0..quick_or_long(3, 20) {
         kill(&mut redis, &app).await;
         no_redirect_waits(&load, "killed").await;
         redis.start_again().await;
         is_used_again(&app).await;
-        goes_on(&load).await;
+        redirects_go_on(&load).await;
     }
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    readers.end_with(books.are_right(&app)).await;
+    let tally = load.stop().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+    readers.end_with(tally.check_bounds(&app)).await;
     app.finish().await;
 }
 
 mod redis_killed_and_started_again_loses_no_click {
-    use super::{App, FSYNC_EVERY_SECOND, KEPT, RedisServer, killed, nothing_waits_in};
+    use super::{App, FSYNC_ALWAYS, FSYNC_EVERY_SECOND, RedisServer, all_is_synced, killed};
 
     #[tokio::test]
     async fn with_an_fsync_for_each_answer() {
         let kill = async |redis: &mut RedisServer, _: &App| redis.kill();
-        killed(&KEPT, kill).await;
+        killed(&FSYNC_ALWAYS, kill).await;
     }
 
     #[tokio::test]
     async fn with_an_fsync_each_second() {
         let kill = async |redis: &mut RedisServer, app: &App| {
-            // What is acknowledged meanwhile would go with an fsync that is late, which is not promised.
+            // Writes that are acknowledged during a late fsync may be lost, which is no guarantee; so the service pauses.
             app.server.signal("STOP");
-            nothing_waits_in(redis).await;
+            all_is_synced(redis).await;
             redis.kill();
             app.server.signal("CONT");
         };
@@ -126,10 +126,10 @@ mod redis_killed_and_started_again_loses_no_click {
     }
 }
 
-/// All that Redis acknowledged is with the system.
-async fn nothing_waits_in(redis: &RedisServer) {
+/// Waits until Redis has handed all acknowledged writes to the system.
+async fn all_is_synced(redis: &RedisServer) {
     let connection = redis.connection().await;
-    eventually("Redis holds nothing back", async || {
+    eventually("Redis has synced everything", async || {
         let mut info = ::redis::cmd("INFO");
         info.arg("persistence");
         let info: String = info.query_async(&mut connection.clone()).await.unwrap();
@@ -141,12 +141,12 @@ async fn nothing_waits_in(redis: &RedisServer) {
 
 #[tokio::test]
 async fn a_redis_that_hangs_or_refuses_delays_no_redirect() {
-    let redis = RedisServer::start(&KEPT).await;
-    let proxy = Proxy::before(&redis.url()).await;
+    let redis = RedisServer::start(&FSYNC_ALWAYS).await;
+    let proxy = Proxy::to(&redis.url()).await;
     let app = app_with(proxy.url()).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books).await;
+    let readers = Readers::start(&address, &load.tally).await;
     let mut connection = redis.connection().await;
     let mut ask = async |command: &[&str]| {
         let mut asked = ::redis::cmd(command[0]);
@@ -159,14 +159,14 @@ async fn a_redis_that_hangs_or_refuses_delays_no_redirect() {
     signal(redis.child.id(), "CONT");
     is_normal_again(&app, &load, "stopped").await;
 
-    for (harm, name) in [
-        (Harm::Late, "late"),
-        (Harm::Cut, "cut"),
-        (Harm::Silent, "silent"),
+    for (fault, name) in [
+        (Fault::Late, "late"),
+        (Fault::Cut, "cut"),
+        (Fault::Silent, "silent"),
     ] {
-        proxy.does(harm);
+        proxy.inject(fault);
         no_redirect_waits(&load, name).await;
-        proxy.does(Harm::None);
+        proxy.inject(Fault::None);
         is_normal_again(&app, &load, name).await;
     }
 
@@ -176,22 +176,22 @@ async fn a_redis_that_hangs_or_refuses_delays_no_redirect() {
     ask(&["CONFIG", "SET", "maxmemory", "0"]).await;
     is_normal_again(&app, &load, "full").await;
 
-    // Of a primary that is not there: it answers, and takes no writes.
+    // A replica of a primary that does not exist answers, and refuses writes.
     ask(&["REPLICAOF", "127.0.0.1", "1"]).await;
     no_redirect_waits(&load, "read-only").await;
     ask(&["REPLICAOF", "NO", "ONE"]).await;
     is_normal_again(&app, &load, "read-only").await;
 
-    goes_on(&load).await;
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
-    readers.end_with(books.are_right(&app)).await;
+    redirects_go_on(&load).await;
+    let tally = load.stop().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+    readers.end_with(tally.check_bounds(&app)).await;
     app.finish().await;
 }
 
 #[tokio::test]
 async fn an_instance_that_starts_while_redis_is_away_serves_and_uses_it_once_it_is_there() {
-    let mut redis = RedisServer::start(&KEPT).await;
+    let mut redis = RedisServer::start(&FSYNC_ALWAYS).await;
     let mut app = app_with(&redis.url()).await;
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
@@ -219,11 +219,11 @@ async fn an_instance_that_starts_while_redis_is_away_serves_and_uses_it_once_it_
 
 #[tokio::test]
 async fn a_deletion_takes_effect_though_all_connections_to_redis_were_just_cut() {
-    let redis = RedisServer::start(&KEPT).await;
+    let redis = RedisServer::start(&FSYNC_ALWAYS).await;
     let url = redis.url();
     let settings = [
         ("REDIS_URL", url.as_str()),
-        // A busy machine is no Redis that is away.
+        // A long deadline, so that Redis does not count as away on a busy machine.
         ("CLICK_DEADLINE_MS", "10000"),
     ];
     let app = App::start_with(Mode::Production, &settings).await;
@@ -253,7 +253,7 @@ async fn pending_clicks_of_a_full_redis_are_read_and_written_back() {
     let url = redis.url();
     let settings = [
         ("REDIS_URL", url.as_str()),
-        // Not before it is full.
+        // Long enough for Redis to be full before the first flush.
         ("FLUSH_INTERVAL_MS", "5000"),
     ];
     let app = App::start_with(Mode::Production, &settings).await;
@@ -265,7 +265,7 @@ async fn pending_clicks_of_a_full_redis_are_read_and_written_back() {
     fill(&redis).await;
     assert_eq!(app.get(&format!("/{code}")).await.status, 302);
     assert!(metric(&app, "shunt_redis_up").await < 1.0);
-    eventually("it is known why", async || {
+    eventually("the reason is known", async || {
         app.get(&format!("/urls/{code}/stats")).await.status == 200
     })
     .await;
@@ -279,7 +279,7 @@ async fn pending_clicks_of_a_full_redis_are_read_and_written_back() {
 async fn a_deletion_takes_effect_on_another_instance_while_redis_is_full() {
     let redis = RedisServer::start(&["--maxmemory-policy", "noeviction"]).await;
     let url = redis.url();
-    // A busy machine is no Redis that is away.
+    // A long deadline, so that Redis does not count as away on a busy machine.
     let settings = [("REDIS_URL", url.as_str()), ("CLICK_DEADLINE_MS", "10000")];
     let app = App::start_with(Mode::Production, &settings).await;
     let other = app.another(&settings).await;
@@ -303,12 +303,12 @@ async fn a_deletion_takes_effect_on_another_instance_while_redis_is_full() {
 
 #[tokio::test]
 async fn a_cached_link_is_looked_up_again_after_its_ttl_only_while_redis_is_away() {
-    let mut redis = RedisServer::start(&KEPT).await;
+    let mut redis = RedisServer::start(&FSYNC_ALWAYS).await;
     let url = redis.url();
     let settings = [
         ("REDIS_URL", url.as_str()),
         ("CACHE_TTL_SECONDS", "2"),
-        // A busy machine is no Redis that is away.
+        // A long deadline, so that Redis does not count as away on a busy machine.
         ("CLICK_DEADLINE_MS", "10000"),
     ];
     let app = App::start_with(Mode::Production, &settings).await;
@@ -323,8 +323,8 @@ async fn a_cached_link_is_looked_up_again_after_its_ttl_only_while_redis_is_away
     };
     assert_eq!(app.get(&path).await.status, 302);
     let at_first = looked_up().await;
-    let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(3) {
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(3) {
         assert_eq!(app.get(&path).await.status, 302);
         sleep(Duration::from_millis(50)).await;
     }
@@ -336,7 +336,7 @@ async fn a_cached_link_is_looked_up_again_after_its_ttl_only_while_redis_is_away
         delete.bearer_auth(&token).send().await.unwrap().status(),
         204
     );
-    eventually("the link has had its time", async || {
+    eventually("the link's TTL is over", async || {
         app.get(&path).await.status == 404
     })
     .await;
@@ -350,12 +350,12 @@ async fn a_cached_link_is_looked_up_again_after_its_ttl_only_while_redis_is_away
 #[tokio::test]
 async fn a_slow_redis_is_not_given_up_while_no_click_waits_for_it() {
     let redis = RedisServer::start(&[]).await;
-    let proxy = Proxy::before(&redis.url()).await;
+    let proxy = Proxy::to(&redis.url()).await;
     let app = app_with(proxy.url()).await;
-    // Longer than a click may take, and than anybody asks for what changed.
-    proxy.does(Harm::Late);
+    // Longer than the deadline of a click, and than the interval at which changes are read.
+    proxy.inject(Fault::Late);
     sleep(Duration::from_secs(2)).await;
     assert!(metric(&app, "shunt_redis_up").await > 0.0);
-    proxy.does(Harm::None);
+    proxy.inject(Fault::None);
     app.finish().await;
 }

@@ -1,4 +1,4 @@
-//! A replica of Postgres that lags, hangs and dies: what it answers is right, or is not used.
+//! A replica of Postgres that lags, hangs and dies: its answers are right, or are not used.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use crate::metric;
 use crate::postgres::Postgres;
 use crate::support::{App, Mode, PgBouncer, Server, eventually};
 
-/// Long enough that a busy machine passes, shorter than a look-up may take.
-const SOON: Duration = Duration::from_millis(1_900);
+/// The longest that a redirect may take: long enough for a busy machine, and shorter than the deadline of a look-up.
+const MAX_LOOK_UP: Duration = Duration::from_millis(1_900);
 
-/// A service, its database and a replica of that.
+/// A service, its primary and a replica.
 struct Replicated {
     app: App,
     token: String,
@@ -28,11 +28,11 @@ impl Replicated {
         Self::over(primary, replica, url).await
     }
 
-    /// With a way to the replica.
+    /// A service that reaches the replica by this URL.
     async fn over(primary: Postgres, replica: Postgres, url: String) -> Self {
         let urls = (primary.url(), url);
         let app = App::start_with(Mode::Production, &settings(&urls)).await;
-        is(&app, "up").await;
+        replica_is(&app, "up").await;
         let token = app.register().await;
         Self {
             app,
@@ -73,21 +73,21 @@ impl Replicated {
             let asked = Instant::now();
             assert_eq!(self.app.visit(&format!("/{code}")).await.status, 302);
             let waited = asked.elapsed();
-            assert!(waited < SOON, "{waited:?} for a redirect");
+            assert!(waited < MAX_LOOK_UP, "{waited:?} for a redirect");
         }
     }
 
-    /// It answers most look-ups, and the primary few.
-    async fn the_replica_answers(&self) {
+    /// The replica answers most look-ups, and the primary few.
+    async fn replica_answers_look_ups(&self) {
         let codes = self.cold_links(21).await;
         self.caught_up().await;
-        // The first one asks the primary, and how far that is.
+        // The first look-up asks the primary, and reads its position.
         self.follows(&codes[..1]).await;
         self.caught_up().await;
         let before = self.answered_by_replica().await;
         self.follows(&codes[1..]).await;
         let answered = self.answered_by_replica().await - before;
-        // The primary is asked anew now and then, and for a second where a busy machine made the replica late.
+        // The primary is asked now and then, and for a second where a busy machine made the replica late.
         assert!(answered > 10.0, "{answered} of 20");
     }
 
@@ -96,7 +96,7 @@ impl Replicated {
     }
 }
 
-/// Links that nobody has followed.
+/// Links that no client has followed.
 async fn cold_links(app: &App, token: &str, count: usize) -> Vec<String> {
     let mut codes = Vec::new();
     for number in 0..count {
@@ -106,7 +106,7 @@ async fn cold_links(app: &App, token: &str, count: usize) -> Vec<String> {
     codes
 }
 
-/// Returns once the replica shows all that the primary does.
+/// Waits until the replica has replayed all that the primary has written.
 async fn caught_up(replica: &Postgres, primary: &Postgres) {
     let mut primary = primary.connection().await;
     let written: i64 = ask(
@@ -122,7 +122,7 @@ async fn caught_up(replica: &Postgres, primary: &Postgres) {
     .await;
 }
 
-/// How many look-ups the replica answered.
+/// The number of look-ups that the replica answered.
 async fn answered_by_replica(app: &App) -> f64 {
     metric(app, r#"shunt_database_lookups_total{server="replica"}"#).await
 }
@@ -131,7 +131,7 @@ fn settings((primary, replica): &(String, String)) -> [(&str, &str); 2] {
     [("DATABASE_URL", primary), ("DATABASE_REPLICA_URL", replica)]
 }
 
-async fn is(app: &App, state: &str) {
+async fn replica_is(app: &App, state: &str) {
     eventually(state, async || {
         let ready = app.get("/ready").await;
         assert_eq!(ready.status, 200, "the replica is nothing to depend on");
@@ -149,30 +149,31 @@ where
 
 #[tokio::test]
 async fn cold_links_are_looked_up_on_the_replica_and_on_the_primary_while_it_is_away() {
-    let both = Replicated::start("").await;
-    both.the_replica_answers().await;
-    assert!(metric(&both.app, "shunt_database_replica_up").await > 0.0);
+    let service = Replicated::start("").await;
+    service.replica_answers_look_ups().await;
+    assert!(metric(&service.app, "shunt_database_replica_up").await > 0.0);
 
-    both.replica.stop();
-    let codes = both.cold_links(5).await;
-    both.follows(&codes).await;
-    is(&both.app, "away").await;
-    let unknown = both.app.get("/nobody-has-this").await;
+    service.replica.stop();
+    let codes = service.cold_links(5).await;
+    service.follows(&codes).await;
+    replica_is(&service.app, "away").await;
+    let unknown = service.app.get("/nobody-has-this").await;
     unknown.is_error(404, "URL not found");
-    both.replica.start_again();
-    is(&both.app, "up").await;
-    both.the_replica_answers().await;
+    service.replica.start_again();
+    replica_is(&service.app, "up").await;
+    service.replica_answers_look_ups().await;
 
-    // Answers nothing and closes nothing: one visitor waits for it, and for the primary, and nobody else.
-    let codes = both.cold_links(5).await;
-    both.caught_up().await;
-    both.replica.signal("STOP");
-    both.follows(&codes).await;
-    is(&both.app, "away").await;
-    both.replica.signal("CONT");
-    is(&both.app, "up").await;
-    both.the_replica_answers().await;
-    both.finish().await;
+    // A stopped replica answers nothing and closes nothing. One client waits for it and then for the primary; no other
+    // client waits.
+    let codes = service.cold_links(5).await;
+    service.caught_up().await;
+    service.replica.signal("STOP");
+    service.follows(&codes).await;
+    replica_is(&service.app, "away").await;
+    service.replica.signal("CONT");
+    replica_is(&service.app, "up").await;
+    service.replica_answers_look_ups().await;
+    service.finish().await;
 }
 
 #[tokio::test]
@@ -181,75 +182,78 @@ async fn a_replica_behind_pgbouncer_answers() {
     let replica = primary.replica("");
     let pgbouncer = PgBouncer::start(&replica.url(), "").await;
     let url = pgbouncer.url_of(&replica.url());
-    let both = Replicated::over(primary, replica, url).await;
-    both.the_replica_answers().await;
-    both.finish().await;
+    let service = Replicated::over(primary, replica, url).await;
+    service.replica_answers_look_ups().await;
+    service.finish().await;
 }
 
 #[tokio::test]
 async fn a_deleted_link_that_the_replica_still_shows_is_not_followed_and_a_fresh_one_is() {
-    let both = Replicated::start("").await;
-    let other = both.another().await;
-    let deleted = both.cold_links(5).await;
-    let (warm, cold) = (both.cold_links(3).await, both.cold_links(3).await);
-    both.caught_up().await;
-    // Both know how far the primary is, so that both may ask the replica.
+    let service = Replicated::start("").await;
+    let other = service.another().await;
+    let deleted = service.cold_links(5).await;
+    let (warm, cold) = (service.cold_links(3).await, service.cold_links(3).await);
+    service.caught_up().await;
+    // Both instances know the position of the primary, so that both may ask the replica.
     for code in &warm {
-        for server in [&both.app.server, &other] {
+        for server in [&service.app.server, &other] {
             assert_eq!(server.follow(code).await, 302);
         }
     }
 
-    let mut replica = both.replica.connection().await;
+    let mut replica = service.replica.connection().await;
     let _: () = ask(&mut replica, "SELECT pg_wal_replay_pause()").await;
-    eventually("it replays nothing", async || {
-        let mut replica = both.replica.connection().await;
+    eventually("the replay is paused", async || {
+        let mut replica = service.replica.connection().await;
         let state: String = ask(&mut replica, "SELECT pg_get_wal_replay_pause_state()").await;
         state == "paused"
     })
     .await;
     for code in &deleted {
-        assert_eq!(both.app.delete(&both.token, code).await.status, 204);
+        assert_eq!(service.app.delete(&service.token, code).await.status, 204);
         for _ in 0..3 {
             assert_eq!(other.follow(code).await, 404);
-            assert_eq!(both.app.visit(&format!("/{code}")).await.status, 404);
+            assert_eq!(service.app.visit(&format!("/{code}")).await.status, 404);
         }
     }
     let shown: i64 = ask(&mut replica, "SELECT count(*) FROM links").await;
-    assert_eq!(shown, 11, "the replica was to show them all");
-    let just_started = both.another().await;
+    assert_eq!(shown, 11, "the replica still shows all links");
+    let just_started = service.another().await;
     for code in &deleted {
         assert_eq!(just_started.follow(code).await, 404);
     }
-    let fresh = both.cold_links(3).await;
+    let fresh = service.cold_links(3).await;
     for server in [&other, &just_started] {
         for code in fresh.iter().chain(&cold) {
             assert_eq!(server.follow(code).await, 302);
         }
     }
-    // Whatever was asked meanwhile: nothing brings them back.
+    // No look-up in between brought the deleted links back.
     for code in &deleted {
-        for server in [&other, &just_started, &both.app.server] {
+        for server in [&other, &just_started, &service.app.server] {
             assert_eq!(server.follow(code).await, 404);
         }
     }
     let _: () = ask(&mut replica, "SELECT pg_wal_replay_resume()").await;
-    both.the_replica_answers().await;
+    service.replica_answers_look_ups().await;
     drop((other, just_started));
-    both.finish().await;
+    service.finish().await;
 }
 
 #[tokio::test]
 async fn no_deletion_is_undone_by_a_replica_that_is_always_late() {
-    let both = Replicated::start("recovery_min_apply_delay = 300").await;
-    let other = both.another().await;
+    let service = Replicated::start("recovery_min_apply_delay = 300").await;
+    let other = service.another().await;
     for _ in 0..4 {
-        let codes = both.cold_links(15).await;
-        both.caught_up().await;
+        let codes = service.cold_links(15).await;
+        service.caught_up().await;
         for three in codes.chunks(3) {
-            assert_eq!(both.app.delete(&both.token, &three[0]).await.status, 204);
-            for (server, left) in [(&other, &three[1]), (&both.app.server, &three[2])] {
-                // Asks the primary, and how far that is: from here on the replica may be asked.
+            assert_eq!(
+                service.app.delete(&service.token, &three[0]).await.status,
+                204
+            );
+            for (server, left) in [(&other, &three[1]), (&service.app.server, &three[2])] {
+                // This look-up reads the position of the primary: from here on the replica may be asked.
                 assert_eq!(server.follow(left).await, 302);
                 assert_eq!(server.follow(&three[0]).await, 404);
             }
@@ -257,7 +261,7 @@ async fn no_deletion_is_undone_by_a_replica_that_is_always_late() {
         }
     }
     drop(other);
-    both.finish().await;
+    service.finish().await;
 }
 
 #[tokio::test]
@@ -270,7 +274,7 @@ async fn a_replica_that_did_not_follow_a_fail_over_is_not_used() {
     let codes = cold_links(&app, &token, 3).await;
     app.server.stop().await;
     caught_up(&second, &first).await;
-    // Only the stray one sees what the first does now, and gets ahead of the second.
+    // Only the stray replica receives these writes, so it gets ahead of the second server.
     second.stop();
     for _ in 0..3 {
         let _: String = ask(
@@ -287,7 +291,7 @@ async fn a_replica_that_did_not_follow_a_fail_over_is_not_used() {
 
     let urls = (second.url(), stray.url());
     app.server = app.another(&settings(&urls)).await;
-    is(&app, "up").await;
+    replica_is(&app, "up").await;
     for _ in 0..2 {
         assert_eq!(app.visit(&format!("/{}", codes[0])).await.status, 302);
     }
@@ -295,7 +299,7 @@ async fn a_replica_that_did_not_follow_a_fail_over_is_not_used() {
     assert_eq!(app.visit(&format!("/{}", codes[2])).await.status, 302);
     assert_eq!(app.visit(&format!("/{}", codes[1])).await.status, 404);
     assert!(answered_by_replica(&app).await < 1.0);
-    // The second is no replica of itself.
+    // The second server is no replica of itself.
     let url = second.url();
     let alone = app.another(&settings(&(url.clone(), url))).await;
     sleep(Duration::from_millis(500)).await;

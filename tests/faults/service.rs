@@ -1,4 +1,4 @@
-//! Harm to the service itself.
+//! Faults of the service itself.
 
 use std::time::{Duration, Instant};
 
@@ -9,36 +9,36 @@ use tokio::time::sleep;
 use crate::load::Address;
 use crate::readers::Readers;
 use crate::support::{App, Mode, RedisServer};
-use crate::{VISITORS, WITHOUT_REDIS, quick_or_long, signal, under_load, warm_links};
+use crate::{CLIENTS, WITHOUT_REDIS, quick_or_long, signal, under_load, warm_links};
 
-/// Flushes all the time, so that it is also killed while it writes back.
+/// Makes the service flush all the time, so that some kills come during a flush.
 const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
 
-/// Where a busy machine makes both sinks miss their deadline, clicks are in memory alone, and are lost with
-/// it; that is not promised.
-const PATIENT: (&str, &str) = ("CLICK_DEADLINE_MS", "10000");
+/// On a busy machine both sinks may miss a short deadline. Clicks are then in memory alone, which a kill may lose
+/// without breaking a guarantee.
+const LONG_DEADLINE: (&str, &str) = ("CLICK_DEADLINE_MS", "10000");
 
-/// Some milliseconds, another number each time.
-fn moment(most: u64) -> Duration {
-    Duration::from_millis(getrandom::u64().unwrap() % most)
+/// A random number of milliseconds, below `max`.
+fn random_delay(max: u64) -> Duration {
+    Duration::from_millis(getrandom::u64().unwrap() % max)
 }
 
 async fn killed(mode: Mode, settings: &[(&str, &str)]) {
-    let settings = [&[OFTEN, PATIENT], settings].concat();
+    let settings = [&[OFTEN, LONG_DEADLINE], settings].concat();
     let mut app = App::start_with(mode, &settings).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::through_restarts(&address, &load.books).await;
+    let readers = Readers::through_restarts(&address, &load.tally).await;
     for _ in 0..quick_or_long(20, 200) {
-        sleep(moment(300)).await;
+        sleep(random_delay(300)).await;
         app.server.kill();
         app.server = app.another(&settings).await;
-        address.moves_to(&app.server.base);
+        address.set(&app.server.base);
     }
     sleep(Duration::from_millis(300)).await;
-    let books = load.stop().await;
-    assert_eq!(books.refused(), 0);
-    readers.end_with(books.are_right(&app)).await;
+    let tally = load.stop().await;
+    assert_eq!(tally.refused(), 0);
+    readers.end_with(tally.check_bounds(&app)).await;
     app.finish().await;
 }
 
@@ -61,96 +61,96 @@ mod a_service_killed_at_random_moments_loses_no_click {
     }
 }
 
-/// With the deadline as it is by default; the books are those of each life, with links of its own.
-async fn killed_in_a_hurry(mode: Mode, settings: &[(&str, &str)]) {
-    let tells_of_late_sinks = ("RUST_LOG", "info,shunt::clicks::delivery=debug");
-    let settings = [&[OFTEN, tells_of_late_sinks], settings].concat();
+/// With the default deadline. Each run of the process has links and a tally of its own.
+async fn killed_with_default_deadline(mode: Mode, settings: &[(&str, &str)]) {
+    let log_late_sinks = ("RUST_LOG", "info,shunt::clicks::delivery=debug");
+    let settings = [&[OFTEN, log_late_sinks], settings].concat();
     let mut app = App::start_with(mode, &settings).await;
-    let (lives, mut checked) = (quick_or_long(6, 60), 0);
-    for _ in 0..lives {
+    let (runs, mut checked) = (quick_or_long(6, 60), 0);
+    for _ in 0..runs {
         let codes = warm_links(&app).await;
         let (_, load) = under_load(&app, &codes).await;
-        sleep(moment(300)).await;
+        sleep(random_delay(300)).await;
         app.server.kill();
         let were_late = app.server.log().contains("the journal");
-        let books = load.stop().await;
+        let tally = load.stop().await;
         app.server = app.another(&settings).await;
         if were_late {
             println!("not checked: both sinks were late on this machine");
             continue;
         }
-        assert_eq!(books.refused(), 0);
-        books.are_right(&app).await;
+        assert_eq!(tally.refused(), 0);
+        tally.check_bounds(&app).await;
         checked += 1;
     }
-    assert!(checked > 0, "both sinks were late in each of {lives} lives");
+    assert!(checked > 0, "both sinks were late in each of {runs} lives");
     app.finish().await;
 }
 
 mod a_service_killed_with_the_default_deadline_loses_no_click_that_a_sink_took_in_time {
-    use super::{Mode, WITHOUT_REDIS, killed_in_a_hurry};
+    use super::{Mode, WITHOUT_REDIS, killed_with_default_deadline};
 
     #[tokio::test]
     async fn embedded() {
-        killed_in_a_hurry(Mode::Embedded, &[]).await;
+        killed_with_default_deadline(Mode::Embedded, &[]).await;
     }
 
     #[tokio::test]
     async fn production() {
-        killed_in_a_hurry(Mode::Production, &[]).await;
+        killed_with_default_deadline(Mode::Production, &[]).await;
     }
 
     #[tokio::test]
     async fn postgres_alone() {
-        killed_in_a_hurry(Mode::Production, &[WITHOUT_REDIS]).await;
+        killed_with_default_deadline(Mode::Production, &[WITHOUT_REDIS]).await;
     }
 }
 
-async fn told_to_stop(mode: Mode, settings: &[(&str, &str)]) {
+async fn stopped(mode: Mode, settings: &[(&str, &str)]) {
     let mut app = App::start_with(mode, settings).await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::through_restarts(&address, &load.books).await;
+    let readers = Readers::through_restarts(&address, &load.tally).await;
     for _ in 0..quick_or_long(3, 20) {
-        sleep(moment(500)).await;
+        sleep(random_delay(500)).await;
         let asked = Instant::now();
         app.server.stop().await;
         let took = asked.elapsed();
         assert!(took < Duration::from_secs(20), "{took:?} for a stop");
         app.server = app.another(settings).await;
-        address.moves_to(&app.server.base);
+        address.set(&app.server.base);
         sleep(Duration::from_millis(300)).await;
     }
-    let books = load.stop().await;
-    assert_eq!((books.torn(), books.refused()), (0, 0));
-    // None, where the machine does not stall for longer than a connection in use stays open.
-    let (cut_off, stops) = (books.cut_off(), quick_or_long(3_u64, 20));
-    println!("{cut_off} asked on a connection that was closed just then, in {stops} stops");
+    let tally = load.stop().await;
+    assert_eq!((tally.truncated(), tally.refused()), (0, 0));
+    // None, unless the machine stalls for longer than a connection in use stays open.
+    let (cut_off, stops) = (tally.cut_off(), quick_or_long(3_u64, 20));
+    println!("{cut_off} requests met a connection that was just closed, in {stops} stops");
     assert!(
-        cut_off < stops * VISITORS as u64 / 2,
+        cut_off < stops * CLIENTS as u64 / 2,
         "{cut_off} were cut off"
     );
-    // Where a connection is closed just when somebody asks anew, nothing of that was begun.
-    readers.end_with(books.are_exact(&app)).await;
+    // A request that meets a connection which was just closed was never started.
+    readers.end_with(tally.check_exact(&app)).await;
     app.finish().await;
 }
 
 mod sigterm_under_full_load_cuts_off_no_response_and_loses_no_click {
-    use super::{Mode, WITHOUT_REDIS, told_to_stop};
+    use super::{Mode, WITHOUT_REDIS, stopped};
 
     #[tokio::test]
     async fn embedded() {
-        told_to_stop(Mode::Embedded, &[]).await;
+        stopped(Mode::Embedded, &[]).await;
     }
 
     #[tokio::test]
     async fn production() {
-        told_to_stop(Mode::Production, &[]).await;
+        stopped(Mode::Production, &[]).await;
     }
 
     #[tokio::test]
     async fn postgres_alone() {
-        told_to_stop(Mode::Production, &[WITHOUT_REDIS]).await;
+        stopped(Mode::Production, &[WITHOUT_REDIS]).await;
     }
 }
 
@@ -158,13 +158,13 @@ mod sigterm_under_full_load_cuts_off_no_response_and_loses_no_click {
 async fn a_response_under_way_at_a_stop_announces_that_its_connection_closes() {
     let redis = RedisServer::start(&[]).await;
     let url = redis.url();
-    // A click waits for a Redis that hangs for half of this.
+    // A click waits half of this for a Redis that hangs.
     let settings = [("REDIS_URL", url.as_str()), ("CLICK_DEADLINE_MS", "4000")];
     let mut app = App::start_with(Mode::Production, &settings).await;
     let code = app
         .shorten(&app.register().await, "https://example.org/")
         .await;
-    let address = Address::of(&app.server.base).now();
+    let address = Address::of(&app.server.base).current();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET /{code} HTTP/1.1\r\nHost: test\r\n\r\n");
     let mut head = [0; 1_024];
@@ -178,7 +178,7 @@ async fn a_response_under_way_at_a_stop_announces_that_its_connection_closes() {
     stream.read_to_string(&mut last).await.unwrap();
     signal(redis.child.id(), "CONT");
     assert!(last.starts_with("HTTP/1.1 302"), "{last}");
-    // Whoever is not told sends the next request into a connection that is closed.
+    // A client without this header would send its next request into a closed connection.
     assert!(last.contains("connection: close"), "{last}");
     assert_eq!(app.server.ended().await.code(), Some(0));
     app.server = app.another(&settings).await;

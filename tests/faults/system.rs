@@ -1,4 +1,4 @@
-//! Harm to what the machine gives: space on the disk.
+//! Faults of the machine: a full disk.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,13 +8,13 @@ use tokio::time::sleep;
 
 use crate::readers::Readers;
 use crate::support::{App, Mode, eventually};
-use crate::{goes_on, nothing_is_in_memory_alone, under_load, warm_links};
+use crate::{nothing_is_in_memory_alone, redirects_go_on, under_load, warm_links};
 
-/// A small disk of its own; needs root.
+/// A small disk, mounted for one test; needs root.
 struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
-    /// `None` where the test is left out, which is said.
+    /// `None` where no disk can be mounted and the test may be skipped; the output says so.
     fn at(folder: &'a Path, megabytes: u32) -> Option<Self> {
         let mounted = Command::new("mount")
             .args([
@@ -34,7 +34,7 @@ impl<'a> SmallDisk<'a> {
             std::env::var_os("SHUNT_TEST_NO_MOUNT").is_some(),
             "a small disk cannot be mounted, which needs root; SHUNT_TEST_NO_MOUNT=1 leaves this test out"
         );
-        println!("not tested: a small disk cannot be mounted");
+        println!("skipped: a small disk cannot be mounted");
         None
     }
 
@@ -69,25 +69,25 @@ async fn a_full_disk_under_sqlite_corrupts_nothing() {
     let token = app.register().await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
-    let readers = Readers::start(&address, &load.books).await;
+    let readers = Readers::start(&address, &load.tally).await;
     disk.fill();
     let target = format!("https://example.org/{}", "x".repeat(1_500));
-    eventually("what needs space is refused", async || {
+    eventually("a request that needs space is refused", async || {
         app.try_shorten(&token, &target).await.status == 503
     })
     .await;
     let refused = app.try_shorten(&token, &target).await;
     assert_eq!(refused.header("retry-after"), "1");
-    goes_on(&load).await;
+    redirects_go_on(&load).await;
     disk.make_room();
     eventually("there is room again", async || {
         app.try_shorten(&token, &target).await.status == 200
     })
     .await;
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
+    let tally = load.stop().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
     nothing_is_in_memory_alone(&app).await;
-    readers.end_with(books.are_right(&app)).await;
+    readers.end_with(tally.check_bounds(&app)).await;
     app.finish().await;
     let mut connection = <sqlx::SqliteConnection as sqlx::Connection>::connect(&url)
         .await
@@ -109,14 +109,14 @@ async fn the_log_of_sqlite_does_not_fill_a_small_disk() {
     let token = app.register().await;
     let codes = warm_links(&app).await;
     let (_, load) = under_load(&app, &codes).await;
-    let enough = load.books.answered() + 50_000;
-    while load.books.answered() < enough {
+    let enough = load.tally.answered() + 50_000;
+    while load.tally.answered() < enough {
         let made = app.try_shorten(&token, "https://example.org/").await;
         assert_eq!(made.status, 200, "{made:?}");
         sleep(Duration::from_millis(50)).await;
     }
-    let books = load.stop().await;
-    assert_eq!((books.refused(), books.cut_off()), (0, 0));
+    let tally = load.stop().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
     nothing_is_in_memory_alone(&app).await;
-    books.are_right(&app).await;
+    tally.check_bounds(&app).await;
 }

@@ -1,4 +1,4 @@
-//! Whatever a Redis answers: nobody panics, nobody waits for ever, and nobody is sent where no link leads.
+//! A Redis with generated replies: no panic, no endless wait, and no redirect to a target that no link has.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,26 +21,26 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::cases;
-use crate::lies::{LIFE, Lie, LyingRedis, lies};
+use crate::fake_redis::{FakeRedis, REPLICATION_ID, Reply, replies};
 
 /// Far above every deadline.
-const FOR_EVER: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Everything that asks a Redis, on one that lies.
-struct Askers {
-    server: LyingRedis,
+/// Every component that uses Redis, over a fake one.
+struct Components {
+    server: FakeRedis,
     redis: RedisShard,
     shards: RedisShards,
     store: Store,
     cache: LinkCache,
-    /// Ends only with a panic.
-    asking: Vec<JoinHandle<()>>,
+    /// Tasks that end only with a panic.
+    tasks: Vec<JoinHandle<()>>,
     links: Vec<LinkId>,
 }
 
-impl Askers {
+impl Components {
     async fn new(folder: &Path) -> Self {
-        let server = LyingRedis::start().await;
+        let server = FakeRedis::start().await;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let shards =
             RedisShards::new(&[server.url()], "s", Duration::from_secs(1), &clock).unwrap();
@@ -51,11 +51,11 @@ impl Askers {
             .unwrap();
         let store = Store::of(Arc::new(store));
         let (cache, asked) = LinkCache::new(CACHE, Some(&shards)).for_worker();
-        let asking = asked.into_iter().map(|asked| tokio::spawn(asked.run()));
+        let tasks = asked.into_iter().map(|asked| tokio::spawn(asked.run()));
         Self {
             server,
             redis,
-            asking: asking.collect(),
+            tasks: tasks.collect(),
             cache,
             links: links(&store).await,
             store,
@@ -63,42 +63,45 @@ impl Askers {
         }
     }
 
-    /// As at start: the first two answers let it in, whatever becomes of what is said later.
-    async fn begin(&self) {
-        self.server.tell(vec![
-            Lie::List(vec![
-                Lie::Nil,
-                Lie::Nil,
-                Lie::Nil,
-                Lie::Nil,
-                Lie::Text(self.store.database.installation().into()),
+    /// Recovers the fake Redis as at a start, with two valid replies.
+    async fn start(&self) {
+        self.server.will_reply(vec![
+            Reply::List(vec![
+                Reply::Nil,
+                Reply::Nil,
+                Reply::Nil,
+                Reply::Nil,
+                Reply::Text(self.store.database.installation().into()),
             ]),
-            Lie::List(vec![
-                Lie::Text("epoch".into()),
-                Lie::Number(-1),
-                Lie::Number(1),
+            Reply::List(vec![
+                Reply::Text("epoch".into()),
+                Reply::Number(-1),
+                Reply::Number(1),
             ]),
         ]);
         self.recover().await.unwrap();
         self.redis.recovered();
     }
 
-    async fn look_up(&self, lies: &[Lie]) {
+    async fn look_up(&self, replies: &[Reply]) {
         let code = ShortCode::generate().unwrap();
         let known = LinkTarget {
             id: LinkId::parse(7).unwrap(),
             target: target("https://known.example/"),
             is_active: true,
         };
-        let read = |_told| std::future::ready(Ok::<_, ()>(Some(known.clone())));
+        let read = |_| std::future::ready(Ok::<_, ()>(Some(known.clone())));
         let found = self.cache.look_up(&code, Instant::now(), read).await;
         let (link, _) = found.unwrap();
         let link = link.unwrap();
         assert_eq!(link.click().link(), link.id);
         let is_known = link.id == known.id && link.location == known.target.location();
         let (id, active) = (link.id.number(), u8::from(link.is_active));
-        let told = format!("{LIFE} {id} {active} {}", link.location.as_str());
-        assert!(is_known || lies.iter().any(|lie| lie.says(&told)), "{told}");
+        let stored = format!("{REPLICATION_ID} {id} {active} {}", link.location.as_str());
+        assert!(
+            is_known || replies.iter().any(|reply| reply.contains(&stored)),
+            "{stored}"
+        );
         let _ = self
             .cache
             .invalidate(self.cache.shard_of(&code), &[code])
@@ -123,7 +126,7 @@ impl Askers {
         self.store.clicks.release_parked(1, number).await.unwrap();
     }
 
-    async fn count(&self, held: bool) {
+    async fn count(&self, parked: bool) {
         let (clicks, in_memory) = (
             Arc::clone(&self.store.clicks),
             Arc::new(MemoryOnly::default()),
@@ -134,7 +137,7 @@ impl Askers {
             .iter()
             .map(|link| Click::new(*link, Shard::ONLY))
             .collect();
-        if let Ok(counts) = counts.begin().of(&asked, held).await {
+        if let Ok(counts) = counts.begin().of(&asked, parked).await {
             assert_eq!(counts.len(), asked.len());
         }
     }
@@ -150,14 +153,14 @@ impl Askers {
         let _ = flusher.release().await;
     }
 
-    /// A flush in which two links have as many clicks as a number can tell.
+    /// A flush in which two links have the greatest number of clicks there is.
     async fn flush_too_many(&self) {
-        let text = |number: &str| Lie::Text(number.into());
-        let most = u64::MAX.to_string();
-        let found = [text("1"), text(&most), text("2"), text(&most)];
-        self.server.tell(vec![
-            Lie::List(vec![text("epoch"), Lie::List(vec![text("1")])]),
-            Lie::List(vec![text("0"), Lie::List(found.to_vec())]),
+        let text = |number: &str| Reply::Text(number.into());
+        let max = u64::MAX.to_string();
+        let found = [text("1"), text(&max), text("2"), text(&max)];
+        self.server.will_reply(vec![
+            Reply::List(vec![text("epoch"), Reply::List(vec![text("1")])]),
+            Reply::List(vec![text("0"), Reply::List(found.to_vec())]),
         ]);
         self.flush().await;
     }
@@ -171,13 +174,8 @@ impl Askers {
         let _ = limiter.count(Action::Login, "somebody").await;
     }
 
-    async fn recover(&self) -> Result<(), RecoveryError> {
-        let database = &self.store.database;
-        recover(&self.redis, &*self.store.clicks, database.installation()).await
-    }
-
-    async fn admission(&self) {
-        let _ = self.recover().await;
+    async fn recovery(&self) {
+        let _ = recover(&self.redis, &*self.store.clicks).await;
     }
 }
 
@@ -200,8 +198,8 @@ fn target(raw: &str) -> TargetUrl {
     TargetUrl::parse(raw, &own).unwrap()
 }
 
-/// Two, as there are numbers in many a lie.
-async fn links(store: &Store) -> Vec<LinkId> {
+/// Two links, whose ids are numbers that many generated replies have.
+async fn links(store: &Parts) -> Vec<LinkId> {
     let email: EmailAddress = "ada@example.org".parse().unwrap();
     let owner = store
         .users
@@ -221,59 +219,59 @@ async fn links(store: &Store) -> Vec<LinkId> {
     links
 }
 
-/// Runs one kind of question against lie after lie.
-fn whatever_it_answers(ask: &impl AsyncFn(&Askers, &[Lie], u64)) {
+/// Runs one operation against each of the generated replies.
+fn for_all_replies(ask: &impl AsyncFn(&Components, &[Reply], u64)) {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::new().unwrap();
-    let askers = runtime.block_on(Askers::new(folder.path()));
+    let components = runtime.block_on(Components::new(folder.path()));
     let number = std::cell::Cell::new(0);
-    let told = TestRunner::new(cases()).run(&lies(), |lies| {
+    let outcome = TestRunner::new(cases()).run(&replies(), |replies| {
         number.set(number.get() + 1);
         runtime.block_on(async {
-            askers.begin().await;
-            askers.server.tell(lies.clone());
-            let asked = timeout(FOR_EVER, ask(&askers, &lies, number.get())).await;
-            prop_assert!(asked.is_ok(), "it waits for ever");
+            components.start().await;
+            components.server.will_reply(replies.clone());
+            let asked = timeout(TIMEOUT, ask(&components, &replies, number.get())).await;
+            prop_assert!(asked.is_ok(), "the operation does not end");
             prop_assert!(
-                !askers.asking.iter().any(JoinHandle::is_finished),
+                !components.tasks.iter().any(JoinHandle::is_finished),
                 "a task panicked"
             );
             Ok(())
         })
     });
-    if let Err(failure) = told {
+    if let Err(failure) = outcome {
         panic!("{failure}");
     }
 }
 
 #[test]
 fn a_look_up_finds_what_the_database_knows_or_what_was_cached() {
-    whatever_it_answers(&async |askers, lies, _| askers.look_up(lies).await);
+    for_all_replies(&async |components, replies, _| components.look_up(replies).await);
 }
 
 #[test]
 fn recording_and_settling_end() {
-    whatever_it_answers(&async |askers, _, number| askers.record(number).await);
+    for_all_replies(&async |components, _, number| components.record(number).await);
 }
 
 #[test]
 fn a_count_is_of_all_links_asked_for_or_an_error() {
-    whatever_it_answers(&async |askers, _, number| askers.count(number % 2 == 0).await);
+    for_all_replies(&async |components, _, number| components.count(number % 2 == 0).await);
 }
 
 #[test]
 fn a_flush_and_its_housekeeping_end() {
-    whatever_it_answers(&async |askers, _, _| askers.flush().await);
+    for_all_replies(&async |components, _, _| components.flush().await);
 }
 
 #[test]
 fn limits_still_count() {
-    whatever_it_answers(&async |askers, _, _| askers.limit().await);
+    for_all_replies(&async |components, _, _| components.limit().await);
 }
 
 #[test]
 fn a_recovery_ends() {
-    whatever_it_answers(&async |askers, _, _| askers.admission().await);
+    for_all_replies(&async |components, _, _| components.recovery().await);
 }
 
 #[test]
@@ -281,8 +279,8 @@ fn an_overflow_of_clicks_never_panics() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::new().unwrap();
     runtime.block_on(async {
-        let askers = Askers::new(folder.path()).await;
-        askers.begin().await;
-        askers.flush_too_many().await;
+        let components = Components::new(folder.path()).await;
+        components.start().await;
+        components.flush_too_many().await;
     });
 }

@@ -1,4 +1,4 @@
-//! Whatever is sent: an answer that is the client's fault or none at all, never a defect of the service.
+//! Generated requests: the response is never a 5xx, whatever a client sends.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::cases;
 use crate::support::{App, Mode};
 
 /// Far above every deadline.
-const FOR_EVER: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Bodies that are nearly right, and some that are not.
+/// Bodies that are nearly valid, and some that are random.
 fn bodies() -> impl Strategy<Value = Vec<u8>> {
     let text = prop_oneof![
         "\\PC{0,20}",
@@ -30,7 +30,7 @@ fn bodies() -> impl Strategy<Value = Vec<u8>> {
         1 => vec(text.clone(), 0..3).prop_map(|texts| serde_json::json!(texts)),
         1 => Just(serde_json::Value::Null),
     ];
-    // Too short a password, so that none of them costs a hash.
+    // The passwords are too short, so that none costs a hash.
     let account = (value, "[a-z]{0,7}").prop_map(|(email, password)| {
         serde_json::json!({ "email": email, "password": password })
             .to_string()
@@ -43,7 +43,7 @@ fn bodies() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Requests to every route, of a kind that hyper reads whole: their answers tell of the service.
+/// Requests to every route that hyper accepts, so that the response comes from the service.
 fn requests() -> impl Strategy<Value = Vec<u8>> {
     let method = prop_oneof![3 => Just("GET"), 3 => Just("POST"), 1 => Just("DELETE"), 1 => Just("HEAD"), 1 => Just("PUT")];
     let path = prop_oneof![
@@ -76,7 +76,7 @@ fn requests() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// A request, legible where a test fails.
+/// A request that is printed legibly where a test fails.
 #[derive(Clone)]
 struct Sent(Vec<u8>);
 
@@ -86,12 +86,12 @@ impl fmt::Debug for Sent {
     }
 }
 
-/// What comes back until the connection is closed. Where it is `cut_off`, nothing more is sent: hyper takes
-/// that for the end of the client.
+/// Everything that comes back until the connection is closed. With `cut_off` the client closes its sending side
+/// after the request.
 async fn exchange(app: &App, request: &[u8], cut_off: bool) -> Vec<u8> {
     let address = app.server.base.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // It may be refused and closed before all of it is sent.
+    // The service may refuse the request and close before all of it is sent.
     let _ = stream.write_all(request).await;
     if cut_off {
         let _ = stream.shutdown().await;
@@ -101,7 +101,7 @@ async fn exchange(app: &App, request: &[u8], cut_off: bool) -> Vec<u8> {
     response
 }
 
-fn whatever_is_sent(
+fn for_all_requests(
     requests: impl Strategy<Value = Vec<u8>>,
     cut_off: bool,
     is_right: impl Fn(&[u8]) -> bool,
@@ -126,8 +126,8 @@ fn whatever_is_sent(
             })
             .unwrap_or(request);
         let response =
-            runtime.block_on(async { timeout(FOR_EVER, exchange(&app, &request, cut_off)).await });
-        let response = response.map_err(|_| TestCaseError::fail("no answer and no end"))?;
+            runtime.block_on(async { timeout(TIMEOUT, exchange(&app, &request, cut_off)).await });
+        let response = response.map_err(|_| TestCaseError::fail("no response and no end"))?;
         prop_assert!(
             is_right(&response),
             "{}",
@@ -146,7 +146,7 @@ fn whatever_is_sent(
 
 fn status(response: &[u8]) -> Option<u16> {
     let line = std::str::from_utf8(response.get(..12)?).ok()?;
-    // Who asks in HTTP/1.0 is answered in it.
+    // A request in HTTP/1.0 is answered in HTTP/1.0.
     let status = line
         .strip_prefix("HTTP/1.1 ")
         .or_else(|| line.strip_prefix("HTTP/1.0 "));
@@ -155,7 +155,7 @@ fn status(response: &[u8]) -> Option<u16> {
 
 #[test]
 fn no_request_is_answered_with_a_defect() {
-    whatever_is_sent(requests(), false, |response| {
+    for_all_requests(requests(), false, |response| {
         status(response).is_some_and(|status| status < 500)
     });
 }
@@ -176,7 +176,7 @@ fn no_bytes_are_answered_with_a_defect() {
                 request
             }),
     ];
-    whatever_is_sent(bytes, true, |response| {
+    for_all_requests(bytes, true, |response| {
         response.is_empty() || status(response).is_some_and(|status| status < 500)
     });
 }
