@@ -174,8 +174,9 @@ impl Components {
         let _ = limiter.count(Action::Login, "somebody").await;
     }
 
-    async fn recovery(&self) {
-        let _ = recover(&self.redis, &*self.store.clicks).await;
+    async fn recover(&self) -> Result<(), RecoveryError> {
+        let database = &self.store.database;
+        recover(&self.redis, &*self.store.clicks, database.installation()).await
     }
 }
 
@@ -199,7 +200,7 @@ fn target(raw: &str) -> TargetUrl {
 }
 
 /// Two links, whose ids are numbers that many generated replies have.
-async fn links(store: &Parts) -> Vec<LinkId> {
+async fn links(store: &Store) -> Vec<LinkId> {
     let email: EmailAddress = "ada@example.org".parse().unwrap();
     let owner = store
         .users
@@ -271,7 +272,9 @@ fn limits_still_count() {
 
 #[test]
 fn a_recovery_ends() {
-    for_all_replies(&async |components, _, _| components.recovery().await);
+    for_all_replies(&async |components, _, _| {
+        let _ = components.recover().await;
+    });
 }
 
 #[test]
