@@ -11,8 +11,8 @@ use futures_util::stream::try_unfold;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::BaseAddress;
 use super::authentication::TokenOwner;
+use super::base_address::BaseAddress;
 use super::link_answer::LinkAnswer;
 use crate::accounts::Accounts;
 use crate::domain::{LinkId, Timestamp, UserId};

@@ -23,6 +23,7 @@ use crate::telemetry::seconds_since;
 
 mod account_bodies;
 mod authentication;
+mod base_address;
 mod delete_link;
 mod docs;
 mod health;
@@ -35,23 +36,8 @@ mod shorten;
 mod stats;
 mod visit;
 
+pub use base_address::BaseAddress;
 pub use health::Readiness;
-
-/// Public address of the service, for links to further pages; cheap to clone.
-#[derive(Clone)]
-pub struct BaseAddress(Arc<str>);
-
-impl BaseAddress {
-    fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&BaseUrl> for BaseAddress {
-    fn from(base_url: &BaseUrl) -> Self {
-        Self(base_url.as_str().into())
-    }
-}
 
 /// What handlers work with; each takes the part it needs. The router copies it several times per request.
 #[derive(Clone, FromRef)]

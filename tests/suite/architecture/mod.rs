@@ -1,7 +1,11 @@
-//! The architecture: a module imports from lower layers only.
+//! The architecture: a module imports from lower layers only, services know no HTTP, and no two files import each other
+//! in a circle.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+mod imports;
+mod tokens;
 
 /// Layers as `src/lib.rs` lists them.
 const LAYERS: [(&str, u8); 17] = [
@@ -87,7 +91,7 @@ fn first_name(path: &str) -> &str {
 }
 
 #[test]
-fn a_module_is_named_in_whatever_way() {
+fn modules_are_found_in_all_forms_of_imports() {
     for (code, names) in [
         ("use crate::links;", vec!["links"]),
         ("pub(crate) use crate::links::delete;", vec!["links"]),
@@ -130,7 +134,7 @@ fn a_module_imports_from_lower_layers_only() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What is spawned outside the server: each ends with the one thing that it does.
+/// Files outside the server that spawn a thread or a task: each of these ends with the one thing that it does.
 const SHORT_LIVED: [(&str, &str); 5] = [
     ("accounts/password.rs", "a thread hashes one password"),
     ("clicks/delivery.rs", "one operation of the database"),
@@ -143,13 +147,13 @@ const SHORT_LIVED: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn only_the_server_spawns_what_lives_as_long_as_the_service() {
+fn only_the_server_spawns_tasks_that_live_as_long_as_the_service() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut spawning = Vec::new();
     for path in sources(&root) {
         let within = path.strip_prefix(&root).unwrap();
         let code = code(&path);
-        // Tests may spawn what they like.
+        // Tests may spawn tasks.
         let code = code.split("#[cfg(test)]\nmod tests").next().unwrap();
         let spawns = [".spawn(", "::spawn(", "spawn_blocking("];
         if !within.starts_with("server") && spawns.iter().any(|call| code.contains(call)) {
@@ -160,11 +164,18 @@ fn only_the_server_spawns_what_lives_as_long_as_the_service() {
     assert_eq!(spawning, SHORT_LIVED.map(|(file, _)| file));
 }
 
-/// What HTTP is left to: the other modules know neither its framework nor its errors.
-const HTTP_NAMES: [&str; 3] = ["axum", "ApiError", "IntoResponse"];
+/// Names of HTTP's frameworks, status codes and errors: services and what is below them know none of these.
+const HTTP_NAMES: [&str; 6] = [
+    "ApiError",
+    "IntoResponse",
+    "StatusCode",
+    "axum",
+    "hyper",
+    "tower",
+];
 
 #[test]
-fn only_the_http_layers_name_axum_and_its_errors() {
+fn services_know_no_http() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let modules = [
         "accounts", "cache", "clicks", "domain", "limits", "links", "redirect", "redis", "store",
