@@ -1,51 +1,50 @@
-//! All parts, put together from the settings; from here on nobody sees the settings.
+//! All parts, put together from the settings: the parts themselves do not know the settings.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
-use super::lifecycle::{ServeError, Shutdown};
-use super::startup::Databases;
 use crate::accounts::{Accounts, PasswordHasher, Tokens, load_or_create_secret};
 use crate::api::{ApiState, Readiness};
-use crate::cache::{CacheLimits, LinkCache, LookupBatcher};
+use crate::cache::{CacheLimits, LinkCache};
 use crate::clicks::counts::Counts;
 use crate::clicks::{
     Deliveries, Delivery, Flusher, JournalDeadline, MemoryOnly, Recorder, RedisSink, Sinks,
 };
 use crate::config::{BaseUrl, Config, Database};
-use crate::domain::{Clock, Shard, TokenSecret};
+use crate::domain::{Clock, TokenSecret};
 use crate::http::paths;
 use crate::limits::Limiter;
 use crate::links::{LinkService, ListStreams};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
+use crate::server::error::ServeError;
+use crate::server::redirect_worker::{RedirectTasks, RedirectWorker};
+use crate::server::shutdown::Shutdown;
+use crate::server::startup::Databases;
 use crate::store::{PostgresReplica, Store, beside};
 use crate::telemetry::metrics::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
 
-/// Unknown codes held in the process at most.
+/// Most unknown codes that the process caches.
 const UNKNOWN_CODES: u64 = 100_000;
 
-/// How long an unknown code is held: a link made meanwhile is unknown for that long at most.
+/// How long an unknown code is cached: a link that is made meanwhile is unknown for that long at most.
 const UNKNOWN_TTL: Duration = Duration::from_secs(5);
 
 /// How long a redirect waits for the database.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(2);
 
-/// How long the journal is waited for where Redis did not answer, until it was late once: on a busy machine it may take
-/// long, and a click in memory alone is worse than a slow redirect.
+/// How long a batch that Redis did not acknowledge waits for the journal, until the journal was late once. On a busy
+/// machine the journal may take long, and a click in memory alone is worse than a slow redirect.
 const JOURNAL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The same where clicks have no other place: a busy disk is slow for a moment.
+/// The same without Redis, where the journal is the only sink: a busy disk is slow for a moment.
 const JOURNAL_TIMEOUT_ALONE: Duration = Duration::from_secs(2);
 
-/// What the cache may do with this database.
+/// The limits of the cache, with these settings and this database.
 pub(super) fn cache_limits(config: &Config, store: &Store) -> CacheLimits {
     CacheLimits {
         links: config.cache_max_links,
@@ -57,55 +56,25 @@ pub(super) fn cache_limits(config: &Config, store: &Store) -> CacheLimits {
     }
 }
 
+/// The parts of a running service.
 pub(super) struct App {
     pub(super) store: Store,
     pub(super) replica: Option<Arc<PostgresReplica>>,
     pub(super) redis: Option<RedisShards>,
-    /// Whether the outbox is this process's own.
-    pub(super) is_alone: bool,
     pub(super) cache: LinkCache,
     pub(super) memory_only: Arc<MemoryOnly>,
-    pub(super) flusher: Flusher,
-    pub(super) accounts: Arc<Accounts>,
-    pub(super) links: Arc<LinkService>,
+    pub(super) flusher: Arc<Flusher>,
+    pub(super) clock: Arc<dyn Clock>,
+    accounts: Arc<Accounts>,
+    links: Arc<LinkService>,
     lookups: Lookups,
     database_runtime: Option<Handle>,
-    /// While it answers, and once it was late.
+    /// The deadline of the journal until it was late, and the one after that.
     journal_deadlines: (Duration, Duration),
-    last_flush: Mutex<BTreeMap<Shard, Instant>>,
-    pub(super) clock: Arc<dyn Clock>,
-}
-
-/// A redirect's road with a recorder of its own, and what delivers that recorder's batches.
-pub(super) struct RedirectWorker {
-    pub(super) redirect: Redirect,
-    pub(super) work: RecorderTasks,
-}
-
-/// What has to run for a road.
-pub(super) struct RecorderTasks {
-    deliveries: Deliveries,
-    recorder: Arc<Recorder>,
-    misses: Vec<LookupBatcher>,
-}
-
-impl RecorderTasks {
-    /// Spawns it on the runtime of the road. `drained` ends it, once every click is delivered.
-    pub(super) fn spawn(self, drained: CancellationToken) -> JoinHandle<()> {
-        for misses in self.misses {
-            // Ends with the last visitor; should it die, every look-up is one in the database.
-            tokio::spawn(misses.run());
-        }
-        tokio::spawn(async move {
-            self.recorder
-                .run(self.deliveries, drained.cancelled_owned())
-                .await;
-        })
-    }
 }
 
 impl App {
-    /// To be called on the main runtime.
+    /// Puts the parts together. Has to be called on the main runtime.
     pub(super) fn new(
         config: &Config,
         databases: Databases,
@@ -161,31 +130,24 @@ impl App {
             Database::Postgres(_) => Some(Handle::current()),
             Database::Sqlite(_) => None,
         };
-        let last_flush = match &redis {
-            Some(shards) => shards.iter().map(RedisShard::shard).collect(),
-            None => vec![Shard::ONLY],
-        };
-        let last_flush = last_flush.into_iter().map(|shard| (shard, Instant::now()));
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
         Ok(Self {
-            is_alone: store.outbox.is_alone(),
             store,
             replica,
             redis,
             cache,
             memory_only,
-            flusher,
+            flusher: Arc::new(flusher),
+            clock,
             accounts: Arc::new(accounts),
             links: Arc::new(links),
             lookups,
             database_runtime,
             journal_deadlines,
-            last_flush: Mutex::new(last_flush.collect()),
-            clock,
         })
     }
 
-    /// What the handlers of the API work with.
+    /// The state of the API's handlers.
     pub(super) fn api_state(
         &self,
         redirect: Redirect,
@@ -201,45 +163,25 @@ impl App {
                 Arc::clone(&self.store.database),
                 self.replica.clone(),
                 self.redis.clone(),
-                shutdown.token(),
+                shutdown.draining_token(),
             )),
             metrics,
             base_address: base_url.into(),
         }
     }
 
-    /// Notes that this instance wrote back all that waited in these shards.
-    pub(super) fn flushed(&self, shards: &[Shard]) {
-        let mut last = self.last_flush();
-        last.extend(shards.iter().map(|shard| (*shard, Instant::now())));
-    }
-
-    /// How long ago that was, for every shard.
-    pub(super) fn since_last_flush(&self) -> Vec<(Shard, Duration)> {
-        let last = self.last_flush();
-        last.iter()
-            .map(|(shard, at)| (*shard, at.elapsed()))
-            .collect()
-    }
-
-    fn last_flush(&self) -> MutexGuard<'_, BTreeMap<Shard, Instant>> {
-        self.last_flush
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A road for one runtime, with connections and a recorder of its own.
+    /// A redirect path for one runtime, with connections and a recorder of its own.
     pub(super) fn redirect_worker(&self) -> RedirectWorker {
-        let (cache, misses) = self.cache.for_worker();
+        let (cache, lookup_batchers) = self.cache.for_worker();
         let recorder = Arc::<Recorder>::default();
-        let (while_it_answers, once_late) = self.journal_deadlines;
+        let (until_late, once_late) = self.journal_deadlines;
         let delivery = |redis: Option<&RedisShard>| {
             let sinks = Sinks {
                 redis: redis.map(RedisSink::new),
                 clicks: Arc::clone(&self.store.clicks),
                 cache: cache.clone(),
                 database_runtime: self.database_runtime.clone(),
-                deadline: JournalDeadline::new(while_it_answers.max(once_late), once_late),
+                deadline: JournalDeadline::new(until_late.max(once_late), once_late),
             };
             Delivery::new(sinks, Arc::clone(&self.memory_only))
         };
@@ -254,15 +196,16 @@ impl App {
                 lookups: self.lookups.clone(),
                 metrics: RedirectMetrics::default(),
             },
-            work: RecorderTasks {
+            tasks: RedirectTasks {
                 deliveries: Deliveries::new(deliveries),
                 recorder,
-                misses,
+                lookup_batchers,
             },
         }
     }
 }
 
+/// The secret of the settings; with SQLite also the one beside the database, which is made where there is none.
 fn secret(config: &Config) -> Result<TokenSecret, ServeError> {
     match (&config.jwt_secret, &config.database) {
         (Some(secret), _) => Ok(secret.clone()),

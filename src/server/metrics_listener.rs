@@ -1,93 +1,133 @@
 //! Metrics on an address of their own.
 
-use std::net::TcpListener;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::map_response;
 use axum::routing::get;
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
-use tower::ServiceExt;
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep, sleep};
 
-use super::lifecycle::{LAST_CALL, Shutdown};
-use super::listener::asynchronous;
 use crate::http;
+use crate::server::shutdown::{GRACE_PERIOD, Shutdown};
 use crate::telemetry::metrics::Exposition;
 
-/// Connections at once; further ones wait until one ends.
-const MOST: usize = 64;
+/// Connections at once; further ones wait in the backlog of the system.
+const MAX_CONNECTIONS: usize = 64;
 
-/// How long a connection may take for a request, idling included.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a connection may go without a byte written to it: an idle one, one with a slow request, and one whose
+/// response stays unread are closed then.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Pause after the system had no file handle left for a connection.
-const BREATH: Duration = Duration::from_millis(50);
-
-/// Serves /metrics alone, until asked to stop.
-pub(super) async fn serve(listener: TcpListener, metrics: Exposition, stop: Shutdown) {
+/// Serves /metrics alone, until the service drains.
+pub(super) async fn serve(listener: TcpListener, metrics: Exposition, shutdown: Shutdown) {
     let router = Router::new()
         .route("/metrics", get(async move || metrics.render()))
         .fallback(http::not_found)
         .method_not_allowed_fallback(http::method_not_allowed)
         .layer(map_response(http::with_security_headers));
-    let listener = match asynchronous(listener) {
-        Ok(listener) => listener,
-        Err(error) => {
-            tracing::error!(%error, "metrics are not served");
-            return;
-        }
+    let listener = BoundedListener {
+        listener,
+        permits: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
     };
-    let mut scrapers = JoinSet::new();
-    let scraped = async {
-        loop {
-            while scrapers.len() >= MOST {
-                scrapers.join_next().await;
-            }
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    scrapers.spawn(scrape(stream, router.clone(), stop.clone()));
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "a connection for metrics could not be taken");
-                    sleep(BREATH).await;
-                }
-            }
-        }
+    let draining = shutdown.draining_token().cancelled_owned();
+    let serving = axum::serve(listener, router).with_graceful_shutdown(draining);
+    let end_of_grace_period = async {
+        shutdown.draining().await;
+        sleep(GRACE_PERIOD).await;
     };
     tokio::select! {
-        () = scraped => {}
-        () = stop.asked() => {}
+        // Ends when every connection is closed, and with no error.
+        _ = serving => {}
+        // A slow scraper does not delay the shutdown: its connection ends with the process.
+        () = end_of_grace_period => {}
     }
-    // Who has not asked to the end by then holds up no stop.
-    let _ = timeout(LAST_CALL, async {
-        while scrapers.join_next().await.is_some() {}
-    })
-    .await;
 }
 
-/// Answers one scraper, whose connection may idle for a while.
-async fn scrape(stream: TcpStream, router: Router, stop: Shutdown) {
-    let service = service_fn(move |request: Request<Incoming>| router.clone().oneshot(request));
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(TIMEOUT)
-        .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    let served = tokio::select! {
-        served = &mut connection => served,
-        () = stop.asked() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+/// A listener with at most [`MAX_CONNECTIONS`] connections, each with an [`IDLE_TIMEOUT`]: `axum::serve` has neither.
+struct BoundedListener {
+    listener: TcpListener,
+    permits: Arc<Semaphore>,
+}
+
+impl Listener for BoundedListener {
+    type Io = BoundedConnection;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let (stream, peer) = Listener::accept(&mut self.listener).await;
+        let connection = BoundedConnection {
+            stream,
+            idle: Box::pin(sleep(IDLE_TIMEOUT)),
+            _permit: permit.expect("the semaphore is never closed"),
+        };
+        (connection, peer)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection that fails once it is idle for too long.
+struct BoundedConnection {
+    stream: TcpStream,
+    idle: Pin<Box<Sleep>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl BoundedConnection {
+    /// The outcome of an operation on the stream; an error where the operation is pending for too long.
+    fn or_timeout<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        outcome: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if outcome.is_pending() && self.idle.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-    };
-    if let Err(error) = served {
-        tracing::debug!(%error, "a connection for metrics ended early");
+        outcome
+    }
+}
+
+impl AsyncRead for BoundedConnection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        self.or_timeout(context, read)
+    }
+}
+
+impl AsyncWrite for BoundedConnection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        if written.is_ready() {
+            self.idle.as_mut().reset(Instant::now() + IDLE_TIMEOUT);
+        }
+        self.or_timeout(context, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

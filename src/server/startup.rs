@@ -1,53 +1,54 @@
-//! Waiting for dependencies at start: tried again with growing pauses for a while, saying so.
+//! Connecting to the database and to Redis at the start: failed attempts are repeated for a while, with growing
+//! pauses and a line in the log.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use crate::cache::LinkCache;
-use crate::clicks::{RecoveryError, recover};
+use crate::clicks::RecoveryError;
 use crate::config::{Config, Database};
 use crate::domain::{Clock, SystemClock};
-use crate::links::{OutboxError, publish_pending};
 use crate::redis::{FindMasterError, RedisShard, RedisShards};
+use crate::server::redis_recovery::{RecoverShardError, recover_shard};
 use crate::store::{OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings};
 
-/// How long the database may be missing at start.
+/// How long the start waits for the database.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The same of Redis, without which the service does what it can.
+/// How long the start waits for Redis; the service also runs without it.
 const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long a Redis that is back waits for a database that may hang.
-const PING_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a database operation may take, waiting for a connection included.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(5);
 
-/// First and longest pause between two tries.
+/// First and longest pause between two attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+const MAX_PAUSE: Duration = Duration::from_secs(4);
+
+/// How long Redis may take to say one of its settings.
+const SETTING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A dependency that is not there.
 #[derive(Debug, thiserror::Error)]
-#[error("{dependency}: {why}")]
+#[error("{dependency}: {reason}")]
 pub struct ConnectError {
     dependency: &'static str,
-    why: String,
+    reason: String,
 }
 
-/// Why one try failed.
-pub(super) enum Failure {
-    /// It may be there soon.
-    NotYet(String),
-    /// It never will with these settings.
-    Wrong(String),
+/// Why one attempt failed.
+enum AttemptError {
+    /// A later attempt may succeed.
+    Transient(String),
+    /// No attempt can succeed with these settings.
+    Permanent(String),
 }
 
-/// The database, and its replica where there is one: that one is found later, by whoever looks after it.
+/// The database, and its replica where the settings name one. The replica is connected later, by a background job.
 pub(super) struct Databases {
     pub(super) store: Store,
     pub(super) replica: Option<Arc<PostgresReplica>>,
@@ -62,7 +63,7 @@ pub(super) async fn databases(
         max_connections: config.database_max_connections,
         deadline: DATABASE_DEADLINE,
     };
-    let connected = patiently("DATABASE_URL", DATABASE_TIMEOUT, async || {
+    let connected = retry("DATABASE_URL", DATABASE_TIMEOUT, async || {
         match &config.database {
             Database::Sqlite(path) => {
                 let store = Arc::new(SqliteStore::open(path, settings, Arc::clone(clock)).await?);
@@ -84,20 +85,20 @@ pub(super) async fn databases(
             }
         }
     });
-    connected.await.map_err(|failure| {
-        let (Failure::Wrong(why) | Failure::NotYet(why)) = failure;
+    connected.await.map_err(|error| {
+        let (AttemptError::Permanent(reason) | AttemptError::Transient(reason)) = error;
         ConnectError {
             dependency: "DATABASE_URL",
-            why,
+            reason,
         }
     })
 }
 
-impl From<OpenError> for Failure {
+impl From<OpenError> for AttemptError {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::NotYet(why) => Self::NotYet(why),
-            OpenError::Wrong(why) => Self::Wrong(why),
+            OpenError::NotYet(reason) => Self::Transient(reason),
+            OpenError::Wrong(reason) => Self::Permanent(reason),
         }
     }
 }
@@ -111,93 +112,64 @@ pub async fn migrate(config: &Config) -> Result<(), ConnectError> {
     let database = databases(config, &clock).await?.store.database;
     database.close().await.map_err(|error| ConnectError {
         dependency: "DATABASE_URL",
-        why: error.to_string(),
+        reason: error.to_string(),
     })
 }
 
-/// Waits for Redis, lets it in, and learns where link changes stand; says what about its settings risks clicks.
-/// One that does not come is away, as one that goes later: whoever looks for it then finds it.
+/// Waits for every shard of Redis, takes it into use, and warns of settings of Redis that put clicks at risk. A shard
+/// that does not come in time is treated like one that is lost later: a background job probes it until it is back.
 pub(super) async fn redis(
     shards: &RedisShards,
     store: &Store,
     cache: &LinkCache,
 ) -> Result<(), ConnectError> {
     try_join_all(shards.iter().map(|redis| shard(redis, store, cache))).await?;
-    // Shards of one server give the same answer.
+    // Shards of one server have the same settings.
     let mut warned = HashSet::new();
-    let there = shards.iter().filter(|redis| redis.is_up());
-    for redis in there.filter(|redis| warned.insert(redis.replication_id())) {
+    let up = shards.iter().filter(|redis| redis.is_up());
+    for redis in up.filter(|redis| warned.insert(redis.replication_id())) {
         warn_of_settings(redis).await;
     }
     Ok(())
 }
 
 async fn shard(redis: &RedisShard, store: &Store, cache: &LinkCache) -> Result<(), ConnectError> {
-    let admitted = patiently("REDIS_URL", REDIS_TIMEOUT, async || {
-        take_into_use(redis, store, cache)
-            .await
-            .map_err(|error| match error {
-                ConnectRedisError::RecoveryError(RecoveryError::FindMasterError(
-                    FindMasterError::Wrong(why),
-                )) => Failure::Wrong(why),
-                ConnectRedisError::RecoveryError(foreign @ RecoveryError::Foreign(_)) => {
-                    Failure::Wrong(foreign.to_string())
-                }
-                not_yet => Failure::NotYet(not_yet.to_string()),
-            })?;
-        cache
-            .synchronise(redis.shard())
-            .await
-            .map_err(|error| Failure::NotYet(error.to_string()))
+    let recovered = retry("REDIS_URL", REDIS_TIMEOUT, async || {
+        recover_shard(redis, store, cache).await?;
+        let synchronised = cache.synchronise(redis.shard()).await;
+        synchronised.map_err(|error| AttemptError::Transient(error.to_string()))
     });
-    match admitted.await {
-        Ok(()) => {}
-        Err(Failure::NotYet(why)) => {
-            tracing::warn!("REDIS_URL: {why}; clicks go to the database until it is there");
+    match recovered.await {
+        Ok(()) => Ok(()),
+        Err(AttemptError::Transient(reason)) => {
+            tracing::warn!("REDIS_URL: {reason}; clicks go to the database until it is there");
+            Ok(())
         }
-        Err(Failure::Wrong(why)) => {
-            return Err(ConnectError {
-                dependency: "REDIS_URL",
-                why,
-            });
+        Err(AttemptError::Permanent(reason)) => Err(ConnectError {
+            dependency: "REDIS_URL",
+            reason,
+        }),
+    }
+}
+
+impl From<RecoverShardError> for AttemptError {
+    fn from(error: RecoverShardError) -> Self {
+        match error {
+            RecoverShardError::Recovery(RecoveryError::FindMasterError(
+                FindMasterError::Wrong(reason),
+            )) => Self::Permanent(reason),
+            RecoverShardError::Recovery(foreign @ RecoveryError::Foreign(_)) => {
+                Self::Permanent(foreign.to_string())
+            }
+            transient => Self::Transient(transient.to_string()),
         }
     }
-    Ok(())
 }
 
-/// Why Redis is not used yet.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ConnectRedisError {
-    #[error(transparent)]
-    RecoveryError(#[from] RecoveryError),
-    #[error("changes could not be told: {0}")]
-    Untold(OutboxError),
-}
-
-/// Has Redis used by everybody from here on, if it may be. It may hold links that were deleted while it was away:
-/// it is told first.
-pub(super) async fn take_into_use(
-    redis: &RedisShard,
-    store: &Store,
-    cache: &LinkCache,
-) -> Result<(), ConnectRedisError> {
-    recover(redis, &*store.clicks, store.database.installation()).await?;
-    // Without the database nobody can tell what changed: clicks matter more, it is told later.
-    if let Ok(Ok(())) = timeout(PING_TIMEOUT, store.database.ping()).await {
-        let is_this = |shard| shard == redis.shard();
-        match publish_pending(&*store.outbox, cache, is_this).await {
-            Ok(()) | Err(OutboxError::Store(_)) => {}
-            Err(error) => return Err(ConnectRedisError::Untold(error)),
-        }
-    }
-    redis.recovered();
-    Ok(())
-}
-
-/// Redis may forbid to be asked; then there is nothing to say.
+/// Warns of a Redis that may lose clicks. A Redis that forbids `CONFIG GET` gives no warning.
 async fn warn_of_settings(redis: &RedisShard) {
     let setting = async |name: &str| {
-        let found = redis.server_setting(name, Duration::from_secs(2)).await;
+        let found = redis.server_setting(name, SETTING_TIMEOUT).await;
         found.ok().flatten()
     };
     if setting("appendonly")
@@ -215,32 +187,33 @@ async fn warn_of_settings(redis: &RedisShard) {
     }
 }
 
-async fn patiently<T>(
+/// Repeats `attempt` until it succeeds, fails for good, or `limit` has passed.
+async fn retry<T>(
     dependency: &'static str,
-    patience: Duration,
-    attempt: impl AsyncFn() -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let deadline = Instant::now() + patience;
+    limit: Duration,
+    attempt: impl AsyncFn() -> Result<T, AttemptError>,
+) -> Result<T, AttemptError> {
+    let deadline = Instant::now() + limit;
     let mut pause = FIRST_PAUSE;
     loop {
-        let why = match attempt().await {
+        let reason = match attempt().await {
             Ok(value) => return Ok(value),
-            Err(wrong @ Failure::Wrong(_)) => return Err(wrong),
-            // Parsers say it on several lines.
-            Err(Failure::NotYet(why)) => why.lines().collect::<Vec<_>>().join("; "),
+            Err(permanent @ AttemptError::Permanent(_)) => return Err(permanent),
+            // Parsers explain themselves on several lines; the log has one.
+            Err(AttemptError::Transient(reason)) => reason.lines().collect::<Vec<_>>().join("; "),
         };
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            let waited = patience.as_secs();
-            return Err(Failure::NotYet(format!(
-                "still not there after {waited} s: {why}"
+            let waited = limit.as_secs();
+            return Err(AttemptError::Transient(format!(
+                "still not there after {waited} s: {reason}"
             )));
         }
         tracing::warn!(
-            "{dependency}: {why}; trying again for another {} s",
+            "{dependency}: {reason}; trying again for another {} s",
             left.as_secs()
         );
         sleep(pause.min(left)).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }

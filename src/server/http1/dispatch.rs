@@ -1,5 +1,5 @@
-//! The entrance of a request on a worker: redirects are served on the spot, everything else crosses over
-//! to the main runtime.
+//! Dispatches the requests that hyper read: a redirect is answered on the worker, any other request on the main
+//! runtime.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -27,65 +27,60 @@ use crate::domain::ShortCode;
 use crate::http::paths::redirect_code;
 use crate::http::{Admission, ApiError, Peer, RequestId, RequestIds, X_REQUEST_ID};
 use crate::redirect::Redirect;
-use crate::server::lifecycle::Shutdown;
+use crate::server::shutdown::Shutdown;
 use crate::telemetry::requests::RequestSpan;
 
-/// Pieces of an answer that may wait for a slow client.
-const PIECES_AHEAD: usize = 1;
+/// Chunks of a response body that may wait for a slow client.
+const CHUNKS_AHEAD: usize = 1;
 
-/// How long a client may take to read a piece.
-const READING_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a client may take to read a chunk.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is on the other side; cheap to clone.
+/// The API on the main runtime; cheap to clone.
 #[derive(Clone)]
 pub(in crate::server) struct Api {
     pub(in crate::server) router: Router,
     pub(in crate::server) admission: Admission,
 }
 
-/// What serves the requests of a worker's connections.
-pub(in crate::server) struct Dispatcher {
+/// Serves the requests of one worker's connections.
+pub(super) struct Dispatcher {
     redirect: Redirect,
     api: Api,
     main: Handle,
     ids: Arc<RequestIds>,
-    stop: Shutdown,
+    shutdown: Shutdown,
 }
 
 impl Dispatcher {
-    pub(in crate::server) fn new(
+    pub(super) fn new(
         redirect: Redirect,
         api: Api,
         main: Handle,
         ids: Arc<RequestIds>,
-        stop: Shutdown,
+        shutdown: Shutdown,
     ) -> Self {
         Self {
             redirect,
             api,
             main,
             ids,
-            stop,
+            shutdown,
         }
     }
 
-    /// What makes ids for answers that are not given here.
-    pub(in crate::server) fn ids(&self) -> Arc<RequestIds> {
-        Arc::clone(&self.ids)
-    }
-
-    /// For one connection, whose other end is `peer`.
-    pub(in crate::server) fn gate(self: &Arc<Self>, peer: Option<SocketAddr>) -> ConnectionService {
+    /// The service of one connection, whose other end is `peer`.
+    pub(super) fn service_for(self: &Arc<Self>, peer: Option<SocketAddr>) -> ConnectionService {
         ConnectionService {
-            entrance: Arc::clone(self),
+            dispatcher: Arc::clone(self),
             peer: peer.map(Peer),
         }
     }
 }
 
-/// The entrance as one connection has it.
-pub(in crate::server) struct ConnectionService {
-    entrance: Arc<Dispatcher>,
+/// The dispatcher for one connection.
+pub(super) struct ConnectionService {
+    dispatcher: Arc<Dispatcher>,
     peer: Option<Peer>,
 }
 
@@ -95,12 +90,12 @@ impl Service<Request<Incoming>> for ConnectionService {
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        let entrance = Arc::clone(&self.entrance);
+        let dispatcher = Arc::clone(&self.dispatcher);
         if let Some(peer) = self.peer {
             request.extensions_mut().insert(peer);
         }
         Box::pin(async move {
-            let id = entrance.ids.of(request.headers());
+            let id = dispatcher.ids.of(request.headers());
             let is_addressed = names_one_host(&request);
             let mut response = match redirect_code(request.uri().path()) {
                 _ if !is_addressed => {
@@ -108,14 +103,14 @@ impl Service<Request<Incoming>> for ConnectionService {
                 }
                 Some(code) if matches!(*request.method(), Method::GET | Method::HEAD) => {
                     let is_head = request.method() == Method::HEAD;
-                    entrance.follow(&code, is_head, &request, &id).await
+                    dispatcher.redirect(&code, is_head, &request, &id).await
                 }
-                _ => match entrance.api.admission.admit(&mut request) {
-                    Ok(()) => entrance.cross_over(request, &id).await,
+                _ => match dispatcher.api.admission.admit(&mut request) {
+                    Ok(()) => dispatcher.call_api(request, &id).await,
                     Err(refusal) => {
                         let (method, path) = (request.method().as_str(), request.uri().path());
-                        if let Some(observed) = RequestSpan::at_debug(id.as_str(), method, path) {
-                            observed.answered(refusal.status().as_u16());
+                        if let Some(span) = RequestSpan::at_debug(id.as_str(), method, path) {
+                            span.answered(refusal.status().as_u16());
                         }
                         refusal
                     }
@@ -124,7 +119,7 @@ impl Service<Request<Incoming>> for ConnectionService {
             let status = response.status();
             let headers = response.headers_mut();
             headers.insert(X_REQUEST_ID, HeaderValue::from(&id));
-            if entrance.stop.is_asked() || !is_addressed || leaves_a_body(status) {
+            if dispatcher.shutdown.is_draining() || !is_addressed || closes_unread(status) {
                 headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok(response)
@@ -132,14 +127,15 @@ impl Service<Request<Incoming>> for ConnectionService {
     }
 }
 
-/// Whether the request says for which host it is, once: others on its way may have believed another (RFC 9112, 3.2).
+/// Whether the request names its host exactly once: with two, a proxy before this service may have taken the other
+/// one (RFC 9112, 3.2).
 fn names_one_host(request: &Request<Incoming>) -> bool {
     let hosts = request.headers().get_all(HOST).iter().count();
     hosts == 1 || hosts == 0 && request.version() < Version::HTTP_11
 }
 
-/// Whether the rest of the body, which may never come, is not waited for: then hyper closes the connection.
-fn leaves_a_body(status: StatusCode) -> bool {
+/// Whether the connection closes with the rest of the request's body unread, since that may never come.
+fn closes_unread(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT
@@ -147,8 +143,8 @@ fn leaves_a_body(status: StatusCode) -> bool {
 }
 
 impl Dispatcher {
-    /// Answers a redirect, here on the worker.
-    async fn follow(
+    /// Answers a redirect on the worker.
+    async fn redirect(
         &self,
         code: &ShortCode,
         is_head: bool,
@@ -156,23 +152,23 @@ impl Dispatcher {
         id: &RequestId,
     ) -> Response {
         let path = request.uri().path();
-        let observed = RequestSpan::at_debug(id.as_str(), request.method().as_str(), path);
-        let followed = if is_head {
+        let span = RequestSpan::at_debug(id.as_str(), request.method().as_str(), path);
+        let redirected = if is_head {
             self.redirect.preview(code).await
         } else {
             self.redirect.follow(code).await
         };
-        let response = followed.into_response();
-        if let Some(observed) = observed {
-            observed.answered(response.status().as_u16());
+        let response = redirected.into_response();
+        if let Some(span) = span {
+            span.answered(response.status().as_u16());
         }
         response
     }
 
-    /// Answers on the main runtime, so that neither work nor connections of the API end up here.
-    async fn cross_over(&self, request: Request<Incoming>, id: &RequestId) -> Response {
+    /// Answers on the main runtime, so that neither work nor connections of the API are on the worker.
+    async fn call_api(&self, request: Request<Incoming>, id: &RequestId) -> Response {
         let main = self.main.clone();
-        let observed = RequestSpan::api(
+        let span = RequestSpan::api(
             id.as_str(),
             request.method().as_str(),
             request.uri().path(),
@@ -187,36 +183,34 @@ impl Dispatcher {
                 return response;
             }
             match admission.stream() {
-                Ok(place) => bring_body_over(response, &main, place, READING_TIMEOUT),
+                Ok(permit) => forward_body(response, &main, permit, READ_TIMEOUT),
                 Err(refusal) => refusal,
             }
         };
-        let answered = self
-            .main
-            .spawn(answering.instrument(observed.span().clone()));
+        let answered = self.main.spawn(answering.instrument(span.span().clone()));
         let response = answered.await.unwrap_or_else(|failed| {
-            tracing::error!(parent: observed.span(), %failed, "a request could not be answered");
+            tracing::error!(parent: span.span(), %failed, "a request could not be answered");
             ApiError::internal("the handler was lost").into_response()
         });
-        observed.answered(response.status().as_u16());
+        span.answered(response.status().as_u16());
         response
     }
 }
 
-/// A body that is still being made goes on being made here, until its end or until nobody reads it.
-fn bring_body_over(
+/// Forwards a body that is still being made on the main runtime, until its end or until the client stops reading.
+fn forward_body(
     response: Response,
     main: &Handle,
-    place: OwnedSemaphorePermit,
-    patience: Duration,
+    permit: OwnedSemaphorePermit,
+    read_timeout: Duration,
 ) -> Response {
     response.map(|body| {
-        let (sender, receiver) = mpsc::channel::<Result<Bytes, axum::Error>>(PIECES_AHEAD);
-        let making = main.spawn(async move {
-            let _place = place;
-            let mut pieces = body.into_data_stream();
-            while let Some(piece) = pieces.next().await {
-                match timeout(patience, sender.send(piece)).await {
+        let (sender, receiver) = mpsc::channel::<Result<Bytes, axum::Error>>(CHUNKS_AHEAD);
+        let producer = main.spawn(async move {
+            let _permit = permit;
+            let mut chunks = body.into_data_stream();
+            while let Some(chunk) = chunks.next().await {
+                match timeout(read_timeout, sender.send(chunk)).await {
                     Ok(Ok(())) => {}
                     // The client is gone.
                     Ok(Err(_)) => break,
@@ -226,17 +220,17 @@ fn bring_body_over(
             Ok(())
         });
         Body::from_stream(unfold(
-            (receiver, Some(making)),
-            async |(mut receiver, making)| {
-                if let Some(piece) = receiver.recv().await {
-                    return Some((piece, (receiver, making)));
+            (receiver, Some(producer)),
+            async |(mut receiver, producer)| {
+                if let Some(chunk) = receiver.recv().await {
+                    return Some((chunk, (receiver, producer)));
                 }
-                // Half an answer must not look like a whole one.
-                let failed = match making?.await {
+                // A part of a response must not look like a whole one.
+                let failed = match producer?.await {
                     Ok(Ok(())) => return None,
                     Ok(Err(slow)) => axum::Error::new(slow),
                     Err(failed) => {
-                        tracing::error!(%failed, "an answer could not be finished");
+                        tracing::error!(%failed, "a response could not be finished");
                         axum::Error::new(failed)
                     }
                 };
@@ -252,25 +246,20 @@ mod tests {
 
     use super::*;
 
-    fn place() -> OwnedSemaphorePermit {
+    fn permit() -> OwnedSemaphorePermit {
         Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap()
     }
 
     fn response(
-        pieces: impl futures_util::Stream<Item = Result<&'static str, axum::Error>> + Send + 'static,
+        chunks: impl futures_util::Stream<Item = Result<&'static str, axum::Error>> + Send + 'static,
     ) -> Response {
-        Response::new(Body::from_stream(pieces))
+        Response::new(Body::from_stream(chunks))
     }
 
     #[tokio::test]
-    async fn an_answer_comes_over_whole() {
-        let pieces = futures_util::stream::iter([Ok("[1,"), Ok("2]")]);
-        let response = bring_body_over(
-            response(pieces),
-            &Handle::current(),
-            place(),
-            READING_TIMEOUT,
-        );
+    async fn a_response_is_forwarded_whole() {
+        let chunks = futures_util::stream::iter([Ok("[1,"), Ok("2]")]);
+        let response = forward_body(response(chunks), &Handle::current(), permit(), READ_TIMEOUT);
         let body = axum::body::to_bytes(response.into_body(), 100)
             .await
             .unwrap();
@@ -278,11 +267,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_reads_nothing_is_not_waited_for_for_ever() {
-        let pieces = futures_util::stream::iter((0..10).map(|_| Ok("piece")));
-        let patience = Duration::from_millis(10);
-        let response = bring_body_over(response(pieces), &Handle::current(), place(), patience);
-        tokio::time::sleep(50 * patience).await;
+    async fn a_client_that_reads_nothing_is_given_up() {
+        let chunks = futures_util::stream::iter((0..10).map(|_| Ok("chunk")));
+        let read_timeout = Duration::from_millis(10);
+        let response = forward_body(response(chunks), &Handle::current(), permit(), read_timeout);
+        tokio::time::sleep(50 * read_timeout).await;
         assert!(
             axum::body::to_bytes(response.into_body(), 100)
                 .await
@@ -291,17 +280,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_in_the_middle_of_an_answer_is_an_error_to_whoever_reads_it() {
-        let pieces = unfold(0, async |number| {
+    async fn a_panic_in_the_middle_of_a_response_is_an_error_to_its_reader() {
+        let chunks = unfold(0, async |number| {
             assert!(number < 2, "this panic is part of the test");
-            Some((Ok("piece"), number + 1))
+            Some((Ok("chunk"), number + 1))
         });
-        let response = bring_body_over(
-            response(pieces),
-            &Handle::current(),
-            place(),
-            READING_TIMEOUT,
-        );
+        let response = forward_body(response(chunks), &Handle::current(), permit(), READ_TIMEOUT);
         assert!(
             axum::body::to_bytes(response.into_body(), 100)
                 .await

@@ -1,69 +1,69 @@
-//! How long a connection is waited for while it sends nothing, or only a part of a request.
+//! The deadlines of a connection that sends nothing, or only a part of a request.
 
 use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-use crate::server::lifecycle::LAST_CALL;
+use crate::server::shutdown::GRACE_PERIOD;
 use crate::telemetry::metrics::LIMIT_HITS;
 
-/// One timer for both deadlines: that of a request, and that of the last call once a stop was asked for. It is
-/// re-armed when it fires, not with each request, which would cost more.
-pub(in crate::server) struct IdleTimer<'a, A> {
-    /// Over when a stop is asked for.
-    asked: Pin<&'a mut A>,
-    clock: Pin<&'a mut Sleep>,
-    for_a_request: Duration,
-    /// Whether the timer, once it has fired, is re-armed.
-    again: bool,
-    is_last_call: bool,
+/// One timer for two deadlines: the one of a request, and the grace period of a shutdown. The timer is re-armed when
+/// it fires, since re-arming it with each request would cost more.
+pub(super) struct IdleTimer<'a, D> {
+    /// Completes when the service begins to drain.
+    draining: Pin<&'a mut D>,
+    timer: Pin<&'a mut Sleep>,
+    request_timeout: Duration,
+    /// Whether the timer is re-armed when it fires, instead of ending the connection.
+    rearms: bool,
+    in_grace_period: bool,
 }
 
-impl<'a, A: Future<Output = ()>> IdleTimer<'a, A> {
-    /// `clock` runs for as long as a first request may take.
-    pub(in crate::server) fn new(
-        asked: Pin<&'a mut A>,
-        clock: Pin<&'a mut Sleep>,
-        for_a_request: Duration,
+impl<'a, D: Future<Output = ()>> IdleTimer<'a, D> {
+    /// `timer` already runs for `request_timeout`.
+    pub(super) fn new(
+        draining: Pin<&'a mut D>,
+        timer: Pin<&'a mut Sleep>,
+        request_timeout: Duration,
     ) -> Self {
         Self {
-            asked,
-            clock,
-            for_a_request,
-            again: false,
-            is_last_call: false,
+            draining,
+            timer,
+            request_timeout,
+            rearms: false,
+            in_grace_period: false,
         }
     }
 
-    /// A request was answered: the next one has its own time.
-    pub(in crate::server) fn answered(&mut self) {
-        self.again = true;
+    /// Notes that a request was answered: the next one has a timeout of its own.
+    pub(super) fn request_answered(&mut self) {
+        self.rearms = true;
     }
 
-    /// Comes back when the connection has to be closed. It is idle where nothing of a request has come.
-    pub(in crate::server) async fn ends(&mut self, is_idle: bool) {
+    /// Returns when the connection has to be closed. It is idle if no byte of the next request has come.
+    pub(super) async fn expired(&mut self, is_idle: bool) {
         loop {
             tokio::select! {
                 biased;
-                () = &mut self.asked, if !self.is_last_call => {
-                    self.is_last_call = true;
-                    // What has begun to come may come to its end.
-                    self.again = true;
-                    self.clock.as_mut().reset(Instant::now() + LAST_CALL);
+                () = &mut self.draining, if !self.in_grace_period => {
+                    self.in_grace_period = true;
+                    // A request that has come in part may come to its end.
+                    self.rearms = true;
+                    self.timer.as_mut().reset(Instant::now() + GRACE_PERIOD);
                 }
-                () = &mut self.clock => {
-                    if self.is_last_call && is_idle {
+                () = &mut self.timer => {
+                    if self.in_grace_period && is_idle {
                         return;
                     }
-                    if !self.again {
+                    if !self.rearms {
                         if !is_idle {
                             metrics::counter!(LIMIT_HITS, "limit" => "header_time").increment(1);
                         }
                         return;
                     }
-                    self.again = false;
-                    self.clock.as_mut().reset(Instant::now() + self.for_a_request);
+                    self.rearms = false;
+                    self.timer.as_mut().reset(Instant::now() + self.request_timeout);
                 }
             }
         }

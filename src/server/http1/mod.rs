@@ -1,7 +1,21 @@
 //! HTTP/1.1 on a worker: the fast path for plain redirects, hyper for every other request.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `connection` | serves a connection: first on the fast path, then with hyper |
+//! | `fast_path` | answers plain redirects without hyper |
+//! | `parse` | reads the head of a request for the fast path |
+//! | `request_target` | percent-encodes what hyper would refuse |
+//! | `dispatch` | a request that hyper read: a redirect here, any other on the main runtime |
+//! | `error_bodies` | gives a body to the errors that hyper makes itself |
+//! | `render` | the only place that writes responses as bytes |
+//! | `idle_timer` | closes a connection that takes too long for its next request |
 
+pub(super) mod connection;
 pub(super) mod dispatch;
-pub(super) mod error_bodies;
-pub(super) mod fast_path;
+mod error_bodies;
+mod fast_path;
 mod idle_timer;
+mod parse;
+pub(super) mod render;
 mod request_target;

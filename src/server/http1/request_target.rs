@@ -1,42 +1,42 @@
-//! What an address may not carry as it is, percent-encoded: browsers do it, other clients may not, and hyper
-//! would refuse the request with nobody asked.
+//! Percent-encodes the bytes that a request's target may not have. Browsers do so; other clients may not, and hyper
+//! would refuse their requests before the service sees them.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_encode_byte;
 
-/// A request's first bytes, its target as a browser would have sent it.
-pub(in crate::server) fn encoded(received: &[u8]) -> Cow<'_, [u8]> {
+/// The first bytes of a request, with its target as a browser would have sent it.
+pub(super) fn encoded(received: &[u8]) -> Cow<'_, [u8]> {
     let Some((method, target)) = target(received) else {
         return received.into();
     };
-    if target.iter().copied().all(may_stay) {
+    if target.iter().copied().all(is_allowed) {
         return received.into();
     }
-    let mut mended = received[..method].to_vec();
+    let mut encoded = received[..method].to_vec();
     for byte in target {
-        if may_stay(*byte) {
-            mended.push(*byte);
+        if is_allowed(*byte) {
+            encoded.push(*byte);
         } else {
-            mended.extend_from_slice(percent_encode_byte(*byte).as_bytes());
+            encoded.extend_from_slice(percent_encode_byte(*byte).as_bytes());
         }
     }
-    mended.extend_from_slice(&received[method + target.len()..]);
-    mended.into()
+    encoded.extend_from_slice(&received[method + target.len()..]);
+    encoded.into()
 }
 
-/// Where the target begins, and the target, if all of its line is there.
+/// Where the target starts, and the target, if the whole request line has come.
 fn target(received: &[u8]) -> Option<(usize, &[u8])> {
     let line = received.split(|byte| *byte == b'\n').next()?;
     if line.len() == received.len() {
         return None;
     }
-    let begin = line.iter().position(|byte| *byte == b' ')? + 1;
-    let length = line[begin..].iter().position(|byte| *byte == b' ')?;
-    Some((begin, &line[begin..begin + length]))
+    let start = line.iter().position(|byte| *byte == b' ')? + 1;
+    let length = line[start..].iter().position(|byte| *byte == b' ')?;
+    Some((start, &line[start..start + length]))
 }
 
-fn may_stay(byte: u8) -> bool {
+fn is_allowed(byte: u8) -> bool {
     byte.is_ascii() && !matches!(byte, b'<' | b'>' | b'`')
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_address_may_not_carry_is_encoded_and_nothing_else_is_touched() {
+    fn bytes_that_a_target_may_not_have_are_encoded_and_no_others() {
         for (received, expected) in [
             (
                 &b"GET /<x>`?q=<\xff> HTTP/1.1\r\nX: <y>\r\n\r\n"[..],

@@ -1,5 +1,6 @@
 use std::cell::RefCell;
 use std::convert::Infallible;
+use std::io::Cursor;
 
 use axum::body::HttpBody;
 use hyper::body::Incoming;
@@ -10,13 +11,14 @@ use hyper_util::rt::TokioIo;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use tokio::io::join;
 use tokio::runtime::Builder;
 
 use super::*;
 use crate::http::paths::{Class, ROUTES};
 
 fn plain(request: &str) -> bool {
-    matches!(parse(request.as_bytes()), Head::Plain(_))
+    matches!(parse(request.as_bytes()), Head::Redirect(_))
 }
 
 #[test]
@@ -25,7 +27,7 @@ fn a_redirect_of_a_browser_is_plain() {
     let length = request.len();
     assert_eq!(
         parse(request.as_bytes()),
-        Head::Plain(Plain {
+        Head::Redirect(RedirectRequest {
             path: "/K7mXq2R",
             code: ShortCode::parse("K7mXq2R").unwrap(),
             is_head: false,
@@ -72,7 +74,7 @@ fn of_the_table_of_paths_only_redirects_are_plain() {
     }
 }
 
-/// What hyper makes of the same bytes: method and path of each request, and whether it has a body.
+/// The requests that hyper reads from the same bytes: method, path, and whether there is a body.
 fn read_by_hyper(bytes: Vec<u8>) -> Vec<(Method, String, bool)> {
     let seen = RefCell::new(Vec::new());
     let service = service_fn(async |request: Request<Incoming>| {
@@ -129,7 +131,7 @@ fn heads() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn a_head_that_is_not_whole_is_waited_for(end in 0_usize..39) {
+    fn a_head_that_is_not_complete_is_partial(end in 0_usize..39) {
         let request = "GET /K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\n\r\n";
         prop_assert_eq!(parse(&request.as_bytes()[..end]), Head::Partial);
         prop_assert!(plain(request));
@@ -141,16 +143,16 @@ proptest! {
     }
 
     #[test]
-    fn what_is_answered_here_hyper_would_have_read_alike(head in heads()) {
-        if let Head::Plain(Plain { code, is_head, length, .. }) = parse(&head) {
-            let next = b"GET /what-comes-next HTTP/1.1\r\nHost: sho.rt\r\n\r\n";
+    fn hyper_would_have_read_every_plain_redirect_alike(head in heads()) {
+        if let Head::Redirect(RedirectRequest { code, is_head, length, .. }) = parse(&head) {
+            let next = b"GET /the-next-request HTTP/1.1\r\nHost: sho.rt\r\n\r\n";
             let seen = read_by_hyper([&head[..length], next].concat());
             prop_assert_eq!(seen.len(), 2, "{:?}", &seen);
             let (method, path, has_body) = &seen[0];
             prop_assert_eq!(method, if is_head { Method::HEAD } else { Method::GET });
             prop_assert_eq!(redirect_code(path), Some(code));
             prop_assert!(!has_body);
-            prop_assert_eq!(&seen[1].1, "/what-comes-next");
+            prop_assert_eq!(&seen[1].1, "/the-next-request");
         }
     }
 }

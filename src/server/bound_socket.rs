@@ -1,0 +1,80 @@
+//! Addresses to listen on: bound early, so that a taken address ends the start before it changes the database.
+
+use std::io;
+use std::net::SocketAddr;
+
+use socket2::{Domain, Socket, Type};
+use tokio::net::TcpListener;
+
+/// Connections that the system accepts before the service takes them, as far as the system allows.
+const BACKLOG: i32 = 4_096;
+
+/// An address that is bound and not listened on yet: clients can connect only once there is a service that answers.
+pub(super) struct BoundSocket {
+    setting: &'static str,
+    address: SocketAddr,
+    socket: Socket,
+}
+
+/// An address of the settings cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("{setting}: cannot listen on {address}: {error}; {advice}")]
+pub struct BindError {
+    setting: &'static str,
+    address: SocketAddr,
+    error: io::Error,
+    advice: &'static str,
+}
+
+impl BoundSocket {
+    /// Binds the address of a setting. Fails where another process listens there already.
+    pub(super) fn bind(setting: &'static str, address: SocketAddr) -> Result<Self, BindError> {
+        // As the standard library does it.
+        let bound =
+            Socket::new(Domain::for_address(address), Type::STREAM, None).and_then(|socket| {
+                socket.set_reuse_address(true)?;
+                socket.bind(&address.into())?;
+                Ok(socket)
+            });
+        let socket = bound.map_err(|error| BindError::new(setting, address, error))?;
+        Ok(Self {
+            setting,
+            address,
+            socket,
+        })
+    }
+
+    /// Listens. Has to be called on the runtime that will accept the connections.
+    pub(super) fn listen(self) -> Result<TcpListener, BindError> {
+        let Self {
+            setting,
+            address,
+            socket,
+        } = self;
+        // The queue of the standard library is 128 connections long, which a burst fills.
+        socket
+            .listen(BACKLOG)
+            .and_then(|()| socket.set_nonblocking(true))
+            .and_then(|()| TcpListener::from_std(socket.into()))
+            .map_err(|error| BindError::new(setting, address, error))
+    }
+}
+
+impl BindError {
+    fn new(setting: &'static str, address: SocketAddr, error: io::Error) -> Self {
+        let advice = match error.kind() {
+            io::ErrorKind::AddrInUse => "stop what listens there, or give another port",
+            io::ErrorKind::AddrNotAvailable => "give an address of this machine",
+            io::ErrorKind::PermissionDenied => {
+                "give a port above 1023, or the right to use this one"
+            }
+            _ => "give another address",
+        };
+        Self {
+            setting,
+            address,
+            error,
+            advice,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Why the service did not start, or did not stop well.
+
+use std::io;
+
+use crate::accounts::{HasherError, SecretError};
+use crate::redis::InvalidRedisUrl;
+use crate::server::bound_socket::BindError;
+use crate::server::startup::ConnectError;
+
+/// Why the service did not start, or did not stop well.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// An address cannot be listened on.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// Input or output failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The listener's address makes no base address.
+    #[error("BASE_URL: {0}")]
+    BaseUrl(String),
+    /// Postgres without a secret.
+    #[error(
+        "JWT_SECRET: is not set; with Postgres give at least 32 bytes, such as the output of `openssl rand -hex 32`"
+    )]
+    NoSecret,
+    /// The secret beside the database cannot be used.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The setting names no Redis.
+    #[error(transparent)]
+    Redis(#[from] InvalidRedisUrl),
+    /// A dependency is not there, or refuses.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// Passwords cannot be hashed.
+    #[error(transparent)]
+    Hasher(#[from] HasherError),
+    /// A part of the service died: a defect.
+    #[error("a part of the service died: {0}")]
+    Died(String),
+    /// Not everything was done in time.
+    #[error("the stop took longer than SHUTDOWN_TIMEOUT_SECONDS allows: {0}")]
+    Late(String),
+}

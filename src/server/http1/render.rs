@@ -1,0 +1,166 @@
+//! Responses as bytes: the only place that writes a status line or a header itself.
+//!
+//! The router and hyper make most responses. Three kinds are written here: those of the fast path, which copies ready
+//! bytes; errors that hyper makes itself, which get a body; and the refusal of a connection that is one too many.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::body::{Bytes, to_bytes};
+use axum::response::Response;
+use httpdate::HttpDate;
+
+use crate::domain::Clock;
+use crate::http::{RequestId, RequestIds, security_header_lines};
+
+/// Writes the responses of the fast path. Both kinds end with the same headers: `Connection` where the connection
+/// closes, the request id, and `Date`.
+pub(in crate::server) struct FastPathRenderer {
+    clock: Arc<dyn Clock>,
+    date: Mutex<DateHeader>,
+}
+
+/// The headers that differ from response to response.
+pub(in crate::server) struct ResponseHeaders<'a> {
+    pub(in crate::server) id: &'a RequestId,
+    /// Whether the connection closes after the response.
+    pub(in crate::server) closes: bool,
+    /// When the response is made.
+    pub(in crate::server) now: Instant,
+}
+
+impl FastPathRenderer {
+    pub(in crate::server) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            date: Mutex::default(),
+        }
+    }
+
+    /// Appends a redirect to `location`.
+    pub(in crate::server) fn redirect(
+        &self,
+        location: &str,
+        headers: &ResponseHeaders<'_>,
+        to: &mut Vec<u8>,
+    ) {
+        to.extend_from_slice(b"HTTP/1.1 302 Found\r\nlocation: ");
+        to.extend_from_slice(location.as_bytes());
+        to.extend_from_slice(b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n");
+        self.end_head(headers, to);
+    }
+
+    /// Appends a prepared response; without its body, where the request was a `HEAD`.
+    pub(in crate::server) fn prepared(
+        &self,
+        response: &PreparedResponse,
+        has_body: bool,
+        headers: &ResponseHeaders<'_>,
+        to: &mut Vec<u8>,
+    ) {
+        to.extend_from_slice(&response.head);
+        self.end_head(headers, to);
+        if has_body {
+            to.extend_from_slice(&response.body);
+        }
+    }
+
+    fn end_head(&self, headers: &ResponseHeaders<'_>, to: &mut Vec<u8>) {
+        if headers.closes {
+            to.extend_from_slice(b"connection: close\r\n");
+        }
+        to.extend_from_slice(b"x-request-id: ");
+        to.extend_from_slice(headers.id.as_str().as_bytes());
+        to.extend_from_slice(b"\r\n");
+        let mut date = self.date.lock().unwrap_or_else(PoisonError::into_inner);
+        to.extend_from_slice(date.at(headers.now, &*self.clock));
+        to.extend_from_slice(b"\r\n");
+    }
+}
+
+/// A response of the router as bytes, made once and sent often.
+pub(in crate::server) struct PreparedResponse {
+    /// The head as far as it is always the same, without its last headers and its end.
+    head: Vec<u8>,
+    body: Bytes,
+}
+
+impl PreparedResponse {
+    /// Reads the whole response, whose body has to be in memory.
+    pub(in crate::server) async fn new(response: Response) -> Self {
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, usize::MAX)
+            .await
+            .expect("the body of an error is in memory");
+        let mut head = format!("HTTP/1.1 {}\r\n", parts.status).into_bytes();
+        for (name, value) in &parts.headers {
+            head.extend_from_slice(name.as_str().as_bytes());
+            head.extend_from_slice(b": ");
+            head.extend_from_slice(value.as_bytes());
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(format!("content-length: {}\r\n", body.len()).as_bytes());
+        Self { head, body }
+    }
+}
+
+/// The `Date` header, made once a second.
+#[derive(Default)]
+struct DateHeader {
+    valid_until: Option<Instant>,
+    line: Vec<u8>,
+}
+
+impl DateHeader {
+    fn at(&mut self, now: Instant, clock: &dyn Clock) -> &[u8] {
+        if self.valid_until.is_none_or(|until| now >= until) {
+            let date = clock.now();
+            let rest_of_second = 1_000_000_000 - date.subsec_nanos();
+            self.valid_until = Some(now + Duration::from_nanos(u64::from(rest_of_second)));
+            self.line =
+                format!("date: {}\r\n", HttpDate::from(SystemTime::from(date))).into_bytes();
+        }
+        &self.line
+    }
+}
+
+/// The header that is in the errors that hyper makes itself, and in no other error of the service.
+const NO_BODY: &[u8] = b"\r\ncontent-length: 0\r\n";
+
+/// An error that hyper made itself, with a body; `None` for every other response.
+pub(in crate::server) fn error_with_body(response: &[u8], ids: &RequestIds) -> Option<Vec<u8>> {
+    let status = response.strip_prefix(b"HTTP/1.")?.get(2..5)?;
+    if status[0] != b'4' || !response.ends_with(b"\r\n\r\n") {
+        return None;
+    }
+    let head_end = response
+        .windows(NO_BODY.len())
+        .position(|window| window == NO_BODY)?;
+    let detail = match status {
+        b"414" => "The address of the request is too long",
+        b"431" => "The head of the request is too large",
+        _ => "The request cannot be understood",
+    };
+    let body = format!("{{\"detail\":\"{detail}\"}}");
+    let headers = format!(
+        "\r\ncontent-type: application/json\r\n{}x-request-id: {}\r\ncontent-length: {}\r\n",
+        security_header_lines(),
+        ids.make().as_str(),
+        body.len(),
+    );
+    let (head, rest) = (&response[..head_end], &response[head_end + NO_BODY.len()..]);
+    Some([head, headers.as_bytes(), rest, body.as_bytes()].concat())
+}
+
+/// The response to a connection that is one too many.
+pub(in crate::server) fn too_many_connections(id: &RequestId) -> Vec<u8> {
+    const BODY: &str = r#"{"detail":"The service is busy; try again"}"#;
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
+        content-type: application/json\r\ncontent-length: {}\r\nx-request-id: {}\r\n{}\r\n{BODY}",
+        BODY.len(),
+        id.as_str(),
+        security_header_lines(),
+    )
+    .into_bytes()
+}

@@ -1,0 +1,86 @@
+//! Writes clicks back to the links, regularly and once more at the shutdown.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::flush_times::FlushTimes;
+use crate::clicks::{FlushError, FlushOutcome, Flusher};
+use crate::telemetry::metrics::{
+    FLUSH_DURATION, FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, bounded,
+};
+use crate::telemetry::throttle::FailureLog;
+
+/// After a flush from Redis the job rests for at least so many times the flush's duration.
+const REST_FACTOR: u32 = 4;
+
+/// How long a stopping instance waits for another one that flushes, and how often it looks: where all instances stop at
+/// once, the last one has to write back.
+const OTHERS_TIMEOUT: Duration = Duration::from_secs(2);
+const OTHERS_PAUSE: Duration = Duration::from_millis(100);
+
+/// Flushes at least each `interval`, and from Redis never more than a fifth of the time: under great load fewer, larger
+/// flushes write each link's clicks back at once. Without Redis there is no rest: the journal grows with every batch,
+/// so that the next flush would take longer.
+pub(super) async fn run(
+    flusher: Arc<Flusher>,
+    times: Arc<FlushTimes>,
+    interval: Duration,
+    has_redis: bool,
+) {
+    let rest_factor = if has_redis { REST_FACTOR } else { 0 };
+    let mut failures = FailureLog::new("writing clicks back");
+    loop {
+        let started = Instant::now();
+        let outcome = flush(&flusher).await;
+        times.note(&outcome.done);
+        failures.went(&outcome.failure.map_or(Ok(()), Err));
+        sleep(interval.max(started.elapsed() * rest_factor)).await;
+    }
+}
+
+/// Flushes once. The next flush makes up for one that fails.
+async fn flush(flusher: &Flusher) -> FlushOutcome {
+    let started = Instant::now();
+    let outcome = flusher.flush().await;
+    metrics::counter!(FLUSHED_CLICKS).increment(outcome.flushed.clicks);
+    metrics::counter!(FLUSHED_LINKS).increment(outcome.flushed.links);
+    if outcome.failure.is_some() {
+        metrics::counter!(FLUSH_ERRORS).increment(1);
+    } else {
+        metrics::gauge!(PENDING).set(bounded(outcome.flushed.clicks));
+        metrics::histogram!(FLUSH_DURATION).record(started.elapsed().as_secs_f64());
+    }
+    outcome
+}
+
+/// Writes back the rest before the process ends. Clicks whose flush fails stay in Redis or in the journal, and are
+/// written back later.
+pub(in crate::server) async fn last_flush(flusher: &Flusher, deadline: Instant) {
+    let end_of_others = Instant::now() + OTHERS_TIMEOUT;
+    let last = async {
+        // Twice: the first one finishes a flush that the shutdown cut short, without the clicks that came since.
+        for _ in 0..2 {
+            let mut outcome = flush(flusher).await;
+            while outcome.is_shared && Instant::now() < end_of_others {
+                sleep(OTHERS_PAUSE).await;
+                outcome = flush(flusher).await;
+            }
+            if let Some(error) = &outcome.failure {
+                tracing::warn!(%error, "clicks are left to be written back after the next start");
+            }
+            if let Some(FlushError::Store(_)) = outcome.failure {
+                break;
+            }
+        }
+        if let Err(error) = flusher.release().await {
+            tracing::debug!(%error, "the lease on flushing is left to expire");
+        }
+    };
+    if timeout_at(deadline, last).await.is_err() {
+        tracing::warn!(
+            "the last flush was cut short; the rest is written back after the next start"
+        );
+    }
+}

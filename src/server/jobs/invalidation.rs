@@ -1,0 +1,24 @@
+//! Reads the changes of links that other instances published.
+//!
+//! The acknowledgement of a click says that links changed. This job learns of changes also where no click is
+//! acknowledged: a visit of a link that is cached as inactive has no click.
+
+use std::time::Duration;
+
+use super::runner::ticks;
+use crate::cache::LinkCache;
+use crate::redis::RedisShard;
+
+/// Pause between two reads of a shard's changes.
+const PAUSE: Duration = Duration::from_millis(250);
+
+pub(super) async fn run(cache: LinkCache, redis: RedisShard) {
+    let mut ticks = ticks(PAUSE);
+    loop {
+        ticks.tick().await;
+        if redis.is_reachable() {
+            // A change that is missed now is read with the next click, or at the next tick.
+            let _ = cache.poll_changes(redis.shard()).await;
+        }
+    }
+}

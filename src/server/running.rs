@@ -1,0 +1,177 @@
+//! The running service: its parts are started here, watched, and stopped in order. A part that dies stops the service
+//! with an error.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::api;
+use crate::config::{BaseUrl, Config};
+use crate::http::{Admission, RequestIds, TrustedProxies};
+use crate::server::app::App;
+use crate::server::error::ServeError;
+use crate::server::http1::dispatch::Api;
+use crate::server::redirect_worker::RedirectWorker;
+use crate::server::shutdown::Shutdown;
+use crate::server::workers::Workers;
+use crate::server::{jobs, listener, metrics_listener};
+use crate::store::Database;
+use crate::telemetry::metrics::Exposition;
+
+/// A service that accepts requests.
+pub(super) struct Running {
+    shutdown: Shutdown,
+    workers: Workers,
+    /// Ends the recorders: after the connections, before the last flush.
+    drained: CancellationToken,
+    tasks: JoinSet<()>,
+    /// Probe Redis to the very end: clicks that are in memory alone may need it.
+    probes: JoinSet<()>,
+    app: App,
+}
+
+/// The sockets of the service.
+pub(super) struct Listeners {
+    pub(super) public: TcpListener,
+    /// `None` where metrics are served on the public one.
+    pub(super) metrics: Option<TcpListener>,
+}
+
+impl Running {
+    /// Starts every thread and task of the service. Tasks with a lifetime as long as the service's are spawned here, in
+    /// [`jobs`] and in [`Workers`] only.
+    pub(super) fn start(
+        app: App,
+        config: &Config,
+        base_url: &BaseUrl,
+        listeners: Listeners,
+        metrics: Exposition,
+        shutdown: Shutdown,
+    ) -> Result<Self, ServeError> {
+        let drained = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        // The API has a redirect path, too.
+        let RedirectWorker {
+            redirect,
+            tasks: of_redirect,
+        } = app.redirect_worker();
+        let recorder = of_redirect.spawn(drained.clone());
+        tasks.spawn(async move { recorder.await.expect("its panic is this task's, too") });
+
+        let state = app.api_state(redirect, base_url, metrics.clone(), &shutdown);
+        let proxies = TrustedProxies(config.trusted_proxies.clone().into());
+        let admission = Admission::new(&config.guards);
+        let router = api::router(
+            state,
+            proxies,
+            base_url,
+            &config.guards,
+            &admission,
+            listeners.metrics.is_none(),
+        );
+        if let Some(listener) = listeners.metrics {
+            tasks.spawn(metrics_listener::serve(
+                listener,
+                metrics.clone(),
+                shutdown.clone(),
+            ));
+        }
+        let workers = Workers::start(
+            config.workers,
+            &app,
+            &Api { router, admission },
+            &config.guards,
+            &shutdown,
+            &drained,
+        )?;
+        tasks.spawn(listener::accept(
+            listeners.public,
+            workers.inboxes(),
+            config.guards.max_connections,
+            RequestIds::new().map_err(io::Error::from)?,
+            shutdown.clone(),
+        ));
+        let probes = jobs::spawn(&mut tasks, &app, config.flush_interval, metrics, &shutdown);
+        Ok(Self {
+            shutdown,
+            workers,
+            drained,
+            tasks,
+            probes,
+            app,
+        })
+    }
+
+    /// Serves until a shutdown is requested or a part of the service dies, then stops within `limit`.
+    pub(super) async fn until_stopped(mut self, limit: Duration) -> Result<(), ServeError> {
+        let died = tokio::select! {
+            // First: tasks also end because of the shutdown.
+            biased;
+            () = self.shutdown.draining() => None,
+            () = self.workers.first_death() => Some("a worker ended".to_owned()),
+            ended = self.tasks.join_next() => Some(format!("{ended:?}")),
+            Some(ended) = self.probes.join_next() => Some(format!("{ended:?}")),
+        };
+        let Some(died) = died else {
+            return self.stop(limit).await;
+        };
+        tracing::error!("a part of the service died: {died}; it is stopped");
+        self.shutdown.request();
+        self.shutdown.drain();
+        // Clicks may be in memory alone at this moment.
+        if let Err(error) = self.stop(limit).await {
+            tracing::error!(%error, "and it did not end well");
+        }
+        Err(ServeError::Died(died))
+    }
+
+    /// Stops a service that drains already.
+    async fn stop(mut self, limit: Duration) -> Result<(), ServeError> {
+        let deadline = Instant::now() + limit;
+        // The other half of the time is for the clicks: a client that takes longer is cut off.
+        if timeout(limit / 2, self.workers.connections_closed())
+            .await
+            .is_err()
+        {
+            tracing::warn!("connections that are still busy are cut off");
+        }
+        self.drained.cancel();
+        let ended = async {
+            let mut outcome = self.workers.ended().await;
+            while let Some(ended) = self.tasks.join_next().await {
+                if let Err(error) = ended {
+                    outcome = Err(ServeError::Died(error.to_string()));
+                }
+            }
+            outcome
+        };
+        let outcome = timeout_at(deadline, ended).await.unwrap_or_else(|_| {
+            Err(ServeError::Late(match self.app.memory_only.clicks() {
+                0 => "something did not end in time".to_owned(),
+                clicks => format!("{clicks} clicks are only in memory, and given up"),
+            }))
+        });
+        if let Err(ServeError::Late(_)) = outcome {
+            return outcome;
+        }
+        jobs::last_flush(&self.app.flusher, deadline).await;
+        close_database(&*self.app.store.database, deadline).await;
+        if outcome.is_ok() {
+            tracing::info!("stopped");
+        }
+        outcome
+    }
+}
+
+/// Closes the database, which may tidy it up.
+async fn close_database(database: &dyn Database, deadline: Instant) {
+    match timeout_at(deadline, database.close()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "the database could not be tidied up"),
+        Err(_) => tracing::debug!("there was no time to tidy the database up"),
+    }
+}

@@ -1,0 +1,80 @@
+//! `shunt serve`, from the settings to the end of the process.
+
+use std::sync::Arc;
+
+use crate::cache::LinkCache;
+use crate::config::{BaseUrl, Config, Database};
+use crate::domain::{Clock, SystemClock};
+use crate::redis::RedisShards;
+use crate::server::app::{App, cache_limits};
+use crate::server::bound_socket::BoundSocket;
+use crate::server::error::ServeError;
+use crate::server::running::{Listeners, Running};
+use crate::server::shutdown::Shutdown;
+use crate::server::{banner, startup};
+use crate::telemetry::metrics::Exposition;
+
+/// Serves until `shutdown`: connects to the dependencies, answers requests, finishes the open ones, and writes pending
+/// clicks back.
+///
+/// # Errors
+/// [`ServeError`]: the service could not start, or a part of it died, or it could not stop in time.
+pub async fn serve(
+    config: Config,
+    metrics: Exposition,
+    shutdown: Shutdown,
+) -> Result<(), ServeError> {
+    // Checked before any wait.
+    if config.jwt_secret.is_none() && matches!(config.database, Database::Postgres(_)) {
+        return Err(ServeError::NoSecret);
+    }
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let redis = config
+        .redis
+        .as_ref()
+        .map(|urls| {
+            RedisShards::new(
+                &urls.0,
+                &config.redis_prefix,
+                config.click_deadline / 2,
+                &clock,
+            )
+        })
+        .transpose()?;
+    // Bound before the database is opened: a start that must fail does not change the schema under running instances.
+    let public = BoundSocket::bind("BIND", config.bind)?;
+    let of_metrics = config
+        .metrics_bind
+        .map(|address| BoundSocket::bind("METRICS_BIND", address))
+        .transpose()?;
+    let connecting = async {
+        let databases = startup::databases(&config, &clock).await?;
+        let cache = LinkCache::new(cache_limits(&config, &databases.store), redis.as_ref());
+        if let Some(redis) = &redis {
+            startup::redis(redis, &databases.store, &cache).await?;
+        }
+        Ok::<_, ServeError>((databases, cache))
+    };
+    let (databases, cache) = tokio::select! {
+        connected = connecting => connected?,
+        () = shutdown.requested() => {
+            tracing::info!("stopped before all dependencies were there");
+            return Ok(());
+        }
+    };
+    // Only now: every connection that is accepted is answered.
+    let public = public.listen()?;
+    let address = public.local_addr()?;
+    let base_url = match &config.base_url {
+        Some(base_url) => base_url.clone(),
+        None => BaseUrl::parse(&format!("http://{address}")).map_err(ServeError::BaseUrl)?,
+    };
+    let listeners = Listeners {
+        public,
+        metrics: of_metrics.map(BoundSocket::listen).transpose()?,
+    };
+    let app = App::new(&config, databases, redis, cache, &base_url, clock)?;
+    let running = Running::start(app, &config, &base_url, listeners, metrics, shutdown)?;
+    banner::print(&config, &base_url, address);
+    running.until_stopped(config.shutdown_timeout).await
+}
