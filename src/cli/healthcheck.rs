@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::output::{self, harmless};
-use shunt::http_client;
+use shunt::{config, http_client};
 
 use super::Failure;
 
@@ -16,15 +16,15 @@ use super::Failure;
 #[derive(Args)]
 pub(super) struct HealthcheckArgs {
     /// Address the service listens on; for 0.0.0.0 and [::] this machine is asked.
-    // A text and no address, so that a wrong one fails the check (1) and is no misuse (2): container
-    // engines know no third answer.
+    // One that is wrong fails the check (1), as any setting does: container engines know no third answer.
     #[arg(
         long,
         env = "BIND",
         default_value = "127.0.0.1:8000",
-        value_name = "ADDRESS"
+        value_name = "ADDRESS",
+        value_parser = config::bind()
     )]
-    bind: String,
+    bind: SocketAddr,
     /// Ask only whether the process lives (/health), not whether it should get traffic (/ready).
     #[arg(long)]
     live: bool,
@@ -40,7 +40,7 @@ pub(super) struct HealthcheckArgs {
 
 /// Asks; anything but a 200 is a failure.
 pub(super) fn ask(args: &HealthcheckArgs) -> Result<(), Failure> {
-    let address = reachable(&args.bind)?;
+    let address = reachable(args.bind)?;
     let path = if args.live { "health" } else { "ready" };
     let url = format!("http://{address}/{path}");
     let agent = http_client::local_agent(Duration::from_secs(args.timeout));
@@ -66,12 +66,7 @@ pub(super) fn ask(args: &HealthcheckArgs) -> Result<(), Failure> {
 }
 
 /// Where a listener on this address can be reached from the same machine.
-fn reachable(bind: &str) -> Result<SocketAddr, Failure> {
-    let mut address: SocketAddr = bind.parse().map_err(|_| {
-        Failure::Failed(format!(
-            "BIND: `{bind}` is not an address; give one such as 127.0.0.1:8000 or [::]:8000"
-        ))
-    })?;
+fn reachable(mut address: SocketAddr) -> Result<SocketAddr, Failure> {
     if address.port() == 0 {
         return Err(Failure::Failed(
             "BIND: port 0 is drawn at the start of the service; give the port it got".into(),
@@ -89,7 +84,7 @@ fn reachable(bind: &str) -> Result<SocketAddr, Failure> {
 #[cfg(test)]
 mod tests {
     use clap::Command;
-    use shunt::config::Settings;
+    use shunt::config::Config;
 
     use super::*;
 
@@ -100,10 +95,10 @@ mod tests {
             ("[::]:8000", "[::1]:8000"),
             ("10.1.2.3:80", "10.1.2.3:80"),
         ] {
+            let bind = bind.parse().unwrap();
             assert_eq!(reachable(bind).ok(), asked.parse().ok(), "{bind}");
         }
-        assert!(reachable("127.0.0.1:0").is_err());
-        assert!(reachable("here").is_err());
+        assert!(reachable("127.0.0.1:0".parse().unwrap()).is_err());
     }
 
     #[test]
@@ -114,7 +109,7 @@ mod tests {
         };
         assert_eq!(
             default(HealthcheckArgs::augment_args(Command::new("check"))),
-            default(Settings::augment_args(Command::new("serve")))
+            default(Config::augment_args(Command::new("serve")))
         );
     }
 }

@@ -1,13 +1,11 @@
 //! Sub-commands and exit codes.
 
-use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap::builder::Resettable;
-use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::builder::{Resettable, ValueParser};
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use shunt::config::Settings;
+use shunt::config::{Config, ConfigError};
 
 mod client;
 mod failure;
@@ -39,15 +37,15 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    settings: Settings,
+    config: Config,
 }
 
 #[derive(Subcommand)]
 enum Command {
     /// Serve (what `shunt` alone does).
-    Serve(Settings),
+    Serve(Config),
     /// Bring the schema of the database up to date, and nothing else.
-    Migrate(Settings),
+    Migrate(Config),
     /// Print the settings in force and where each comes from; passwords and secrets are hidden.
     Config(settings_in_force::ConfigArgs),
     /// Ask the service on this machine whether it is ready: for containers.
@@ -68,31 +66,73 @@ enum Command {
 
 /// Reads the command line and does what was asked; [`EXIT_CODES`] says what the code means.
 pub(crate) fn run() -> ExitCode {
-    let given = match without_empty_variables(Cli::command()).try_get_matches() {
-        Ok(given) => given,
-        Err(error) => {
-            let unreadable =
-                unreadable_setting().filter(|_| error.kind() == ErrorKind::InvalidUtf8);
-            let Some(name) = unreadable else { error.exit() };
-            let failure = Failure::Failed(format!("{name}: is no text in UTF-8"));
-            failure.report(false);
-            return failure.exit_code();
+    let command = without_empty_variables(Cli::command());
+    let parsed =
+        given(command.clone()).and_then(|given| Ok((Cli::from_arg_matches(&given)?, given)));
+    let (outcome, is_json) = match parsed {
+        Ok((cli, given)) => {
+            let is_json = wants_json_errors(&given);
+            (carry_out(cli, &given), is_json)
+        }
+        Err(refusal) => {
+            let Some(wrong) = ConfigError::behind(&refusal) else {
+                refusal.exit()
+            };
+            let unchecked = given(with_unchecked_values(command));
+            let is_json = unchecked.is_ok_and(|given| wants_json_errors(&given));
+            (Err(Failure::of(wrong)), is_json)
         }
     };
-    let cli = Cli::from_arg_matches(&given).unwrap_or_else(|error| error.exit());
-    let json_errors = match &cli.command {
-        None => cli.settings.log_is_json(),
-        Some(Command::Serve(settings) | Command::Migrate(settings)) => settings.log_is_json(),
-        Some(Command::Client(command)) => command.wants_json(),
-        Some(_) => false,
-    };
-    match carry_out(cli, &given) {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.report(json_errors);
+            failure.report(is_json);
             failure.exit_code()
         }
     }
+}
+
+/// What the command line and the environment say.
+fn given(command: clap::Command) -> Result<ArgMatches, clap::Error> {
+    // Beside a sub-command the settings of `shunt` alone are not in force: a wrong variable is no fault then.
+    let without_variables = |arg: Arg| arg.env(Resettable::Reset);
+    match command
+        .clone()
+        .mut_args(without_variables)
+        .try_get_matches()
+    {
+        Ok(given) if given.subcommand().is_some() => Ok(given),
+        _ => command.try_get_matches(),
+    }
+}
+
+/// Whether programs read why a command failed: those that read its log, or its output.
+fn wants_json_errors(given: &ArgMatches) -> bool {
+    let has_json_log = |given: &ArgMatches| {
+        let format = given.get_raw("log_format").and_then(|mut raw| raw.next());
+        format.is_some_and(|format| format == "json")
+    };
+    match given.subcommand() {
+        None => has_json_log(given),
+        Some(("serve" | "migrate", given)) => has_json_log(given),
+        Some(("config", _)) => false,
+        Some((_, given)) => given
+            .try_get_one("json")
+            .is_ok_and(|json| json == Some(&true)),
+    }
+}
+
+/// The same command line, on which no value is wrong.
+fn with_unchecked_values(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|arg| {
+            if arg.get_action().takes_values() {
+                arg.value_parser(ValueParser::os_string())
+            } else {
+                arg
+            }
+        })
+        .mut_subcommands(with_unchecked_values)
 }
 
 /// An empty variable counts as not given: what starts programs often cannot leave one out. But for the database:
@@ -114,22 +154,11 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
         .mut_subcommands(without_empty_variables)
 }
 
-/// A variable of the environment that is no text: clap does not say which.
-fn unreadable_setting() -> Option<String> {
-    let described = Settings::augment_args(clap::Command::new("settings"));
-    let mut names = described.get_arguments().filter_map(Arg::get_env);
-    let is_no_text =
-        |name: &&OsStr| std::env::var_os(name).is_some_and(|value| value.to_str().is_none());
-    names
-        .find(is_no_text)
-        .map(|name| name.to_string_lossy().into_owned())
-}
-
 fn carry_out(cli: Cli, given: &ArgMatches) -> Result<(), Failure> {
     match cli.command {
-        None => service::serve(cli.settings),
-        Some(Command::Serve(settings)) => service::serve(settings),
-        Some(Command::Migrate(settings)) => service::migrate(settings),
+        None => service::serve(cli.config),
+        Some(Command::Serve(config)) => service::serve(config),
+        Some(Command::Migrate(config)) => service::migrate(config),
         Some(Command::Config(args)) => {
             // Where a value comes from is known to the matches of the sub-command only.
             let given = given.subcommand().map_or(given, |(_, given)| given);

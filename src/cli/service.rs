@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use shunt::config::{Config, Settings};
+use shunt::config::Config;
 use shunt::server::{self, Shutdown};
 use shunt::telemetry::{self, traces::Traces};
 use tracing_subscriber::EnvFilter;
@@ -21,8 +21,8 @@ const OF_A_SHARD: usize = 16;
 const OF_A_WORKER: usize = 2;
 
 /// Serves until it is told to stop.
-pub(super) fn serve(settings: Settings) -> Result<(), Failure> {
-    start(settings, async |mut config| {
+pub(super) fn serve(config: Config) -> Result<(), Failure> {
+    start(config, async |mut config| {
         if let Some(files) = raise_file_limit() {
             fit_clients_into(files, &mut config);
         }
@@ -34,8 +34,8 @@ pub(super) fn serve(settings: Settings) -> Result<(), Failure> {
 }
 
 /// Brings the schema up to date.
-pub(super) fn migrate(settings: Settings) -> Result<(), Failure> {
-    start(settings, async |config| {
+pub(super) fn migrate(config: Config) -> Result<(), Failure> {
+    start(config, async |config| {
         server::migrate(&config).await?;
         Ok(())
     })
@@ -71,10 +71,10 @@ fn fit_clients_into(files: u64, config: &mut Config) {
 }
 
 fn start(
-    settings: Settings,
+    config: Config,
     work: impl AsyncFnOnce(Config) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Failure> {
-    let config = settings.check().map_err(|error| Failure::of(&error))?;
+    let config = config.checked().map_err(|error| Failure::of(&error))?;
     let filter = EnvFilter::try_new(&config.log_filter).map_err(|error| Failure::of(&error))?;
     // What Postgres remarks at each start, such as that a table is there already, is no news.
     let quiet = "sqlx::postgres::notice=warn"

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command};
 use serde_json::{Map, Value, json};
-use shunt::config::{Config, Settings};
+use shunt::config::Config;
 
 use super::Failure;
 use super::output::{self, ASIDE, HEAD, harmless};
@@ -17,7 +17,7 @@ const HIDDEN: &str = "***";
 #[derive(Args)]
 pub(super) struct ConfigArgs {
     #[command(flatten)]
-    settings: Settings,
+    config: Config,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -33,9 +33,9 @@ struct Row {
 
 /// Checks the settings as a start does, and prints them.
 pub(super) fn print(args: ConfigArgs, given: &ArgMatches) -> Result<(), Failure> {
-    let config = args.settings.check().map_err(|error| Failure::of(&error))?;
+    let config = args.config.checked().map_err(|error| Failure::of(&error))?;
     // The rows come from the description of the flags: a new setting is shown without a line here.
-    let described = Settings::augment_args(Command::new("settings"));
+    let described = Config::augment_args(Command::new("settings"));
     let rows: Vec<Row> = described
         .get_arguments()
         .filter_map(|arg| row(arg, given, &config))

@@ -1,370 +1,255 @@
-//! Settings: flags and environment, read once at start and checked into values.
+//! Settings: flags and environment, read once at start; flags win.
+//!
+//! Each setting is one field of [`Config`]: its flag, variable, default and meaning, and the parser that makes a value
+//! of its text. The command line, `shunt config`, the help texts and `deploy/settings.md` follow from it.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use ipnet::IpNet;
 use url::Url;
 
-use crate::domain::{PerMinute, Shard, TokenSecret};
+use crate::domain::{PerMinute, TokenSecret};
 use crate::telemetry::LogFormat;
 
+mod addresses;
 mod base_url;
+mod error;
 mod guards;
 mod parse;
+mod setting;
 
-use guards::GuardSettings;
 use parse::{
-    address, collector, database, fault, given, jwt_secret, log_filter, log_format, networks,
-    number, optional_number, other_address, prefix, redis_urls, replica, seconds,
+    address, collector, cores, database, jwt_secret, log_filter, log_format, networks, postgres,
+    redis_prefix, redis_urls,
 };
+use setting::{milliseconds, number, number_or, optional, seconds, setting};
 
+pub use addresses::{DatabaseUrl, RedisUrls};
 pub use base_url::BaseUrl;
+pub use error::ConfigError;
 pub use guards::Guards;
+pub use setting::bind;
 
-/// Settings as given; flags win over the environment.
+/// A value that is absent where the setting is empty: `--redis-url=` takes back what the environment says. Clap would
+/// take a field of type `Option` for a flag without a default, and parse an empty value.
+type Optional<T> = Option<T>;
+
+/// Comes from one setting; clap would take a `Vec` for a flag that is repeated.
+type Networks = Vec<IpNet>;
+
+/// The settings in force. The text on each is what `shunt --help` and `deploy/settings.md` say.
 #[derive(Args, Clone)]
-pub struct Settings {
+pub struct Config {
     /// Address of the public listener.
-    #[arg(
-        long,
-        env = "BIND",
-        default_value = "127.0.0.1:8000",
-        value_name = "ADDRESS"
-    )]
-    bind: String,
-    /// Public address: the document and links to further pages lead there, and no target may. [default: http:// + BIND]
+    #[arg(long, env = "BIND", value_name = "ADDRESS")]
+    #[arg(default_value = "127.0.0.1:8000", value_parser = bind())]
+    pub bind: SocketAddr,
+    /// Public address: the API document and links to further pages lead there; a target that does is refused. [default:
+    /// http:// + BIND]
     #[arg(long, env = "BASE_URL", value_name = "URL")]
-    base_url: Option<String>,
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(BaseUrl::parse))]
+    pub base_url: Optional<BaseUrl>,
     /// `sqlite://PATH` (embedded; made at first start) or `postgres://…`.
     #[arg(
-        long,
+        long = "database-url",
         env = "DATABASE_URL",
-        default_value = "sqlite://data/shunt.db",
-        hide_env_values = true,
-        value_name = "URL"
+        value_name = "URL",
+        hide_env_values = true
     )]
-    database_url: String,
+    #[arg(default_value = "sqlite://data/shunt.db", value_parser = setting(database))]
+    pub database: DatabaseUrl,
     /// A streaming replica of that Postgres, which answers look-ups of redirects where it has caught up; needs
     /// Redis.
     #[arg(
-        long,
+        long = "database-replica-url",
         env = "DATABASE_REPLICA_URL",
-        hide_env_values = true,
-        value_name = "URL"
+        value_name = "URL",
+        hide_env_values = true
     )]
-    database_replica_url: Option<String>,
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(postgres))]
+    pub database_replica: Optional<String>,
     /// Connections to Postgres, and as many to its replica.
-    #[arg(
-        long,
-        env = "DATABASE_MAX_CONNECTIONS",
-        default_value = "10",
-        value_name = "N"
-    )]
-    database_max_connections: String,
+    #[arg(long, env = "DATABASE_MAX_CONNECTIONS", value_name = "N")]
+    #[arg(default_value = "10", value_parser = number(1..=1_000_u32))]
+    pub database_max_connections: u32,
     /// `redis://…` or `rediss://…`; several with commas between for a Redis Cluster. Unset: no Redis, clicks go
     /// straight to the database.
-    #[arg(long, env = "REDIS_URL", hide_env_values = true, value_name = "URL")]
-    redis_url: Option<String>,
-    /// Prefix of every Redis key; instances of one service share it.
     #[arg(
-        long,
-        env = "REDIS_PREFIX",
-        default_value = "shunt",
-        value_name = "NAME"
+        long = "redis-url",
+        env = "REDIS_URL",
+        value_name = "URL",
+        hide_env_values = true
     )]
-    redis_prefix: String,
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(redis_urls))]
+    pub redis: Optional<RedisUrls>,
+    /// Prefix of every Redis key; instances of one service share it.
+    ///
+    /// A start on the keys of another database is refused.
+    #[arg(long, env = "REDIS_PREFIX", value_name = "NAME")]
+    #[arg(default_value = "shunt", value_parser = setting(redis_prefix))]
+    pub redis_prefix: String,
     /// Secret that signs tokens, at least 32 bytes. With SQLite one is made at first start.
+    ///
+    /// It is kept in a file beside the database's. Postgres needs it given.
     #[arg(
         long,
         env = "JWT_SECRET",
-        hide_env_values = true,
-        value_name = "SECRET"
+        value_name = "SECRET",
+        hide_env_values = true
     )]
-    jwt_secret: Option<String>,
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(jwt_secret))]
+    pub jwt_secret: Optional<TokenSecret>,
     /// How long a token is valid.
     #[arg(
-        long,
+        long = "jwt-ttl-seconds",
         env = "JWT_TTL_SECONDS",
-        default_value = "86400",
         value_name = "SECONDS"
     )]
-    jwt_ttl_seconds: String,
+    #[arg(default_value = "86400", value_parser = seconds(1..=315_360_000))]
+    pub jwt_ttl: Duration,
     /// Where /metrics is served instead of on the public listener.
     #[arg(long, env = "METRICS_BIND", value_name = "ADDRESS")]
-    metrics_bind: Option<String>,
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(|raw| address(raw, 9464)))]
+    pub metrics_bind: Optional<SocketAddr>,
     /// `text` for people, `json` for machines.
-    #[arg(
-        long,
-        env = "LOG_FORMAT",
-        default_value = "text",
-        value_name = "FORMAT"
-    )]
-    log_format: String,
+    ///
+    /// No request waits for the reader of the log: past 8,192 unread lines, further ones are dropped.
+    #[arg(long, env = "LOG_FORMAT", value_name = "FORMAT")]
+    #[arg(default_value = "text", value_parser = setting(log_format))]
+    pub log_format: LogFormat,
     /// What is logged: a level, or directives as `shunt=debug,sqlx=warn`.
-    #[arg(
-        long = "log",
-        env = "RUST_LOG",
-        default_value = parse::DEFAULT_LOG_FILTER,
-        value_name = "FILTER"
-    )]
-    log_filter: String,
+    ///
+    /// At level debug each request is a line.
+    #[arg(long = "log", env = "RUST_LOG", value_name = "FILTER")]
+    #[arg(default_value = parse::DEFAULT_LOG_FILTER, value_parser = setting(log_filter))]
+    pub log_filter: String,
     /// Collector for traces, by OTLP over HTTP, as `http://localhost:4318`. Unset: none are made.
+    ///
+    /// API requests are traced and, at level debug, redirects.
     #[arg(
         long,
         env = "OTEL_EXPORTER_OTLP_ENDPOINT",
-        hide_env_values = true,
-        value_name = "URL"
+        value_name = "URL",
+        hide_env_values = true
     )]
-    otlp_endpoint: Option<String>,
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(collector))]
+    pub otlp_endpoint: Optional<Url>,
     /// Threads that serve redirects. [default: one per core]
     #[arg(long, env = "WORKERS", value_name = "N")]
-    workers: Option<String>,
-    /// Links held in the process at most.
-    #[arg(
-        long,
-        env = "CACHE_MAX_LINKS",
-        default_value = "1000000",
-        value_name = "N"
-    )]
-    cache_max_links: String,
-    /// How long a link is served from memory without confirmation from Redis that nothing changed.
-    #[arg(
-        long,
-        env = "CACHE_TTL_SECONDS",
-        default_value = "60",
-        value_name = "SECONDS"
-    )]
-    cache_ttl_seconds: String,
-    /// Look-ups of redirects in the database at once.
-    #[arg(
-        long,
-        env = "LOOKUP_CONCURRENCY",
-        default_value = "8",
-        value_name = "N"
-    )]
-    lookup_concurrency: String,
-    /// How long a redirect waits for its click to be acknowledged: half of it for Redis, half for the database; without
-    /// Redis all of it for the database. A database that was not late yet is given 500 ms (without Redis 2000 ms).
-    #[arg(
-        long,
-        env = "CLICK_DEADLINE_MS",
-        default_value = "100",
-        value_name = "MS"
-    )]
-    click_deadline_ms: String,
-    /// How often clicks are written back to the links.
-    #[arg(
-        long,
-        env = "FLUSH_INTERVAL_MS",
-        default_value = "1000",
-        value_name = "MS"
-    )]
-    flush_interval_ms: String,
-    /// Passwords hashed at once. [default: half the cores]
-    #[arg(long, env = "HASHING_CONCURRENCY", value_name = "N")]
-    hashing_concurrency: Option<String>,
-    /// Log-in attempts per minute, per address and per account. 0: no limit.
-    #[arg(long, env = "LIMIT_LOGIN", default_value = "1200", value_name = "N")]
-    limit_login: String,
-    /// Registrations per minute and address. 0: no limit.
-    #[arg(long, env = "LIMIT_REGISTER", default_value = "1200", value_name = "N")]
-    limit_register: String,
-    /// Links made per minute and user. 0: no limit.
-    #[arg(
-        long,
-        env = "LIMIT_CREATE",
-        default_value = "1000000",
-        value_name = "N"
-    )]
-    limit_create: String,
-    /// Proxies whose X-Forwarded-For is believed: networks with commas between, as 10.0.0.0/8.
-    #[arg(
-        long,
-        env = "TRUSTED_PROXIES",
-        default_value = "",
-        value_name = "NETWORKS"
-    )]
-    trusted_proxies: String,
-    #[command(flatten)]
-    guards: GuardSettings,
-    /// How long a stop may take before it is forced.
-    #[arg(
-        long,
-        env = "SHUTDOWN_TIMEOUT_SECONDS",
-        default_value = "30",
-        value_name = "SECONDS"
-    )]
-    shutdown_timeout_seconds: String,
-}
-
-/// A setting that stops the start: its name, what is wrong with it and what would be right.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name}: {fault}")]
-pub struct ConfigError {
-    name: &'static str,
-    fault: String,
-}
-
-/// Checked settings.
-#[derive(Clone)]
-pub struct Config {
-    /// Address of the public listener.
-    pub bind: SocketAddr,
-    /// Public address, if it was given.
-    pub base_url: Option<BaseUrl>,
-    /// The source of truth.
-    pub database: Database,
-    /// URL of its replica, only with Postgres and Redis; may hold a password.
-    pub database_replica: Option<String>,
-    /// Connections to Postgres, and as many to its replica, 1 to 1000.
-    pub database_max_connections: u32,
-    /// The Redis that instances share.
-    pub redis: Option<RedisUrls>,
-    /// Prefix of every Redis key.
-    pub redis_prefix: String,
-    /// Secret that signs tokens; without one SQLite's is made, and Postgres does not serve.
-    pub jwt_secret: Option<TokenSecret>,
-    /// How long a token is valid.
-    pub jwt_ttl: Duration,
-    /// Where /metrics is served instead of on the public listener.
-    pub metrics_bind: Option<SocketAddr>,
-    /// For whom the log is written.
-    pub log_format: LogFormat,
-    /// What is logged.
-    pub log_filter: String,
-    /// Collector for traces.
-    pub otlp_endpoint: Option<Url>,
-    /// Threads that serve redirects.
+    #[arg(default_value = "", hide_default_value = true, value_parser = number_or(cores(), 1..=1_024))]
     pub workers: usize,
-    /// Links held in the process at most.
+    /// Links cached in the process at most.
+    #[arg(long, env = "CACHE_MAX_LINKS", value_name = "N")]
+    #[arg(default_value = "1000000", value_parser = number(1..=1_000_000_000_u64))]
     pub cache_max_links: u64,
-    /// How long a link is served from memory without word from Redis that nothing changed.
+    /// How long a link is served from memory without confirmation from Redis that nothing changed.
+    ///
+    /// A deleted link may be served for so long while Redis is away. A single process on an SQLite file needs no
+    /// confirmation.
+    #[arg(
+        long = "cache-ttl-seconds",
+        env = "CACHE_TTL_SECONDS",
+        value_name = "SECONDS"
+    )]
+    #[arg(default_value = "60", value_parser = seconds(1..=86_400))]
     pub cache_ttl: Duration,
     /// Look-ups of redirects in the database at once.
+    #[arg(long, env = "LOOKUP_CONCURRENCY", value_name = "N")]
+    #[arg(default_value = "8", value_parser = number(1..=1_000_usize))]
     pub lookup_concurrency: usize,
-    /// How long a redirect waits for its click to be acknowledged.
+    /// How long a redirect waits for its click to be acknowledged: half of it for Redis, half for the database; without
+    /// Redis all of it for the database. A database that was not late yet is given 500 ms (without Redis 2000 ms).
+    ///
+    /// So clicks are not in memory alone while Postgres is merely busy. Once it was late it gets no more than its share,
+    /// until it responds in time again.
+    #[arg(
+        long = "click-deadline-ms",
+        env = "CLICK_DEADLINE_MS",
+        value_name = "MS"
+    )]
+    #[arg(default_value = "100", value_parser = milliseconds(10..=60_000))]
     pub click_deadline: Duration,
-    /// How often clicks are written back.
+    /// How often clicks are written back to the links.
+    #[arg(
+        long = "flush-interval-ms",
+        env = "FLUSH_INTERVAL_MS",
+        value_name = "MS"
+    )]
+    #[arg(default_value = "1000", value_parser = milliseconds(10..=3_600_000))]
     pub flush_interval: Duration,
-    /// Passwords hashed at once.
+    /// Passwords hashed at once. [default: half the cores]
+    #[arg(long, env = "HASHING_CONCURRENCY", value_name = "N")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = number_or((cores() / 2).max(1), 1..=1_024))]
     pub hashing_concurrency: usize,
-    /// How often per minute somebody may do what.
-    pub limits: PerMinute,
-    /// Proxies whose `X-Forwarded-For` is believed.
-    pub trusted_proxies: Vec<IpNet>,
+    /// Log-in attempts per minute, per address and per account. 0: no limit.
+    ///
+    /// The `LIMIT_` settings hold over all instances. From 1,000 on they are approximate: each instance after the first may
+    /// let 12.5 % more through.
+    #[arg(long, env = "LIMIT_LOGIN", value_name = "N")]
+    #[arg(default_value = "1200", value_parser = number(0..=u32::MAX))]
+    pub limit_login: u32,
+    /// Registrations per minute and address. 0: no limit.
+    #[arg(long, env = "LIMIT_REGISTER", value_name = "N")]
+    #[arg(default_value = "1200", value_parser = number(0..=u32::MAX))]
+    pub limit_register: u32,
+    /// Links made per minute and user. 0: no limit.
+    #[arg(long, env = "LIMIT_CREATE", value_name = "N")]
+    #[arg(default_value = "1000000", value_parser = number(0..=u32::MAX))]
+    pub limit_create: u32,
+    /// Proxies whose X-Forwarded-For is trusted: networks with commas between, as 10.0.0.0/8.
+    #[arg(long, env = "TRUSTED_PROXIES", value_name = "NETWORKS")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = setting(networks))]
+    pub trusted_proxies: Networks,
     /// What clients may use up.
+    #[command(flatten)]
     pub guards: Guards,
-    /// How long a stop may take.
+    /// How long a stop may take before it is forced.
+    ///
+    /// Open requests get half of it; the rest is for the clicks.
+    #[arg(
+        long = "shutdown-timeout-seconds",
+        env = "SHUTDOWN_TIMEOUT_SECONDS",
+        value_name = "SECONDS"
+    )]
+    #[arg(default_value = "30", value_parser = seconds(1..=3_600))]
     pub shutdown_timeout: Duration,
 }
 
-/// Where users and links are kept.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Database {
-    /// A file.
-    Sqlite(PathBuf),
-    /// A server, by URL; the URL may hold a password.
-    Postgres(String),
-}
-
-/// Address of a Redis, or several of a Redis Cluster; may hold passwords, so it has no `Debug`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct RedisUrls(pub Vec<String>);
-
-impl RedisUrls {
-    /// Into how many shards the data set is cut.
-    #[must_use]
-    pub fn shards(&self) -> u8 {
-        if self.0.len() > 1 {
-            Shard::IN_CLUSTER
-        } else {
-            1
-        }
-    }
-}
-
-impl Settings {
-    /// Whether machines read the log: then they read why the service ended, too.
-    #[must_use]
-    pub fn log_is_json(&self) -> bool {
-        matches!(log_format(&self.log_format), Ok(LogFormat::Json))
-    }
-
-    /// Checks every setting.
+impl Config {
+    /// The same settings, where they agree with each other.
     ///
     /// # Errors
-    /// The first that is wrong.
-    pub fn check(self) -> Result<Config, ConfigError> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let database = database(&self.database_url).map_err(fault("DATABASE_URL"))?;
-        let redis = given(self.redis_url)
-            .map(|raw| redis_urls(&raw))
-            .transpose()?;
-        let database_replica = given(self.database_replica_url)
-            .map(|raw| replica(&raw, &database, redis.as_ref()))
-            .transpose()
-            .map_err(fault("DATABASE_REPLICA_URL"))?;
-        let bind = address(&self.bind, 8000).map_err(fault("BIND"))?;
-        Ok(Config {
-            bind,
-            base_url: given(self.base_url)
-                .map(|raw| BaseUrl::parse(&raw).map_err(fault("BASE_URL")))
-                .transpose()?,
-            database_max_connections: number(
-                "DATABASE_MAX_CONNECTIONS",
-                &self.database_max_connections,
-                1..=1_000,
-            )?,
-            redis,
-            redis_prefix: prefix(self.redis_prefix)?,
-            jwt_secret: jwt_secret(self.jwt_secret)?,
-            jwt_ttl: seconds("JWT_TTL_SECONDS", &self.jwt_ttl_seconds, 1..=315_360_000)?,
-            metrics_bind: given(self.metrics_bind)
-                .map(|raw| other_address(&raw, bind).map_err(fault("METRICS_BIND")))
-                .transpose()?,
-            otlp_endpoint: given(self.otlp_endpoint)
-                .map(|raw| collector(&raw))
-                .transpose()?,
-            log_format: log_format(&self.log_format)?,
-            log_filter: log_filter(self.log_filter)?,
-            workers: optional_number("WORKERS", given(self.workers), 1..=1_024, cores)?,
-            cache_max_links: number("CACHE_MAX_LINKS", &self.cache_max_links, 1..=1_000_000_000)?,
-            cache_ttl: seconds("CACHE_TTL_SECONDS", &self.cache_ttl_seconds, 1..=86_400)?,
-            lookup_concurrency: number("LOOKUP_CONCURRENCY", &self.lookup_concurrency, 1..=1_000)?,
-            click_deadline: Duration::from_millis(number(
-                "CLICK_DEADLINE_MS",
-                &self.click_deadline_ms,
-                10..=60_000,
-            )?),
-            flush_interval: Duration::from_millis(number(
-                "FLUSH_INTERVAL_MS",
-                &self.flush_interval_ms,
-                10..=3_600_000,
-            )?),
-            hashing_concurrency: optional_number(
-                "HASHING_CONCURRENCY",
-                given(self.hashing_concurrency),
-                1..=1_024,
-                (cores / 2).max(1),
-            )?,
-            trusted_proxies: networks(&self.trusted_proxies).map_err(fault("TRUSTED_PROXIES"))?,
-            guards: self.guards.check()?,
-            limits: PerMinute {
-                login: number("LIMIT_LOGIN", &self.limit_login, 0..=u32::MAX)?,
-                register: number("LIMIT_REGISTER", &self.limit_register, 0..=u32::MAX)?,
-                create: number("LIMIT_CREATE", &self.limit_create, 0..=u32::MAX)?,
-            },
-            shutdown_timeout: seconds(
-                "SHUTDOWN_TIMEOUT_SECONDS",
-                &self.shutdown_timeout_seconds,
-                1..=3_600,
-            )?,
-            database,
-            database_replica,
-        })
+    /// The first that does not.
+    pub fn checked(self) -> Result<Self, ConfigError> {
+        let wrong = |name, fault: &str| Err(ConfigError::new(name, fault));
+        if self.database_replica.is_some() {
+            let name = "DATABASE_REPLICA_URL";
+            if matches!(self.database, DatabaseUrl::Sqlite(_)) {
+                let fault = "SQLite has no replica; unset it, or give a DATABASE_URL of Postgres";
+                return wrong(name, fault);
+            }
+            if self.redis.is_none() {
+                let fault =
+                    "without Redis nobody knows whether a replica is behind; set REDIS_URL, too";
+                return wrong(name, fault);
+            }
+        }
+        if self.metrics_bind == Some(self.bind) && self.bind.port() != 0 {
+            return wrong("METRICS_BIND", "is the address of BIND; give another port");
+        }
+        Ok(self)
+    }
+
+    /// How often per minute an action is allowed.
+    #[must_use]
+    pub fn limits(&self) -> PerMinute {
+        PerMinute {
+            login: self.limit_login,
+            register: self.limit_register,
+            create: self.limit_create,
+        }
     }
 }
 

@@ -1,44 +1,47 @@
 //! From text to values; every fault says how it is mended.
 
-use std::fmt;
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::Path;
-use std::time::Duration;
+use std::str::FromStr;
 
 use ipnet::IpNet;
 use tracing::level_filters::LevelFilter;
 use url::Url;
 
-use super::{ConfigError, Database, RedisUrls};
+use super::{DatabaseUrl, RedisUrls};
 use crate::domain::{SecretTooShort, TokenSecret};
 use crate::telemetry::LogFormat;
 
-/// What is logged unless it is said.
+/// What is logged by default.
 pub(super) const DEFAULT_LOG_FILTER: &str = "info";
 
-pub(super) fn fault(name: &'static str) -> impl FnOnce(String) -> ConfigError {
-    move |fault| ConfigError { name, fault }
+/// Cores that this process may use.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// An address with a port; by default it would be on `port`.
+/// A whole number in this range.
+pub(super) fn within<T: FromStr + PartialOrd + Display>(
+    range: &RangeInclusive<T>,
+    raw: &str,
+) -> Result<T, String> {
+    let number = raw.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| {
+        format!(
+            "must be a whole number from {} to {}, not `{raw}`",
+            range.start(),
+            range.end()
+        )
+    })
+}
+
+/// An address with a port, such as one with `port`.
 pub(super) fn address(raw: &str, port: u16) -> Result<SocketAddr, String> {
     raw.parse().map_err(|_| {
         format!("`{raw}` is not an address; give one such as 127.0.0.1:{port} or [::]:{port}")
     })
-}
-
-/// Empty is not given: `--redis-url=` takes back what the environment says.
-pub(super) fn given(raw: Option<String>) -> Option<String> {
-    raw.filter(|raw| !raw.is_empty())
-}
-
-/// One that something else can be served on than on `bind`.
-pub(super) fn other_address(raw: &str, bind: SocketAddr) -> Result<SocketAddr, String> {
-    let other = address(raw, 9464)?;
-    if other == bind && other.port() != 0 {
-        return Err("is the address of BIND; give another port".into());
-    }
-    Ok(other)
 }
 
 pub(super) fn networks(raw: &str) -> Result<Vec<IpNet>, String> {
@@ -57,49 +60,7 @@ pub(super) fn networks(raw: &str) -> Result<Vec<IpNet>, String> {
         .collect()
 }
 
-pub(super) fn number<T>(
-    name: &'static str,
-    raw: &str,
-    range: std::ops::RangeInclusive<T>,
-) -> Result<T, ConfigError>
-where
-    T: std::str::FromStr + PartialOrd + fmt::Display,
-{
-    raw.parse()
-        .ok()
-        .filter(|value| range.contains(value))
-        .ok_or_else(|| ConfigError {
-            name,
-            fault: format!(
-                "must be a whole number from {} to {}, not `{raw}`",
-                range.start(),
-                range.end()
-            ),
-        })
-}
-
-/// A whole number of seconds.
-pub(super) fn seconds(
-    name: &'static str,
-    raw: &str,
-    range: std::ops::RangeInclusive<u64>,
-) -> Result<Duration, ConfigError> {
-    number(name, raw, range).map(Duration::from_secs)
-}
-
-pub(super) fn optional_number<T>(
-    name: &'static str,
-    raw: Option<String>,
-    range: std::ops::RangeInclusive<T>,
-    default: T,
-) -> Result<T, ConfigError>
-where
-    T: std::str::FromStr + PartialOrd + fmt::Display,
-{
-    raw.map_or(Ok(default), |raw| number(name, &raw, range))
-}
-
-pub(super) fn database(raw: &str) -> Result<Database, String> {
+pub(super) fn database(raw: &str) -> Result<DatabaseUrl, String> {
     if let Some(path) = raw
         .strip_prefix("sqlite://")
         .or_else(|| raw.strip_prefix("sqlite:"))
@@ -114,11 +75,11 @@ pub(super) fn database(raw: &str) -> Result<Database, String> {
         }
         let names_file = !path.is_empty() && !path.ends_with('/') && path != ":memory:";
         return names_file
-            .then(|| Database::Sqlite(Path::new(path).to_owned()))
+            .then(|| DatabaseUrl::Sqlite(Path::new(path).to_owned()))
             .ok_or_else(|| "names no file; give one such as sqlite://data/shunt.db".into());
     }
     if raw.starts_with("postgres://") || raw.starts_with("postgresql://") {
-        return postgres(raw).map(Database::Postgres);
+        return postgres(raw).map(DatabaseUrl::Postgres);
     }
     Err("must be sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE".into())
 }
@@ -149,7 +110,8 @@ const OF_POSTGRES: [&str; 18] = [
 /// The same for Redis.
 const OF_REDIS: [&str; 1] = ["protocol"];
 
-fn postgres(raw: &str) -> Result<String, String> {
+/// The address of a Postgres.
+pub(super) fn postgres(raw: &str) -> Result<String, String> {
     whole_address(raw)?;
     let url = Url::parse(raw)
         .ok()
@@ -186,27 +148,11 @@ fn known_parameters(url: &Url, known: &[&str]) -> Result<(), String> {
     }
 }
 
-pub(super) fn replica(
-    raw: &str,
-    database: &Database,
-    redis: Option<&RedisUrls>,
-) -> Result<String, String> {
-    match (database, redis) {
-        (Database::Sqlite(_), _) => {
-            Err("SQLite has no replica; unset it, or give a DATABASE_URL of Postgres".into())
-        }
-        (Database::Postgres(_), None) => {
-            Err("without Redis nobody knows whether a replica is behind; set REDIS_URL, too".into())
-        }
-        (Database::Postgres(_), Some(_)) => postgres(raw),
-    }
-}
-
-pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, ConfigError> {
-    let wrong = |why: &str| Err(fault("REDIS_URL")(why.to_owned()));
+pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, String> {
+    let wrong = |why: &str| Err(why.to_owned());
     let texts: Vec<_> = raw.split(',').map(|url| url.trim().to_owned()).collect();
     for text in &texts {
-        whole_address(text).map_err(fault("REDIS_URL"))?;
+        whole_address(text)?;
     }
     let names_redis = |url: &Url| matches!(url.scheme(), "redis" | "rediss") && url.has_host();
     let parsed = texts
@@ -218,7 +164,7 @@ pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, ConfigError> {
         );
     };
     for url in &urls {
-        known_parameters(url, &OF_REDIS).map_err(fault("REDIS_URL"))?;
+        known_parameters(url, &OF_REDIS)?;
     }
     let database = |url: &Url| match url.path().trim_start_matches('/') {
         "" => Some(0),
@@ -238,62 +184,54 @@ pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, ConfigError> {
     Ok(RedisUrls(texts))
 }
 
-pub(super) fn prefix(raw: String) -> Result<String, ConfigError> {
+pub(super) fn redis_prefix(raw: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     if (1..=64).contains(&raw.len()) && raw.chars().all(plain) {
-        Ok(raw)
+        Ok(raw.to_owned())
     } else {
-        Err(fault("REDIS_PREFIX")(
-            "must be 1 to 64 of A-Z a-z 0-9 - _ . :".into(),
-        ))
+        Err("must be 1 to 64 of A-Z a-z 0-9 - _ . :".into())
     }
 }
 
-pub(super) fn jwt_secret(raw: Option<String>) -> Result<Option<TokenSecret>, ConfigError> {
-    let Some(secret) = given(raw) else {
-        return Ok(None);
-    };
-    let length = secret.len();
-    match TokenSecret::from_bytes(secret.into_bytes()) {
-        Ok(secret) => Ok(Some(secret)),
-        Err(SecretTooShort) => Err(fault("JWT_SECRET")(format!(
-            "is {length} bytes long; give at least {}, such as the output of `openssl rand -hex 32`",
+pub(super) fn jwt_secret(raw: &str) -> Result<TokenSecret, String> {
+    TokenSecret::from_bytes(raw.into()).map_err(|SecretTooShort| {
+        format!(
+            "is {} bytes long; give at least {}, such as the output of `openssl rand -hex 32`",
+            raw.len(),
             TokenSecret::LEAST_BYTES
-        ))),
-    }
+        )
+    })
 }
 
-pub(super) fn log_format(raw: &str) -> Result<LogFormat, ConfigError> {
+pub(super) fn log_format(raw: &str) -> Result<LogFormat, String> {
     match raw {
         "text" => Ok(LogFormat::Text),
         "json" => Ok(LogFormat::Json),
-        _ => Err(fault("LOG_FORMAT")(format!(
-            "`{raw}` is no format; give text or json"
-        ))),
+        _ => Err(format!("`{raw}` is no format; give text or json")),
     }
 }
 
-pub(super) fn log_filter(raw: String) -> Result<String, ConfigError> {
+pub(super) fn log_filter(raw: &str) -> Result<String, String> {
     // tracing-subscriber 0.3.23 panics at some texts with a space before a character of several bytes.
     if !raw.is_ascii() {
-        return Err(fault("RUST_LOG")(format!(
+        return Err(format!(
             "`{raw}` contains characters other than ASCII; give a level such as info, or shunt=debug"
-        )));
+        ));
     }
     if raw.is_empty() {
         return Ok(DEFAULT_LOG_FILTER.into());
     }
     // By itself such a word would be a target, and everything else silent.
     if let Some(word) = raw.split(',').map(str::trim).find(|part| is_no_level(part)) {
-        return Err(fault("RUST_LOG")(format!(
+        return Err(format!(
             "`{word}` is no level; give error, warn, info, debug, trace or off, or a level for a target, such as shunt=debug"
-        )));
+        ));
     }
-    match tracing_subscriber::EnvFilter::try_new(&raw) {
-        Ok(_) => Ok(raw),
-        Err(error) => Err(fault("RUST_LOG")(format!(
+    match tracing_subscriber::EnvFilter::try_new(raw) {
+        Ok(_) => Ok(raw.to_owned()),
+        Err(error) => Err(format!(
             "{error}; give a level such as info, or shunt=debug"
-        ))),
+        )),
     }
 }
 
@@ -302,12 +240,11 @@ fn is_no_level(directive: &str) -> bool {
     is_word && directive.parse::<LevelFilter>().is_err()
 }
 
-pub(super) fn collector(raw: &str) -> Result<Url, ConfigError> {
-    let wrong = fault("OTEL_EXPORTER_OTLP_ENDPOINT");
+pub(super) fn collector(raw: &str) -> Result<Url, String> {
     match Url::parse(raw) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
-        _ => Err(wrong(
-            "is no http:// or https:// address; give one such as http://localhost:4318".into(),
-        )),
+        _ => {
+            Err("is no http:// or https:// address; give one such as http://localhost:4318".into())
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 #[command(args_override_self = true)]
 struct Line {
     #[command(flatten)]
-    settings: Settings,
+    config: Config,
 }
 
 /// Only flags: the environment belongs to whoever runs the tests.
@@ -17,9 +17,9 @@ fn check(flags: &[&str]) -> Result<Config, ConfigError> {
         "--database-url=sqlite://data/shunt.db",
         "--jwt-secret=",
     ];
-    let line =
-        Line::try_parse_from(defaults.iter().chain(flags)).map_err(|error| error.to_string());
-    line.unwrap().settings.check()
+    let line = Line::try_parse_from(defaults.iter().chain(flags));
+    let refused = |error| ConfigError::behind(&error).unwrap().clone();
+    line.map_err(refused)?.config.checked()
 }
 
 fn fault_of(flags: &[&str]) -> String {
@@ -150,7 +150,7 @@ fn a_database_is_a_file_or_a_server() {
     }
     assert!(
         database("sqlite:///var/lib/shunt/shunt.db")
-            == Ok(Database::Sqlite("/var/lib/shunt/shunt.db".into()))
+            == Ok(DatabaseUrl::Sqlite("/var/lib/shunt/shunt.db".into()))
     );
     assert!(database("postgres://u:p@localhost:5432/shunt").is_ok());
     assert!(database("postgres://u:p%23@localhost/shunt?sslmode=disable&options[a]=b").is_ok());
@@ -158,9 +158,10 @@ fn a_database_is_a_file_or_a_server() {
 
 #[test]
 fn a_secret_has_32_bytes_or_is_not_given() {
-    assert!(jwt_secret(None).is_ok_and(|secret| secret.is_none()));
-    assert!(jwt_secret(Some("x".repeat(31))).is_err());
-    assert!(jwt_secret(Some("x".repeat(32))).is_ok_and(|secret| secret.is_some()));
+    let with = |secret: &str| check(&[&format!("--jwt-secret={secret}")]);
+    assert!(with("").is_ok_and(|config| config.jwt_secret.is_none()));
+    assert!(with(&"x".repeat(31)).is_err());
+    assert!(with(&"x".repeat(32)).is_ok_and(|config| config.jwt_secret.is_some()));
 }
 
 #[test]

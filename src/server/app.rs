@@ -13,7 +13,7 @@ use crate::clicks::counts::Counts;
 use crate::clicks::{
     Deliveries, Delivery, Flusher, JournalDeadline, MemoryOnly, Recorder, RedisSink, Sinks,
 };
-use crate::config::{BaseUrl, Config, Database};
+use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, TokenSecret};
 use crate::http::paths;
 use crate::limits::Limiter;
@@ -91,7 +91,7 @@ impl App {
             redis.as_ref(),
             &cache,
         );
-        let limiter = Limiter::new(config.limits, redis.clone(), Arc::clone(&clock));
+        let limiter = Limiter::new(config.limits(), redis.clone(), Arc::clone(&clock));
         let accounts = Accounts::new(
             Arc::clone(&store.users),
             PasswordHasher::new(config.hashing_concurrency)?,
@@ -127,8 +127,8 @@ impl App {
             None => (JOURNAL_TIMEOUT_ALONE, config.click_deadline),
         };
         let database_runtime = match config.database {
-            Database::Postgres(_) => Some(Handle::current()),
-            Database::Sqlite(_) => None,
+            DatabaseUrl::Postgres(_) => Some(Handle::current()),
+            DatabaseUrl::Sqlite(_) => None,
         };
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
         Ok(Self {
@@ -209,9 +209,9 @@ impl App {
 fn secret(config: &Config) -> Result<TokenSecret, ServeError> {
     match (&config.jwt_secret, &config.database) {
         (Some(secret), _) => Ok(secret.clone()),
-        (None, Database::Sqlite(database)) => {
+        (None, DatabaseUrl::Sqlite(database)) => {
             Ok(load_or_create_secret(&beside(database, ".jwt-secret"))?)
         }
-        (None, Database::Postgres(_)) => Err(ServeError::NoSecret),
+        (None, DatabaseUrl::Postgres(_)) => Err(ServeError::NoSecret),
     }
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use serde_json::json;
 
-use crate::config::{BaseUrl, Config, Database};
+use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::telemetry::LogFormat;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -35,8 +35,8 @@ fn line(config: &Config, base_url: &BaseUrl, address: SocketAddr) -> String {
 
 fn database(config: &Config) -> String {
     match &config.database {
-        Database::Sqlite(path) => format!("SQLite, in {}", path.display()),
-        Database::Postgres(_) => "Postgres".to_owned(),
+        DatabaseUrl::Sqlite(path) => format!("SQLite, in {}", path.display()),
+        DatabaseUrl::Postgres(_) => "Postgres".to_owned(),
     }
 }
 

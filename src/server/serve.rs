@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cache::LinkCache;
-use crate::config::{BaseUrl, Config, Database};
+use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
 use crate::redis::RedisShards;
 use crate::server::app::{App, cache_limits};
@@ -25,7 +25,7 @@ pub async fn serve(
     shutdown: Shutdown,
 ) -> Result<(), ServeError> {
     // Checked before any wait.
-    if config.jwt_secret.is_none() && matches!(config.database, Database::Postgres(_)) {
+    if config.jwt_secret.is_none() && matches!(config.database, DatabaseUrl::Postgres(_)) {
         return Err(ServeError::NoSecret);
     }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::cache::LinkCache;
 use crate::clicks::RecoveryError;
-use crate::config::{Config, Database};
+use crate::config::{Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
 use crate::redis::{FindMasterError, RedisShard, RedisShards};
 use crate::server::redis_recovery::{RecoverShardError, recover_shard};
@@ -65,14 +65,14 @@ pub(super) async fn databases(
     };
     let connected = retry("DATABASE_URL", DATABASE_TIMEOUT, async || {
         match &config.database {
-            Database::Sqlite(path) => {
+            DatabaseUrl::Sqlite(path) => {
                 let store = Arc::new(SqliteStore::open(path, settings, Arc::clone(clock)).await?);
                 Ok(Databases {
                     store: Store::of(store),
                     replica: None,
                 })
             }
-            Database::Postgres(url) => {
+            DatabaseUrl::Postgres(url) => {
                 let store = Arc::new(PostgresStore::connect(url, settings).await?);
                 let replica = config.database_replica.as_ref().map(|url| {
                     let (primary, connections) = (Arc::clone(&store), settings.max_connections);

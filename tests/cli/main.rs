@@ -4,5 +4,6 @@
 
 mod client;
 mod operators;
+mod settings_page;
 mod support;
 mod terminal;

@@ -104,6 +104,49 @@ fn a_wrong_setting_is_named_by_config_as_by_a_start() {
 }
 
 #[test]
+fn a_wrong_secret_is_named_and_not_shown() {
+    let secret = "s3cret";
+    for (variable, flag, value) in [
+        ("JWT_SECRET", "--jwt-secret", "s3cret"),
+        ("DATABASE_URL", "--database-url", "postgres://me:s3cret#@db"),
+        ("DATABASE_URL", "--database-url", "postgers://me:s3cret@db"),
+        (
+            "DATABASE_REPLICA_URL",
+            "--database-replica-url",
+            "postgers://me:s3cret@db",
+        ),
+        ("REDIS_URL", "--redis-url", "rdiss://:s3cret@redis"),
+        (
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "--otlp-endpoint",
+            "grpc://me:s3cret@traces",
+        ),
+        ("BASE_URL", "--base-url", "https://me:s3cret@sho.rt"),
+    ] {
+        for command in ["config", "serve", "migrate"] {
+            for said in [
+                run(shunt().arg(command).env(variable, value), ""),
+                run(shunt().args([command, flag, value]), ""),
+                run(shunt().args([command, &format!("{flag}={value}")]), ""),
+            ] {
+                said.fails(1, &format!("shunt: {variable}: "));
+                assert!(!said.err.contains(secret), "{said:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wrong_setting_of_the_service_is_no_fault_of_other_commands() {
+    for command in [&["completions", "bash"][..], &["man"], &["--version"]] {
+        run(shunt().args(command).env("WORKERS", "0"), "").good();
+    }
+    let ended = run(shunt().args(["list", "--json"]).env("WORKERS", "0"), "");
+    assert_eq!(ended.code, 3, "{ended:?}");
+    run(shunt().env("WORKERS", "0"), "").fails(1, "WORKERS: must be a whole number");
+}
+
+#[test]
 fn migrate_makes_the_database_whole_in_one_file_and_ends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");

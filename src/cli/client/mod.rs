@@ -60,19 +60,6 @@ pub(super) enum Command {
     Rm(link::RmArgs),
 }
 
-impl Command {
-    /// Whether errors are for machines, too.
-    pub(super) fn wants_json(&self) -> bool {
-        match self {
-            Self::Register(args) | Self::Login(args) => args.service.json,
-            Self::Shorten(args) => args.service.json,
-            Self::List(args) => args.service.json,
-            Self::Stats(args) => args.service.json,
-            Self::Rm(args) => args.service.json,
-        }
-    }
-}
-
 /// Does what was asked for.
 pub(super) fn run(command: Command) -> Result<(), Failure> {
     match command {

@@ -1,0 +1,97 @@
+//! How clap parses a setting: by a function, whose faults name the setting and never show its value unasked.
+
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::TypedValueParser;
+use clap::{Arg, Command};
+
+use super::ConfigError;
+use super::parse::{address, within};
+
+/// A parser of one setting's text, whose faults become [`ConfigError`]s that name the setting.
+#[derive(Clone)]
+pub(super) struct Setting<F>(F);
+
+/// Has clap parse a setting by a function.
+pub(super) fn setting<T, F: Fn(&str) -> Result<T, String>>(parse: F) -> Setting<F> {
+    Setting(parse)
+}
+
+impl<T, F> TypedValueParser for Setting<F>
+where
+    T: Clone + Send + Sync + 'static,
+    F: Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static,
+{
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<T, clap::Error> {
+        let name = arg.and_then(Arg::get_env).unwrap_or_default();
+        let wrong = |fault| ConfigError::new(&name.to_string_lossy(), fault);
+        let parsed = match value.to_str() {
+            Some(text) => (self.0)(text),
+            None => Err("is no text in UTF-8".into()),
+        };
+        let outcome = parsed.map_err(wrong);
+        // Clap alone can make an error with a cause: it does so for a closure that fails.
+        let repeat = move |_: &str| outcome.clone();
+        repeat.parse_ref(command, arg, OsStr::new(""))
+    }
+}
+
+/// One that is absent where the text is empty.
+pub(super) fn optional<T>(
+    parse: impl Fn(&str) -> Result<T, String> + Clone,
+) -> Setting<impl Fn(&str) -> Result<Option<T>, String> + Clone> {
+    setting(move |raw: &str| match raw {
+        "" => Ok(None),
+        raw => parse(raw).map(Some),
+    })
+}
+
+/// A whole number.
+pub(super) fn number<T: FromStr + PartialOrd + Display + Clone>(
+    range: RangeInclusive<T>,
+) -> Setting<impl Fn(&str) -> Result<T, String> + Clone> {
+    setting(move |raw: &str| within(&range, raw))
+}
+
+/// A whole number, or a default that is known at start only.
+pub(super) fn number_or(
+    default: usize,
+    range: RangeInclusive<usize>,
+) -> Setting<impl Fn(&str) -> Result<usize, String> + Clone> {
+    setting(move |raw: &str| match raw {
+        "" => Ok(default),
+        raw => within(&range, raw),
+    })
+}
+
+/// A whole number of seconds.
+pub(super) fn seconds(
+    range: RangeInclusive<u64>,
+) -> Setting<impl Fn(&str) -> Result<Duration, String> + Clone> {
+    setting(move |raw: &str| within(&range, raw).map(Duration::from_secs))
+}
+
+/// A whole number of milliseconds.
+pub(super) fn milliseconds(
+    range: RangeInclusive<u64>,
+) -> Setting<impl Fn(&str) -> Result<Duration, String> + Clone> {
+    setting(move |raw: &str| within(&range, raw).map(Duration::from_millis))
+}
+
+/// The parser of BIND, for the command that asks the service on this machine.
+#[must_use]
+pub fn bind() -> impl TypedValueParser<Value = SocketAddr> {
+    setting(|raw: &str| address(raw, 8000))
+}
