@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
@@ -33,16 +34,11 @@ type Logins = BTreeMap<String, Login>;
 impl TokenFile {
     /// In `$XDG_CONFIG_HOME`, or in `~/.config`.
     pub(super) fn of_user() -> Result<Self, Failure> {
-        // By the XDG specification a relative path is to be ignored.
-        let set = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-        let folder = set
-            .filter(|path| path.is_absolute())
-            .or_else(|| std::env::home_dir().map(|home| home.join(".config")))
-            .ok_or_else(|| {
-                Failure::Failed("no place for the token: set HOME or XDG_CONFIG_HOME".into())
-            })?;
+        let folders = etcetera::choose_base_strategy().map_err(|error| {
+            Failure::Failed(format!("no place for the token: {error}; set HOME"))
+        })?;
         Ok(Self {
-            path: folder.join(FOLDER).join(NAME),
+            path: folders.config_dir().join(FOLDER).join(NAME),
         })
     }
 
