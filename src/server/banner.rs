@@ -1,4 +1,4 @@
-//! What a person sees at start: where the service listens, what it uses, and the first steps.
+//! The screen at the start: where the service listens, what it uses, and the first steps.
 
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
@@ -56,10 +56,10 @@ fn screen(config: &Config, base_url: &BaseUrl, address: SocketAddr) -> String {
 Your first short link:
   curl -s {base}/auth/register -H 'content-type: application/json' \\
     -d '{{\"email\":\"you@example.org\",\"password\":\"correct horse\"}}'
-  TOKEN=...   # the access_token of the answer
+  TOKEN=...   # the access_token of the response
   curl -s -X POST -G {base}/urls/shorten -H \"Authorization: Bearer $TOKEN\" \\
     --data-urlencode 'target_url=https://example.org/'
-  curl -i {base}/...   # the short_code of the answer
+  curl -i {base}/...   # the short_code of the response
 "
     )
 }

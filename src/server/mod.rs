@@ -12,13 +12,14 @@
 //! | `jobs` | background jobs |
 //! | `listener`, `workers`, `http1` | a connection from its acceptance to its responses |
 //! | `redirect_worker` | the redirect path of one worker |
-//! | `metrics_listener` | metrics on an address of their own |
+//! | `metrics_listener`, `bounded_listener` | metrics on an address of their own |
 //! | `startup`, `redis_recovery` | connect to the database and to Redis |
 //! | `bound_socket`, `shutdown`, `error`, `banner` | what the files above share |
 
 mod app;
 mod banner;
 mod bound_socket;
+mod bounded_listener;
 mod error;
 mod http1;
 mod jobs;

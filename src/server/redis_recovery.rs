@@ -1,5 +1,6 @@
-//! Taking a Redis into use, at the start and each time that it comes back.
+//! Recovering a shard of Redis: what has to happen before it is used, at the start and each time that it comes back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -8,12 +9,21 @@ use crate::cache::LinkCache;
 use crate::clicks::{RecoveryError, recover};
 use crate::links::{OutboxError, publish_pending};
 use crate::redis::RedisShard;
-use crate::store::Store;
+use crate::store::{Clicks, Database, Outbox, Store};
 
-/// How long a Redis that came back waits for a database that may hang.
+/// How long a shard that came back waits for a database that may hang.
 const PING_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Why a Redis is not used yet.
+/// Recovers shards; cheap to clone.
+#[derive(Clone)]
+pub(super) struct RedisRecovery {
+    clicks: Arc<dyn Clicks>,
+    database: Arc<dyn Database>,
+    outbox: Arc<dyn Outbox>,
+    cache: LinkCache,
+}
+
+/// Why a shard is not used yet.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecoverShardError {
     #[error(transparent)]
@@ -22,22 +32,29 @@ pub(super) enum RecoverShardError {
     Unpublished(OutboxError),
 }
 
-/// Checks a shard and opens it to all parts of this instance. It may have links that were deleted while it was away,
-/// so pending changes are published in it first.
-pub(super) async fn recover_shard(
-    redis: &RedisShard,
-    store: &Store,
-    cache: &LinkCache,
-) -> Result<(), RecoverShardError> {
-    recover(redis, &*store.clicks, store.database.installation()).await?;
-    // Without the database the changes are unknown. Clicks matter more, so the changes are published later.
-    if let Ok(Ok(())) = timeout(PING_TIMEOUT, store.database.ping()).await {
-        let is_this = |shard| shard == redis.shard();
-        match publish_pending(&*store.outbox, cache, is_this).await {
-            Ok(()) | Err(OutboxError::Store(_)) => {}
-            Err(error) => return Err(RecoverShardError::Unpublished(error)),
+impl RedisRecovery {
+    pub(super) fn new(store: &Store, cache: &LinkCache) -> Self {
+        Self {
+            clicks: Arc::clone(&store.clicks),
+            database: Arc::clone(&store.database),
+            outbox: Arc::clone(&store.outbox),
+            cache: cache.clone(),
         }
     }
-    redis.recovered();
-    Ok(())
+
+    /// Checks a shard and opens it to all parts of this instance. It may have links that were deleted while it was
+    /// away, so pending changes are published in it first.
+    pub(super) async fn recover(&self, redis: &RedisShard) -> Result<(), RecoverShardError> {
+        recover(redis, &*self.clicks, self.database.installation()).await?;
+        // Without the database the changes are unknown. Clicks matter more, so the changes are published later.
+        if let Ok(Ok(())) = timeout(PING_TIMEOUT, self.database.ping()).await {
+            let is_this = |shard| shard == redis.shard();
+            match publish_pending(&*self.outbox, &self.cache, is_this).await {
+                Ok(()) | Err(OutboxError::Store(_)) => {}
+                Err(error) => return Err(RecoverShardError::Unpublished(error)),
+            }
+        }
+        redis.recovered();
+        Ok(())
+    }
 }

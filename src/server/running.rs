@@ -57,9 +57,9 @@ impl Running {
         // The API has a redirect path, too.
         let RedirectWorker {
             redirect,
-            tasks: of_redirect,
+            tasks: redirect_tasks,
         } = app.redirect_worker();
-        let recorder = of_redirect.spawn(drained.clone());
+        let recorder = redirect_tasks.spawn(drained.clone());
         tasks.spawn(async move { recorder.await.expect("its panic is this task's, too") });
 
         let state = app.api_state(redirect, base_url, metrics.clone(), &shutdown);

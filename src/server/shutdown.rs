@@ -37,7 +37,7 @@ impl Shutdown {
         let shutdown = Self::default();
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let of_signals = shutdown.clone();
+        let on_signal = shutdown.clone();
         tokio::spawn(async move {
             let mut next = async || {
                 tokio::select! {
@@ -47,7 +47,7 @@ impl Shutdown {
             };
             next().await;
             tracing::info!("stopping: finishing open requests; a second signal ends at once");
-            of_signals.request();
+            on_signal.request();
             next().await;
             tracing::warn!("ended at once by a second signal");
             std::process::exit(KILLED);

@@ -13,7 +13,7 @@ use crate::clicks::RecoveryError;
 use crate::config::{Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
 use crate::redis::{FindMasterError, RedisShard, RedisShards};
-use crate::server::redis_recovery::{RecoverShardError, recover_shard};
+use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
 use crate::store::{OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings};
 
 /// How long the start waits for the database.
@@ -123,7 +123,8 @@ pub(super) async fn redis(
     store: &Store,
     cache: &LinkCache,
 ) -> Result<(), ConnectError> {
-    try_join_all(shards.iter().map(|redis| shard(redis, store, cache))).await?;
+    let recovery = RedisRecovery::new(store, cache);
+    try_join_all(shards.iter().map(|redis| shard(redis, &recovery, cache))).await?;
     // Shards of one server have the same settings.
     let mut warned = HashSet::new();
     let up = shards.iter().filter(|redis| redis.is_up());
@@ -133,9 +134,13 @@ pub(super) async fn redis(
     Ok(())
 }
 
-async fn shard(redis: &RedisShard, store: &Store, cache: &LinkCache) -> Result<(), ConnectError> {
+async fn shard(
+    redis: &RedisShard,
+    recovery: &RedisRecovery,
+    cache: &LinkCache,
+) -> Result<(), ConnectError> {
     let recovered = retry("REDIS_URL", REDIS_TIMEOUT, async || {
-        recover_shard(redis, store, cache).await?;
+        recovery.recover(redis).await?;
         let synchronised = cache.synchronise(redis.shard()).await;
         synchronised.map_err(|error| AttemptError::Transient(error.to_string()))
     });

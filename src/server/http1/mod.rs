@@ -6,7 +6,7 @@
 //! | `fast_path` | answers plain redirects without hyper |
 //! | `parse` | reads the head of a request for the fast path |
 //! | `request_target` | percent-encodes what hyper would refuse |
-//! | `dispatch` | a request that hyper read: a redirect here, any other on the main runtime |
+//! | `dispatch` | answers the requests that hyper read: a redirect on the worker, any other on the main runtime |
 //! | `error_bodies` | gives a body to the errors that hyper makes itself |
 //! | `render` | the only place that writes responses as bytes |
 //! | `idle_timer` | closes a connection that takes too long for its next request |

@@ -6,7 +6,7 @@ use crate::domain::ShortCode;
 use crate::http::RequestId;
 use crate::http::paths::redirect_code;
 
-/// Longest head that is read here.
+/// Longest head that the fast path reads.
 pub(super) const MAX_HEAD_BYTES: usize = 4 * 1024;
 
 /// Most headers of a request that the fast path answers; browsers send about 15.

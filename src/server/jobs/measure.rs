@@ -1,4 +1,4 @@
-//! Sets the gauges of values that are not counted where they change, and drains the histograms.
+//! Measures, every few seconds, the values that are not counted where they change; drains the histograms.
 
 use std::ops::Add;
 use std::sync::Arc;

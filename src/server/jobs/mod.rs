@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 use crate::domain::Shard;
 use crate::redis::RedisShard;
 use crate::server::app::App;
+use crate::server::redis_recovery::RedisRecovery;
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::metrics::Exposition;
 
@@ -84,9 +85,10 @@ pub(super) fn spawn(
             Arc::clone(&app.store.clicks),
             cache(),
         ));
+        let recovery = RedisRecovery::new(&app.store, &app.cache);
         for redis in shards.iter() {
             jobs.spawn(invalidation::run(cache(), redis.clone()));
-            probes.spawn(probe::run(redis.clone(), app.store.clone(), cache()));
+            probes.spawn(probe::run(redis.clone(), recovery.clone()));
         }
     }
     probes

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::cache::LinkCache;
 use crate::clicks::RecoveryError;
 use crate::redis::{FindMasterError, RedisShard};
-use crate::server::redis_recovery::{RecoverShardError, recover_shard};
-use crate::store::Store;
+use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
 
 /// Pauses between two probes, each twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -17,7 +15,7 @@ const MAX_PAUSE: Duration = Duration::from_millis(250);
 /// A shard that was up for so long is probed without a pause: its connections may just have been cut.
 const STEADY: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(redis: RedisShard, store: Store, cache: LinkCache) {
+pub(super) async fn run(redis: RedisShard, recovery: RedisRecovery) {
     let mut pause = Duration::ZERO;
     loop {
         let up_since = Instant::now();
@@ -28,7 +26,7 @@ pub(super) async fn run(redis: RedisShard, store: Store, cache: LinkCache) {
             (pause * 2).clamp(FIRST_PAUSE, MAX_PAUSE)
         };
         sleep(pause).await;
-        if let Err(error) = recover_shard(&redis, &store, &cache).await {
+        if let Err(error) = recovery.recover(&redis).await {
             tracing::debug!(%error, "Redis is still away");
             if let RecoverShardError::Recovery(RecoveryError::FindMasterError(
                 FindMasterError::Failed(failure),
