@@ -32,9 +32,9 @@ impl AccountBody {
     }
 }
 
-/// Answer to a registration and to a login.
+/// Response to a registration and to a login.
 #[derive(Serialize, ToSchema)]
-pub(super) struct TokenAnswer {
+pub(super) struct TokenBody {
     /// JWT (RFC 7519), to be sent as `Authorization: Bearer …`.
     #[schema(
         example = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
@@ -53,7 +53,7 @@ enum TokenType {
     Bearer,
 }
 
-impl TokenAnswer {
+impl TokenBody {
     pub(super) fn new(access_token: String) -> Self {
         Self {
             access_token,

@@ -1,4 +1,4 @@
-//! Who makes a request: extractors for the routes that need a token.
+//! Extractors for the routes that need a token: the account, or only its id.
 
 use std::sync::Arc;
 

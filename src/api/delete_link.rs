@@ -13,14 +13,14 @@ use crate::links::LinkService;
 
 /// Delete a link of yours.
 ///
-/// Once this is answered, no instance follows the link any more, and its statistics are gone. Its code is never given
-/// to another link.
+/// Once this request is answered, no instance follows the link any more, and its statistics are gone. Its code is never
+/// given to another link.
 #[utoipa::path(
     delete, path = "/urls/{short_code}", tag = "links", operation_id = "delete", params(CodeParameter),
     security(("bearer" = [])),
     responses(
         (status = 204, description = "Deleted"),
-        (status = 404, description = "No link has this code, or it is another user's; the answer is the same", body = ErrorBody,
+        (status = 404, description = "No link has this code, or it is another user's; the response is the same", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
         NeedsToken, NeedsDatabase,
     ),

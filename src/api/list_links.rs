@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
-use super::link_answer::LinkAnswer;
+use super::link_body::LinkBody;
 use crate::accounts::Accounts;
 use crate::domain::{LinkId, Timestamp, UserId};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
@@ -21,10 +21,10 @@ use crate::http::{ApiError, ErrorBody, QueryOf};
 use crate::links::{LinkError, LinkService, Page};
 use crate::store::Position;
 
-/// Links per page of the whole list: what is in memory at once.
+/// Links per page of the whole list: so many are in memory at once.
 const PAGE: u32 = 250;
 
-/// Most links of one page that a client asks for.
+/// Links at most on a page that a client asks for.
 const MAX_PER_PAGE: u32 = 1_000;
 
 /// Which part of the list; without both, all of it.
@@ -46,7 +46,7 @@ pub(super) struct ListQuery {
 #[utoipa::path(
     get, path = "/urls/my", tag = "links", operation_id = "list", params(ListQuery), security(("bearer" = [])),
     responses(
-        (status = 200, description = "The links", body = Vec<LinkAnswer>, headers(
+        (status = 200, description = "The links", body = Vec<LinkBody>, headers(
             ("Link" = String, description = "`<…>; rel=\"next\"`, where the page has another one after it"),
         )),
         (status = 422, description = "`limit` or `cursor` is not acceptable", body = ErrorBody, examples(
@@ -63,23 +63,23 @@ pub(super) async fn list(
     TokenOwner(owner): TokenOwner,
     query: Result<QueryOf<ListQuery>, ApiError>,
 ) -> Result<Response, ApiError> {
-    let asked = query.and_then(|QueryOf(query)| query.parse());
-    let first = match &asked {
+    let part = query.and_then(|QueryOf(query)| query.parse());
+    let first = match &part {
         Ok(Part::Whole) => links.page(owner, None, PAGE).await?,
         Ok(Part::Page { after, limit }) => links.page(owner, *after, *limit).await?,
         Err(_) => Page::default(),
     };
     if first.is_empty() {
-        // Links would have told that the account is still there.
+        // Links would have shown that the account still exists.
         accounts.user(owner).await?;
     }
-    match asked? {
+    match part? {
         Part::Whole => whole_list(links, owner, &first),
         Part::Page { limit, .. } => one_page(&first, limit, &base_address),
     }
 }
 
-/// What of a whole list is still to be sent.
+/// The part of a whole list that is still to be sent.
 struct Rest {
     after: Position,
     /// No link was sent yet: the next one comes without a comma.
@@ -161,8 +161,8 @@ fn one_page(page: &Page, limit: u32, base: &BaseAddress) -> Result<Response, Api
     Ok(response)
 }
 
-/// The first page was read before the answer begins, so that an early failure is a proper error. A later failure cuts
-/// the connection, so that half a list never looks whole.
+/// The first page was read before the response begins, so that an early failure is a proper error. A later failure
+/// breaks the connection, so that half a list never looks whole.
 fn whole_list(links: Arc<LinkService>, owner: UserId, first: &Page) -> Result<Response, ApiError> {
     let mut head = vec![b'['];
     write_links(first, true, &mut head)?;
@@ -214,7 +214,7 @@ fn write_links(page: &Page, mut first: bool, out: &mut Vec<u8>) -> Result<(), Ap
         if !std::mem::take(&mut first) {
             out.push(b',');
         }
-        serde_json::to_writer(&mut *out, &LinkAnswer::new(link, clicks))
+        serde_json::to_writer(&mut *out, &LinkBody::new(link, clicks))
             .map_err(|error| ApiError::internal(&error.to_string()))?;
     }
     Ok(())
@@ -271,12 +271,12 @@ mod tests {
         }
     }
 
-    /// As the document tells of it: `^0[0-2][0-9a-f]{14}[0-7][0-9a-f]{15}$`.
+    /// As the document describes it: `^0[0-2][0-9a-f]{14}[0-7][0-9a-f]{15}$`.
     fn is_documented(raw: &str) -> bool {
         let digits = raw
             .bytes()
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        let digit = |at: usize, most: u8| (b'0'..=most).contains(&raw.as_bytes()[at]);
+        let digit = |at: usize, max: u8| (b'0'..=max).contains(&raw.as_bytes()[at]);
         raw.len() == 32
             && digits
             && digit(0, b'0')

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 
-use super::account_bodies::{AccountBody, TokenAnswer};
+use super::account_bodies::{AccountBody, TokenBody};
 use crate::accounts::Accounts;
 use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
 use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
 
 /// Get a token.
 ///
-/// Tokens issued earlier stay valid until they expire: 24 hours after they were made, unless this service is
+/// Tokens issued earlier stay valid until they expire: 24 hours after they were issued, unless this service is
 /// set up otherwise.
 #[utoipa::path(
     post, path = "/auth/login", tag = "accounts", operation_id = "login",
     request_body(content = AccountBody, description = "Any JSON object with these two fields; others are ignored"),
     responses(
-        (status = 200, description = "A fresh token", body = TokenAnswer),
-        (status = 401, description = "No such account, or not its password; which of them is not told", body = ErrorBody,
+        (status = 200, description = "A fresh token", body = TokenBody),
+        (status = 401, description = "No such account, or not its password; the response does not say which", body = ErrorBody,
             example = json!({"detail": "Incorrect email or password"})),
         TakesBody, Limited, NeedsDatabase,
     ),
@@ -28,8 +28,8 @@ pub(super) async fn login(
     State(accounts): State<Arc<Accounts>>,
     client: ClientAddress,
     JsonBody(body): JsonBody<AccountBody>,
-) -> Result<Json<TokenAnswer>, ApiError> {
+) -> Result<Json<TokenBody>, ApiError> {
     let (email, password) = body.parse()?;
     let token = accounts.log_in(client.as_str(), &email, password).await?;
-    Ok(Json(TokenAnswer::new(token)))
+    Ok(Json(TokenBody::new(token)))
 }

@@ -8,9 +8,9 @@ use super::authentication::CurrentUser;
 use crate::domain::UserId;
 use crate::http::documented::{NeedsDatabase, NeedsToken};
 
-/// Who a token belongs to.
+/// The account that a token belongs to.
 #[derive(Serialize, ToSchema)]
-pub(super) struct MeAnswer {
+pub(super) struct MeBody {
     /// Identifier.
     #[schema(value_type = i64, example = 1, minimum = 1)]
     id: UserId,
@@ -22,10 +22,10 @@ pub(super) struct MeAnswer {
 /// Whose token is this?
 #[utoipa::path(
     get, path = "/auth/me", tag = "accounts", operation_id = "me", security(("bearer" = [])),
-    responses((status = 200, description = "The account", body = MeAnswer), NeedsToken, NeedsDatabase),
+    responses((status = 200, description = "The account", body = MeBody), NeedsToken, NeedsDatabase),
 )]
-pub(super) async fn me(CurrentUser(user): CurrentUser) -> Json<MeAnswer> {
-    Json(MeAnswer {
+pub(super) async fn me(CurrentUser(user): CurrentUser) -> Json<MeBody> {
+    Json(MeBody {
         id: user.id,
         email: user.email.as_str().to_owned(),
     })

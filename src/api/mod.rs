@@ -25,21 +25,24 @@ mod account_bodies;
 mod authentication;
 mod base_address;
 mod delete_link;
-mod docs;
+mod document;
+mod explorer;
 mod health;
-mod link_answer;
+mod link_body;
 mod list_links;
 mod login;
 mod me;
+mod prometheus;
+mod ready;
 mod register;
 mod shorten;
 mod stats;
 mod visit;
 
 pub use base_address::BaseAddress;
-pub use health::Readiness;
+pub use ready::Readiness;
 
-/// What handlers work with; each takes the part it needs. The router copies it several times per request.
+/// The services that handlers call; each takes the one it needs. The router copies this several times per request.
 #[derive(Clone, FromRef)]
 pub struct ApiState {
     /// Registration, log-in, tokens.
@@ -48,7 +51,7 @@ pub struct ApiState {
     pub links: Arc<LinkService>,
     /// The redirect path, for codes that need decoding.
     pub redirect: Arc<Redirect>,
-    /// What readiness depends on.
+    /// The dependencies of readiness.
     pub readiness: Arc<Readiness>,
     /// Renders the metrics.
     pub metrics: Exposition,
@@ -56,8 +59,8 @@ pub struct ApiState {
     pub base_address: BaseAddress,
 }
 
-/// Everything that the API serves, behind what holds for all of it: metrics, security headers, limits. `/metrics` is only
-/// there where `public_metrics` says so. `admission` bounds the requests that are worked on.
+/// The API: all routes, with metrics, security headers and fallbacks around them. `/metrics` is one of them where
+/// `public_metrics` says so. `admission` bounds the requests that are worked on.
 pub fn router(
     state: ApiState,
     proxies: TrustedProxies,
@@ -66,13 +69,13 @@ pub fn router(
     admission: &Admission,
     public_metrics: bool,
 ) -> Router {
-    let (served, document) = routes(base_url, guards, admission, public_metrics).split_for_parts();
-    served
+    let (router, document) = routes(base_url, guards, admission, public_metrics).split_for_parts();
+    router
         .fallback(http::not_found)
         .method_not_allowed_fallback(http::method_not_allowed)
         .layer(from_fn(measured))
         .layer(map_response(http::with_security_headers))
-        .layer(Extension(docs::DocumentJson::new(&document)))
+        .layer(Extension(document::DocumentJson::new(&document)))
         .layer(Extension(proxies))
         .layer(CatchPanicLayer::custom(http::panicked))
         .with_state(state)
@@ -86,7 +89,7 @@ fn routes(
     admission: &Admission,
     public_metrics: bool,
 ) -> OpenApiRouter<ApiState> {
-    let routes = OpenApiRouter::with_openapi(docs::preface(base_url))
+    let routes = OpenApiRouter::with_openapi(document::preface(base_url))
         .routes(routes!(register::register))
         .routes(routes!(login::login))
         .routes(routes!(me::me))
@@ -102,13 +105,13 @@ fn routes(
         .routes(routes!(visit::visit, visit::preview))
         .routes(routes!(visit::visit_shared, visit::preview_shared))
         .routes(routes!(health::health))
-        .routes(routes!(health::ready))
-        .routes(routes!(docs::document))
-        .routes(routes!(docs::docs))
-        .routes(routes!(docs::explorer))
-        .routes(routes!(docs::explorer_part));
+        .routes(routes!(ready::ready))
+        .routes(routes!(document::document))
+        .routes(routes!(explorer::docs))
+        .routes(routes!(explorer::explorer))
+        .routes(routes!(explorer::explorer_part));
     if public_metrics {
-        routes.routes(routes!(health::metrics))
+        routes.routes(routes!(prometheus::metrics))
     } else {
         routes
     }
@@ -120,7 +123,7 @@ async fn measured(request: Request, next: Next) -> Response {
     let method = method_label(request.method());
     let route = route.map_or_else(|| "none".to_owned(), |route| route.as_str().to_owned());
     routed(method, &route);
-    let begun = Instant::now();
+    let start = Instant::now();
     let response = next.run(request).await;
     let status = response.status().as_str().to_owned();
     let labels = [
@@ -129,11 +132,11 @@ async fn measured(request: Request, next: Next) -> Response {
         ("status", status),
     ];
     metrics::counter!(HTTP_REQUESTS, &labels).increment(1);
-    metrics::histogram!(HTTP_DURATION, "route" => route).record(seconds_since(begun));
+    metrics::histogram!(HTTP_DURATION, "route" => route).record(seconds_since(start));
     response
 }
 
-/// Clients may send any word as a method: those nobody serves share a label.
+/// Clients may send any word as a method: those that no route has share a label.
 fn method_label(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 
-use super::account_bodies::{AccountBody, TokenAnswer};
+use super::account_bodies::{AccountBody, TokenBody};
 use crate::accounts::Accounts;
 use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
 use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
 
-/// Make an account.
+/// Create an account.
 ///
-/// Answers the account's first token: paste `access_token` under **Authorize** and go on with
+/// The response has the account's first token: paste `access_token` under **Authorize** and go on with
 /// `POST /urls/shorten`. An address is registered once, whatever its case.
 #[utoipa::path(
     post, path = "/auth/register", tag = "accounts", operation_id = "register",
     request_body(content = AccountBody, description = "Any JSON object with these two fields; others are ignored"),
     responses(
-        (status = 200, description = "The account is made", body = TokenAnswer),
+        (status = 200, description = "The account is created", body = TokenBody),
         (status = 400, description = "The address is taken", body = ErrorBody,
             example = json!({"detail": "Email already registered"})),
         TakesBody, Limited, NeedsDatabase,
@@ -28,8 +28,8 @@ pub(super) async fn register(
     State(accounts): State<Arc<Accounts>>,
     client: ClientAddress,
     JsonBody(body): JsonBody<AccountBody>,
-) -> Result<Json<TokenAnswer>, ApiError> {
+) -> Result<Json<TokenBody>, ApiError> {
     let (email, password) = body.parse()?;
     let token = accounts.register(client.as_str(), &email, password).await?;
-    Ok(Json(TokenAnswer::new(token)))
+    Ok(Json(TokenBody::new(token)))
 }

@@ -8,20 +8,20 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::authentication::TokenOwner;
-use super::link_answer::LinkAnswer;
+use super::link_body::LinkBody;
 use crate::accounts::Accounts;
 use crate::domain::{OwnHost, TargetUrl};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, QueryOf};
 use crate::links::LinkService;
 
-/// What is to be shortened.
+/// The target of the new link.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ShortenQuery {
     /// Absolute `http` or `https` URL of at most 2048 bytes, percent-encoded as every parameter: without
-    /// control characters, without user name or password, and not on this service's own host. It is kept
-    /// and answered exactly as given.
+    /// control characters, without user name or password, and not on this service's own host. It is stored
+    /// and returned exactly as given.
     #[param(
         example = "https://example.org/a/long/path",
         format = "url",
@@ -38,7 +38,7 @@ impl ShortenQuery {
     }
 }
 
-/// Make a short link.
+/// Create a short link.
 ///
 /// It is yours, and active at once: share it as `/{short_code}` on this host. The same target may be
 /// shortened any number of times; each link counts for itself.
@@ -46,7 +46,7 @@ impl ShortenQuery {
     post, path = "/urls/shorten", tag = "links", operation_id = "shorten", params(ShortenQuery),
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "The link is made", body = LinkAnswer, links(
+        (status = 200, description = "The link is created", body = LinkBody, links(
             ("statistics" = (operation_id = "stats", parameters(("short_code" = "$response.body#/short_code")))),
             ("visit" = (operation_id = "visit", parameters(("short_code" = "$response.body#/short_code")))),
             ("delete" = (operation_id = "delete", parameters(("short_code" = "$response.body#/short_code")))),
@@ -64,15 +64,15 @@ pub(super) async fn shorten(
     State(accounts): State<Arc<Accounts>>,
     TokenOwner(owner): TokenOwner,
     query: Result<QueryOf<ShortenQuery>, ApiError>,
-) -> Result<Json<LinkAnswer>, ApiError> {
+) -> Result<Json<LinkBody>, ApiError> {
     let target = match query.and_then(|QueryOf(query)| query.target(&links.own_host)) {
         Ok(target) => target,
         Err(refusal) => {
-            // Making a link would have told whether the account is still there.
+            // Creating a link would have shown whether the account still exists.
             accounts.user(owner).await?;
             return Err(refusal);
         }
     };
     let link = links.shorten(owner, &target).await?;
-    Ok(Json(LinkAnswer::new(&link, 0)))
+    Ok(Json(LinkBody::new(&link, 0)))
 }

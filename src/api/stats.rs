@@ -13,7 +13,7 @@ use crate::links::LinkService;
 
 /// Public statistics of a link.
 #[derive(Serialize, ToSchema)]
-pub(super) struct StatsAnswer {
+pub(super) struct StatsBody {
     /// The link's path.
     #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: String,
@@ -30,12 +30,12 @@ pub(super) struct StatsAnswer {
 
 /// How often was a link followed?
 ///
-/// Anyone may ask. Every redirect that was answered before is counted, on whichever instance; the number
-/// never falls. When an exact number is not to be had, the answer is 503.
+/// The statistics are public. Every redirect that was answered before is counted, on whichever instance; the number
+/// never falls. While an exact number cannot be read, the response is 503.
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats", tag = "links", operation_id = "stats", params(CodeParameter),
     responses(
-        (status = 200, description = "The exact number", body = StatsAnswer),
+        (status = 200, description = "The exact number", body = StatsBody),
         (status = 404, description = "No link has this code", body = ErrorBody, example = json!({"detail": "Not Found"})),
         NeedsDatabase,
     ),
@@ -43,10 +43,10 @@ pub(super) struct StatsAnswer {
 pub(super) async fn stats(
     State(links): State<Arc<LinkService>>,
     PathCode(code): PathCode,
-) -> Result<Json<StatsAnswer>, ApiError> {
+) -> Result<Json<StatsBody>, ApiError> {
     let code = code.ok_or_else(ApiError::not_found)?;
     let stats = links.stats(&code).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Json(StatsAnswer {
+    Ok(Json(StatsBody {
         short_code: code.as_str().to_owned(),
         target_url: stats.target.as_str().to_owned(),
         clicks: stats.clicks,

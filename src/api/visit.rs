@@ -1,7 +1,7 @@
-//! The road's end in HTTP: `/{short_code}`, which people share, and `/urls/r/{short_code}`.
+//! `GET` and `HEAD` of `/{short_code}`, which people share, and of `/urls/r/{short_code}`.
 //!
-//! Plain requests never get here: the express lane and the workers' entrance answer them. These handlers
-//! are for codes that need decoding, and for the document.
+//! Workers answer nearly all of these requests before the router sees them (`server::http1`). These handlers are for codes
+//! that need decoding, and for the document.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use utoipa::IntoResponses;
 use crate::http::{CodeParameter, ErrorBody, PathCode};
 use crate::redirect::{Redirect, RedirectError, Redirected};
 
-/// What following a link may answer.
+/// The responses to following a link.
 #[derive(IntoResponses)]
 #[expect(
     dead_code,
-    reason = "it only describes the answers in the OpenAPI document"
+    reason = "it only describes the responses in the OpenAPI document"
 )]
-pub(super) enum Followed {
+pub(super) enum RedirectResponses {
     /// The link's target
     #[response(status = 302, headers(
         ("Location" = String, description = "Where the link leads: its `target_url`, with what a header may not carry encoded"),
         ("Cache-Control" = String, description = "`private, no-store`: a redirect from a cache would be a lost click"),
     ))]
-    SentOn,
-    /// Nobody has this code, or its link is inactive; nothing is counted
+    Redirected,
+    /// No link has this code, or the link is inactive; nothing is counted
     #[response(status = 404, example = json!({"detail": "URL not found"}))]
     NotFound(ErrorBody),
     /// The link is not in memory and cannot be looked up now; nothing is counted
@@ -38,14 +38,14 @@ pub(super) enum Followed {
 
 /// Follow a link.
 ///
-/// The click is counted before the answer is sent: exactly once. `/{short_code}` does the same.
+/// The click is counted before the response is sent: exactly once. `/{short_code}` does the same.
 #[utoipa::path(
     get,
     path = "/urls/r/{short_code}",
     tag = "links",
     operation_id = "visit",
     params(CodeParameter),
-    responses(Followed)
+    responses(RedirectResponses)
 )]
 pub(super) async fn visit(
     State(redirect): State<Arc<Redirect>>,
@@ -57,14 +57,14 @@ pub(super) async fn visit(
 
 /// See where a link leads.
 ///
-/// Answers as a visit would, and is not counted.
+/// The response is that of a visit, and nothing is counted.
 #[utoipa::path(
     head,
     path = "/urls/r/{short_code}",
     tag = "links",
     operation_id = "preview",
     params(CodeParameter),
-    responses(Followed)
+    responses(RedirectResponses)
 )]
 pub(super) async fn preview(
     State(redirect): State<Arc<Redirect>>,
@@ -76,15 +76,15 @@ pub(super) async fn preview(
 
 /// Follow a link by the address that people share.
 ///
-/// The click is counted before the answer is sent: exactly once. Paths of the service itself, such as
-/// `/docs`, are no codes.
+/// The click is counted before the response is sent: exactly once. Paths of the service itself, such as
+/// `/docs`, are not codes.
 #[utoipa::path(
     get,
     path = "/{short_code}",
     tag = "links",
     operation_id = "visit_shared",
     params(CodeParameter),
-    responses(Followed)
+    responses(RedirectResponses)
 )]
 pub(super) async fn visit_shared(
     redirect: State<Arc<Redirect>>,
@@ -95,14 +95,14 @@ pub(super) async fn visit_shared(
 
 /// See where a link leads, by the address that people share.
 ///
-/// Answers as a visit would, and is not counted.
+/// The response is that of a visit, and nothing is counted.
 #[utoipa::path(
     head,
     path = "/{short_code}",
     tag = "links",
     operation_id = "preview_shared",
     params(CodeParameter),
-    responses(Followed)
+    responses(RedirectResponses)
 )]
 pub(super) async fn preview_shared(
     redirect: State<Arc<Redirect>>,

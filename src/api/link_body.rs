@@ -1,4 +1,4 @@
-//! A link as its owner sees it in an answer.
+//! A link as its owner sees it in a response.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,7 +7,7 @@ use crate::domain::Link;
 
 /// A link as its owner sees it.
 #[derive(Serialize, ToSchema)]
-pub(super) struct LinkAnswer {
+pub(super) struct LinkBody {
     /// Identifier.
     #[schema(example = 1, minimum = 1)]
     id: i64,
@@ -24,7 +24,7 @@ pub(super) struct LinkAnswer {
     is_active: bool,
 }
 
-impl LinkAnswer {
+impl LinkBody {
     pub(super) fn new(link: &Link, clicks: u64) -> Self {
         Self {
             id: link.id.number(),

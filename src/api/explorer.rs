@@ -1,89 +1,15 @@
-//! The OpenAPI document and its explorer, whose assets are in the binary.
+//! `GET /docs` and below: the explorer of the API, whose parts are in the binary.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use axum::Extension;
 use axum::body::Bytes;
 use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{OpenApi as Document, ServerBuilder};
-use utoipa::{Modify, OpenApi};
 use utoipa_swagger_ui::Config;
 
-use crate::config::BaseUrl;
 use crate::http::{ApiError, ErrorBody};
-
-/// What the document says beside the routes, which are added by the router.
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "shunt",
-        description = include_str!("explorer/preface.md"),
-        license(name = "MIT OR Apache-2.0"),
-    ),
-    components(schemas(ErrorBody)),
-    modifiers(&BearerScheme),
-    tags(
-        (name = "accounts", description = "Register, log in, who am I"),
-        (name = "links", description = "Shorten, follow, list, count, delete"),
-        (name = "operations", description = "For those who run the service"),
-        (name = "documentation", description = "This page, and the document behind it"),
-    ),
-)]
-struct Preface;
-
-struct BearerScheme;
-
-impl Modify for BearerScheme {
-    fn modify(&self, document: &mut Document) {
-        let bearer = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .bearer_format("JWT")
-            .description(Some(
-                "An `access_token` of `/auth/register` or `/auth/login`",
-            ))
-            .build();
-        document
-            .components
-            .get_or_insert_default()
-            .add_security_scheme("bearer", SecurityScheme::Http(bearer));
-    }
-}
-
-/// The document without its routes.
-pub(super) fn preface(base_url: &BaseUrl) -> Document {
-    let mut document = Preface::openapi();
-    let server = ServerBuilder::new()
-        .url(base_url.as_str())
-        .description(Some("This service"));
-    document.servers = Some(vec![server.build()]);
-    document
-}
-
-/// The document as it is sent: made once, at start.
-#[derive(Clone)]
-pub(super) struct DocumentJson(Bytes);
-
-impl DocumentJson {
-    pub(super) fn new(document: &Document) -> Self {
-        let json = serde_json::to_vec(document).expect("a document is made of JSON's own types");
-        Self(json.into())
-    }
-}
-
-/// The OpenAPI document.
-///
-/// OpenAPI 3.1, made from the code that answers: generate a client from it, or test against it.
-#[utoipa::path(
-    get, path = "/openapi.json", tag = "documentation", operation_id = "document",
-    responses((status = 200, description = "This document", body = Object, content_type = "application/json")),
-)]
-pub(super) async fn document(Extension(DocumentJson(json)): Extension<DocumentJson>) -> Response {
-    ([(CONTENT_TYPE, "application/json")], json).into_response()
-}
 
 /// The explorer.
 #[utoipa::path(
@@ -104,10 +30,10 @@ pub(super) async fn explorer() -> Response {
     page(PAGE)
 }
 
-/// The explorer's page, as it is beside its parts.
+/// The explorer's page, with links as they are at `/docs/`.
 const PAGE: &str = include_str!("explorer/index.html");
 
-/// The same from one level above. Its links stay relative: wherever a proxy may put it.
+/// The same page with links as they are at `/docs`. They stay relative, so that a proxy may serve it at any path.
 static PAGE_ABOVE: LazyLock<String> = LazyLock::new(|| {
     PAGE.replace("href=\"", "href=\"docs/")
         .replace("src=\"", "src=\"docs/")
@@ -134,14 +60,15 @@ pub(super) async fn explorer_part(uri: Uri) -> Response {
         .unwrap_or_else(|| ApiError::not_found().into_response())
 }
 
-/// What the explorer's page may do: load its own parts and ask its own service. Swagger UI draws its icons
-/// from `data:` images.
+/// The explorer's page may load its own parts and send requests to its own service. Swagger UI draws its icons from `data:`
+/// images.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
-/// A part of the explorer: the project's own page around the vendored Swagger UI.
+/// A part of the explorer: the project's own page around the vendored Swagger UI. Four files need no crate that embeds
+/// folders.
 fn asset(file: &str) -> Option<Response> {
     let (kind, text) = match file {
         "index.html" => ("text/html; charset=utf-8", PAGE),
@@ -167,16 +94,15 @@ fn own_part(kind: &'static str, text: &'static str) -> Response {
     (headers, text).into_response()
 }
 
-/// A large part, compressed when the program was built; every browser reads that.
+/// A part of Swagger UI, compressed when the program was built: every browser reads gzip.
 fn vendored(file: &str, kind: &'static str) -> Option<Response> {
-    let found =
-        utoipa_swagger_ui::serve(file, Arc::new(Config::from("../openapi.json"))).ok()??;
+    let part = utoipa_swagger_ui::serve(file, Arc::new(Config::from("../openapi.json"))).ok()??;
     let headers = [
         (CONTENT_TYPE, kind),
         (CONTENT_ENCODING, "gzip"),
         (CACHE_CONTROL, "public, max-age=3600"),
     ];
-    let bytes = match found.bytes {
+    let bytes = match part.bytes {
         Cow::Borrowed(bytes) => Bytes::from_static(bytes),
         Cow::Owned(bytes) => bytes.into(),
     };

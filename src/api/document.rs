@@ -1,0 +1,81 @@
+//! `GET /openapi.json`: the document, and what it says beside the routes.
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{OpenApi as Document, ServerBuilder};
+use utoipa::{Modify, OpenApi};
+
+use crate::config::BaseUrl;
+use crate::http::ErrorBody;
+
+/// The parts of the document that no route brings: title, tags, how to authorize.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "shunt",
+        description = include_str!("preface.md"),
+        license(name = "MIT OR Apache-2.0"),
+    ),
+    components(schemas(ErrorBody)),
+    modifiers(&BearerScheme),
+    tags(
+        (name = "accounts", description = "Register, log in, see whose token it is"),
+        (name = "links", description = "Shorten, follow, list, count, delete"),
+        (name = "operations", description = "For those who run the service"),
+        (name = "documentation", description = "This page, and the document behind it"),
+    ),
+)]
+struct Preface;
+
+struct BearerScheme;
+
+impl Modify for BearerScheme {
+    fn modify(&self, document: &mut Document) {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("JWT")
+            .description(Some(
+                "An `access_token` of `/auth/register` or `/auth/login`",
+            ))
+            .build();
+        document
+            .components
+            .get_or_insert_default()
+            .add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    }
+}
+
+/// The document without its routes.
+pub(super) fn preface(base_url: &BaseUrl) -> Document {
+    let mut document = Preface::openapi();
+    let server = ServerBuilder::new()
+        .url(base_url.as_str())
+        .description(Some("This service"));
+    document.servers = Some(vec![server.build()]);
+    document
+}
+
+/// The document as it is sent, serialised once at start.
+#[derive(Clone)]
+pub(super) struct DocumentJson(Bytes);
+
+impl DocumentJson {
+    pub(super) fn new(document: &Document) -> Self {
+        let json = serde_json::to_vec(document).expect("a document is made of JSON's own types");
+        Self(json.into())
+    }
+}
+
+/// The OpenAPI document.
+///
+/// OpenAPI 3.1, generated from the code of the service: generate a client from it, or test against it.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "documentation", operation_id = "document",
+    responses((status = 200, description = "This document", body = Object, content_type = "application/json")),
+)]
+pub(super) async fn document(Extension(DocumentJson(json)): Extension<DocumentJson>) -> Response {
+    ([(CONTENT_TYPE, "application/json")], json).into_response()
+}

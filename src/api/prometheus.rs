@@ -1,0 +1,17 @@
+//! `GET /metrics`
+
+use axum::extract::State;
+
+use crate::telemetry::metrics::Exposition;
+
+/// Metrics, for Prometheus.
+///
+/// Not at this address where the service is set up to serve them on one of their own.
+#[utoipa::path(
+    get, path = "/metrics", tag = "operations", operation_id = "metrics",
+    responses((status = 200, description = "Prometheus' text format", body = String, content_type = "text/plain",
+        example = "shunt_http_requests_total{method=\"GET\",route=\"/health\",status=\"200\"} 1\n")),
+)]
+pub(super) async fn metrics(State(metrics): State<Exposition>) -> String {
+    metrics.render()
+}

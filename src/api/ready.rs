@@ -1,0 +1,193 @@
+//! `GET /ready`
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use futures_util::future::join_all;
+use serde::Serialize;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use utoipa::ToSchema;
+
+use crate::redis::RedisShards;
+use crate::store::{Database, PostgresReplica};
+
+/// How long the states of the dependencies are cached.
+const CACHED_FOR: Duration = Duration::from_millis(250);
+
+/// When the dependencies were asked last, and their states then.
+type ReadinessCache = Mutex<Option<(Instant, Dependencies)>>;
+
+/// The dependencies of readiness.
+pub struct Readiness {
+    database: Arc<dyn Database>,
+    replica: Option<Arc<PostgresReplica>>,
+    redis: Option<RedisShards>,
+    stopping: CancellationToken,
+    cache: ReadinessCache,
+}
+
+impl Readiness {
+    /// Ready until `stopping` is cancelled, as long as a store can be reached.
+    #[must_use]
+    pub fn new(
+        database: Arc<dyn Database>,
+        replica: Option<Arc<PostgresReplica>>,
+        redis: Option<RedisShards>,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self {
+            database,
+            replica,
+            redis,
+            stopping,
+            cache: ReadinessCache::default(),
+        }
+    }
+}
+
+/// The dependencies' states.
+#[derive(Clone, Copy)]
+struct Dependencies {
+    database: DependencyState,
+    redis: DependencyState,
+    /// Whether the database answers, or Redis, or a part of the cluster.
+    any: bool,
+}
+
+/// How long a dependency may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// State of a dependency.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum DependencyState {
+    /// It answers.
+    Up,
+    /// It does not; of a cluster, a part of it does not.
+    Away,
+    /// The service runs without it.
+    Off,
+}
+
+/// Whether an instance should get traffic.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Traffic {
+    /// It takes traffic.
+    Ready,
+    /// It is shutting down.
+    Stopping,
+    /// It reaches neither database nor Redis.
+    Unavailable,
+}
+
+/// Whether this instance should get traffic, and the states of its dependencies.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Ready {
+    /// In one word.
+    status: Traffic,
+    /// Source of truth.
+    database: DependencyState,
+    /// Its replica, for look-ups of redirects; without it the database serves all of them.
+    replica: DependencyState,
+    /// Shared cache and click counters.
+    redis: DependencyState,
+}
+
+/// Should this instance get traffic?
+///
+/// Redirects need only one of database and Redis, or a part of a Redis Cluster. Without both, an instance goes on with
+/// the links it has in memory, but others may reach more.
+#[utoipa::path(
+    get, path = "/ready", tag = "operations", operation_id = "ready",
+    responses(
+        (status = 200, description = "It should", body = Ready,
+            example = json!({"status": "ready", "database": "up", "replica": "off", "redis": "off"})),
+        (status = 503, description = "It is stopping, or reaches neither database nor Redis", body = Ready,
+            example = json!({"status": "unavailable", "database": "away", "replica": "away", "redis": "away"})),
+    ),
+)]
+pub(super) async fn ready(State(readiness): State<Arc<Readiness>>) -> (StatusCode, Json<Ready>) {
+    let Dependencies {
+        database,
+        redis,
+        any,
+    } = cached_dependencies(&readiness).await;
+    let status = if readiness.stopping.is_cancelled() {
+        Traffic::Stopping
+    } else if any {
+        Traffic::Ready
+    } else {
+        Traffic::Unavailable
+    };
+    let code = match status {
+        Traffic::Ready => StatusCode::OK,
+        Traffic::Stopping | Traffic::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (
+        code,
+        Json(Ready {
+            status,
+            database,
+            replica: replica(&readiness),
+            redis,
+        }),
+    )
+}
+
+/// The cached states, or the present ones where those are too old. Each dependency is asked once at a time, however many
+/// requests wait for its state.
+async fn cached_dependencies(readiness: &Readiness) -> Dependencies {
+    let mut cached = readiness.cache.lock().await;
+    match *cached {
+        Some((at, dependencies)) if at.elapsed() < CACHED_FOR => dependencies,
+        _ => {
+            let (database, (redis, any)) = tokio::join!(database(readiness), redis(readiness));
+            let dependencies = Dependencies {
+                database,
+                redis,
+                any: any || database == DependencyState::Up,
+            };
+            *cached = Some((Instant::now(), dependencies));
+            dependencies
+        }
+    }
+}
+
+async fn database(readiness: &Readiness) -> DependencyState {
+    match timeout(TIMEOUT, readiness.database.ping()).await {
+        Ok(Ok(())) => DependencyState::Up,
+        Ok(Err(_)) | Err(_) => DependencyState::Away,
+    }
+}
+
+/// As it was seen last: readiness does not depend on the replica.
+fn replica(readiness: &Readiness) -> DependencyState {
+    match &readiness.replica {
+        None => DependencyState::Off,
+        Some(replica) if replica.is_up() => DependencyState::Up,
+        Some(_) => DependencyState::Away,
+    }
+}
+
+/// The state of Redis as a whole, and whether any shard answers.
+async fn redis(readiness: &Readiness) -> (DependencyState, bool) {
+    let Some(shards) = &readiness.redis else {
+        return (DependencyState::Off, false);
+    };
+    let pings = shards
+        .iter()
+        .map(async |redis| redis.ping(TIMEOUT).await.is_ok() && redis.is_up());
+    let up = join_all(pings).await;
+    let state = if up.iter().all(|is_up| *is_up) {
+        DependencyState::Up
+    } else {
+        DependencyState::Away
+    };
+    (state, up.contains(&true))
+}
