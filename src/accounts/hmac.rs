@@ -1,6 +1,6 @@
-//! HMAC for tokens, from ring, which TLS brings along.
+//! HMAC for tokens, from ring, which TLS depends on anyway.
 //!
-//! jsonwebtoken's own back ends bring RSA and elliptic curves with them, which no token here uses.
+//! jsonwebtoken's own back ends depend on RSA and elliptic curves, which no token of this service uses.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
@@ -14,7 +14,7 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Has jsonwebtoken use this module; later calls change nothing.
+/// Makes this module the provider of jsonwebtoken; later calls change nothing.
 pub(super) fn install() {
     let _ = PROVIDER.install_default();
 }

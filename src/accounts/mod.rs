@@ -15,7 +15,7 @@ pub use password::{HashError, HasherError, PasswordHasher};
 pub use secret::{SecretError, load_or_create_secret};
 pub use token::Tokens;
 
-/// Registers accounts and checks who makes a request; knows no HTTP.
+/// Registers accounts and checks credentials and tokens; knows no HTTP.
 pub struct Accounts {
     users: Arc<dyn Users>,
     hasher: PasswordHasher,
@@ -30,19 +30,19 @@ pub enum AccountError {
     /// Another account has this address.
     #[error("the e-mail address is taken")]
     EmailTaken,
-    /// There is no such account, or the password is another.
+    /// There is no such account, or the password is not its own.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
     /// The account is gone.
     #[error("the account does not exist")]
     Gone,
-    /// This was done too often.
+    /// The client or the account reached a limit.
     #[error(transparent)]
     TooMany(#[from] TooMany),
     /// The password could not be hashed.
     #[error(transparent)]
     Hash(#[from] HashError),
-    /// The database did not do its part.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A token could not be signed: a defect.
@@ -69,7 +69,7 @@ impl Accounts {
         }
     }
 
-    /// Makes an account and issues its first token. `client` is the address that is limited.
+    /// Creates an account and issues its first token. `client` is the address that is limited.
     ///
     /// # Errors
     /// [`AccountError`].
@@ -109,9 +109,9 @@ impl Accounts {
         let permit = self.hasher.permit().await?;
         let credentials = self.users.credentials(email).await?;
         let (user, hash) = credentials
-            .map(|found| (found.user, found.password_hash))
+            .map(|credentials| (credentials.user, credentials.password_hash))
             .unzip();
-        // Without an account a dummy hash is checked, so that the time says nothing about the account.
+        // Without an account a dummy hash is checked, so that the time does not show whether there is one.
         let matches = permit.verify(password, hash).await?;
         match user.filter(|_| matches) {
             Some(user) => self.issue(user),

@@ -1,4 +1,4 @@
-//! Passwords: argon2id on threads of their own, only so many at once.
+//! Passwords: argon2id on threads of their own, a bounded number at once.
 
 use std::sync::Arc;
 use std::thread;
@@ -18,17 +18,17 @@ const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const PARALLELISM: u32 = 1;
 
-/// Requests that may wait for their turn, per turn: beyond that waiting would be longer than patience.
+/// Requests that may wait, per permit: a longer queue would take longer than the timeout.
 const MAX_WAITING_PER_PERMIT: usize = 256;
 
-/// How long a request waits for a turn in time that nobody else wants. Where all cores are busy for longer
-/// than that, one hash at a time gets a small share of its own.
-const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(8);
+/// How long a request waits for a permit to hash in idle time. Where all cores are busy for longer, one hash at a time gets
+/// a small share of a core.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// How long a request waits for its turn in all.
+/// How long a request waits for a permit in all.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The small share: Unix niceness.
+/// Unix niceness of the small share.
 const NICENESS: i32 = 10;
 
 /// Hashes and checks passwords; cheap to clone.
@@ -81,11 +81,11 @@ impl PasswordHasher {
         })
     }
 
-    /// Waits until a password may be hashed. To be asked for before the database is: of many who come at
-    /// once, only those whose turn it is cost anything.
+    /// Waits until a password may be hashed. Callers do so before they ask the database: of many requests at once, only
+    /// those with a permit cost anything.
     ///
     /// # Errors
-    /// There are too many already, or it took too long.
+    /// [`HashError::Busy`]: too many requests wait already, or this one waited too long.
     pub(super) async fn permit(&self) -> Result<HashPermit, HashError> {
         let Ok(slot) = Arc::clone(&self.waiting_slots).try_acquire_owned() else {
             return Err(busy());
@@ -105,22 +105,22 @@ impl PasswordHasher {
 
     async fn next(&self) -> Option<(OwnedSemaphorePermit, Share)> {
         let late_permit = async {
-            sleep(LEFTOVER_TIMEOUT).await;
+            sleep(IDLE_TIMEOUT).await;
             Arc::clone(&self.late_permits).acquire_owned().await
         };
         tokio::select! {
             biased;
-            permit = Arc::clone(&self.permits).acquire_owned() => Some((permit.ok()?, Share::Leftover)),
+            permit = Arc::clone(&self.permits).acquire_owned() => Some((permit.ok()?, Share::Idle)),
             permit = late_permit => Some((permit.ok()?, Share::Small)),
         }
     }
 }
 
-/// Leave to hash one password.
+/// The permit to hash one password.
 pub(super) struct HashPermit {
     hasher: PasswordHasher,
     share: Share,
-    /// Given back when the hash is there, also where nobody waits for it any more.
+    /// Released when the hash is ready, also where its request has gone.
     permits: (OwnedSemaphorePermit, OwnedSemaphorePermit),
 }
 
@@ -163,13 +163,13 @@ impl HashPermit {
         let running = GaugeGuard::new(metrics::gauge!(HASHING, "state" => "running"));
         let (result, done) = oneshot::channel();
         let Self { share, permits, .. } = self;
-        // A thread of its own: what it stands back for would hold for later work of a shared one, too. The turn
-        // goes with the work: a client that leaves does not make room for more at once.
+        // A thread of its own: its low priority would stay with a shared thread's later work. The permit goes with the
+        // work: a client that disconnects does not let more hashes run at once.
         let started = thread::Builder::new()
             .name("hashing".into())
             .spawn(move || {
-                share.take();
-                // Whoever asked may be gone.
+                share.apply();
+                // The request may be gone.
                 let _ = result.send(work());
                 drop((permits, running));
             });
@@ -186,27 +186,27 @@ impl HashPermit {
 /// How much of a core a hash gets where cores are short: redirects come first.
 #[derive(Clone, Copy)]
 enum Share {
-    /// What nobody else wants. The scheduler takes the core away from it the moment somebody does.
-    Leftover,
+    /// Idle time: the scheduler takes the core away as soon as another thread needs it.
+    Idle,
     /// About a tenth.
     Small,
 }
 
 impl Share {
-    /// Nothing of the kind is known here: all are equal.
+    /// Other systems have no such shares: all threads are equal.
     #[cfg(not(target_os = "linux"))]
-    fn take(self) {}
+    fn apply(self) {}
 
-    /// For the calling thread. Where the system does not allow it, all are equal.
+    /// Sets the priority of the calling thread. Where the system does not allow it, all threads are equal.
     #[cfg(target_os = "linux")]
-    fn take(self) {
+    fn apply(self) {
         use thread_priority::ThreadPriority;
         use thread_priority::unix::{
             NormalThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy,
             thread_native_id,
         };
         match self {
-            Self::Leftover => {
+            Self::Idle => {
                 let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
                 let _ =
                     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_password_is_kept_as_argon2id_with_owasps_figures_and_checked() {
+    async fn a_password_is_hashed_with_owasps_figures_for_argon2id_and_verified() {
         let hasher = PasswordHasher::new(1).unwrap();
         let permit = hasher.permit().await.unwrap();
         let hash = permit.hash(password("correct horse")).await.unwrap();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_an_account_no_password_is_right() {
+    async fn without_an_account_every_password_is_wrong() {
         let hasher = PasswordHasher::new(1).unwrap();
         assert!(
             !hasher

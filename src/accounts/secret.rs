@@ -1,4 +1,4 @@
-//! The secret that signs tokens, where none is given: made at first start and kept beside the database.
+//! The secret that signs tokens, where the settings have none: generated at first start and kept beside the database.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -8,52 +8,53 @@ use std::path::Path;
 use crate::domain::{SecretTooShort, TokenSecret};
 use crate::redis::random_id;
 
-/// Why there is no secret; never says what it is.
+/// Why there is no secret. No message has any of its bytes.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The file beside the database holds too little.
+    /// The file beside the database is too short.
     #[error(
         "JWT_SECRET: {0} holds fewer than {least} bytes; remove it: a new one is made, and everybody logs in again",
         least = TokenSecret::LEAST_BYTES
     )]
-    Cut(String),
-    /// The file beside the database cannot be read or made.
+    TooShort(String),
+    /// The file beside the database cannot be read or created.
     #[error("JWT_SECRET: {0}: {1}; let it be read and made, or set JWT_SECRET")]
     File(String, io::Error),
 }
 
-/// The secret in a file, made where there is none: readable by its owner only, whole from the moment
-/// it has its name, and the same one for two processes that start at once.
+/// Reads the secret from a file, or generates one where there is no file. The file is readable by its owner only, appears
+/// whole under its name, and is the same one for processes that start at once.
 ///
 /// # Errors
-/// When the file cannot be read or made, or holds too little.
+/// When the file cannot be read or created, or is too short.
 pub fn load_or_create_secret(path: &Path) -> Result<TokenSecret, SecretError> {
     let failed = |error| SecretError::File(path.display().to_string(), error);
     let whole = |bytes| {
         TokenSecret::from_bytes(bytes)
-            .map_err(|SecretTooShort| SecretError::Cut(path.display().to_string()))
+            .map_err(|SecretTooShort| SecretError::TooShort(path.display().to_string()))
     };
     match fs::read(path) {
         Ok(bytes) => {
-            warn_of_readers(path);
+            warn_if_world_readable(path);
             return whole(bytes);
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
     }
     let draft = path.with_extension(format!("{:016x}.new", random_id()));
-    let made = write_draft(&draft).and_then(|()| match fs::hard_link(&draft, path) {
+    let linked = write_draft(&draft).and_then(|()| match fs::hard_link(&draft, path) {
         // Another process was first: its secret is the one.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        linked => linked,
+        result => result,
     });
     let removed = fs::remove_file(&draft);
-    made.and(removed).map_err(failed)?;
+    linked.and(removed).map_err(failed)?;
     whole(fs::read(path).map_err(failed)?)
 }
 
-/// Whoever reads it can log in as anybody. A group may be meant to, for backups; everybody hardly is.
-fn warn_of_readers(path: &Path) {
+/// A reader of the secret can sign a token for any account. A group may be meant to read it, for backups; all users hardly
+/// are.
+fn warn_if_world_readable(path: &Path) {
     let mode = fs::metadata(path).map_or(0, |file| file.permissions().mode());
     if mode & 0o004 != 0 {
         tracing::warn!(
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_made_once_and_readable_by_its_owner_only() {
+    fn a_secret_is_generated_once_and_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shunt.db.jwt-secret");
         let first = load_or_create_secret(&path).unwrap();
@@ -125,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_too_little_in_it_is_refused() {
+    fn a_file_that_is_too_short_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shunt.db.jwt-secret");
         fs::write(&path, "short").unwrap();
         assert!(matches!(
             load_or_create_secret(&path),
-            Err(SecretError::Cut(_))
+            Err(SecretError::TooShort(_))
         ));
     }
 }

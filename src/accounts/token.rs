@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::hmac;
 use crate::domain::{Clock, TokenSecret, UserId};
 
-/// Longest token that is looked at; ours have about 150 bytes.
+/// Longest token that is parsed; tokens of this service have about 150 bytes.
 const MAX_BYTES: usize = 1_024;
 
 /// How far `iat` may lie ahead: clocks of instances differ.
@@ -73,14 +73,14 @@ impl Tokens {
         encode(&Header::new(Algorithm::HS256), &claims, &self.keys.encoding)
     }
 
-    /// Whose token it is; `None` for whatever is wrong with it.
+    /// The user that the token was issued to; `None` if anything is wrong with it.
     pub(super) fn owner(&self, token: &str) -> Option<UserId> {
         if token.len() > MAX_BYTES {
             return None;
         }
         let TokenData { header, claims } =
             decode::<Claims>(token, &self.keys.decoding, &self.keys.validation).ok()?;
-        // Extensions that whoever reads it has to understand (RFC 7515, 4.1.11): none is understood here.
+        // Extensions that a recipient has to understand (RFC 7515, 4.1.11): none is supported here.
         if header.crit.is_some() {
             return None;
         }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_names_whom_it_was_issued_to() {
+    fn a_token_names_the_user_that_it_was_issued_to() {
         let tokens = tokens("a");
         assert_eq!(
             tokens.owner(&tokens.issue(UserId(7)).unwrap()),
@@ -180,19 +180,19 @@ mod tests {
         #[test]
         fn a_token_names_its_owner_and_is_refused_once_any_byte_is_another(
             id in 1_i64..,
-            place: Index,
+            at: Index,
             other in 0_u8..128,
         ) {
             let tokens = tokens("a");
             let token = tokens.issue(UserId(id)).unwrap();
             prop_assert_eq!(tokens.owner(&token), Some(UserId(id)));
             let mut forged = token.clone().into_bytes();
-            let place = place.index(forged.len());
-            forged[place] = other;
+            let at = at.index(forged.len());
+            forged[at] = other;
             let forged = String::from_utf8(forged).unwrap();
             prop_assume!(forged != token);
             prop_assert_eq!(tokens.owner(&forged), None);
-            prop_assert_eq!(tokens.owner(&token[..place]), None, "cut off");
+            prop_assert_eq!(tokens.owner(&token[..at]), None, "cut off");
             prop_assert_eq!(tokens.owner(&format!("{token}{}", char::from(other))), None, "longer");
         }
     }

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::accounts::Accounts;
 use crate::config::{BaseUrl, Guards};
-use crate::http::{self, Admission, BodyLimits, TrustedProxies, admitted};
+use crate::http::{self, Admission, BodyLimits, TrustedProxies, with_admission};
 use crate::links::LinkService;
 use crate::redirect::Redirect;
 use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS};
@@ -97,7 +97,7 @@ fn routes(
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))
         .routes(routes!(delete_link::delete))
-        .route_layer(from_fn_with_state(admission.clone(), admitted))
+        .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,
             timeout: guards.body_timeout,

@@ -1,4 +1,4 @@
-//! How much of the API is worked on at once, and how long on each request.
+//! Bounds of the API: how many requests are worked on at once, and how long each may take.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::telemetry::metrics::LIMIT_HITS;
 /// Whole lists that are sent at once: a client that reads slowly keeps about a megabyte of one in memory.
 const MAX_STREAMS: usize = 32;
 
-/// The places of requests that are worked on; cheap to clone.
+/// Permits for requests and for streamed responses; cheap to clone.
 #[derive(Clone)]
 pub struct Admission {
     requests: Arc<Semaphore>,
-    /// Those of answers that are still being made while they are sent.
+    /// Permits of responses that are produced while they are sent.
     streams: Arc<Semaphore>,
     timeout: Duration,
-    /// Counts what there was no place for.
+    /// Counts the refusals for want of a permit.
     full: Counter,
 }
 
@@ -41,12 +41,12 @@ impl Admission {
         }
     }
 
-    /// Notes that a request is worked on, before it costs a task and a change of threads: three times what
-    /// can be done must not take the time from what is being done. [`admitted`] keeps the place until there is
-    /// an answer.
+    /// Gives a request its permit, if its route needs one, before the request costs a task and a change of threads: under
+    /// overload, refusals must not take the time of the work that is going on. [`with_admission`] keeps the permit until
+    /// there is a response.
     ///
     /// # Errors
-    /// The answer, where there is no place.
+    /// The response, where no permit is left.
     pub fn admit<B>(&self, request: &mut hyper::Request<B>) -> Result<(), Response> {
         if needs_permit(request.uri().path()) {
             let permit = self.permit().ok_or_else(|| refused(&self.full))?;
@@ -55,10 +55,10 @@ impl Admission {
         Ok(())
     }
 
-    /// Notes that an answer is made while it is sent.
+    /// The permit of a response that is produced while it is sent.
     ///
     /// # Errors
-    /// The answer instead, where there are too many such already.
+    /// The response to send instead, where no permit is left.
     pub fn stream(&self) -> Result<OwnedSemaphorePermit, Response> {
         let permit = Arc::clone(&self.streams).try_acquire_owned();
         permit.map_err(|_| refused(&self.full))
@@ -70,7 +70,7 @@ impl Admission {
     }
 }
 
-/// Given back once nobody works on the request any more.
+/// Released when the work on the request has ended.
 #[derive(Clone)]
 struct AdmissionPermit(
     #[expect(dead_code, reason = "it is held, not read")] Arc<OwnedSemaphorePermit>,
@@ -80,8 +80,8 @@ fn needs_permit(path: &str) -> bool {
     route_of(path).is_some_and(|route| route.class == Class::Bounded)
 }
 
-/// Holds the place of a request while it is worked on, and bounds how long that takes.
-pub async fn admitted(
+/// Keeps the permit of a request while it is worked on, and bounds how long that takes.
+pub async fn with_admission(
     State(admission): State<Admission>,
     mut request: Request,
     next: Next,
@@ -94,11 +94,11 @@ pub async fn admitted(
         }
     }
     let late = || metrics::counter!(LIMIT_HITS, "limit" => "request_time");
-    let answer = timeout(admission.timeout, next.run(request))
+    let response = timeout(admission.timeout, next.run(request))
         .await
         .unwrap_or_else(|_| refused(&late()));
     drop(permit);
-    answer
+    response
 }
 
 fn refused(hits: &Counter) -> Response {

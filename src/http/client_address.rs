@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection.
+//! The address of the client, through trusted proxies.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -24,8 +24,8 @@ impl TrustedProxies {
             .any(|network| network.contains(&address.to_canonical()))
     }
 
-    /// The client behind `peer`: each proxy adds, at the end, whom it was asked by, so the list is read
-    /// from its end for as long as those who speak are trusted.
+    /// The client behind `peer`. Each proxy appends the address that it got the request from, so the list is read from its
+    /// end, up to the first address that is not a trusted proxy.
     fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
         let lines = headers.get_all("x-forwarded-for").iter().rev();
@@ -55,7 +55,7 @@ fn address_of(hop: &str) -> Option<IpAddr> {
 pub struct ClientAddress(String);
 
 impl ClientAddress {
-    /// As text; an IPv6 client is its /64, which is what one subscriber has.
+    /// The address as text. An IPv6 client is its /64: one subscriber has all of it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_strangers_say_of_themselves_is_not_believed() {
+    fn addresses_that_an_untrusted_peer_forwards_are_ignored() {
         assert_eq!(
             client(&[], "198.51.100.1", &["203.0.113.9"]),
             "198.51.100.1"
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_trusted_proxies_the_last_stranger_is_the_client() {
+    fn behind_trusted_proxies_the_last_untrusted_address_is_the_client() {
         let trusted = ["10.0.0.0/8"];
         assert_eq!(
             client(&trusted, "10.0.0.1", &["203.0.113.9"]),
@@ -142,11 +142,11 @@ mod tests {
         assert_eq!(
             client(&trusted, "10.0.0.1", &["1.2.3.4", "\u{e9}, 203.0.113.9"]),
             "203.0.113.9",
-            "what is no text hides nobody"
+            "a malformed address hides no other"
         );
     }
 
-    /// Lists of addresses, and what is none.
+    /// Lists of addresses, and malformed ones.
     fn forwarded() -> impl Strategy<Value = Vec<Vec<u8>>> {
         let line = prop_oneof![
             "(10\\.0\\.0\\.[0-9]|203\\.0\\.113\\.[0-9]|::1|x)( ?, ?(10\\.0\\.0\\.[0-9]|2001:db8::[0-9]|)){0,4}".prop_map(String::into_bytes),
@@ -157,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_stranger_is_whom_the_connection_names_whatever_is_forwarded(lines in forwarded()) {
+        fn an_untrusted_client_has_the_address_of_its_connection_whatever_it_forwards(lines in forwarded()) {
             let mut headers = HeaderMap::new();
             for line in &lines {
                 if let Ok(value) = HeaderValue::from_bytes(line) {
@@ -165,15 +165,15 @@ mod tests {
                 }
             }
             let proxies = TrustedProxies(Arc::from(["10.0.0.0/8".parse().unwrap()]));
-            let stranger: IpAddr = "198.51.100.1".parse().unwrap();
-            prop_assert_eq!(proxies.client(stranger, &headers), stranger);
-            // Behind a proxy it is the proxy itself or somebody who stands in a line.
+            let untrusted: IpAddr = "198.51.100.1".parse().unwrap();
+            prop_assert_eq!(proxies.client(untrusted, &headers), untrusted);
+            // Behind a proxy it is the proxy itself or an address of a line.
             let proxy: IpAddr = "10.0.0.1".parse().unwrap();
             let client = proxies.client(proxy, &headers);
-            let stands = headers.iter().any(|(_, line)| {
+            let is_forwarded = headers.iter().any(|(_, line)| {
                 line.to_str().is_ok_and(|line| line.split(',').any(|hop| address_of(hop.trim()) == Some(client)))
             });
-            prop_assert!(client == proxy || stands, "{client}");
+            prop_assert!(client == proxy || is_forwarded, "{client}");
         }
     }
 }

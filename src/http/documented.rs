@@ -1,4 +1,4 @@
-//! What the API's document says of answers that many routes share: one type for each need of a route.
+//! Responses that many routes share, for the API's document: one type for each need of a route.
 
 use utoipa::IntoResponses;
 
@@ -10,10 +10,10 @@ pub enum TakesBody {
     /// The body did not arrive in time: ten seconds, unless this service is set up otherwise
     #[response(status = 408, example = json!({"detail": "The body took too long to arrive"}))]
     TooSlow(ErrorBody),
-    /// The body is larger than 16 KiB, or what this service is set up for
+    /// The body is larger than 16 KiB, or than the limit that this service is set up for
     #[response(status = 413, example = json!({"detail": "The body is larger than 16384 bytes"}))]
     TooLarge(ErrorBody),
-    /// The body is no JSON object, or a field is missing or breaks its rule: `detail` names it
+    /// The body is not a JSON object, or a field is missing or breaks its rule: `detail` names it
     #[response(status = 422, examples(
         ("missing" = (value = json!({"detail": "email: field is required"}))),
         ("email" = (value = json!({"detail": "email: this is not a valid e-mail address"}))),
@@ -26,7 +26,7 @@ pub enum TakesBody {
 /// A route that reads a query.
 #[derive(IntoResponses)]
 pub enum TakesQuery {
-    /// The head of the request, with the query in it, is larger than 16 KiB, or what this service is set up for
+    /// The head of the request, with the query in it, is larger than 16 KiB, or than the limit that this service is set up for
     #[response(status = 431)]
     TooLong,
 }
@@ -43,7 +43,7 @@ pub enum NeedsToken {
     NotAuthenticated(ErrorBody),
 }
 
-/// A route that may be asked only so often.
+/// A route with a limit on its requests.
 #[derive(IntoResponses)]
 pub enum Limited {
     /// More requests of this kind in this minute, or more whole lists at once, than the service allows
@@ -58,10 +58,10 @@ pub enum Limited {
 /// A route that asks the database.
 #[derive(IntoResponses)]
 pub enum NeedsDatabase {
-    /// A defect of the service: it is in its log, and not told here
+    /// A defect of the service: the log names it, the response does not
     #[response(status = 500, example = json!({"detail": "Internal Server Error"}))]
     Defect(ErrorBody),
-    /// Something that the answer needs cannot be reached, or there is more to do than can be done
+    /// A dependency of the response cannot be reached, or the service is overloaded
     #[response(
         status = 503,
         headers(("Retry-After" = u32, description = "Seconds after which it is worth trying again")),

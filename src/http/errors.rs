@@ -1,4 +1,4 @@
-//! The one place where failures become answers.
+//! Errors of the services become responses here, and nowhere else.
 
 use std::time::Duration;
 
@@ -18,18 +18,18 @@ use crate::redirect::RedirectError;
 use crate::store::StoreError;
 use crate::telemetry::throttle::LogThrottle;
 
-/// When a dependency is away, it is worth trying again after this.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// `Retry-After` where a dependency is away.
+const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// Body of every error.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorBody {
-    /// What is wrong, for a person.
+    /// The problem, in a sentence for a person.
     #[schema(example = "URL not found")]
     detail: String,
 }
 
-/// An answer that tells of a failure.
+/// A failure as a response.
 #[derive(Debug, thiserror::Error)]
 #[error("{status}: {detail}")]
 pub struct ApiError {
@@ -47,12 +47,12 @@ impl ApiError {
         }
     }
 
-    /// 400: the request cannot be carried out as things stand.
+    /// 400: the request is well-formed and cannot be carried out.
     pub fn bad_request(detail: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
-    /// 401 of a route that needs a token, whatever is wrong with the one given.
+    /// 401 of a route that needs a token, whatever is wrong with the token.
     pub fn not_authenticated() -> Self {
         let mut error = Self::new(StatusCode::UNAUTHORIZED, "Not authenticated");
         error
@@ -109,7 +109,7 @@ impl ApiError {
         Self::new(StatusCode::TOO_MANY_REQUESTS, detail).retry_after(retry_after)
     }
 
-    /// 503: the answer needs something that cannot be reached. `why` goes to the log alone.
+    /// 503: a dependency of the response cannot be reached. `why` goes to the log alone.
     pub fn unavailable(why: &str) -> Self {
         static LOG: LogThrottle = LogThrottle::new();
         if LOG.is_due() {
@@ -118,22 +118,22 @@ impl ApiError {
         Self::not_now()
     }
 
-    /// The same where it is logged by others.
+    /// The same where its caller writes the log.
     pub fn not_now() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "The service cannot answer this right now; try again",
         )
-        .retry_after(TRY_AGAIN)
+        .retry_after(RETRY_AFTER_FAILURE)
     }
 
-    /// 503: more than can be done at once.
+    /// 503: too many requests are being worked on.
     pub fn overloaded() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "The service is busy; try again",
         )
-        .retry_after(TRY_AGAIN)
+        .retry_after(RETRY_AFTER_FAILURE)
     }
 
     /// 500: a defect. `why` goes to the log alone.

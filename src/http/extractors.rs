@@ -17,7 +17,7 @@ use super::paths::{code_segment, parse_code};
 use crate::domain::ShortCode;
 use crate::telemetry::metrics::LIMIT_HITS;
 
-/// What a client may send as a body; an extension of every request.
+/// Limits of a request's body; an extension of every request.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyLimits {
     /// Bytes at most.
@@ -27,7 +27,7 @@ pub struct BodyLimits {
 }
 
 impl Default for BodyLimits {
-    /// The contract's size, for account routes.
+    /// The limits where the settings name no others.
     fn default() -> Self {
         Self {
             bytes: 16 * 1024,
@@ -42,7 +42,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 const NO_OBJECT: &str = "body: must be a JSON object";
 
-/// A JSON body within [`BodyLimits`]. What parses is taken, whatever `Content-Type` says.
+/// A JSON body within [`BodyLimits`], whatever its `Content-Type`.
 pub struct JsonBody<T>(pub T);
 
 impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
@@ -50,7 +50,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let limits: BodyLimits = request.extensions().get().copied().unwrap_or_default();
-        // Who asks first whether to send it sends nothing that is refused.
+        // A client that expects `100 Continue` sends no body that is refused.
         let is_coming = !request.headers().contains_key(EXPECT);
         let body = timeout(limits.timeout, read(request.into_body(), is_coming, limits))
             .await
@@ -78,7 +78,7 @@ async fn read(body: Body, is_coming: bool, limits: BodyLimits) -> Result<Vec<u8>
         metrics::counter!(LIMIT_HITS, "limit" => "body_size").increment(1);
         ApiError::too_large(limits.bytes)
     };
-    // What says that it is longer is refused before it comes, or while it does.
+    // A body whose announced length is too large is refused before it is read.
     let length = body.size_hint().lower();
     let mut pieces = body.into_data_stream();
     if length > limits.bytes as u64 {
@@ -99,13 +99,13 @@ async fn read(body: Body, is_coming: bool, limits: BodyLimits) -> Result<Vec<u8>
     Ok(read)
 }
 
-/// Throws away some of what comes: a client that is still sending when it is refused would see its
-/// connection break instead of the answer.
+/// Reads and drops a part of the body: a client that is still sending when it is refused would see its connection break
+/// instead of the response.
 async fn drain(mut pieces: BodyDataStream) {
-    let mut heard = 0;
+    let mut drained = 0;
     while let Some(Ok(piece)) = pieces.next().await {
-        heard += piece.len();
-        if heard > MAX_DRAINED {
+        drained += piece.len();
+        if drained > MAX_DRAINED {
             break;
         }
     }
@@ -115,7 +115,7 @@ async fn drain(mut pieces: BodyDataStream) {
 fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let path = error.path().to_string();
     let fault = error.inner().to_string();
-    // Where in the text it is tells a program's author nothing that the field does not.
+    // The position in the text adds nothing to the field's name.
     let fault = fault.split(" at line ").next().unwrap_or_default();
     if !error.inner().is_data() {
         // JSON may write half a character; text may not have one.
@@ -125,15 +125,15 @@ fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
             NO_OBJECT.into()
         };
     }
-    let place = if path == "." { "body" } else { &path };
-    // serde says what came: that is the client's own, and perhaps a password.
+    let field = if path == "." { "body" } else { &path };
+    // serde quotes the value: it is the client's own, and perhaps a password.
     if let Some((_, expected)) = fault.rsplit_once(", expected ") {
-        return format!("{place}: must be {expected}");
+        return format!("{field}: must be {expected}");
     }
-    field_error(fault, "field is required").unwrap_or_else(|| format!("{place}: {fault}"))
+    field_error(fault, "field is required").unwrap_or_else(|| format!("{field}: {fault}"))
 }
 
-/// What serde says of a field that is not there, or twice.
+/// The sentence for a field that is missing or given twice.
 fn field_error(fault: &str, missing: &str) -> Option<String> {
     let field = |field: &str, sentence| format!("{}: {sentence}", field.trim_end_matches('`'));
     if let Some(name) = fault.strip_prefix("missing field `") {
@@ -151,7 +151,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let query = parts.uri.query().unwrap_or_default();
-        // A parameter is text in whatever encoding; what is no UTF-8 must not be stored as something else.
+        // A parameter that is not UTF-8 must not be stored as other text.
         if let Some(field) = field_without_utf8(query) {
             return Err(ApiError::invalid(format!(
                 "{field}: must be UTF-8, percent-encoded"
@@ -170,7 +170,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
     }
 }
 
-/// Where a query is no text: the first parameter that is none, or `query` where that has no name, either.
+/// The first parameter that is not UTF-8, or `query` where its name is not, either.
 fn field_without_utf8(query: &str) -> Option<&str> {
     let is_text = |raw: &str| percent_decode_str(raw).decode_utf8().is_ok();
     let pair = query.split('&').find(|pair| !is_text(pair))?;
@@ -183,11 +183,11 @@ fn field_without_utf8(query: &str) -> Option<&str> {
 }
 
 fn query_sentence(path: &str, fault: &str) -> String {
-    let place = if path == "." { "query" } else { path };
-    field_error(fault, "query parameter is required").unwrap_or_else(|| format!("{place}: {fault}"))
+    let field = if path == "." { "query" } else { path };
+    field_error(fault, "query parameter is required").unwrap_or_else(|| format!("{field}: {fault}"))
 }
 
-/// A code in a path, as the document tells of it.
+/// The short code in a path, as the document describes it.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub struct CodeParameter {
@@ -197,14 +197,14 @@ pub struct CodeParameter {
     short_code: String,
 }
 
-/// What stands in a code's place; `None` when it can be no code.
+/// The short code in a path; `None` where the path has none there.
 pub struct PathCode(pub Option<ShortCode>);
 
 impl<S: Sync> FromRequestParts<S> for PathCode {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        // Read from the raw path: a code that is no UTF-8 is unknown, not an error.
+        // Read from the raw path: a code that is not UTF-8 is unknown, and not an error.
         let raw = code_segment(parts.uri.path()).unwrap_or_default();
         let decoded = percent_decode_str(raw).decode_utf8();
         Ok(Self(decoded.ok().and_then(|code| parse_code(&code))))

@@ -1,4 +1,4 @@
-//! Answers where no handler is.
+//! Responses where no handler gives one: unknown paths, unknown methods, panics.
 
 use std::any::Any;
 

@@ -1,6 +1,6 @@
-//! Where typed errors become answers, and extractors whose rejections are answers, too.
+//! HTTP beneath the endpoints: typed errors become responses, extractors parse requests, and one table has all paths.
 //!
-//! Nobody else knows status codes of failures. Every error body is `{"detail": "…"}`.
+//! No other module knows the status codes of failures. Every error body is `{"detail": "…"}`.
 
 mod admission;
 mod client_address;
@@ -13,7 +13,7 @@ mod redirects;
 mod request_id;
 mod security_headers;
 
-pub use admission::{Admission, admitted};
+pub use admission::{Admission, with_admission};
 pub use client_address::{ClientAddress, Peer, TrustedProxies};
 pub use errors::{ApiError, ErrorBody};
 pub use extractors::{BodyLimits, CodeParameter, JsonBody, PathCode, QueryOf};

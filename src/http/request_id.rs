@@ -1,4 +1,4 @@
-//! Request ids: taken over from whoever asks, or made; on every answer and in the log.
+//! Request ids: the one that a request brings, or a new one; each is in the response and in the log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,19 +8,19 @@ use compact_str::CompactString;
 /// The header that carries it, both ways.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longest id that is taken over.
-const MOST_BYTES: usize = 128;
+/// Longest id that is accepted.
+const MAX_BYTES: usize = 128;
 
-/// Tells a request from all others: one word of visible ASCII, at most 128 bytes.
+/// The id of a request: one word of visible ASCII, at most 128 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestId(CompactString);
 
 impl RequestId {
-    /// One that a client or a proxy gave; `None` if it would not be one word in a log.
+    /// The id that a client or a proxy sent; `None` if it would not be one word in a log.
     #[must_use]
     pub fn parse(raw: &[u8]) -> Option<Self> {
         let fits =
-            !raw.is_empty() && raw.len() <= MOST_BYTES && raw.iter().all(u8::is_ascii_graphic);
+            !raw.is_empty() && raw.len() <= MAX_BYTES && raw.iter().all(u8::is_ascii_graphic);
         fits.then(|| std::str::from_utf8(raw).ok())
             .flatten()
             .map(|text| Self(text.into()))
@@ -39,19 +39,19 @@ impl From<&RequestId> for HeaderValue {
     }
 }
 
-/// Makes ids for requests that came without: 16 hexadecimal digits.
+/// Generates ids for requests that come without: 16 hexadecimal digits.
 pub struct RequestIds {
     next: AtomicU64,
 }
 
 impl RequestIds {
-    /// Odd, so that all 2^64 ids come before one comes again.
+    /// An odd number, so that the sequence has all 2^64 ids.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// Begins anywhere: nobody else's ids are likely to be near.
+    /// Begins at a random number: the sequences of two instances are unlikely to meet.
     ///
     /// # Errors
-    /// The system has no randomness to give.
+    /// The system's random source fails.
     pub fn new() -> Result<Self, getrandom::Error> {
         let next = AtomicU64::new(getrandom::u64()?);
         Ok(Self { next })
@@ -69,13 +69,9 @@ impl RequestIds {
     pub fn make(&self) -> RequestId {
         let number = self.next.fetch_add(Self::STEP, Ordering::Relaxed);
         let bytes = number.to_be_bytes();
-        let digits: [u8; 16] = std::array::from_fn(|place| {
-            let byte = bytes[place / 2];
-            let half = if place % 2 == 0 {
-                byte >> 4
-            } else {
-                byte & 0xf
-            };
+        let digits: [u8; 16] = std::array::from_fn(|at| {
+            let byte = bytes[at / 2];
+            let half = if at % 2 == 0 { byte >> 4 } else { byte & 0xf };
             b"0123456789abcdef"[usize::from(half)]
         });
         let text = std::str::from_utf8(&digits).expect("hexadecimal digits are ASCII");
@@ -90,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn made_ids_differ() {
+    fn new_ids_differ() {
         let ids = RequestIds::new().unwrap();
         let (one, other) = (ids.make(), ids.make());
         assert_ne!(one, other);
@@ -100,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_over_is_one_word_and_stays_as_it_is(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn an_accepted_id_is_one_word_and_stays_as_it_is(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Some(id) = RequestId::parse(&raw) {
                 prop_assert_eq!(id.as_str().as_bytes(), &raw[..]);
                 prop_assert!(id.as_str().split_whitespace().eq([id.as_str()]));

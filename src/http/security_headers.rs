@@ -1,4 +1,4 @@
-//! What browsers are told of answers: data is not to be guessed at, framed, run or kept.
+//! Headers that protect browsers: a response is not sniffed, framed, run as a script or cached.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY,
@@ -6,7 +6,7 @@ use axum::http::header::{
 };
 use axum::response::Response;
 
-/// On every answer that says nothing else of itself.
+/// The headers of every response that has no values of its own for them.
 pub(super) const SECURITY_HEADERS: [(HeaderName, HeaderValue); 4] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (
@@ -17,7 +17,7 @@ pub(super) const SECURITY_HEADERS: [(HeaderName, HeaderValue); 4] = [
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
 
-/// The same as lines of a head, for answers that no router gives.
+/// The same headers as lines, for responses that are written without the router.
 #[must_use]
 pub fn security_header_lines() -> String {
     let line = |(name, value): &(HeaderName, HeaderValue)| {
@@ -26,7 +26,7 @@ pub fn security_header_lines() -> String {
     SECURITY_HEADERS.iter().map(line).collect()
 }
 
-/// Adds the security headers; what an answer says of itself stays. A redirect has nothing to show.
+/// Adds the security headers that a response lacks. A redirect has no content to protect.
 pub async fn with_security_headers(mut response: Response) -> Response {
     if !response.status().is_redirection() {
         for (name, value) in SECURITY_HEADERS {

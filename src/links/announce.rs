@@ -7,8 +7,10 @@ use tokio::time::{sleep, timeout};
 use super::LinkService;
 use crate::store::Change;
 
-/// How long an announcement waits for Redis, and with it for every instance; and the pause between two tries.
+/// How long an announcement waits for Redis, and with it for every instance.
 const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The pause between two attempts.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 impl LinkService {
@@ -24,9 +26,9 @@ impl LinkService {
         }
     }
 
-    /// Tries until Redis has it.
+    /// Repeats the invalidation until Redis has it.
     async fn publish(&self, change: &Change) {
-        // What is no code is cached nowhere.
+        // A row whose code is malformed is cached nowhere.
         let Some(code) = &change.code else { return };
         let (shard, codes) = (self.cache.shard_of(code), std::slice::from_ref(code));
         while self.cache.invalidate(shard, codes).await.is_err() {

@@ -7,7 +7,7 @@ use crate::domain::{Click, Link, LinkId, UserId};
 use crate::limits::TooMany;
 use crate::store::Position;
 
-/// Links of one owner, newest first, and their clicks; those that were deleted meanwhile have none.
+/// Links of one owner, newest first, and their clicks. A link that was deleted meanwhile has no clicks.
 #[derive(Debug, Default)]
 pub struct Page {
     links: Vec<Link>,
@@ -17,13 +17,13 @@ pub struct Page {
 }
 
 impl Page {
-    /// Whether the database has no link here; deleted ones count.
+    /// Whether the database had no link here; links that were deleted meanwhile count as links.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
 
-    /// Each link with its exact clicks, but those that were deleted meanwhile.
+    /// Each link with its exact clicks, without those that were deleted meanwhile.
     pub fn links(&self) -> impl Iterator<Item = (&Link, u64)> {
         self.links
             .iter()
@@ -43,9 +43,9 @@ impl LinkService {
         limit: u32,
     ) -> Result<Page, LinkError> {
         let counting = self.counts.begin();
-        // One more than asked for tells whether there is another page.
-        let found = self.links.links_of(owner, after, limit + 1).await?;
-        let (mut links, has_parked) = (found.value, found.has_parked);
+        // One more than asked for shows whether there is another page.
+        let read = self.links.links_of(owner, after, limit + 1).await?;
+        let (mut links, has_parked) = (read.value, read.has_parked);
         let has_next = links.len() > limit as usize;
         links.truncate(limit as usize);
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));

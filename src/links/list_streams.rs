@@ -1,4 +1,4 @@
-//! Who is being sent whole lists: one account with slow readers does not keep others from theirs.
+//! Whole lists that are being sent, counted by account: one account with slow readers does not keep others from theirs.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,13 +11,13 @@ use crate::domain::UserId;
 use crate::limits::TooMany;
 use crate::telemetry::metrics::LIMIT_HITS;
 
-/// Whole lists of one account at once: an eighth of what an instance sends.
+/// Whole lists of one account at once: an eighth of those that an instance sends.
 const MAX_PER_ACCOUNT: u8 = 4;
 
-/// When it is worth trying again: nobody knows how fast they are read.
+/// When it is worth trying again: how fast lists are read is not known.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How many lists are being sent to whom; cheap to clone.
+/// How many lists each account is being sent; cheap to clone.
 #[derive(Clone)]
 pub struct ListStreams {
     by_account: Arc<Mutex<HashMap<UserId, u8>>>,
@@ -40,7 +40,7 @@ impl Default for ListStreams {
 }
 
 impl ListStreams {
-    /// Begins one more.
+    /// Counts one more, until the returned value is dropped.
     ///
     /// # Errors
     /// [`TooMany`] where the account is being sent as many as it may.
@@ -86,7 +86,7 @@ mod tests {
     const OTHER: UserId = UserId(2);
 
     #[test]
-    fn an_account_is_sent_so_many_lists_at_once_and_others_theirs() {
+    fn an_account_is_sent_a_bounded_number_of_lists_and_others_are_not_affected() {
         let lists = ListStreams::default();
         let mut sent: Vec<_> = (0..MAX_PER_ACCOUNT)
             .map(|_| lists.begin(ONE).unwrap_or_else(|_| panic!("too many")))
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_sent_nothing_takes_no_memory() {
+    fn an_account_without_lists_takes_no_memory() {
         let lists = ListStreams::default();
         drop((lists.begin(ONE), lists.begin(ONE), lists.begin(OTHER)));
         assert!(lists.by_account().is_empty());

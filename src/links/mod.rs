@@ -21,7 +21,7 @@ pub use list_streams::{ListStream, ListStreams};
 pub use outbox::{OutboxError, publish_pending};
 pub use stats::LinkStats;
 
-/// What owners and readers do with links; knows no HTTP.
+/// The operations on links, for owners and readers; knows no HTTP.
 pub struct LinkService {
     /// The source of truth.
     pub links: Arc<dyn Links>,
@@ -29,9 +29,9 @@ pub struct LinkService {
     pub outbox: Arc<dyn Outbox>,
     /// Exact counts.
     pub counts: Counts,
-    /// Where changes are announced.
+    /// The cached links, which a change invalidates.
     pub cache: LinkCache,
-    /// How often a user may make links.
+    /// How often a user may create links.
     pub limiter: Limiter,
     /// Whole lists that are being sent.
     pub list_streams: ListStreams,
@@ -39,7 +39,7 @@ pub struct LinkService {
     pub own_host: OwnHost,
     /// Words of the service's own paths: no link gets one of them as its code.
     pub reserved_words: &'static [&'static str],
-    /// When links are made.
+    /// Gives new links their time.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -49,13 +49,13 @@ pub enum LinkError {
     /// The owner's account is gone.
     #[error("the owner's account does not exist")]
     OwnerGone,
-    /// The owner did this too often.
+    /// The owner reached a limit.
     #[error(transparent)]
     TooMany(#[from] TooMany),
     /// An exact count cannot be read.
     #[error(transparent)]
     Count(#[from] CountError),
-    /// The database did not do its part.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// No code could be drawn: a defect, or no randomness.

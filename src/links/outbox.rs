@@ -1,5 +1,5 @@
-//! Changes that were not told when they were made: those of an instance cut off from Redis, and those made
-//! by hand.
+//! Publishing the changes that are left in the outbox: those of an instance that could not reach Redis, and those that
+//! were made by hand in the database.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use crate::store::{Outbox, StoreError};
 /// Changes read from the outbox in one go.
 const READ_AT_ONCE: u32 = 500;
 
-/// Changes of a shard told in one call.
-const TOLD_AT_ONCE: usize = 500;
+/// Changes of a shard published in one call.
+const PUBLISHED_AT_ONCE: usize = 500;
 
-/// Why changes are still untold.
+/// Why changes are left in the outbox.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
     /// Redis is away.
@@ -24,11 +24,11 @@ pub enum OutboxError {
     Store(#[from] StoreError),
 }
 
-/// Tells every instance of the changes that are left in the outbox, as far as they are `wanted`: those of
-/// shards that can be told. Telling one twice does no harm.
+/// Publishes the changes in the outbox of all shards that are `wanted`, because they can be reached. A change may be
+/// published twice without harm.
 ///
 /// # Errors
-/// When Redis or the database is away; what is left is told later.
+/// When Redis or the database is away; the rest is published later.
 pub async fn publish_pending(
     outbox: &dyn Outbox,
     cache: &LinkCache,
@@ -39,12 +39,12 @@ pub async fn publish_pending(
         let changes = outbox.unpublished_changes(after, READ_AT_ONCE).await?;
         let is_last = changes.len() < READ_AT_ONCE as usize;
         after = changes.last().map_or(after, |change| change.number);
-        let mut told = Vec::new();
+        let mut published = Vec::new();
         let mut outcome = Ok(());
         let mut of_shards = HashMap::<_, (Vec<_>, Vec<_>)>::new();
         for change in changes {
             let Some(code) = change.code else {
-                told.push(change.number);
+                published.push(change.number);
                 continue;
             };
             let shard = cache.shard_of(&code);
@@ -55,16 +55,19 @@ pub async fn publish_pending(
             }
         }
         for (shard, (numbers, codes)) in of_shards {
-            for (numbers, codes) in numbers.chunks(TOLD_AT_ONCE).zip(codes.chunks(TOLD_AT_ONCE)) {
+            for (numbers, codes) in numbers
+                .chunks(PUBLISHED_AT_ONCE)
+                .zip(codes.chunks(PUBLISHED_AT_ONCE))
+            {
                 match cache.invalidate(shard, codes).await {
-                    Ok(()) => told.extend(numbers),
-                    // Those of other shards are told all the same.
+                    Ok(()) => published.extend(numbers),
+                    // Other shards do not wait for this one.
                     Err(error) => outcome = Err(error),
                 }
             }
         }
-        if !told.is_empty() {
-            outbox.changes_published(&told).await?;
+        if !published.is_empty() {
+            outbox.changes_published(&published).await?;
         }
         outcome?;
         if is_last {

@@ -1,4 +1,4 @@
-//! Making a link.
+//! Creating a link.
 
 use super::{LinkError, LinkService};
 use crate::domain::{Link, ShortCode, TargetUrl, UserId};
@@ -10,7 +10,7 @@ use crate::store::{CreateLinkError, NewLink};
 const DRAWS: usize = 8;
 
 impl LinkService {
-    /// Makes a link under a fresh code.
+    /// Creates a link under a fresh code.
     ///
     /// # Errors
     /// [`LinkError`].

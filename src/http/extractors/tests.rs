@@ -14,7 +14,7 @@ struct Account {
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
-struct Asked {
+struct Parameters {
     target_url: String,
     limit: Option<String>,
 }
@@ -94,12 +94,12 @@ fn body(bytes: impl Into<Body>) -> Result<Account, String> {
     parsed(JsonBody::from_request(request, &())).map(|JsonBody(account)| account)
 }
 
-fn query(raw: &str) -> Result<Asked, String> {
+fn query(raw: &str) -> Result<Parameters, String> {
     let uri = format!("/urls/my?{raw}").parse::<axum::http::Uri>();
     let mut request = Request::new(Body::empty());
     *request.uri_mut() = uri.map_err(|_| "no request at all".to_owned())?;
     let (mut parts, _) = request.into_parts();
-    parsed(QueryOf::from_request_parts(&mut parts, &())).map(|QueryOf(asked)| asked)
+    parsed(QueryOf::from_request_parts(&mut parts, &())).map(|QueryOf(parameters)| parameters)
 }
 
 /// One sentence that names a field of the body.
@@ -178,7 +178,7 @@ proptest! {
         if let Some(limit) = &limit {
             sent.append_pair("limit", limit);
         }
-        prop_assert_eq!(query(&sent.finish()), Ok(Asked { target_url, limit }));
+        prop_assert_eq!(query(&sent.finish()), Ok(Parameters { target_url, limit }));
     }
 
     #[test]
