@@ -5,6 +5,16 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
+/// Shown below the help of every command that has more to say than done and failed.
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed: a setting is wrong, or the service refused
+  2  the command line cannot be read
+  3  not logged in, or e-mail or password are wrong
+  4  no such link
+  5  the service cannot be reached, or asks to come back later";
+
 /// Why a command did not do what was asked: a sentence for people, a kind for scripts.
 #[derive(Debug)]
 pub(super) enum Failure {

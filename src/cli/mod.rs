@@ -15,17 +15,7 @@ mod output;
 mod service;
 mod settings_in_force;
 
-use failure::Failure;
-
-/// Shown below the help of every command that has more to say than done and failed.
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  done
-  1  failed: a setting is wrong, or the service refused
-  2  the command line cannot be read
-  3  not logged in, or e-mail or password are wrong
-  4  no such link
-  5  the service cannot be reached, or asks to come back later";
+use failure::{EXIT_CODES, Failure};
 
 /// A URL shortener whose redirect is nearly as cheap as a static map, and whose every answered click is counted
 /// exactly once.

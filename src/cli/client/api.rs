@@ -11,8 +11,9 @@ use ureq::typestate::WithoutBody;
 use ureq::{Agent, Body, RequestBuilder};
 use url::Url;
 
+use super::service_url::ServiceUrl;
 use super::token_file::TokenFile;
-use super::{Failure, ServiceUrl, output};
+use super::{Failure, output};
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(30);

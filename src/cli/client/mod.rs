@@ -1,35 +1,21 @@
 //! The client commands: accounts and links from a terminal.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
-use super::{EXIT_CODES, Failure, output};
+use super::failure::{EXIT_CODES, Failure};
+use super::output;
 
 mod account;
 mod api;
 mod link;
 mod list;
 mod password;
+mod service_args;
 mod service_url;
 mod token_file;
 
 use api::Api;
-use service_url::ServiceUrl;
-
-/// Which service is meant, and for whom the answer is written.
-#[derive(Args)]
-struct ServiceArgs {
-    /// Address of the service.
-    #[arg(
-        long,
-        env = "SHUNT_URL",
-        default_value = "http://127.0.0.1:8000",
-        value_name = "URL"
-    )]
-    url: ServiceUrl,
-    /// Print JSON; errors, too, on standard error.
-    #[arg(long)]
-    json: bool,
-}
+use service_args::ServiceArgs;
 
 /// What a client can ask for.
 #[derive(Subcommand)]

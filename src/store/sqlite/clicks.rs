@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::SqliteExecutor;
 
+use super::SqliteStore;
 use super::batch::{from_json, to_json};
-use super::{SqliteStore, begin};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::clicks::FENCED_OFF;
 use crate::store::rows;
@@ -37,7 +37,7 @@ impl Clicks for SqliteStore {
     }
 
     async fn compact(&self) -> Result<Compacted, StoreError> {
-        self.fold_step().await
+        self.compactor.step().await
     }
 
     async fn parked(
@@ -70,7 +70,7 @@ impl Clicks for SqliteStore {
 
     async fn release_parked(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
         let mut writer = self.writer.get().await?;
-        let mut transaction = begin(&mut writer).await?;
+        let mut transaction = writer.begin_immediate().await?;
         let released =
             sqlx::query("DELETE FROM click_journal WHERE recorder = ?1 AND number = ?2 AND held")
                 .bind(recorder.cast_signed())
@@ -104,7 +104,7 @@ impl Clicks for SqliteStore {
         now: Timestamp,
     ) -> Result<FlushMark, StoreError> {
         let mut writer = self.writer.get().await?;
-        let mut transaction = begin(&mut writer).await?;
+        let mut transaction = writer.begin_immediate().await?;
         let mark = mark(&mut *transaction, flush).await?;
         if mark != from {
             return Ok(mark);
@@ -137,7 +137,7 @@ impl Clicks for SqliteStore {
     async fn fence(&self, newest: &FlushId, life: &str) -> Result<Fence, StoreError> {
         // The one writer's turn: nobody else is writing a flush meanwhile.
         let mut writer = self.writer.get().await?;
-        let mut transaction = begin(&mut writer).await?;
+        let mut transaction = writer.begin_immediate().await?;
         let (is_ahead, greatest, is_known): (bool, i64, bool) = sqlx::query_as(
             "SELECT coalesce(max(number > ?2 AND up_to > 0), 0), coalesce(max(number), 0),
                  coalesce(max(number = ?2 AND up_to > 0), 0)

@@ -1,51 +1,72 @@
-//! Compaction the journal into the links, in short steps.
+//! Compaction of the journal into the links, in short steps.
 //!
-//! SQLite has one writer, and clicks wait for it: so the journal is summed up by a reader, and the sums
-//! are written some links at a time, by rising id. The row in `folding` says how far that is, in the
-//! same transaction; counts leave out what it covers. A crash, or another process, goes on from there.
+//! SQLite has one writer, and clicks wait for it. So a reader sums up the journal, and the sums are written some links
+//! at a time, by rising id. The row in `folding` says up to which link they are written, in the same transaction; counts
+//! leave out what it covers. After a crash, compaction goes on from there, in this process or another.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
+use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use super::batch::{from_json, to_json};
-use super::{SqliteStore, begin};
-use crate::domain::LinkId;
+use super::log::Log;
+use super::pool::Pool;
+use crate::domain::{Clock, LinkId};
 use crate::store::rows;
 use crate::store::{Compacted, StoreError};
 
 /// Links per step: a step takes about half a millisecond.
 const LINKS_PER_STEP: usize = 250;
 
-/// Journal rows removed per step, once they are folded.
+/// Journal rows removed per step, once their clicks are in the links.
 const ROWS_PER_STEP: u32 = 250;
 
 /// Batches summed up between two pauses, so that a long journal does not keep a core to itself.
 const BATCHES_PER_BREATH: u32 = 128;
 
-/// Up to which link a folding is that is in the links whole.
+/// Up to which link a compaction is written whose clicks are all in the links.
 const ALL_LINKS: i64 = i64::MAX;
 
-/// A folding that this process has summed up.
-pub(super) struct Compaction {
-    /// None ever has the number of another.
+/// Compacts the journal, one step at a time.
+pub(super) struct Compactor {
+    writer: Arc<Pool>,
+    log: Arc<Log>,
+    clock: Arc<dyn Clock>,
+    under_way: Mutex<Option<Compaction>>,
+}
+
+/// A compaction that this process has summed up.
+struct Compaction {
+    /// No two compactions of a database have the same number.
     number: i64,
     /// The recorders whose batches are still to be removed, and the newest of those.
     cuts: Vec<Cut>,
-    /// What is still to be added, kept in order: sorting all of it at once would keep others from the core.
+    /// The clicks still to be added, kept in order: sorting all of them at once would keep other work from the core.
     rest: BTreeMap<LinkId, u64>,
 }
 
-/// Up to which of a recorder's batches a folding goes.
+/// A recorder, and up to which of its batches a compaction goes.
 type Cut = (i64, i64);
 
-impl SqliteStore {
-    pub(super) async fn fold_step(&self) -> Result<Compacted, StoreError> {
-        let mut compaction = self.compaction.lock().await;
-        let Some(current) = (match compaction.take() {
+impl Compactor {
+    pub(super) fn new(writer: Arc<Pool>, log: Arc<Log>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            writer,
+            log,
+            clock,
+            under_way: Mutex::default(),
+        }
+    }
+
+    /// Does one short step.
+    pub(super) async fn step(&self) -> Result<Compacted, StoreError> {
+        let mut under_way = self.under_way.lock().await;
+        let Some(current) = (match under_way.take() {
             Some(current) => Some(current),
-            None => self.begin_compaction().await?,
+            None => self.start().await?,
         }) else {
             return Ok(Compacted {
                 done: true,
@@ -53,30 +74,30 @@ impl SqliteStore {
             });
         };
         let step = if current.rest.is_empty() {
-            self.remove_folded(current).await?
+            self.remove_compacted(current).await?
         } else {
             self.add_some(current).await?
         };
-        let (next, folded) = step;
-        *compaction = next;
-        Ok(folded)
+        let (next, compacted) = step;
+        *under_way = next;
+        Ok(compacted)
     }
 
-    /// Sums up the folding that is under way or, where there is none, all that is in the journal.
-    async fn begin_compaction(&self) -> Result<Option<Compaction>, StoreError> {
-        let Some((number, up_to)) = self.compaction_under_way().await? else {
+    /// Sums up the compaction that is under way or, where there is none, all that is in the journal.
+    async fn start(&self) -> Result<Option<Compaction>, StoreError> {
+        let Some((number, up_to)) = self.newest_compaction().await? else {
             return Ok(None);
         };
         let cuts: Vec<Cut> = sqlx::query_as("SELECT recorder, last_batch FROM folding_cuts")
             .fetch_all(&mut *self.log.background().await?)
             .await?;
         let mut rest = BTreeMap::new();
-        // Where all is in the links already it is only to be removed.
+        // Where all clicks are in the links already, the batches are only removed.
         let unread = if up_to == ALL_LINKS { &[] } else { &*cuts };
         for (recorder, last) in unread {
             let mut after = -1;
             loop {
-                let begun = Instant::now();
+                let started = Instant::now();
                 let batches = self.batches(*recorder, after, *last).await?;
                 let Some((newest, _)) = batches.last() else {
                     break;
@@ -89,15 +110,15 @@ impl SqliteStore {
                         }
                     }
                 }
-                sleep(begun.elapsed()).await;
+                sleep(started.elapsed()).await;
             }
         }
         Ok(Some(Compaction { number, cuts, rest }))
     }
 
-    /// The number of the folding that is under way, or of one that begins now, and up to which link it is;
-    /// `None` when there is nothing to fold.
-    async fn compaction_under_way(&self) -> Result<Option<(i64, i64)>, StoreError> {
+    /// The number of the compaction that is under way, or of one that starts now, and up to which link it is written;
+    /// `None` when there is nothing to compact.
+    async fn newest_compaction(&self) -> Result<Option<(i64, i64)>, StoreError> {
         let is_wanted: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM folding_cuts) OR EXISTS (SELECT 1 FROM click_journal WHERE NOT held)",
         )
@@ -107,7 +128,7 @@ impl SqliteStore {
             return Ok(None);
         }
         let mut writer = self.writer.get().await?;
-        let mut transaction = begin(&mut writer).await?;
+        let mut transaction = writer.begin_immediate().await?;
         let under_way = sqlx::query_as(
             "SELECT number, up_to FROM folding WHERE EXISTS (SELECT 1 FROM folding_cuts)",
         )
@@ -132,17 +153,17 @@ impl SqliteStore {
         )
         .execute(&mut *transaction)
         .await?;
-        let begun = sqlx::query_as(
+        let started = sqlx::query_as(
             "INSERT INTO folding (only_one, number, up_to) VALUES (1, 1, 0)
              ON CONFLICT (only_one) DO UPDATE SET number = number + 1, up_to = 0 RETURNING number, up_to",
         )
         .fetch_all(&mut *transaction)
         .await?;
         transaction.commit().await?;
-        Ok(rows::written(begun))
+        Ok(rows::written(started))
     }
 
-    /// The next batches of a recorder. Read in parts: the log cannot begin anew while somebody reads in it.
+    /// The next batches of a recorder. They are read in parts: the log cannot start again while a reader is in it.
     async fn batches(
         &self,
         recorder: i64,
@@ -174,8 +195,8 @@ impl SqliteStore {
             part[part.len() - 1].0.number()
         };
         let mut writer = self.writer.get().await?;
-        let mut transaction = begin(&mut writer).await?;
-        // Unless another process of this file went on meanwhile: then its mark is where to go on.
+        let mut transaction = writer.begin_immediate().await?;
+        // Unless another process that has this file went on meanwhile: then its mark is where to go on.
         let moved = sqlx::query("UPDATE folding SET up_to = ?1 WHERE number = ?2 AND up_to < ?3")
             .bind(up_to)
             .bind(compaction.number)
@@ -193,16 +214,16 @@ impl SqliteStore {
         .execute(&mut *transaction)
         .await?;
         transaction.commit().await?;
-        let folded = Compacted {
+        let compacted = Compacted {
             links: part.len() as u64,
             clicks: part.iter().map(|(_, clicks)| clicks).sum(),
             done: false,
         };
-        Ok((Some(compaction), folded))
+        Ok((Some(compaction), compacted))
     }
 
-    /// Removes journal rows that are in the links; recorders' marks take over telling repetitions.
-    async fn remove_folded(
+    /// Removes journal rows whose clicks are in the links; from then on recorders' marks reveal repetitions.
+    async fn remove_compacted(
         &self,
         mut compaction: Compaction,
     ) -> Result<(Option<Compaction>, Compacted), StoreError> {
@@ -210,8 +231,8 @@ impl SqliteStore {
             return Ok((None, Compacted::default()));
         };
         let mut writer = self.writer.get().await?;
-        let mut transaction = begin(&mut writer).await?;
-        // As above: another process may have done this, too, and be folding what came later.
+        let mut transaction = writer.begin_immediate().await?;
+        // As above: another process may have done this, too, and be compacting later batches.
         let is_current: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM folding, folding_cuts WHERE folding.number = ?1 AND recorder = ?2)",
         )
@@ -260,10 +281,10 @@ impl SqliteStore {
         }
         transaction.commit().await?;
         let done = compaction.cuts.is_empty();
-        let folded = Compacted {
+        let compacted = Compacted {
             done,
             ..Compacted::default()
         };
-        Ok(((!done).then_some(compaction), folded))
+        Ok(((!done).then_some(compaction), compacted))
     }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use sqlx::error::ErrorKind;
 
-use super::{SqliteStore, begin};
+use super::SqliteStore;
 use crate::domain::{Link, LinkTarget, ShortCode, UserId};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
@@ -84,7 +84,7 @@ impl Links for SqliteStore {
         code: &ShortCode,
     ) -> Result<Option<Change>, StoreError> {
         let mut writer = self.writer.get().await?;
-        let mut transaction = begin(&mut writer).await?;
+        let mut transaction = writer.begin_immediate().await?;
         // A trigger notes the change and retires the code.
         let deleted = sqlx::query(
             "DELETE FROM links

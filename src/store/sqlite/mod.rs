@@ -11,16 +11,15 @@ use std::time::Duration;
 
 use rustix::fs::Access;
 use rustix::io::Errno;
+use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, Transaction};
-use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-use self::compaction::Compaction;
+use self::compaction::Compactor;
 use self::log::Log;
 use self::pool::{Opener, Pool};
 use self::presence::Presence;
-use super::{OpenError, StoreError, StoreSettings, migrations};
+use super::{OpenError, StoreSettings, migrations};
 use crate::domain::Clock;
 
 mod batch;
@@ -47,10 +46,10 @@ const READERS: usize = 4;
 /// Users, links and clicks in an SQLite file.
 pub struct SqliteStore {
     /// One connection: SQLite has one writer, so writers queue here rather than in the file's lock.
-    writer: Pool,
+    writer: Arc<Pool>,
     reader: Pool,
-    log: Log,
-    compaction: Mutex<Option<Compaction>>,
+    log: Arc<Log>,
+    compactor: Compactor,
     presence: Arc<Presence>,
     installation: String,
     /// A locked file, of the first process that has the database open: the outbox is read by it alone.
@@ -126,11 +125,13 @@ impl SqliteStore {
         );
         let background = Pool::open(behind, Arc::clone(&presence), 2, settings.deadline).await?;
         let reader = pool(options.read_only(true), READERS).await?;
+        let writer = Arc::new(writer);
+        let log = Arc::new(Log::new(log, checkpointer, background));
         Ok(Self {
+            compactor: Compactor::new(Arc::clone(&writer), Arc::clone(&log), Arc::clone(&clock)),
             writer,
             reader,
-            log: Log::new(log, checkpointer, background),
-            compaction: Mutex::default(),
+            log,
             presence,
             installation,
             owner,
@@ -200,9 +201,4 @@ fn locked(path: &Path) -> Result<Option<File>, OpenError> {
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(failed(error)),
     }
-}
-
-/// Begins a transaction that holds the write lock from its first statement on: no deadlock by upgrade.
-async fn begin(writer: &mut SqliteConnection) -> Result<Transaction<'_, Sqlite>, StoreError> {
-    Ok(writer.begin_with("BEGIN IMMEDIATE").await?)
 }

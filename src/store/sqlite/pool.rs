@@ -10,7 +10,7 @@ use std::time::Duration;
 use deadpool::Runtime;
 use deadpool::managed::{self, Manager, Metrics, Object, RecycleError, RecycleResult, Timeouts};
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{Connection, SqliteConnection};
+use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
@@ -96,6 +96,13 @@ impl Pool {
 
     pub(super) fn in_use(&self) -> Connections {
         self.queue.before(&self.connections.status())
+    }
+}
+
+impl Lease<'_> {
+    /// Begins a transaction that holds the write lock from its first statement on: no deadlock by upgrade.
+    pub(super) async fn begin_immediate(&mut self) -> Result<Transaction<'_, Sqlite>, StoreError> {
+        Ok(self.connection.begin_with("BEGIN IMMEDIATE").await?)
     }
 }
 
