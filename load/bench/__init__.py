@@ -1,6 +1,6 @@
-"""What the commands in load/ are made of; nothing but Python's standard library.
+"""The code of the commands in load/; Python's standard library alone.
 
-Starting servers is shared with the tests: tests/testbed.
+tests/testbed, which the tests use as well, starts the servers.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""What the kernel's accounting says about processes: CPU time and memory."""
+"""CPU time and memory of processes, from the kernel's accounting."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Usage:
 
 
 def usage(pid: int) -> Usage:
-    """Of a process and its living descendants; ended children that were waited for are included."""
+    """The usage of a process and its living descendants, and of ended children that were waited for."""
     family = {pid}
     parents = {}
     for entry in Path("/proc").iterdir():

@@ -1,4 +1,4 @@
-"""What the commands ask of shunt's API."""
+"""A client of shunt's API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PASSWORD = "correct horse battery staple"
 
 
 class Api:
-    """A client of one instance; the account is shared by all that have its token."""
+    """A client of one instance, with the token of an account."""
 
     def __init__(self, port: int, token: str = "") -> None:
         self.port = port
@@ -37,44 +37,44 @@ class Api:
             connection.close()
 
     def ask(self, method: str, path: str, body: Any = None, status: int = 200) -> Any:
-        """One request whose answer must have the status; returns its JSON."""
-        with self.open(method, path, body) as answer:
-            content = answer.read()
-            if answer.status != status:
-                raise Failed(f"{method} {path} answered {answer.status}: {content[:500]!r}")
+        """One request whose response must have the status; returns its JSON."""
+        with self.open(method, path, body) as response:
+            content = response.read()
+            if response.status != status:
+                raise Failed(f"{method} {path} answered {response.status}: {content[:500]!r}")
         return json.loads(content) if content else None
 
     def status(self, method: str, path: str) -> tuple[int, str]:
-        """Status and Location of an answer."""
-        with self.open(method, path) as answer:
-            answer.read()
-            return answer.status, answer.headers.get("Location", "")
+        """Status and Location of a response."""
+        with self.open(method, path) as response:
+            response.read()
+            return response.status, response.headers.get("Location", "")
 
     def is_ready(self) -> bool:
-        """Whether it should get traffic."""
+        """Whether the instance is ready for traffic."""
         try:
             return self.status("GET", "/ready")[0] == 200
         except OSError:
             return False
 
     def register(self, email: str) -> int:
-        """Makes an account, keeps its token, returns its id."""
-        answer = self.ask("POST", "/auth/register", {"email": email, "password": PASSWORD})
-        self.token = answer["access_token"]
+        """Registers an account, keeps its token, returns its id."""
+        response = self.ask("POST", "/auth/register", {"email": email, "password": PASSWORD})
+        self.token = response["access_token"]
         return int(self.ask("GET", "/auth/me")["id"])
 
     def shorten(self, target: str) -> str:
-        """Makes a link; returns its code."""
-        answer = self.ask("POST", f"/urls/shorten?target_url={quote(target, safe='')}")
-        return str(answer["short_code"])
+        """Creates a link; returns its code."""
+        response = self.ask("POST", f"/urls/shorten?target_url={quote(target, safe='')}")
+        return str(response["short_code"])
 
     def clicks(self) -> dict[str, int]:
         """Clicks of every link of the account."""
         return {link["short_code"]: link["clicks"] for link in self.ask("GET", "/urls/my")}
 
     def stats(self, code: str) -> int:
-        """Clicks as the public statistics tell them."""
-        answer = self.ask("GET", f"/urls/{code}/stats")
-        if answer["clicks"] != answer["total"]:
-            raise Failed(f"stats of {code}: clicks {answer['clicks']}, total {answer['total']}")
-        return int(answer["clicks"])
+        """The clicks of the public statistics."""
+        response = self.ask("GET", f"/urls/{code}/stats")
+        if response["clicks"] != response["total"]:
+            raise Failed(f"stats of {code}: clicks {response['clicks']}, total {response['total']}")
+        return int(response["clicks"])

@@ -1,4 +1,4 @@
-"""Postgres and Redis as they are measured."""
+"""Postgres and Redis with the settings of the benchmarks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REDIS_SETTINGS = ["--appendonly", "yes", "--appendfsync", "everysec", "--save", 
 
 
 def start_postgres(testbed: PinnedTestbed, tools: dict[str, Path], name: str = "postgres") -> Postgres:
-    """Starts one on the database's core; returns the database `shunt`."""
+    """Starts a Postgres on the core of databases; returns the database `shunt`."""
     server = databases.start_postgres(testbed, tools, POSTGRES_SETTINGS, name=name,
                                       initdb=["--encoding=UTF8", "--no-locale"], core=testbed.database_core, nice=testbed.database_nice)
     return create_database(server, "shunt")
@@ -33,12 +33,12 @@ def create_database(server: Postgres, name: str) -> Postgres:
 
 def start_redis(testbed: PinnedTestbed, tools: dict[str, Path], name: str = "redis",
                 core: int | None = None) -> Redis:
-    """Starts one with an append-only file, beside the load where no other core is given."""
+    """Starts a Redis with an append-only file, on the core of the load where no other is given."""
     return databases.start_redis(testbed, tools, REDIS_SETTINGS, name=name, core=core)
 
 
 def count_lookups(postgres: Postgres) -> int:
-    """How often links were read by their code so far."""
+    """The number of look-ups of links by code so far."""
     return int(postgres.sql("select coalesce(sum(calls), 0) from pg_stat_statements join"
                             " pg_database on oid = dbid where datname = current_database() and query ~*"
                             " '^select' and query ~* 'links' and query ~* 'short_code *= *[$]'"))

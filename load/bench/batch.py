@@ -1,4 +1,4 @@
-"""What a batch of clicks costs Redis: the script as it is, against one command per link."""
+"""The cost of a batch of clicks in Redis: the script of today, against one command per link."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUNDS = 6
 LINKS = range(1, 100_000)
 BATCHES = (24, 64, 256)
 
-# The script as it was first: the loop costs a call for each link, here and in the append-only file.
+# The first version of the script: its loop costs a call for each link, in the script and in the append-only file.
 BY_LINK = """
   for i = 6, #ARGV, 2 do
     redis.call('HINCRBY', KEYS[3], ARGV[i], ARGV[i + 1])
@@ -32,7 +32,7 @@ return known
 
 
 def main() -> int:
-    """Prints a line for each size of batch; 1 when the run could not go on."""
+    """Prints a line for each size of batch; 1 when the run failed."""
     try:
         with PinnedTestbed(0, 1) as testbed:
             redis = start_redis(testbed, require(["redis-server", "redis-cli"]))
@@ -46,9 +46,9 @@ def main() -> int:
 
 
 def compare(redis: Redis, size: int) -> None:
-    """Alternates between the two."""
+    """Alternates between the two scripts."""
     now = (SCRIPTS / "data_set.lua").read_text() + (SCRIPTS / "record_clicks.lua").read_text()
-    before = now[:now.index("  -- Read and written at once")] + BY_LINK
+    before = now[:now.index("  local links = ")] + BY_LINK
     cost: dict[str, list[float]] = {now: [], before: []}
     for number in range(ROUNDS):
         for script in (now, before) if number % 2 else (before, now):
@@ -58,10 +58,10 @@ def compare(redis: Redis, size: int) -> None:
 
 
 def cpu_per_click(redis: Redis, script: str, size: int, in_pairs: bool) -> float:
-    """Records clicks on links drawn at random, one batch after the other."""
+    """Records clicks on random links, one batch after the other."""
     redis.ask("flushall")
     sha = redis.ask("-x", "script", "load", text=script)
-    # The state is made by the first batch, with this epoch.
+    # The first batch creates the state with this epoch.
     epoch = "load-1"
     batches = []
     for number in range(1, CLICKS // size):
@@ -70,14 +70,14 @@ def cpu_per_click(redis: Redis, script: str, size: int, in_pairs: bool) -> float
         batches.append(command("EVALSHA", sha, 3, "state", "recorders", "pending",
                                "load", 1, "recorder", number, epoch, *clicks))
     with socket.create_connection(("127.0.0.1", redis.process.port)) as connection:
-        answers = connection.makefile("rb")
+        replies = connection.makefile("rb")
         begin = usage(redis.process.pid)
         for batch in batches:
             connection.sendall(batch)
-            if answers.readline() != b"*2\r\n":
+            if replies.readline() != b"*2\r\n":
                 raise Failed("Redis refused a batch")
             for _ in range(4):
-                answers.readline()
+                replies.readline()
         spent = usage(redis.process.pid) - begin
     counted = sum(int(value) for value in redis.ask("hvals", "pending").split())
     if counted != len(batches) * size:
@@ -86,6 +86,6 @@ def cpu_per_click(redis: Redis, script: str, size: int, in_pairs: bool) -> float
 
 
 def command(*words: object) -> bytes:
-    """As Redis reads it."""
+    """A command in Redis's protocol."""
     encoded = [str(word).encode() for word in words]
     return b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded)

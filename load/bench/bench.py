@@ -16,7 +16,7 @@ from .results import Results, Sample
 
 @dataclass
 class Bench:
-    """What all loads of a run have in common."""
+    """The parts that all loads of a run share."""
 
     generators: Generators
     results: Results
@@ -32,17 +32,17 @@ class Bench:
     """Redirects per second by contender and connections, of the newest round."""
 
     def count(self, running: Running) -> Count | None:
-        """The check of the clicks, for those who count."""
+        """The check of the clicks, for contenders that count."""
         return Count(running.api) if running.api else None
 
     def verify(self, count: Count | None, *loads: Load) -> None:
-        """Fails unless the clicks are as many as the answers."""
+        """Fails unless the clicks equal the responses."""
         if count:
             count.check(*loads)
             self.results.checks += 1
 
     def warm(self, running: Running, count: Count | None) -> None:
-        """Asks every code once; all must be known. An exact number: so is the check."""
+        """Requests every code once; all must be known. The number of requests is exact, so the check is, too."""
         load = self.generators.paced(running.port, self.every, 64, requests=len(self.known))
         if load.statuses != {"302": len(self.known)} or load.errors:
             raise Failed(f"warming up brought {load.statuses} and {load.errors} errors"
@@ -51,7 +51,7 @@ class Bench:
 
     def full(self, name: str, case: str, paths: Path, connections: int, running: Running,
              count: Count | None, number: int = 0) -> Sample:
-        """As much as goes, from wrk."""
+        """Full speed, by wrk."""
         skip = number * 77_773
         before = running.cpu()
         load = self.generators.full(running.port, paths, connections, self.seconds, skip)
@@ -68,8 +68,8 @@ class Bench:
     def note(self, name: str, case: str, connections: int, load: Load, before: dict[str, float],
              after: dict[str, float]) -> Sample:
         """Keeps the outcome of a load."""
-        def per_answer(who: str) -> float | None:
-            return (after[who] - before[who]) / load.answered * 1e6 if who in after else None
+        def per_answer(server: str) -> float | None:
+            return (after[server] - before[server]) / load.answered * 1e6 if server in after else None
 
         if not load.answered:
             raise Failed(f"{name} answered nothing ({case}, {connections} connections)")

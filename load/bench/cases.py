@@ -23,21 +23,21 @@ UNKNOWN = 1_000
 SCANNER_RATE = 1_000
 LOGINS = 200
 PACED = 64
-"""Connections of the cases that are held against the half load."""
+"""Connections of the cases that are compared with the half load."""
 WIDE = 256
 TURNS = 3
-"""How often what is beside the half load is there and is not, within one round."""
+"""How often a case alternates between half load with and without further load, within one round."""
 TEXTBOOKS = {Textbook.name: "pool of 16", TextbookDefault.name: "default pool"}
 
 
 def fresh(bench: Bench, contender: Contender) -> None:
-    """Every code once, from a process that holds none of them but finds each in Redis."""
+    """Every code once, by a process with an empty cache that finds each link in Redis."""
     if not isinstance(contender, Production | Textbook):
         return
     with contender.running() as running:
         count = bench.count(running)
         if not bench.results.figures.get(f"fresh: {contender.name}: redirects/s") and count:
-            # In the first round Redis does not hold the links yet: a process that ends here asks them.
+            # In the first round Redis does not have the links yet: this first process requests them.
             bench.warm(running, count)
     with contender.running() as running:
         count = bench.count(running)
@@ -52,13 +52,13 @@ def fresh(bench: Bench, contender: Contender) -> None:
 
 
 def looked_up(running: Running) -> int:
-    """How often links were asked of Postgres by their code."""
+    """The number of look-ups by code in Postgres."""
     return count_lookups(running.postgres) if running.postgres else 0
 
 
 def extras(bench: Bench, contender: Contender, running: Running, count: Count | None) -> None:
-    """The cases beside the full load. Half of it is measured of everybody: what of the latency is the
-    machine's shows there."""
+    """The cases beside the full load. Every contender gets the half load, which shows the share of the machine in the
+    latency."""
     if "half" in bench.extras:
         for connections in sorted(bench.connections, reverse=True):
             half(bench, contender.name, connections, running, count)
@@ -84,13 +84,13 @@ def half(bench: Bench, name: str, connections: int, running: Running, count: Cou
 
 
 def paced(bench: Bench, name: str, connections: int, running: Running) -> Load:
-    """Half of what this contender did in this round."""
+    """Half of the rate of this contender in this round."""
     return bench.generators.paced(running.port, bench.draws["uniform"], connections,
                                   seconds=bench.seconds, rate=bench.half(name, connections))
 
 
 def unknown(bench: Bench, name: str, running: Running, count: Count) -> None:
-    """A few unknown codes asked again and again."""
+    """A few unknown codes, requested again and again."""
     paths = write_paths(bench.folder / "unknown.paths", codes(UNKNOWN, series=1))
     connections = max(bench.connections)
     asked = looked_up(running)
@@ -100,12 +100,12 @@ def unknown(bench: Bench, name: str, running: Running, count: Count) -> None:
             if (each.contender, each.case, each.connections) == (name, "uniform", connections)][-1]
     bench.results.figure("unknown again and again: CPU against a warm hit", sample.cpu / warm.cpu)
     bench.results.figure("unknown again and again: look-ups in the database per code", asked / UNKNOWN)
-    # None of them may count: nothing was redirected.
+    # None of them may count, as none was redirected.
     bench.verify(count)
 
 
 def in_turns(bench: Bench, what: str, calm: Callable[[], Load], beside: Callable[[], Load], count: Count) -> None:
-    """The p99 of redirects with something beside them, against without."""
+    """The p99 of redirects with a further load beside them, against without."""
     loads: list[tuple[Load, Load]] = []
     for _ in range(TURNS):
         loads.append((calm(), beside()))
@@ -118,14 +118,14 @@ def in_turns(bench: Bench, what: str, calm: Callable[[], Load], beside: Callable
 
 
 def scanner(bench: Bench, name: str, running: Running, count: Count) -> None:
-    """Warm redirects at half load while somebody asks codes that never existed, each once."""
+    """Warm redirects at half load beside a scanner that requests unknown codes, each once."""
     connections = min(bench.connections, key=lambda each: abs(each - PACED))
     amount = round(SCANNER_RATE * (bench.seconds + 1) * 1.2)
     assert running.postgres
     postgres = running.postgres
 
     def beside() -> Load:
-        # Codes that nobody asked before, in this round or another.
+        # Codes that were never requested before, in this round or another.
         series = 10 + len(bench.results.figures.get("scanner: answers/s", ()))
         paths = write_paths(bench.folder / "scanner.paths", codes(amount, series=series))
         with LookupWatch(postgres) as watch:
@@ -144,7 +144,7 @@ def scanner(bench: Bench, name: str, running: Running, count: Count) -> None:
 
 
 def logins(bench: Bench, name: str, running: Running, count: Count) -> None:
-    """Warm redirects at half load while many people log in at once."""
+    """Warm redirects at half load beside many log-ins at once."""
     connections = min(bench.connections, key=lambda each: abs(each - PACED))
     body = json.dumps({"email": "load@example.com", "password": PASSWORD})
     paths = bench.folder / "login.paths"
@@ -164,14 +164,14 @@ def logins(bench: Bench, name: str, running: Running, count: Count) -> None:
 
 
 def killed(bench: Bench, contender: Shunt, running: Running, count: Count) -> None:
-    """Ends the process with SIGKILL under load: each answered redirect must still be counted."""
+    """Ends the process with SIGKILL under load; each answered redirect must still be counted."""
     seconds = min(2.0, bench.seconds)
     loading = bench.generators.start_pace(running.port, bench.draws["uniform"], PACED,
                                           seconds=seconds + 5)
     time.sleep(seconds)
     contender.testbed.stop(running.server, hard=True)
     load = loading.result()
-    # What was on its way may have been counted without being answered.
+    # Requests under way may have been counted without a response.
     lost_at_most = Load(load.answered, load.seconds, load.p50, load.p99, 0, load.refused, unseen=PACED)
     with contender.running() as revived:
         assert revived.api
@@ -212,7 +212,7 @@ def compare_round(bench: Bench) -> None:
 
 
 def complain(results: Results, contenders: list[Contender]) -> None:
-    """Notes what shunt warned of: a run in which it did is not what it should be."""
+    """Notes the warnings of shunt, which make a run doubtful."""
     for contender in contenders:
         if isinstance(contender, Shunt) and contender.complaints:
             results.notes.append(f"{contender.name} logged {len(contender.complaints)} warnings, such"
@@ -220,9 +220,9 @@ def complain(results: Results, contenders: list[Contender]) -> None:
 
 
 def judge(results: Results) -> None:
-    """Each bar of the project's aims, against what was measured."""
+    """Compares each bar with the measured figure."""
     if not results.checks and any("shunt" in sample.contender for sample in results.samples):
-        raise Failed("the clicks were never compared with the answers")
+        raise Failed("the clicks were never compared with the responses")
     halves = [results.of(contender, "half", connections) for contender in (Production.name, Embedded.name)
               for connections in (64, 256)]
     if p99s := [each.p99 for each in halves if each]:

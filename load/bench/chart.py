@@ -45,7 +45,7 @@ class Panel:
 
 
 def svg(title: str, subtitle: str, panels: list[Panel], sources: list[str]) -> str:
-    """A chart of panels one below the other, with where its numbers come from at the foot."""
+    """A chart of panels one below the other, with the source of its numbers at the foot."""
     panels = [panel for panel in panels if panel.bars]
     height = HEAD + sum(TITLE + len(panel.bars) * (BAR + GAP) for panel in panels)
     height += FOOT * (len(sources) + 2)
@@ -80,7 +80,7 @@ def svg(title: str, subtitle: str, panels: list[Panel], sources: list[str]) -> s
 
 
 def shown(value: float) -> str:
-    """A number as it is read best."""
+    """A number in a legible form."""
     if value >= 1000:
         return f"{value:,.0f}".replace(",", "\u202f")
     return f"{value:.0f}" if value >= 100 else f"{value:.2f}"

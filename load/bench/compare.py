@@ -1,4 +1,4 @@
-"""`load/compare`: shunt against nginx, a constant answer and the textbook design, in one run."""
+"""`load/compare`: shunt against nginx, a constant response and the textbook design, in one run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTRAS = ("half", "unknown", "scanner", "logins", "fresh", "killed")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """What the user wants."""
+    """The options of the command line."""
     def names(known: tuple[str, ...]) -> Callable[[str], list[str]]:
         def split(text: str) -> list[str]:
             chosen = [name for name in text.split(",") if name]
@@ -56,7 +56,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs it; 0, or 1 when a check failed or the run could not go on."""
+    """Runs the benchmark; 0, or 1 when a check or the run failed."""
     options = parse(arguments)
     try:
         with PinnedTestbed(options.server_core, options.load_core, options.database_nice) as testbed:
@@ -99,7 +99,7 @@ def compare(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
         say(f"{contender.name}: preparing")
         contender.prepare()
     for number in range(options.rounds):
-        # Every other round the other way, so that a slow change of the machine favours nobody.
+        # Every other round has the reverse order, so that a slow change of the machine favours no contender.
         for contender in contenders if number % 2 == 0 else reversed(contenders):
             say(f"round {number + 1} of {options.rounds}: {contender.name}")
             measure(bench, contender, number)
@@ -123,7 +123,7 @@ def measure(bench: Bench, contender: Contender, number: int) -> None:
 
 
 def notes(testbed: PinnedTestbed, options: argparse.Namespace) -> list[str]:
-    """What a reader needs to know beside the tables."""
+    """Notes for the reader of the tables."""
     return [
         f"{options.rounds} rounds of {options.seconds:g} s per load; {options.codes} codes.",
         "CPU: user and system time of the server process from /proc/PID/stat, by answers.",

@@ -1,4 +1,4 @@
-"""The servers that are measured: how each gets its links and how it is started."""
+"""The contenders: how each gets its links and how it is started."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECRET = "a secret for measuring, and for nothing else"
 
 @dataclass
 class Running:
-    """A started contender and what works for it."""
+    """A started contender with its servers."""
 
     server: Process
     port: int
@@ -35,7 +35,7 @@ class Running:
     api: Api | None = None
 
     def cpu(self) -> dict[str, float]:
-        """CPU seconds used so far, by whom."""
+        """CPU seconds used so far, by server."""
         self.server.check()
         used = {"server": usage(self.server.pid).cpu}
         if self.redis:
@@ -47,7 +47,7 @@ class Running:
 
 @dataclass
 class Contender(ABC):
-    """One of those that are compared."""
+    """A server to compare."""
 
     testbed: PinnedTestbed
     tools: dict[str, Path]
@@ -56,12 +56,12 @@ class Contender(ABC):
     name: ClassVar[str]
 
     def prepare(self) -> None:  # noqa: B027
-        """Gets its links; once, before the first start. Nothing for some."""
+        """Loads the links, once before the first start; some contenders need nothing."""
 
     @abstractmethod
     @contextmanager
     def running(self) -> Iterator[Running]:
-        """Starts it and ends it."""
+        """Starts the contender, and ends it afterwards."""
 
     def serve(self, command: Command, port: int, environment: Mapping[str, str]) -> Process:
         """Starts a server on the server's core and waits until it listens."""
@@ -72,7 +72,7 @@ class Contender(ABC):
 
 
 class Constant(Contender):
-    """A bare axum route with a constant answer."""
+    """A bare axum route with a constant response."""
 
     name: ClassVar[str] = "constant"
 
@@ -135,7 +135,7 @@ http {{
 
 
 class Textbook(Contender):
-    """Pooled `GET` and `INCR` per request, with a pool that does it good."""
+    """Pooled `GET` and `INCR` per request, with a pool of its best size."""
 
     name: ClassVar[str] = "textbook"
     pool: ClassVar[dict[str, str]] = {"POOL_SIZE": "16"}
@@ -155,7 +155,7 @@ class Textbook(Contender):
 
 
 class TextbookDefault(Textbook):
-    """The same with the pool that `deadpool-redis` makes unless told otherwise."""
+    """The same with the default pool of `deadpool-redis`."""
 
     name: ClassVar[str] = "textbook default"
     pool: ClassVar[dict[str, str]] = {}
@@ -163,10 +163,10 @@ class TextbookDefault(Textbook):
 
 @dataclass
 class Shunt(Contender):
-    """What both modes of shunt have in common."""
+    """The base of both modes of shunt."""
 
     is_before: ClassVar[bool] = False
-    """Whether it is another build, to compare this one with."""
+    """Whether this is another build, as a reference for the current one."""
     before: Path | None = None
     """The program of that build."""
     settings: dict[str, str] = field(default_factory=dict)
@@ -177,17 +177,17 @@ class Shunt(Contender):
 
     @property
     def program(self) -> Path:
-        """What is started."""
+        """The program to start."""
         return self.before if self.is_before and self.before else self.programs / "shunt"
 
     @property
     def suffix(self) -> str:
-        """Keeps the servers of two builds apart."""
+        """A suffix that keeps the servers of two builds apart."""
         return "-before" if self.is_before else ""
 
     @abstractmethod
     def backends(self) -> dict[str, str]:
-        """Starts what this mode needs and returns the settings that name it."""
+        """Starts the servers of this mode; returns the settings with their addresses."""
 
     @abstractmethod
     def fill(self, owner: int) -> None:
@@ -202,13 +202,13 @@ class Shunt(Contender):
         self.fill(owner)
 
     def enrol(self, api: Api) -> int:
-        """Makes the account whose links are counted; returns its id."""
+        """Registers the account whose links are counted; returns its id."""
         owner = api.register("load@example.com")
         self.token = api.token
         return owner
 
     def calm_down(self) -> None:
-        """Waits until nothing of an earlier instance is left."""
+        """Waits until no trace of an earlier instance is left."""
 
     @contextmanager
     def running(self, **settings: str) -> Iterator[Running]:
@@ -241,8 +241,8 @@ class Production(Shunt):
                 "REDIS_PREFIX": self.postgres.database}
 
     def calm_down(self) -> None:
-        """Waits for the lease of whoever flushed last: while it holds, a new instance would not flush,
-        and its CPU per redirect would leave out what writing back costs."""
+        """Waits for the end of the last flush lease. Until then a new instance would not flush, and its CPU per redirect
+        would lack the cost of the write-back."""
         assert self.redis and self.postgres
         redis, lease = self.redis, "{" + self.postgres.database + "}:flusher"
         wait_for("nobody's lease on flushing holds", lambda: redis.ask("EXISTS", lease) == "0")
@@ -253,7 +253,7 @@ class Production(Shunt):
 
 
 class Embedded(Shunt):
-    """SQLite, nothing else; every click acknowledged by its commit."""
+    """SQLite alone; every click acknowledged by its commit."""
 
     name: ClassVar[str] = "shunt embedded"
 
@@ -296,4 +296,4 @@ CONTENDERS: dict[str, type[Contender]] = {
 }
 
 BEFORE: dict[type[Contender], type[Shunt]] = {Production: ProductionBefore, Embedded: EmbeddedBefore}
-"""Which contender stands for another build of which."""
+"""The contender of another build, for each mode."""

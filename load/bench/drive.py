@@ -17,7 +17,7 @@ SCRIPT = Path(__file__).with_name("load.lua")
 
 @dataclass(frozen=True)
 class Load:
-    """What came of a load; latencies in microseconds."""
+    """The outcome of a load; latencies in microseconds."""
 
     answered: int
     seconds: float
@@ -26,21 +26,21 @@ class Load:
     errors: int
     refused: int
     unseen: int = 0
-    """How many answers the server may have given that the generator did not count."""
+    """The responses that the server may have sent and the generator did not count."""
     statuses: dict[str, int] = field(default_factory=dict)
     by_status: dict[str, dict[str, float]] = field(default_factory=dict)
-    """p50, p99 and so on of the answers of each status; of pace."""
+    """p50, p99 and so on of the responses of each status; by pace."""
     histogram: dict[str, int] = field(default_factory=dict)
-    """How many answers took how long, to two digits; of pace."""
+    """The number of responses by latency, to two digits; by pace."""
 
     @property
     def rate(self) -> float:
-        """Answers per second."""
+        """Responses per second."""
         return self.answered / self.seconds
 
 
 def p99_of_all(loads: list[Load]) -> float:
-    """The p99 of the answers of several loads of pace, taken together."""
+    """The p99 of the responses of several loads of pace together."""
     counts: Counter[int] = Counter()
     for load in loads:
         counts.update({int(latency): count for latency, count in load.histogram.items()})
@@ -54,18 +54,18 @@ def p99_of_all(loads: list[Load]) -> float:
 
 @dataclass(frozen=True)
 class Generators:
-    """Where the load generators are."""
+    """The load generators."""
 
     wrk: Path
     pace: Path
     awake: bool = False
-    """Whether pace has a core to itself, on which it never sleeps: waking it would cost the server time."""
+    """Whether pace has a core to itself and never sleeps there, as waking it would cost the server time."""
     core: int | None = None
-    """That of pace, where it is not the load's."""
+    """The core of pace, where it is not that of the load."""
 
     def full(self, port: int, paths: Path, connections: int, seconds: float, skip: int = 0) -> Load:
-        """As much as goes: every connection asks again as soon as it is answered. At the end wrk
-        closes connections whose last request is on its way: up to one answer each goes uncounted."""
+        """Full speed: every connection sends its next request as soon as it has a response. At the end wrk closes
+        connections with a request under way, so up to one response each is not counted."""
         output = run([self.wrk, "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--latency",
                       "--timeout", "10s", "-s", SCRIPT, f"http://127.0.0.1:{port}", "--", paths, str(skip)],
                      seconds=seconds + 120)
@@ -91,8 +91,8 @@ class Generators:
         body: str = "",
         drain: float = 10.0,
     ) -> Pace:
-        """Starts pace: `rate` requests a second, timed from the moment each fell due, or as fast as
-        answered; for some seconds or until `requests` are answered."""
+        """Starts pace: `rate` requests a second, timed from the moment when each was due, or without a rate at full
+        speed; for some seconds or until `requests` are answered."""
         command: list[str | Path | int | float] = [] if self.core is None else ["taskset", "-c", self.core]
         command += [
             self.pace, "--address", f"127.0.0.1:{port}", "--paths", paths, "--connections", connections,
@@ -106,7 +106,7 @@ class Generators:
         return Pace([str(part) for part in command], limit)
 
     def paced(self, port: int, paths: Path, connections: int, **options: object) -> Load:
-        """Runs pace to its end; options as those of `start_pace`."""
+        """Runs pace to its end, with the options of `start_pace`."""
         return self.start_pace(port, paths, connections, **options).result()  # type: ignore[arg-type]
 
 
@@ -119,7 +119,7 @@ class Pace:
                                       text=True, env={"PATH": os.defpath}, preexec_fn=end_with_parent)
 
     def result(self) -> Load:
-        """Waits for its end."""
+        """Waits for the end."""
         try:
             output, errors = self.popen.communicate(timeout=self.limit)
         finally:

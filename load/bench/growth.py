@@ -1,4 +1,4 @@
-"""What a large database changes: lists, single operations, and creating links against pgbench."""
+"""The effect of a large database: lists, single operations, and creating links against pgbench."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .stock import ASKED, Stock
 CONNECTIONS = 64
 PIECE = 256 * 1024
 TIMES = 3
-"""How often each operation is measured in a round; the medians stand for the round."""
+"""How often each operation is measured in a round; the round has their median."""
 POOL = 10
 """Connections to Postgres, of shunt and of pgbench."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """A request that is measured; `rate` is well below what any machine of today does."""
+    """A measured request; `rate` is well below the capacity of any machine of today."""
 
     rate: float
     method: str = "GET"
@@ -46,7 +46,7 @@ OPERATIONS = {
 
 
 def long_list(stock: Stock, results: Results) -> None:
-    """The whole list of an owner of many links: what the server grows by, and the first byte."""
+    """The whole list of an owner of many links: the growth of the server, and the time to the first byte."""
     with stock.running() as running:
         api = Api(running.port, stock.long_token)
         for _ in range(20):
@@ -67,7 +67,7 @@ def long_list(stock: Stock, results: Results) -> None:
                         looked = now
                         most = max(most, usage(running.server.pid).resident)
             seconds = time.monotonic() - begin
-            # A name may be cut in two by the end of a piece; that many may be missing.
+            # The end of a piece may cut a name in two, so that many may be missing.
             if not stock.long * 0.99 <= links <= stock.long * 1.01:
                 raise Failed(f"the list holds {links} links, not {stock.long}")
             results.figure("list: growth of the server, MiB", (most - start) / 2**20)
@@ -81,7 +81,7 @@ def sizes(stocks: list[Stock], generators: Generators, results: Results, options
     """Each operation on each database, in alternating rounds."""
     for stock in stocks:
         assert stock.postgres
-        # What earlier parts wrote is not to be cleaned up while this is measured.
+        # Vacuums now, so that the data of earlier parts is not cleaned up during the measurement.
         stock.postgres.sql("vacuum analyze")
         stock.postgres.sql("checkpoint")
     for number in range(options.rounds):
@@ -149,7 +149,7 @@ def creating(stock: Stock, generators: Generators, results: Results, options: ar
     paths = write_paths(stock.testbed.folder / "create.paths", [
         f"urls/shorten?target_url=https%3A%2F%2Fwww.example.com%2Fmade%2F{n:015d}" for n in range(1000)])
     seconds = max(1, round(options.seconds))
-    # All but Postgres is on the server's core, in both cases: pgbench is what sends the load, too.
+    # In both cases everything but Postgres is on the server's core, as pgbench sends the load itself.
     beside = replace(generators, core=stock.testbed.server_core)
     for number in range(options.rounds):
         with stock.running(DATABASE_MAX_CONNECTIONS=str(POOL)) as running:

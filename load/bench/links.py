@@ -1,4 +1,4 @@
-"""Codes, their targets, and the order in which they are asked."""
+"""Codes, their targets, and the order in which they are requested."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ DRAWS = 500_000
 
 
 def code(number: int, series: int = 0) -> str:
-    """The code of a number: another one for each number, and scattered as drawn ones are. Series do
-    not meet as long as they are shorter than a thousand million."""
+    """The code of a number: a different one for each number, scattered like random ones. Series of less than a
+    thousand million codes do not overlap."""
     rest = (number + series * 1_000_000_000) * STEP % BASE**CODE_LENGTH
     letters = []
     for _ in range(CODE_LENGTH):
@@ -55,7 +55,7 @@ def uniform(known: Sequence[str], draws: int = DRAWS) -> list[str]:
 
 
 def zipf_like(known: Sequence[str], draws: int = DRAWS) -> list[str]:
-    """The n-th most popular code is asked 1/n as often as the most popular one."""
+    """The n-th most popular code is requested 1/n as often as the most popular one."""
     weights = list(accumulate(1 / rank for rank in range(1, len(known) + 1)))
     return random.Random(2).choices(known, cum_weights=weights, k=draws)
 

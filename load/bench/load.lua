@@ -1,4 +1,4 @@
--- Asks a file of paths in turn, each request made beforehand: wrk ... -s load.lua URL -- FILE SKIP
+-- Requests a file of paths in turn, each request made beforehand: wrk ... -s load.lua URL -- FILE SKIP
 -- Prints the outcome as one line of JSON.
 
 local requests, count, position = {}, 0, 0

@@ -1,4 +1,4 @@
-"""`load/overload`: what becomes of shunt when it is offered more than it can do."""
+"""`load/overload`: shunt past its capacity."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from .tools import build, machine
 
 PARTS = ("api", "redirects", "idle")
 TIMES = 3
-"""How much more is offered than the service can do."""
+"""The load, as a multiple of the capacity."""
 KNOWN = 10_000
 CLOSED = (16, 64, 256)
-"""Connections with which the best rate is looked for: each asks again as soon as it is answered."""
+"""Connections with which the best rate is searched: each sends its next request after a response."""
 OPEN = 2_000
-"""Connections of the open load: so many that one is free whenever a request falls due."""
+"""Connections of the open load: enough that one is free whenever a request is due."""
 FULL = 64
-"""Connections of redirects at their best, of the fewest with which more bring nothing."""
+"""Connections at which redirects reach their best rate; more connections do not raise it."""
 IDLE = 10_000
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is asked of the API."""
+    """A kind of load on the API."""
 
     name: str
     method: str
@@ -48,7 +48,7 @@ class Work:
 
 @dataclass
 class Bench:
-    """What all parts have in common."""
+    """The parts that all measurements share."""
 
     generators: Generators
     results: Results
@@ -60,10 +60,10 @@ class Bench:
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """What the user wants."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(prog="load/overload", description=(
         "Measures shunt past its capacity, in production mode with a Postgres and a Redis of its own:"
-        f" the API offered {TIMES} times what it can do, redirects asked over {TIMES} times the connections and"
+        f" the API at {TIMES} times its capacity, redirects over {TIMES} times the connections and"
         f" over {OPEN:,}, and {IDLE:,} idle connections. What each number means is in load/README.md."))
     parser.add_argument("--rounds", type=int, default=3, help="alternating rounds (3)")
     parser.add_argument("--seconds", type=float, default=6.0, help="of each load (6)")
@@ -84,7 +84,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs it; 0, or 1 when a check failed or the run could not go on."""
+    """Runs the benchmark; 0, or 1 when a check or the run failed."""
     options = parse(arguments)
     try:
         with PinnedTestbed(options.server_core, options.load_core) as testbed:
@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None) -> int:
 def overload(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
     """All parts."""
     tools = require(["wrk", "redis-server", "redis-cli", "postgres", "initdb", "psql"])
-    # One account makes all the links, far more than the limit allows one.
+    # One account creates all links, far more than its limit allows.
     settings = {"LIMIT_CREATE": "0"} | dict(setting.split("=", 1) for setting in options.set)
     named = ", ".join(f"{name}={value}" for name, value in settings.items())
     results = Results("shunt: past its capacity", machine(tools), notes=[
@@ -114,7 +114,7 @@ def overload(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
     more_files()
     programs = build()
     testbed.settle()
-    # All that the service is made of is on one core: what the generator takes is not taken from the service.
+    # The service and its databases are on one core, so the generator takes no time from them.
     testbed.database_core = options.server_core
     known = list(codes(KNOWN))
     shunt = Production(testbed, tools, programs, known,
@@ -158,7 +158,7 @@ def works(folder: Path, known: list[str]) -> list[Work]:
 
 
 def api(bench: Bench, running: Running, work: Work) -> None:
-    """The best that the API does, and what it does when three times that is offered, in turns."""
+    """The best rate of the API, and its rate at three times that load, in turns."""
     def drive(connections: int, rate: float | None = None) -> Load:
         before = running.cpu()
         load = bench.generators.paced(running.port, work.paths, connections, seconds=bench.seconds, rate=rate,
@@ -187,15 +187,16 @@ def api(bench: Bench, running: Running, work: Work) -> None:
         bench.results.figure(f"{work.name}: p99 of what is done, ms", load.by_status["200"]["p99"] / 1000)
         if "503" in load.by_status:
             bench.results.figure(f"{work.name}: p99 of what is shed, ms", load.by_status["503"]["p99"] / 1000)
-    # Not the luckiest of many windows: with as many connections as do best by the median, and then within a round.
+    # The best number of connections is chosen by its median, and then compared within a round, so that a lucky window does
+    # not count.
     best = max(rates.values(), key=median)
     for each, of in zip(done, best, strict=True):
         bench.results.figure(f"{work.name}: done against best", each / of)
 
 
 def redirects(bench: Bench, running: Running, every: Path) -> None:
-    """Redirects are never shed, and cost less than offering them: so more connections that each ask again at once
-    are what more can be offered."""
+    """Redirects are never shed, and cost less than generating their load. So overload means more connections, each of
+    which sends its next request at once."""
     assert running.api
     count = Count(running.api)
     for number in range(bench.rounds):
@@ -212,7 +213,7 @@ def redirects(bench: Bench, running: Running, every: Path) -> None:
 
 
 def idle(bench: Bench, running: Running, every: Path, known: list[str]) -> None:
-    """What connections cost that were of use once and stay open."""
+    """The cost of connections that are idle after one request."""
     def drive(name: str) -> tuple[float, float]:
         before = running.cpu()["server"]
         load = bench.generators.full(running.port, every, FULL, bench.seconds)
@@ -234,7 +235,7 @@ def idle(bench: Bench, running: Running, every: Path, known: list[str]) -> None:
 
 @contextmanager
 def held(port: int, known: list[str]) -> Iterator[None]:
-    """Connections that were redirected once and do nothing more."""
+    """Connections that are idle after one redirect."""
     connections: list[socket.socket] = []
     try:
         for number in range(IDLE):
@@ -250,7 +251,7 @@ def held(port: int, known: list[str]) -> Iterator[None]:
 
 
 def more_files() -> None:
-    """Both ends of the idle connections need an open file; processes started here inherit the limit."""
+    """Raises the limit of open files for both ends of the idle connections; processes started here inherit it."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most != resource.RLIM_INFINITY and most < IDLE + 3_000:
         raise Failed(f"{IDLE + 3_000} open files are needed: ulimit -Hn says {most}")
@@ -258,7 +259,7 @@ def more_files() -> None:
 
 
 def note(bench: Bench, name: str, load: Load, offered: float | None) -> None:
-    """A line of the table; without a rate all that was offered was done."""
+    """A line of the table; without an offered rate the load was closed."""
     done = load.by_status.get("200") or {"p99": load.p99}
     shed = load.by_status.get("503")
     count = load.statuses.get("503", 0)
@@ -271,7 +272,7 @@ def note(bench: Bench, name: str, load: Load, offered: float | None) -> None:
 
 
 def judge(results: Results) -> None:
-    """Each bar of the project's aims, against what was measured."""
+    """Compares each bar with the measured figure."""
     judge = results.judge
     for work in ("stats and lists", "create"):
         judge(f"{work}, offered {TIMES} x: done against best", f"{work}: done against best", 0.9, None, "x", least=True)

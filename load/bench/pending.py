@@ -19,29 +19,29 @@ from .stock import Stock
 
 CONNECTIONS = 64
 HOLD = {"CACHE_TTL_SECONDS": "86400", "SHUTDOWN_TIMEOUT_SECONDS": "150"}
-"""Links are held, and nothing is left to the next start: what is counted is looked at in the database."""
+"""Links stay cached, and a stop writes all clicks back, as the counts are read from the database."""
 WINDOWS = 8
 """Loads of half of `--seconds` each before the flush."""
 MARGIN = 45.0
-"""Seconds for what is measured between the last pending click and the flush."""
+"""Seconds for the measurement between the last pending click and the flush."""
 
 
 def ask_each(stock: Stock, generators: Generators, running: Running, count: int) -> Load:
-    """Asks the first `count` codes, each once."""
+    """Requests the first `count` codes, each once."""
     paths = stock.testbed.folder / "many.paths"
     if not paths.exists():
         write_paths(paths, codes(count))
     load = generators.paced(running.port, paths, 256, requests=count)
     if load.statuses != {"302": count} or load.errors:
-        raise Failed(f"{count} redirects were asked; answers: {load.statuses}, {load.errors} errors")
+        raise Failed(f"{count} redirects were requested; responses: {load.statuses}, {load.errors} errors")
     return load
 
 
 def memory(stock: Stock, generators: Generators, results: Results, count: int) -> None:
-    """What the process grows by for each link it holds, and with a bound of a tenth of them."""
+    """The growth of the process for each cached link, and with a bound of a tenth of them."""
     grown = {}
     for bound in (2 * count, count // 10):
-        say(f"memory: {count:,} codes, each once, where {bound:,} may be held")
+        say(f"memory: {count:,} codes, each once, where {bound:,} may be cached")
         before = stock.clicks()
         with stock.running(CACHE_MAX_LINKS=str(bound), **HOLD) as running:
             warm_connections(stock, generators, running)
@@ -56,12 +56,12 @@ def memory(stock: Stock, generators: Generators, results: Results, count: int) -
 
 
 def warmed() -> int:
-    """Requests of `warm_connections`."""
+    """The number of requests of `warm_connections`."""
     return 20_000
 
 
 def warm_connections(stock: Stock, generators: Generators, running: Running) -> None:
-    """Has the process allocate what it needs for connections and batches, whatever it holds."""
+    """Makes the process allocate its memory for connections and batches before the measurement."""
     few = write_paths(stock.testbed.folder / "few.paths", codes(1))
     generators.paced(running.port, few, 256, requests=warmed())
 
@@ -88,7 +88,7 @@ class Flush:
         self.thread.start()
 
     def watch(self) -> None:
-        """Asks ten times a second."""
+        """Polls ten times a second."""
         while self.ended is None and not self.over.wait(0.1):
             under_way = self.redis.ask("SCARD", self.key) != "0"
             if under_way and self.began is None:
@@ -98,12 +98,12 @@ class Flush:
 
 
 def written_back(stock: Stock, generators: Generators, results: Results, options: argparse.Namespace) -> None:
-    """Clicks on many links, held back; then written back while redirects run at half load."""
+    """Pending clicks of many links, which are then written back while redirects run at half load."""
     count = options.pending
     say(f"pending: {count:,} links get a click each")
     before = stock.clicks()
     loads: list[Load] = []
-    # From Redis it takes far less than this; what is left of the interval is waited for.
+    # The redirects take far less than this; the rest of the interval is waited for.
     interval = count / 10_000 + MARGIN + (WINDOWS / 2 + 3) * options.seconds
     settings = HOLD | {"CACHE_MAX_LINKS": str(2 * count), "FLUSH_INTERVAL_MS": str(round(interval * 1000))}
     with stock.running(**settings) as running:

@@ -1,4 +1,4 @@
-"""A testbed whose servers each have their core, and progress on stderr."""
+"""A testbed that pins servers to cores, and progress on stderr."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ BEGIN = time.monotonic()
 
 
 def say(text: str) -> None:
-    """Tells the user what is being done."""
+    """Prints the progress of the run."""
     print(f"[{time.monotonic() - BEGIN:6.1f} s] {text}", file=sys.stderr, flush=True)
 
 
 class PinnedTestbed(Testbed):
-    """One core is for the server that is measured, another one for the load and for all else."""
+    """One core is for the measured server, another one for the load and everything else."""
 
     def __init__(self, server_core: int, load_core: int, database_nice: int = 0) -> None:
         available = os.sched_getaffinity(0)
@@ -36,7 +36,7 @@ class PinnedTestbed(Testbed):
         self.database_nice = database_nice
 
     def settle(self) -> None:
-        """Moves this process, and all that it starts from now on, to the core of the load."""
+        """Moves this process, and all that it starts later, to the core of the load."""
         os.sched_setaffinity(0, {self.load_core})
 
     def start(

@@ -13,7 +13,7 @@ RESULTS = LOAD / "results"
 
 @dataclass
 class Sample:
-    """One contender under one load in one round; CPU in microseconds per answer."""
+    """One contender under one load in one round; CPU in microseconds per response."""
 
     contender: str
     case: str
@@ -30,7 +30,7 @@ class Sample:
 
 @dataclass
 class Verdict:
-    """A bar, what was measured, and whether it was met."""
+    """A bar, the measured figure, and whether it met the bar."""
 
     case: str
     bar: str
@@ -44,24 +44,24 @@ class Verdict:
 
 @dataclass
 class Results:
-    """Everything a run brings."""
+    """All results of a run."""
 
     title: str
     facts: dict[str, str]
     notes: list[str] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     figures: dict[str, list[float]] = field(default_factory=dict)
-    """Other measured numbers by name: of each round one or more."""
+    """Other figures by name: one or more for each round."""
     verdicts: list[Verdict] = field(default_factory=list)
     checks: int = 0
-    """How often clicks were compared with answers."""
+    """How often clicks were compared with responses."""
 
     def figure(self, name: str, value: float) -> None:
-        """Notes a number of this round."""
+        """Adds a figure of this round."""
         self.figures.setdefault(name, []).append(value)
 
     def middle(self, name: str) -> float | None:
-        """The median of a number over the rounds."""
+        """The median of a figure over the rounds."""
         values = self.figures.get(name)
         return median(values) if values else None
 
@@ -73,7 +73,7 @@ class Results:
 
     def judge(self, case: str, name: str, bar: float, aim: float | None, unit: str, *,
               least: bool = False, digits: int = 2) -> None:
-        """Compares the median of a number with its bar: at most, or with `least` at least."""
+        """Compares the median of a figure with its bar: at most, or with `least` at least."""
         value = self.middle(name)
         sign = ">=" if least else "<="
 
@@ -87,7 +87,7 @@ class Results:
             "not measured" if value is None else f"{value:.{digits}f} {unit}", holds(bar), holds(aim)))
 
     def text(self) -> str:
-        """All of it, for people."""
+        """The results as text."""
         parts = [self.title, "=" * len(self.title), ""]
         parts += [f"{name}: {fact}" for name, fact in self.facts.items()]
         if self.samples:
@@ -122,7 +122,7 @@ HEADINGS = ["load", "connections", "contender", "CPU", "CPU of Redis", "CPU of P
 
 
 def combine(samples: list[Sample]) -> Sample:
-    """Medians of each number; errors and answers are summed."""
+    """Medians of each figure; errors and responses are summed."""
     def middle(name: str) -> float | None:
         values = [getattr(sample, name) for sample in samples]
         return None if None in values else median(values)
@@ -155,7 +155,7 @@ def said(verdict: Verdict) -> str:
 
 
 def number(value: float | None) -> str:
-    """Three digits that count."""
+    """A number with three significant digits."""
     if value is None:
         return "-"
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

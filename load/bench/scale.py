@@ -20,14 +20,14 @@ SMALL = 10_000
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """What the user wants."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(prog="load/scale", description=(
-        "Fills a Postgres of its own with many links and measures what that changes: clicks pending"
+        "Fills a Postgres of its own with many links and measures their effect: clicks pending"
         " for 1,000,000 links, memory per link, long lists, 10,000,000 links against 10,000, and"
         " creating links against pgbench. What each number means is in load/README.md."))
     parser.add_argument("--links", type=int, default=10_000_000, help="in the large database (10000000)")
     parser.add_argument("--pending", type=int, default=1_000_000,
-                        help="links with pending clicks, links held, links of a long list (1000000)")
+                        help="links with pending clicks, cached links, links of a long list (1000000)")
     parser.add_argument("--rounds", type=int, default=3, help="alternating rounds (3)")
     parser.add_argument("--seconds", type=float, default=4.0, help="of each load (4)")
     parser.add_argument("--only", default=",".join(PARTS), metavar="PARTS",
@@ -47,7 +47,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs it; 0, or 1 when a check failed or the run could not go on."""
+    """Runs the benchmark; 0, or 1 when a check or the run failed."""
     options = parse(arguments)
     try:
         with PinnedTestbed(options.server_core, options.load_core, options.database_nice) as testbed:
@@ -96,7 +96,7 @@ def scale(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
 
 
 def judge(results: Results) -> None:
-    """Each bar of the project's aims, against what was measured."""
+    """Compares each bar with the measured figure."""
     judge = results.judge
     judge("pending clicks of many links: written back", "pending: seconds until written back", 20, None, "s")
     judge("the same: p99 of redirects against without", "pending: p99 against without", 2, None, "x")

@@ -15,13 +15,13 @@ from .pinned import PinnedTestbed
 from .tables import generate_postgres
 
 ASKED = 10_000
-"""Links of the account whose page is asked; also the codes that are asked. As many in each database."""
+"""Links of the account whose page is requested, and whose codes are requested. As many in each database."""
 
 
 @dataclass
 class Stock(Production):
-    """shunt in production mode with links of three accounts: one of `ASKED` links spread over all,
-    one of many of the oldest, and one of the rest."""
+    """shunt in production mode with links of three accounts: one with `ASKED` links spread over all, one with many
+    of the oldest, and one with the rest."""
 
     links: int = 0
     long: int = 0
@@ -31,31 +31,31 @@ class Stock(Production):
 
     @property
     def step(self) -> int:
-        """Every so many links one is of the account that is asked."""
+        """The distance between two links of the account that is requested."""
         return self.links // ASKED
 
     def enrol(self, api: Api) -> int:
-        """Makes the accounts."""
+        """Registers the accounts."""
         self.many = api.register("many@example.com")
         self.long_token = api.token
         self.rest = api.register("rest@example.com")
         return super().enrol(api)
 
     def fill(self, owner: int) -> None:
-        """Makes the links."""
+        """Creates the links."""
         assert self.postgres
-        # Of the first links, so many that the long list has its length without those of the others.
+        # The number of first links in which the long list reaches its length, without those of the first account.
         until = self.long if self.step < 2 else self.long + self.long // (self.step - 1)
         generate_postgres(self.postgres, self.links, (
             f"case when n % {self.step} = 0 then {owner} when n <= {until} then {self.many}"
             f" else {self.rest} end"))
 
     def asked(self) -> Iterator[str]:
-        """The codes of the account that is asked."""
+        """The codes of the account that is requested."""
         return (code(number * self.step) for number in range(ASKED))
 
     def clicks(self) -> int:
-        """What is in the database; all there is while no instance runs."""
+        """The clicks in the database, which are all clicks while no instance runs."""
         assert self.postgres
         return int(self.postgres.sql("select coalesce(sum(clicks), 0) from link_clicks"))
 

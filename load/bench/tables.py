@@ -1,4 +1,4 @@
-"""Writes links straight into shunt's database: the API would take minutes."""
+"""Writes links directly into shunt's database, as the API would take minutes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def fill_postgres(postgres: Postgres, known: Sequence[str], owner: int) -> None:
 
 
 def generate_postgres(postgres: Postgres, count: int, owner: str, chunk: int = 500_000) -> None:
-    """Lets Postgres make `count` links by itself; `owner` is an expression of the number `n`."""
+    """Makes Postgres generate `count` links; `owner` is an expression of the number `n`."""
     for first in range(0, count, chunk):
         postgres.sql(
-            # Owners exist: no need to look each up.
+            # The owners exist, so the foreign keys need no check.
             "set session_replication_role = replica;"
             " insert into links (short_code, target_url, owner_id, created_at)"
             f" select {code_in_sql('n')}, {target_in_sql('n')}, {owner}, now()"

@@ -25,12 +25,12 @@ def build() -> Path:
 
 
 def target_folder() -> Path:
-    """The folder into which cargo builds; runs also leave their raw numbers there."""
+    """Cargo's target folder, which also gets the raw samples of a run."""
     return ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 
 
 def machine(tools: dict[str, Path]) -> dict[str, str]:
-    """When and on what a run was made."""
+    """The time and the machine of a run."""
     model = "unknown"
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -53,7 +53,7 @@ def machine(tools: dict[str, Path]) -> dict[str, str]:
 
 
 def where(testbed: PinnedTestbed) -> str:
-    """What runs on which core."""
+    """The cores of the servers."""
     shared = testbed.database_core == testbed.load_core
     return (f"The server runs on core {testbed.server_core}, the load generator and Redis on core"
             f" {testbed.load_core}, Postgres on {'the same' if shared else testbed.database_core}"
@@ -61,14 +61,14 @@ def where(testbed: PinnedTestbed) -> str:
 
 
 def version(program: Path, flag: str) -> str:
-    """The first thing in a program's answer that looks like a version."""
+    """The first text in a program's output that looks like a version."""
     text = run(["sh", "-c", '"$0" "$1" 2>&1 || true', program, flag])
     found = re.search(r"\d+(\.\d+)+", text)
     return found.group() if found else "unknown"
 
 
 def revision() -> str:
-    """Which state of the project this is."""
+    """The revision of the project."""
     try:
         return run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--tags"]).strip()
     except (Failed, FileNotFoundError):

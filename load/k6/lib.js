@@ -1,12 +1,12 @@
-// What the scripts share: settings, an account with links, the redirect, and the check at the end.
+// Shared by the scripts: settings, an account with links, the redirect, and the check at the end.
 //
 // Settings from the environment: BASE_URL (http://127.0.0.1:8000), LINKS (20), VUS (64, at most twice
 // as many), P99_MS, and per script RATE and DURATION.
 //
-// The check: virtual users share nothing, so the comparison is made by a counter per link. Each answered
-// redirect adds one to its link's counter; at the end teardown takes off the clicks that the link's
-// stats tell. Each counter must then be 0: a threshold, so a lost click or one too many fails the run
-// (k6 ends with code 99). Somebody else's click on these links would fail it too: nobody else knows them.
+// The check: virtual users share no state, so a counter per link makes the comparison. Each answered redirect adds one
+// to its link's counter; at the end `teardown` subtracts the clicks of the link's statistics. A threshold requires each
+// counter to be 0, so a lost click or one too many fails the run (k6 ends with code 99). A click from outside the run
+// would fail it, too, but the links are not published.
 
 import http from 'k6/http';
 import { check, fail } from 'k6';

@@ -1,4 +1,4 @@
-// Does it work at all? A few redirects a second for a short time.
+// A smoke test: a few redirects a second for a short time.
 //   k6 run -e BASE_URL=https://sho.rt load/k6/smoke.js       RATE (10/s), DURATION (10s)
 
 import { follow, number, options as common, seconds, setup, teardown } from './lib.js';

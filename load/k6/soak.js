@@ -1,5 +1,5 @@
-// Hours of everything: redirects at a constant rate, and one visit in CHANGES makes a link, lists the
-// newest, and deletes it again.
+// A soak test for hours: redirects at a constant rate, and one iteration in CHANGES creates a link, lists the newest, and
+// deletes it again.
 //   k6 run -e BASE_URL=https://sho.rt load/k6/soak.js      RATE (100/s), DURATION (2h), CHANGES (100)
 
 import { check } from 'k6';

@@ -1,4 +1,4 @@
-// A link goes round the world: from RATE to SPIKE times as much within a moment, and back.
+// A sudden spike: from RATE to SPIKE times as much within a moment, and back.
 //   k6 run -e BASE_URL=https://sho.rt load/k6/spike.js      RATE (100/s), SPIKE (20), DURATION (2m)
 
 import { follow, number, options as common, seconds, setup, teardown } from './lib.js';

@@ -1,4 +1,4 @@
-// The load of every day: a constant rate.
+// The everyday load: a constant rate.
 //   k6 run -e BASE_URL=https://sho.rt -e RATE=500 load/k6/steady.js      RATE (200/s), DURATION (5m)
 
 import { follow, number, options as common, seconds, setup, teardown } from './lib.js';

@@ -1,5 +1,5 @@
-// Where does it give way? Ten steps up to MAX_RATE; ends early once latency (P99_MS, 1000) or errors pass all bounds.
-// Requests that got no answer may have been counted: what fails first tells what gave way.
+// A stress test: ten steps up to MAX_RATE. It ends early once latency (P99_MS, 1000) or errors pass all bounds. Requests
+// without a response may have been counted; the first threshold that fails shows the bottleneck.
 //   k6 run -e BASE_URL=https://sho.rt -e MAX_RATE=20000 load/k6/stress.js
 //   MAX_RATE (10 times RATE), RATE (500/s), DURATION (5m)
 

@@ -1,6 +1,6 @@
-//! A bare axum route: every code gets the same 302, nothing is looked up, nothing is counted.
+//! A bare axum route: every code gets the same 302, without a look-up and without counting.
 //!
-//! The floor for a redirect on this web framework. Settings from the environment: `BIND` (default
+//! It shows the least cost of a redirect on this web framework. Settings from the environment: `BIND` (default
 //! `127.0.0.1:8000`) and `TARGET` (the constant `Location`).
 
 use std::env;

@@ -43,7 +43,7 @@ async fn follow(State(pool): State<Pool>, Path(code): Path<String>) -> Result<Re
     Ok((StatusCode::FOUND, [(header::LOCATION, target)]).into_response())
 }
 
-/// Redis did not do what was asked.
+/// A command of Redis failed.
 struct Failure;
 
 impl From<redis::RedisError> for Failure {

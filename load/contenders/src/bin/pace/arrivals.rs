@@ -1,8 +1,8 @@
-//! When requests fall due.
+//! The times at which requests are due.
 
 use std::time::{Duration, Instant};
 
-/// The moments at which requests fall due, in order.
+/// The moments at which requests are due, in order.
 pub(crate) struct Arrivals {
     rate: Option<f64>,
     next: Instant,
@@ -13,7 +13,7 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     /// Requests from `begin` on for `span`, at most `limit` of them. With a `rate` they come as
-    /// independent visitors do: exponentially spread gaps, the same ones in every run. Without, one
+    /// independent clients do: with exponentially distributed gaps, the same ones in every run. Without a rate one
     /// is always due.
     pub(crate) fn new(
         begin: Instant,
@@ -45,17 +45,17 @@ impl Arrivals {
         Some(due)
     }
 
-    /// When the next one falls due.
+    /// The moment at which the next request is due.
     pub(crate) fn next(&self) -> Instant {
         self.next
     }
 
-    /// Whether there is a rate at all.
+    /// Whether there is a rate.
     pub(crate) fn has_rate(&self) -> bool {
         self.rate.is_some()
     }
 
-    /// Whether no more will come.
+    /// Whether no more requests will be due.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.left == 0 || self.next >= self.end || (self.rate.is_none() && now >= self.end)
     }

@@ -1,26 +1,26 @@
-//! One keep-alive connection, and as much HTTP as it takes to know where an answer ends.
+//! One keep-alive connection, and as much HTTP as it takes to find the end of a response.
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-/// The longest answer head that is read.
+/// The longest head of a response that is read.
 const HEAD_LIMIT: usize = 16 * 1024;
 
-/// How a chunked body ends. JSON holds no raw line breaks, so this cannot occur within one.
+/// The end of a chunked body. JSON has no raw line breaks, so this cannot occur within one.
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// A connection with at most one request on its way.
+/// A connection with at most one request under way.
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// When the request on its way fell due.
+    /// The moment at which the request under way was due.
     pub(crate) due: Option<Instant>,
     head: Vec<u8>,
     body: Option<(u16, Body)>,
 }
 
-/// What is left of a body.
+/// The rest of a body.
 enum Body {
     Bytes(usize),
     /// Until the last chunk; the newest bytes seen.
@@ -28,7 +28,7 @@ enum Body {
 }
 
 impl Connection {
-    /// Connects; afterwards reads and writes never block.
+    /// Connects; later reads and writes never block.
     pub(crate) fn open(address: &str) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
@@ -46,7 +46,7 @@ impl Connection {
         self.stream.as_fd()
     }
 
-    /// Sends a request that fell due at `due`. Requests are small and the socket is idle, so one
+    /// Sends a request that was due at `due`. Requests are small and the socket is idle, so one
     /// that does not go out in one piece is an error.
     pub(crate) fn send(&mut self, request: &[u8], due: Instant) -> Result<()> {
         self.due = Some(due);
@@ -58,7 +58,7 @@ impl Connection {
         }
     }
 
-    /// Reads what has come; the status once the whole answer is here.
+    /// Reads the available bytes; the status once the response is complete.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<u16>> {
         loop {
             let read = match self.stream.read(buffer) {
@@ -103,7 +103,7 @@ impl Connection {
 }
 
 impl Body {
-    /// Takes the next bytes; whether the body has ended.
+    /// Reads the next bytes; whether the body has ended.
     fn take(&mut self, bytes: &[u8]) -> bool {
         match self {
             Self::Bytes(left) => {
@@ -119,7 +119,7 @@ impl Body {
     }
 }
 
-/// Status and kind of body from an answer's head.
+/// The status and the kind of body, from the head of a response.
 fn parse(head: &[u8]) -> Result<(u16, Body)> {
     let invalid = |_| Error::from(ErrorKind::InvalidData);
     let head = str::from_utf8(head).map_err(|_| Error::from(ErrorKind::InvalidData))?;

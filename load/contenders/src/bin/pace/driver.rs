@@ -15,7 +15,7 @@ use crate::report::{Report, Tally};
 /// Broken connections after which a run is given up.
 const FAILURE_LIMIT: u64 = 1000;
 
-/// Connections, those that are idle, and what is due.
+/// All connections, the idle ones, and the requests that are due.
 pub(crate) struct Driver {
     address: String,
     epoll: OwnedFd,
@@ -23,7 +23,7 @@ pub(crate) struct Driver {
     idle: VecDeque<usize>,
     backlog: VecDeque<Instant>,
     buffer: Vec<u8>,
-    /// How long to sleep at most.
+    /// The longest sleep.
     nap: Duration,
 }
 
@@ -47,8 +47,8 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Sends what `arrivals` says, as written by `write`, until all is answered or `drain` has passed
-    /// since the last one fell due.
+    /// Sends a request for each of the `arrivals`, as written by `write`, until all are answered or `drain` has passed since
+    /// the last one was due.
     pub(crate) fn run(
         &mut self,
         mut arrivals: Arrivals,
@@ -94,12 +94,12 @@ impl Driver {
         }
     }
 
-    /// Requests that were due and are not answered.
+    /// Due requests that are not answered.
     fn outstanding(&self) -> usize {
         self.connections.len() - self.idle.len() + self.backlog.len()
     }
 
-    /// Moves what has fallen due to the backlog; without a rate the connections set the pace.
+    /// Moves due requests to the backlog; without a rate the connections set the pace.
     fn gather(&mut self, arrivals: &mut Arrivals, now: Instant) {
         while arrivals.has_rate() {
             let Some(due) = arrivals.due(now) else { break };
@@ -117,7 +117,7 @@ impl Driver {
         }
     }
 
-    /// Takes in what has come within `wait`; `false` once the server is gone.
+    /// Reads the responses that arrive within `wait`; `false` once the server is gone.
     fn receive(&mut self, wait: Duration, tally: &mut Tally) -> Result<bool> {
         let timeout = Timespec::try_from(wait).map_err(|_| ErrorKind::InvalidInput)?;
         let mut space = [MaybeUninit::uninit(); 512];
@@ -143,7 +143,7 @@ impl Driver {
         Ok(true)
     }
 
-    /// Opens a broken connection again, the request on it has failed; `false` if nobody listens.
+    /// Opens a broken connection again, whose request has failed; `false` if no server listens.
     fn replace(&mut self, number: usize, tally: &mut Tally) -> Result<bool> {
         tally.failed += 1;
         let was_idle = self.connections[number].due.is_none();
@@ -171,7 +171,7 @@ impl Driver {
     }
 }
 
-/// Whether a failure to connect means that nobody listens any more.
+/// Whether a failure to connect means that no server listens any more.
 fn is_gone(kind: ErrorKind) -> bool {
     matches!(
         kind,

@@ -1,10 +1,10 @@
-//! A load generator of constant rate: requests fall due at random moments of a given mean rate,
-//! whether or not earlier ones were answered, and are timed from the moment they fell due.
+//! A load generator of constant rate: requests are due at random moments of a given mean rate, whether or not earlier
+//! ones were answered, and latency counts from the moment when a request was due.
 //!
-//! `wrk`, beside which it is used, sends a connection's next request when the last one was answered:
-//! right for the greatest load, wrong for "the latency at half of it". With `--rate` left out `pace`
-//! does the same as `wrk`; with `--requests` it sends that many and waits for each answer, so that
-//! counts can be compared exactly. The result is one line of JSON.
+//! `wrk`, which the benchmarks use as well, sends a connection's next request when the last one was answered. That is
+//! right for the greatest load, and wrong for "the latency at half of it". Without `--rate` `pace` does the same as
+//! `wrk`; with `--requests` it sends that many and waits for each response, so that counts can be compared exactly. The
+//! result is one line of JSON.
 
 use std::error::Error;
 use std::fs;
@@ -22,57 +22,57 @@ mod report;
 use arrivals::Arrivals;
 use driver::Driver;
 
-/// What to send, how fast, and for how long.
+/// The requests, their rate, and the duration.
 #[derive(Parser)]
 #[command(about = "Sends HTTP requests at a constant rate and times them from when they fell due")]
 struct Options {
-    /// Where to send them: host and port.
+    /// Host and port of the server.
     #[arg(long)]
     address: String,
-    /// A file of paths, one a line, asked in turn and again from the start.
+    /// A file of paths, one a line, requested in turn and again from the start.
     #[arg(long)]
     paths: PathBuf,
-    /// The line of `paths` to begin with.
+    /// The first line of `paths` to use.
     #[arg(long, default_value_t = 0)]
     skip: usize,
     /// Keep-alive connections.
     #[arg(long, default_value_t = 64)]
     connections: usize,
-    /// Requests per second; left out: each connection's next request follows its last answer.
+    /// Requests per second. Without a rate each connection's next request follows its last response.
     #[arg(long)]
     rate: Option<f64>,
-    /// How long requests fall due.
+    /// The time during which requests are due, in seconds.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// How many requests, at most; alone it also lifts the limit of `seconds`.
+    /// The greatest number of requests; alone it also removes the limit of `seconds`.
     #[arg(long)]
     requests: Option<u64>,
-    /// Method of every request.
+    /// The method of every request.
     #[arg(long, default_value = "GET")]
     method: String,
     /// A further header line of every request, as `Name: value`.
     #[arg(long)]
     header: Vec<String>,
-    /// Body of every request.
+    /// The body of every request.
     #[arg(long, default_value = "")]
     body: String,
-    /// How long answers are waited for once the last request fell due.
+    /// How long to wait for responses after the last request was due, in seconds.
     #[arg(long, default_value_t = 10.0)]
     drain: f64,
-    /// Never sleep, on a core of its own: whoever answers a sleeper on the same machine pays for waking it.
+    /// Never sleep, on a core of its own: a server on the same machine would pay for waking this process.
     #[arg(long)]
     awake: bool,
 }
 
-/// An hour: what `--requests` may take at most.
+/// An hour: the limit of `--requests` alone.
 const LIMIT: Duration = Duration::from_hours(1);
 
-/// How long to sleep at most.
+/// The longest sleep.
 const NAP: Duration = Duration::from_millis(100);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::parse();
-    // Wake up when a request is due, not up to 50 us later.
+    // Wakes up when a request is due, not up to 50 us later.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
     let text = fs::read_to_string(&options.paths)?;
     let paths: Vec<&str> = text.lines().collect();

@@ -1,11 +1,11 @@
-//! What was sent, answered and how fast.
+//! The report of a run: requests, responses and latency.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// Gathers while the load runs.
+/// The counters of a run.
 #[derive(Default)]
 pub(crate) struct Tally {
     /// Requests sent.
@@ -17,7 +17,7 @@ pub(crate) struct Tally {
     latencies: BTreeMap<u16, Vec<Duration>>,
 }
 
-/// The outcome of a run; latencies in microseconds, from when a request fell due.
+/// The outcome of a run; latencies in microseconds, from the moment when a request was due.
 #[derive(Serialize)]
 pub(crate) struct Report {
     seconds: f64,
@@ -27,15 +27,15 @@ pub(crate) struct Report {
     unanswered: usize,
     waiting: usize,
     statuses: BTreeMap<u16, usize>,
-    /// Of the answers of each status.
+    /// Latencies of the responses of each status.
     by_status: BTreeMap<u16, Latencies>,
     #[serde(flatten)]
     of_all: Latencies,
-    /// Answers by latency, so that several runs can be put together: microseconds to two digits.
+    /// The number of responses by latency in microseconds, to two digits, so that several runs can be merged.
     histogram: BTreeMap<u64, usize>,
 }
 
-/// How long some answers took.
+/// The latencies of some responses.
 #[derive(Serialize)]
 struct Latencies {
     p50: f64,
@@ -64,7 +64,7 @@ impl Latencies {
 }
 
 impl Tally {
-    /// Notes an answer.
+    /// Records a response.
     pub(crate) fn answered(&mut self, status: u16, latency: Duration) {
         self.latencies.entry(status).or_default().push(latency);
     }
@@ -100,7 +100,7 @@ impl Tally {
     }
 }
 
-/// What begins with the same two digits is the same: to a tenth at worst.
+/// Rounds to the first two digits, which is exact to a tenth.
 fn two_digits(micros: u128) -> u64 {
     let micros = u64::try_from(micros).unwrap_or(u64::MAX);
     let unit = 10_u64.pow(micros.max(1).ilog10().saturating_sub(1));
