@@ -1,9 +1,9 @@
-// A browser that keeps note of what a page must not do.
+// A browser that records the faults of a page.
 
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
-const PATIENCE_MS = 15_000;
+const TIMEOUT_MS = 15_000;
 
 export async function open(hosts, options = {}) {
   const browser = await chromium.launch({
@@ -17,30 +17,30 @@ export async function open(hosts, options = {}) {
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
-      // Whatever slips through the notes below finds no address.
+      // Requests that the checks below miss find no address.
       "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
     ],
   });
   const context = await browser.newContext({ viewport: { width: 1280, height: 1000 }, ...options });
-  context.setDefaultTimeout(PATIENCE_MS);
-  const wrong = [];
+  context.setDefaultTimeout(TIMEOUT_MS);
+  const faults = [];
   context.on("request", (request) => {
     const url = new URL(request.url());
-    if (url.protocol.startsWith("http") && !hosts.includes(url.host)) wrong.push(`left the host: ${url}`);
+    if (url.protocol.startsWith("http") && !hosts.includes(url.host)) faults.push(`left the host: ${url}`);
   });
   context.on("requestfailed", (request) => {
-    // The redirect that the explorer shows: the browser names the request it would make, and makes none.
+    // The explorer shows the redirect: the browser reports the request that it would send, and sends none.
     if (request.redirectedFrom()?.isNavigationRequest() === false) return;
-    wrong.push(`failed: ${request.url()} ${request.failure().errorText}`);
+    faults.push(`failed: ${request.url()} ${request.failure().errorText}`);
   });
   context.on("console", (message) => {
-    // Browsers ask for an icon of whatever they show; an answer in JSON has none.
+    // Browsers request an icon for every page; a response in JSON has none.
     if (message.location().url.endsWith("/favicon.ico")) return;
-    if (["error", "warning"].includes(message.type())) wrong.push(`console: ${message.text()}`);
+    if (["error", "warning"].includes(message.type())) faults.push(`console: ${message.text()}`);
   });
-  context.on("weberror", (error) => wrong.push(`uncaught: ${error.error()}`));
+  context.on("weberror", (error) => faults.push(`uncaught: ${error.error()}`));
   context.on("dialog", (dialog) => {
-    wrong.push(`dialog: ${dialog.message()}`);
+    faults.push(`dialog: ${dialog.message()}`);
     dialog.dismiss();
   });
   await context.addInitScript(() => {
@@ -53,7 +53,7 @@ export async function open(hosts, options = {}) {
     newPage: () => context.newPage(),
     close: async () => {
       await browser.close();
-      assert.deepEqual(wrong, []);
+      assert.deepEqual(faults, []);
     },
   };
 }

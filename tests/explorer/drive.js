@@ -1,4 +1,4 @@
-// The way of a newcomer through /docs. Each step says what it is for; the first that fails ends the run.
+// The steps of a new user through /docs. The first step that fails ends the run.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -20,12 +20,12 @@ const step = async (what, does) => {
   }
 };
 
-// Where the short links lead: a page on this very machine.
+// The target of the short links: a page on this machine.
 let arrivals = 0;
-const site = createServer((_, answer) => {
+const site = createServer((_, response) => {
   arrivals += 1;
-  answer.setHeader("content-type", "text/html");
-  answer.end("<!doctype html><link rel=icon href=data:,><title>arrived</title>");
+  response.setHeader("content-type", "text/html");
+  response.end("<!doctype html><link rel=icon href=data:,><title>arrived</title>");
 });
 await new Promise((ready) => site.listen(0, "127.0.0.1", ready));
 const target = `http://127.0.0.1:${site.address().port}/`;
@@ -33,7 +33,7 @@ const target = `http://127.0.0.1:${site.address().port}/`;
 const browser = await open([new URL(base).host, new URL(target).host]);
 let page = await browser.newPage();
 
-// Tries an operation out; answers its status and what is shown as its body.
+// Tries an operation out; returns its status and the shown body.
 const tryOut = async (operation, fill = async () => {}) => {
   const block = page.locator(`#operations-${operation}`);
   if (!(await block.evaluate((element) => element.classList.contains("is-open")))) {
@@ -46,7 +46,7 @@ const tryOut = async (operation, fill = async () => {}) => {
   const shown = block.locator(".live-responses-table tbody tr.response");
   await shown.waitFor();
   const status = Number.parseInt(await shown.locator(".response-col_status").innerText(), 10);
-  // Above the headers, where there is one.
+  // The body is above the headers, where there is one.
   const texts = await shown.locator(".response-col_description .highlight-code code").allInnerTexts();
   return { status, body: texts[0] ?? "", block };
 };
@@ -60,9 +60,9 @@ await step("/docs is the explorer, with every operation", async () => {
   await page.screenshot({ path: artefact("explorer.png") });
 });
 
-// An address that would be a script, if it were taken for one.
+// An address that a faulty page would run as a script.
 const email = `"<img/src=x/onerror=window.ran=1>${Date.now()}"@example.org`;
-const token = await step("an account is made", async () => {
+const token = await step("an account is registered", async () => {
   const { status, body: shown } = await tryOut("accounts-register", body({ email, password: "correct horse" }));
   assert.equal(status, 200, shown);
   return JSON.parse(shown).access_token;
@@ -76,13 +76,13 @@ await step("the token is pasted", async () => {
   await page.locator(".modal-ux .btn-done").click();
 });
 
-await step("the account is its owner's", async () => {
+await step("the token shows its account", async () => {
   const { status, body: shown } = await tryOut("accounts-me");
   assert.equal(status, 200, shown);
   assert.equal(JSON.parse(shown).email, email);
 });
 
-const code = await step("a link is made", async () => {
+const code = await step("a link is created", async () => {
   const { status, body: shown, block } = await tryOut("links-shorten", parameter("target_url", target));
   assert.equal(status, 200, shown);
   await block.scrollIntoViewIfNeeded();
@@ -106,7 +106,7 @@ const clicks = async () => {
 };
 await step("the click is counted", async () => assert.equal(await clicks(), 1));
 
-await step("in a tab of its own the link leads to its target", async () => {
+await step("in another tab the link leads to its target", async () => {
   const tab = await browser.newPage();
   await tab.goto(`${base}/${code}`);
   assert.equal(tab.url(), target);
@@ -124,7 +124,7 @@ await step("a script in a target is shown, and not run", async () => {
   assert.equal(status, 200, shown);
   assert.equal(JSON.parse(shown)[0].target_url, hostile);
   assert.equal(await page.evaluate(() => window.ran), undefined);
-  // The answer itself, opened as a page.
+  // The response itself, opened as a page.
   const tab = await browser.newPage();
   await tab.goto(`${base}/urls/${JSON.parse(made.body).short_code}/stats`);
   assert.match(await tab.locator("body").innerText(), /onerror/);
@@ -139,7 +139,7 @@ await step("a link is deleted", async () => {
 
 await browser.close();
 
-// Each operation opened by itself, and in it what can be seen only then.
+// Each operation is opened by itself, as some of its parts are visible only then.
 const telephone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 for (const colorScheme of ["light", "dark"]) {
   const small = await open([new URL(base).host], { ...telephone, colorScheme });
@@ -151,7 +151,7 @@ for (const colorScheme of ["light", "dark"]) {
     const found = await page.evaluate(faint);
     assert.deepEqual(found, [], `${where}: too faint`);
   };
-  await step(`it is ${colorScheme} where that is asked for, fits a telephone, and can be read`, async () => {
+  await step(`the page is ${colorScheme} on request, fits a telephone, and is legible`, async () => {
     await page.goto(`${base}/docs/`);
     await page.locator("#operations-links-shorten").waitFor();
     assert.match(await page.getByRole("heading", { level: 1 }).innerText(), /^shunt/);
@@ -177,9 +177,9 @@ for (const colorScheme of ["light", "dark"]) {
     }
     const { status } = await tryOut("operations-health");
     assert.equal(status, 200);
-    await look("an answer");
+    await look("a response");
   });
   await small.close();
 }
 site.close();
-console.error("explorer: all of it works");
+console.error("explorer: all steps passed");

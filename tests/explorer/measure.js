@@ -1,17 +1,17 @@
-// What a person with a small screen or weak eyes would meet; these run in the page.
+// Checks of legibility on small screens and for weak eyes; they run in the page.
 
-// Colours may still be on their way to what they will be.
+// Waits until transitions of colours have ended.
 export const settled = async () => {
   const changes = document.getAnimations().filter((one) => one instanceof CSSTransition);
   await Promise.allSettled(changes.map((change) => change.finished));
 };
 
-// How much wider than the window its content is, in pixels.
+// The width of the content past that of the window, in pixels.
 export const excess = () => document.documentElement.scrollWidth - document.documentElement.clientWidth;
 
-// Texts that stand out from what is behind them by less than WCAG 2.2 AA asks: 4.5 to 1, large ones 3 to 1.
+// Texts whose contrast to their background is less than WCAG 2.2 AA requires: 4.5 to 1, for large ones 3 to 1.
 export const faint = () => {
-  // A colour as the browser paints it, whatever it is written in: [red, green, blue, alpha], 0 to 1.
+  // A colour of any notation as the browser paints it: [red, green, blue, alpha], 0 to 1.
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const known = new Map();
   const painted = (colour) => {

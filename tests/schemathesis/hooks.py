@@ -1,10 +1,10 @@
-"""What the document cannot put into a pattern: which hosts there can be."""
+"""Valid hosts, which the document cannot express as a pattern."""
 
 import schemathesis
 from hypothesis import strategies as st
 from hypothesis.provisional import domains
 
-MOST_BYTES = 2048
+MAX_BYTES = 2048
 
 hosts = st.one_of(
     domains(max_length=60),
@@ -15,4 +15,4 @@ visible = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp", "Zs"
 tails = st.one_of(st.just(""), st.tuples(st.sampled_from("/?#"), visible).map("".join))
 urls = st.tuples(st.sampled_from(["http://", "https://", "HTTPS://", "hTTp://"]), hosts, ports, tails).map("".join)
 
-schemathesis.openapi.format("url", urls.filter(lambda url: len(url.encode()) <= MOST_BYTES))
+schemathesis.openapi.format("url", urls.filter(lambda url: len(url.encode()) <= MAX_BYTES))

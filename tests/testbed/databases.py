@@ -23,11 +23,11 @@ class Postgres:
     psql: Path
     database: str
     password: str
-    """Empty where none is asked for."""
+    """Empty where the server requires none."""
 
     @property
     def url(self) -> str:
-        """For DATABASE_URL."""
+        """The value of DATABASE_URL."""
         login = f"{USER}:{self.password}" if self.password else USER
         return f"postgres://{login}@127.0.0.1:{self.process.port}/{self.database}"
 
@@ -49,11 +49,11 @@ class Redis:
     process: Process
     cli: Path
     password: str
-    """Empty where none is asked for."""
+    """Empty where the server requires none."""
 
     @property
     def url(self) -> str:
-        """For REDIS_URL."""
+        """The value of REDIS_URL."""
         login = f":{self.password}@" if self.password else ""
         return f"redis://{login}127.0.0.1:{self.process.port}"
 

@@ -22,14 +22,14 @@ from typing import Self
 from .programs import Command, Failed
 
 STOP_TIMEOUT = 180.0
-"""Seconds for a server to stop, more than any is given to write back its clicks."""
+"""Seconds for a server to stop, more than any setting allows for writing clicks back."""
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def free_port() -> int:
-    """A port on which nothing listens. It is outside of the range that the system gives to clients, so that it is still
-    free when its server is started again."""
+    """A free port outside the range for outgoing connections, so that it is still free when its server is started
+    again."""
     while True:
         port = random.randrange(10_000, 32_000)
         with socket.socket() as listener, suppress(OSError):
@@ -38,7 +38,7 @@ def free_port() -> int:
 
 
 def accepts(port: int) -> bool:
-    """Whether a server listens there."""
+    """Whether a server listens on a port."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
@@ -49,12 +49,12 @@ def wait_for(what: str, holds: Callable[[], object], seconds: float = 30.0) -> N
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
-            raise Failed(f"{what}: not so after {seconds:.0f} s")
+            raise Failed(f"{what}: not after {seconds:.0f} s")
         time.sleep(0.02)
 
 
 def end_with_parent(number: int = signal.SIGTERM) -> None:
-    """Has the kernel send a signal to this process when its parent ends; for the start of a child."""
+    """Makes the kernel send a signal to this process when its parent ends; for the start of a child."""
     LIBC.prctl(PR_SET_PDEATHSIG, number)
 
 
@@ -67,7 +67,7 @@ class Process:
     log: Path
     port: int
     environment: dict[str, str]
-    """The only variables that it gets beside PATH and LANG: a DATABASE_URL of the caller's shell is not meant."""
+    """Its only variables beside PATH and LANG, so that a DATABASE_URL of the caller's shell has no effect."""
     user: str | None = None
     stop_signal: int = signal.SIGTERM
     core: int | None = None
@@ -106,7 +106,7 @@ class Process:
         return self.popen.pid
 
     def check(self) -> None:
-        """Fails if it has ended by itself."""
+        """Fails if the process has ended by itself."""
         if self.popen and self.popen.poll() is not None:
             raise Failed(f"{self.name} ended with code {self.popen.returncode}:\n{self.last_lines()}")
 
@@ -132,7 +132,7 @@ class Process:
             self.popen.wait()
             raise Failed(f"{self.name} did not stop within {seconds:.0f} s") from None
         finally:
-            # Children that a killed parent left behind.
+            # Ends children that a killed parent left behind.
             with suppress(ProcessLookupError):
                 os.killpg(self.popen.pid, signal.SIGKILL)
 
@@ -146,7 +146,7 @@ class Testbed:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="shunt-"))
-        # Postgres and nginx's workers run as other users where this is root: they need to pass through.
+        # Where this runs as root, Postgres and nginx's workers run as other users, which need access.
         self.folder.chmod(0o711)
         self.processes: list[Process] = []
 
@@ -181,7 +181,7 @@ class Testbed:
         core: int | None = None,
         nice: int = 0,
     ) -> Process:
-        """Starts a server in a folder of its own below the testbed's, where its log is, too."""
+        """Starts a server in a folder of its own below that of the testbed, which also has its log."""
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         log = folder / f"{len(list(folder.glob('*.log')))}.log"

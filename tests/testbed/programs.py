@@ -1,4 +1,4 @@
-"""Programs of this machine: found, installed where that is possible, and run."""
+"""Finds programs of this machine, installs missing ones where that is possible, and runs them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Failed(Exception):
 
 
 def find(name: str) -> Path | None:
-    """The path of a program: among those of the newest Postgres, on the path, or among the system's."""
+    """The path of a program: in the folder of the newest Postgres, on the path, or among the system's."""
     versions = sorted(Path("/usr/lib/postgresql").glob("[0-9]*"), key=lambda folder: float(folder.name), reverse=True)
     places = [str(version / "bin") for version in versions]
     places += [os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]
@@ -39,7 +39,7 @@ def find(name: str) -> Path | None:
 
 
 def require(names: Iterable[str]) -> dict[str, Path]:
-    """The paths of programs by their names; installs what is missing, or says in one line what to install."""
+    """The paths of programs by their names; installs missing packages, or names them in one line."""
     names = list(names)
     missing = sorted({PACKAGES[name] for name in names if not find(name)})
     if missing:
@@ -52,7 +52,7 @@ def require(names: Iterable[str]) -> dict[str, Path]:
 
 
 def install(packages: Sequence[str]) -> None:
-    """Installs Debian's packages, if this user may."""
+    """Installs Debian packages, if this user may."""
     root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if not find("apt-get") or not succeeds([*root, "true"]):
         raise Failed("please install: " + " ".join(packages))
@@ -71,7 +71,7 @@ def run(
     user: str | None = None,
     folder: Path | None = None,
 ) -> str:
-    """Runs a command to its end, with `text` as its input; returns what it printed."""
+    """Runs a command to its end, with `text` as its input; returns its output."""
     words = [str(word) for word in command]
     done = subprocess.run(
         words,

@@ -1,1 +1,1 @@
-"""What tests/deploy/check is made of."""
+"""The checks of tests/deploy/check."""

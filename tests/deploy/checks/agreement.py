@@ -1,4 +1,4 @@
-"""What the files and texts have to agree on with each other and with the program."""
+"""Checks that the files and texts agree with each other and with the program."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from .reading import compose, documents, env_names, env_values, loaded, source
 from .tools import DEPLOY, ROOT, need, nothing_in
 
-# The shortest secret that the program takes, in bytes.
+# The shortest secret that the program accepts, in bytes.
 SECRET = 32
 
 
-def everything_parses() -> None:
+def all_files_parse() -> None:
     """YAML and JSON parse."""
     for path in sorted(DEPLOY.rglob("*")):
         if path.suffix in (".yml", ".yaml"):
@@ -40,7 +40,7 @@ def settings_exist() -> None:
 
 
 def examples_hold_no_secret() -> None:
-    """Whoever copies an example and forgets the secret is told by a start that refuses."""
+    """The examples lack a valid secret, so a copy without one refuses to start."""
     given = {str(path.relative_to(DEPLOY)): re.findall(r"(?m)^#? ?JWT_SECRET=(.*)$", path.read_text())
              for path in sorted(DEPLOY.rglob("*.example"))}
     nothing_in([name for name, values in given.items() if not values], "an example without JWT_SECRET")
@@ -48,8 +48,8 @@ def examples_hold_no_secret() -> None:
                "an example whose JWT_SECRET would pass")
 
 
-def stops_are_waited_for() -> None:
-    """Whoever stops an instance waits longer than the instance takes."""
+def supervisors_wait_for_a_stop() -> None:
+    """Every supervisor waits longer than a stop takes."""
     settings = env_values(DEPLOY / "shunt.env")
     takes = int(settings["SHUTDOWN_TIMEOUT_SECONDS"])
     for name in ("shunt-1", "shunt-2"):
@@ -65,12 +65,12 @@ def stops_are_waited_for() -> None:
     need(waits > takes, "TimeoutStopSec is too short")
 
 
-def starts_are_waited_for() -> None:
-    """Whoever starts an instance waits longer than it does itself: for Postgres, and then for Redis."""
+def supervisors_wait_for_a_start() -> None:
+    """Every supervisor waits longer than an instance waits at its start, for Postgres and then for Redis."""
     timeouts = re.findall(r"const \w+_TIMEOUT: Duration = Duration::from_secs\((\d+)\);",
                            (ROOT / "src/server/startup.rs").read_text())
     takes = sum(map(int, timeouts))
-    need(takes > 0, "src/server/startup.rs does not say how long it waits")
+    need(takes > 0, "src/server/startup.rs has no time-outs")
     pod = loaded(DEPLOY / "kubernetes/base/deployment.yaml")["spec"]["template"]["spec"]
     probe = pod["containers"][0]["startupProbe"]
     need(probe["periodSeconds"] * probe["failureThreshold"] > takes, "the startup probe gives up too early")
@@ -79,8 +79,8 @@ def starts_are_waited_for() -> None:
         need(waits > takes, f"{name}: a start period of {waits} s is too short")
 
 
-def links_lead_somewhere() -> None:
-    """Links between the texts lead to files and sections that are there."""
+def links_between_documents_resolve() -> None:
+    """Links between the texts lead to existing files and sections."""
     for path in [*DEPLOY.glob("*.md"), ROOT / "SECURITY.md"]:
         for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
             file, _, section = target.partition("#")
@@ -90,20 +90,20 @@ def links_lead_somewhere() -> None:
 
 
 def anchors(path: Path) -> set[str]:
-    """The sections of a text, as links name them."""
+    """The anchors of a text's sections."""
     titles = re.findall(r"(?m)^#+ (.+)$", path.read_text())
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def guarantees_are_shown() -> None:
-    """Every test that guarantees.md and SECURITY.md name exists; their names of metrics are for `metrics_exist`."""
+def tests_of_guarantees_exist() -> None:
+    """Every test that guarantees.md and SECURITY.md name exists. `metrics_exist` checks their names of metrics."""
     files = [path for folder in ("src", "tests") for path in sorted((ROOT / folder).rglob("*"))
              if path.is_file() and path.suffix in (".rs", ".py", "") and Path(__file__).parent not in path.parents]
     tests = "\n".join(path.read_text(errors="replace") for path in files)
     named = []
     for document in (DEPLOY / "guarantees.md", ROOT / "SECURITY.md"):
         names = re.findall(r"`((?!shunt_)[a-z0-9]+(?:_[a-z0-9]+){4,})`", document.read_text())
-        need(len(names) > 10, f"{document.name} names hardly any test")
+        need(len(names) > 10, f"{document.name} names too few tests")
         named += names
     missing = [name for name in named
                if not any(f"{word}{name}" in tests for word in ("fn ", "def ", "mod "))]

@@ -8,28 +8,28 @@ import shutil
 from .reading import loaded
 from .tools import DEPLOY, need, note, nothing_in, run, temporary, tool
 
-# The oldest that the manifests say they need, and the newest that the validator knows.
+# The oldest version that the manifests support, and the newest that the validator knows.
 KUBERNETES = ["1.30", ""]
 # Kinds of the Prometheus Operator, for which the validator has no schema.
 FOREIGN = {"ServiceMonitor", "PrometheusRule"}
 
 
-def kubernetes_agrees() -> None:
+def manifests_follow_their_schemas() -> None:
     """The example overlay builds, and every object follows its schema, strictly."""
     validator = tool("kubernetes-validate", "the Python package")
     path = temporary() / "manifests.yaml"
     path.write_text(manifests())
     for version in KUBERNETES:
         chosen = ["-k", version] if version else []
-        said = run(validator, "--strict", *chosen, path, quiet_about="passed for resource")
-        unknown = set(re.findall(r"find schema for kind (\w+)", said))
+        output = run(validator, "--strict", *chosen, path, quiet_about="passed for resource")
+        unknown = set(re.findall(r"find schema for kind (\w+)", output))
         nothing_in(sorted(unknown - FOREIGN), "kinds without a schema")
-        passed = len(re.findall(r"(?m)passed for resource", said))
-        need(passed >= 10, f"only {passed} objects were looked at")
+        passed = len(re.findall(r"(?m)passed for resource", output))
+        need(passed >= 10, f"only {passed} objects were validated")
 
 
 def manifests() -> str:
-    """What `kubectl apply --kustomize` would send."""
+    """The manifests that `kubectl apply --kustomize` would send."""
     folder = temporary() / "kubernetes"
     shutil.copytree(DEPLOY / "kubernetes", folder)
     overlay = folder / "overlays" / "example"
@@ -38,15 +38,15 @@ def manifests() -> str:
         return run("kubectl", "kustomize", overlay)
     if shutil.which("kustomize"):
         return run("kustomize", "build", overlay)
-    # Without either: the objects as they stand there. Names and patches are not tried then.
-    note("neither kubectl nor kustomize is there: the overlay's patches are not tried")
+    # Without either tool: the objects of the files. Names and patches are not tested then.
+    note("neither kubectl nor kustomize is installed: the overlay's patches are not tested")
     paths = [overlay / one for one in loaded(overlay / "kustomization.yaml")["resources"] if "base" not in one]
     paths += [folder / "base" / one for one in loaded(folder / "base" / "kustomization.yaml")["resources"]]
     return "\n---\n".join(path.read_text() for path in paths)
 
 
-def pods_are_held_tight() -> None:
-    """Pods: without rights, their root read-only, with probes and bounds."""
+def pods_are_hardened() -> None:
+    """Pods are unprivileged and have a read-only root, probes and limits."""
     pod = loaded(DEPLOY / "kubernetes/base/deployment.yaml")["spec"]["template"]["spec"]
     need(pod["securityContext"]["runAsNonRoot"] is True, "pods may run as root")
     need(pod["automountServiceAccountToken"] is False, "pods get a token of the cluster")

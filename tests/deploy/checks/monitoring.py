@@ -10,7 +10,7 @@ from .reading import (ALERTMANAGER, PROMETHEUS, alerts, compose, dashboards, doc
 from .tools import DEPLOY, ROOT, need, nothing_in, run, temporary, tool
 
 
-def promtool_agrees() -> None:
+def promtool_accepts_the_rules() -> None:
     """promtool: configuration, rules, and their tests."""
     promtool = tool("promtool", "Debian's package prometheus")
     run(promtool, "check", "config", "prometheus.yml", folder=PROMETHEUS)
@@ -18,8 +18,8 @@ def promtool_agrees() -> None:
     run(promtool, "test", "rules", "rules_test.yml", folder=PROMETHEUS)
 
 
-def alerts_reach_alertmanager() -> None:
-    """Prometheus knows compose.yaml's Alertmanager, and that has a way for what is to be told."""
+def alerts_have_receivers() -> None:
+    """Prometheus knows the Alertmanager of compose.yaml, which has a receiver for each severity that needs one."""
     services = compose()["services"]
     for group in loaded(PROMETHEUS / "alertmanagers.yml"):
         for target in group["targets"]:
@@ -30,15 +30,15 @@ def alerts_reach_alertmanager() -> None:
             need(shared, f"{target} is on no network of Prometheus")
     config = loaded(ALERTMANAGER)
     receivers = [receiver["name"] for receiver in config["receivers"]]
-    ways = {matcher: route["receiver"] for route in config["route"]["routes"] for matcher in route["matchers"]}
-    nothing_in([way for way in ways.values() if way not in receivers], "receivers that are not there")
-    nothing_in([severity for severity in ("critical", "warning") if f'severity="{severity}"' not in ways],
-               "alerts without a way")
+    chosen = {matcher: route["receiver"] for route in config["route"]["routes"] for matcher in route["matchers"]}
+    nothing_in([name for name in chosen.values() if name not in receivers], "receivers that do not exist")
+    nothing_in([severity for severity in ("critical", "warning") if f'severity="{severity}"' not in chosen],
+    "alerts without a receiver")
     runbook = (DEPLOY / "runbook.md").read_text()
-    nothing_in([way for way in ways.values() if f"`{way}`" not in runbook], "receivers that the runbook does not name")
+    nothing_in([name for name in chosen.values() if f"`{name}`" not in runbook], "receivers that the runbook does not name")
 
 
-def amtool_agrees() -> None:
+def amtool_accepts_the_configuration() -> None:
     """amtool: Alertmanager's configuration."""
     run(tool("amtool", "Debian's package prometheus-alertmanager"), "check-config", ALERTMANAGER)
 
@@ -77,7 +77,7 @@ def asks_for(expression: str, name: str) -> bool:
 
 
 def dashboard_queries_parse() -> None:
-    """Every query of the dashboards is one, by promtool; panels are told apart."""
+    """promtool parses every query of the dashboards; panels have ids of their own."""
     promtool = tool("promtool", "Debian's package prometheus")
     for name, dashboard in dashboards():
         ids = [panel["id"] for panel in dashboard["panels"]]
@@ -90,7 +90,7 @@ def dashboard_queries_parse() -> None:
 
 
 def metrics_exist() -> None:
-    """Rules and dashboards ask for no metric that the source does not know."""
+    """Rules and dashboards use only metrics of the source."""
     known = set(re.findall(r'"(shunt_[a-z_]+)"', source()))
     recorded = {rule["record"] for rule in rules() if "record" in rule}
     asked = " ".join([rule["expr"] for rule in rules()]
@@ -102,7 +102,7 @@ def metrics_exist() -> None:
 
 
 def prometheusrule_is_generated() -> None:
-    """The PrometheusRule of the overlay is what its generator makes of rules.yml now."""
+    """The PrometheusRule of the overlay is the generator's output for the rules.yml of today."""
     committed = DEPLOY / "kubernetes/overlays/example/prometheusrule.yaml"
     generated = run(DEPLOY / "kubernetes" / "prometheusrule")
     need(committed.read_text() == generated, "run deploy/kubernetes/prometheusrule >"
@@ -110,8 +110,8 @@ def prometheusrule_is_generated() -> None:
     need(loaded(committed)["spec"] == loaded(PROMETHEUS / "rules.yml"), "the generator changes the rules")
 
 
-def metrics_are_asked_where_they_are() -> None:
-    """METRICS_BIND, what leads there, and what the README shows name one port."""
+def metrics_have_one_port() -> None:
+    """METRICS_BIND, every address that leads there, and the README have one port."""
     deployment = loaded(DEPLOY / "kubernetes/base/deployment.yaml")["spec"]["template"]["spec"]
     service = documents((DEPLOY / "kubernetes/base/service.yaml").read_text())[1]["spec"]
     places = {
@@ -125,4 +125,4 @@ def metrics_are_asked_where_they_are() -> None:
         **{f"targets.yml {target}": target
            for group in loaded(PROMETHEUS / "targets.yml") for target in group["targets"]},
     }
-    need(len({place.rpartition(":")[2] for place in places.values()}) == 1, f"not one port: {places}")
+    need(len({place.rpartition(":")[2] for place in places.values()}) == 1, f"several ports: {places}")

@@ -25,7 +25,7 @@ def documents(text: str) -> list[Any]:
 
 
 def env_names(path: Path) -> list[str]:
-    """The names set in an env file, also those that are commented out."""
+    """The names set in an env file, including commented ones."""
     return re.findall(r"(?m)^#?([A-Z][A-Z0-9_]*)=", path.read_text())
 
 

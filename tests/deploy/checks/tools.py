@@ -1,4 +1,4 @@
-"""Running the tools that know, and saying what is wrong."""
+"""Runs tools, and reports faults."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ SCRATCH = tempfile.TemporaryDirectory(prefix="deploy-check-")
 
 
 class Wrong(Exception):
-    """Something is; the text says what."""
+    """A check failed; the text has the fault."""
 
 
 class Skipped(Exception):
-    """A tool cannot be had; the text says which."""
+    """A check needs a tool that is missing; the text names it."""
 
 
 def package(name: str) -> Any:
-    """A Python package that may not be there."""
+    """A Python package that may be missing."""
     try:
         return __import__(name)
     except ImportError:
-        raise Skipped(f"the Python package {name} cannot be had") from None
+        raise Skipped(f"the Python package {name} is not installed") from None
 
 
 def tool(name: str, hint: str) -> str:
-    """The path of a program that may not be there."""
+    """The path of a program that may be missing."""
     places = [str(CACHE / "bin"), os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]
     path = shutil.which(name, path=os.pathsep.join(places))
     if path is None:
-        raise Skipped(f"{name} is not there ({hint})")
+        raise Skipped(f"{name} is not installed ({hint})")
     return path
 
 
 def run(*command: str | Path, folder: Path = ROOT, quiet_about: str = "$^") -> str:
-    """Runs a tool; what it says is shown if it does not agree."""
+    """Runs a tool; its output is shown if it fails."""
     done = subprocess.run([str(part) for part in command], cwd=folder, text=True, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode != 0:
@@ -53,21 +53,21 @@ def run(*command: str | Path, folder: Path = ROOT, quiet_about: str = "$^") -> s
 
 
 def need(holds: object, what: str) -> None:
-    """Something has to hold."""
+    """Fails the check unless a condition holds."""
     if not holds:
         raise Wrong(what)
 
 
 def nothing_in(found: Sequence[object], what: str) -> None:
-    """A list of faults has to be empty."""
+    """Fails the check unless a list of faults is empty."""
     need(not found, what + ": " + ", ".join(str(one) for one in found))
 
 
 def temporary() -> Path:
-    """A folder that is gone at the end."""
+    """A folder that is removed at the end."""
     return Path(tempfile.mkdtemp(dir=SCRATCH.name))
 
 
 def note(text: str) -> None:
-    """Says something beside the result."""
+    """Prints a note beside the results."""
     print(f"note     {text}", flush=True)

@@ -1,4 +1,4 @@
-"""Tries the whole deployment: clicks, metrics, errors, a rolling restart."""
+"""Tests the whole deployment: clicks, metrics, errors, a rolling restart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from functools import partial
 from testbed.processes import Process, wait_for
 from testbed.programs import Failed
 
-from .client import Answer, Client
+from .client import Response, Client
 from .deployment import Deployment, wait_until_ready
 
 FOLLOWED = 100
@@ -51,14 +51,14 @@ class Load:
         for thread in self.threads:
             thread.join()
 
-    def repeat(self, job: Callable[[Client], Answer], pause: float) -> None:
+    def repeat(self, job: Callable[[Client], Response], pause: float) -> None:
         """Does one job again and again."""
         client, name = Client(self.port), job.__name__
         expected = 302 if name == "follow" else 200
         while not self.stop.wait(pause):
             try:
-                answer = job(client)
-                fault = "" if answer.status == expected else f"{name}: {answer.status} {answer.body!r}"
+                response = job(client)
+                fault = "" if response.status == expected else f"{name}: {response.status} {response.body!r}"
             except (OSError, http.client.HTTPException) as error:
                 fault = f"{name}: {error!r}"
             with self.lock:
@@ -67,16 +67,16 @@ class Load:
                 else:
                     self.answered[name] += 1
 
-    def follow(self, client: Client) -> Answer:
+    def follow(self, client: Client) -> Response:
         """Follows the link."""
         return client.ask("GET", f"/{self.code}")
 
-    def read(self, client: Client) -> Answer:
-        """Reads its stats."""
+    def read(self, client: Client) -> Response:
+        """Reads the statistics of the link."""
         return client.ask("GET", f"/urls/{self.code}/stats")
 
-    def shorten(self, client: Client) -> Answer:
-        """Makes another link."""
+    def shorten(self, client: Client) -> Response:
+        """Creates another link."""
         return client.ask("POST", "/urls/shorten?target_url=https%3A%2F%2Fexample.com%2F", token=self.token)
 
 
@@ -103,26 +103,26 @@ class Check:
     def register(self) -> str:
         """Makes a user."""
         person = {"email": "user@example.com", "password": secrets.token_hex(16)}
-        answer = self.client.ask("POST", "/auth/register", person)
-        token = answer.json().get("access_token")
-        expect(answer.status == 200 and isinstance(token, str), "a user is made through nginx", answer)
+        response = self.client.ask("POST", "/auth/register", person)
+        token = response.json().get("access_token")
+        expect(response.status == 200 and isinstance(token, str), "a user is made through nginx", response)
         return str(token)
 
     def shorten(self, token: str) -> str:
         """Makes a link."""
         query = "target_url=" + TARGET.replace(":", "%3A").replace("/", "%2F").replace("?", "%3F").replace(
             "=", "%3D")
-        answer = self.client.ask("POST", f"/urls/shorten?{query}", token=token)
-        made = answer.json()
-        expect(answer.status == 200 and made.get("target_url") == TARGET, "and a link", answer)
+        response = self.client.ask("POST", f"/urls/shorten?{query}", token=token)
+        made = response.json()
+        expect(response.status == 200 and made.get("target_url") == TARGET, "and a link", response)
         return str(made["short_code"])
 
     def follow(self, code: str) -> None:
         """Follows the link over both instances; each click is counted once."""
         for path in itertools.islice(itertools.cycle([f"/{code}", f"/urls/r/{code}"]), FOLLOWED):
-            answer = self.client.ask("GET", path)
-            if answer.status != 302 or answer.headers["Location"] != TARGET:
-                raise Failed(f"following the link was answered {answer}")
+            response = self.client.ask("GET", path)
+            if response.status != 302 or response.headers["Location"] != TARGET:
+                raise Failed(f"following the link was answered {response}")
         self.expect_clicks(code, FOLLOWED)
         for instance in self.deployment.instances:
             wait_for(f"{instance.name} had some of the clicks", partial(self.share_of, instance))
@@ -139,19 +139,19 @@ class Check:
     def expect_clicks(self, code: str, clicks: int) -> None:
         """The stats have to be exact on every instance."""
         for port in [self.deployment.port, *(instance.port for instance in self.deployment.instances)]:
-            answer = Client(port).ask("GET", f"/urls/{code}/stats")
-            stats = answer.json()
+            response = Client(port).ask("GET", f"/urls/{code}/stats")
+            stats = response.json()
             if (stats.get("clicks"), stats.get("total")) != (clicks, clicks):
-                raise Failed(f"stats should be exactly {clicks}: {stats}")
-        expect(True, f"stats are exactly {clicks}, through nginx and on both instances")
+                raise Failed(f"the statistics should be exactly {clicks}: {stats}")
+        expect(True, f"statistics are exactly {clicks}, through nginx and on both instances")
 
     def hides_metrics(self) -> None:
         """nginx does not pass on requests for metrics."""
-        answer = self.client.ask("GET", "/metrics")
-        expect(answer.status == 404 and b"shunt_" not in answer.body, "nginx does not show metrics", answer)
+        response = self.client.ask("GET", "/metrics")
+        expect(response.status == 404 and b"shunt_" not in response.body, "nginx does not show metrics", response)
 
     def refuses_in_one_shape(self) -> None:
-        """An error of nginx has the same shape as one of an instance: a sentence in JSON."""
+        """Errors of nginx have the shape of an instance's errors: a sentence in JSON."""
         long, longer = "a" * 20_000, "a" * 70_000
         for status, what, asked in [
             (413, "a body that the service refuses", partial(self.afresh, "POST", "/auth/login", long)),
@@ -172,19 +172,19 @@ class Check:
         for instance in self.deployment.instances:
             instance.stop(seconds=STOP_TIMEOUT)
         for path in (f"/{code}", f"/urls/{code}/stats"):
-            answer = self.afresh("GET", path)
-            self.expect_sentence(503, f"{path} without an instance", answer)
-            expect(answer.headers["Retry-After"] == "1", "and has a Retry-After", answer)
+            response = self.afresh("GET", path)
+            self.expect_sentence(503, f"{path} without an instance", response)
+            expect(response.headers["Retry-After"] == "1", "and has a Retry-After", response)
 
-    def afresh(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
+    def afresh(self, method: str, path: str, body: object = None, **headers: str) -> Response:
         """Sends a request on a new connection; after some errors nginx closes the old one."""
         return Client(self.deployment.port).ask(method, path, body, **headers)
 
-    def expect_sentence(self, status: int, what: str, answer: Answer) -> None:
+    def expect_sentence(self, status: int, what: str, response: Response) -> None:
         """An error has to be a sentence in JSON, and to name its request."""
-        expect(answer.status == status and answer.headers["Content-Type"] == "application/json"
-               and isinstance(answer.json().get("detail"), str) and bool(answer.headers["X-Request-Id"]),
-               f"{what} is answered {status} and a sentence", answer)
+        expect(response.status == status and response.headers["Content-Type"] == "application/json"
+               and isinstance(response.json().get("detail"), str) and bool(response.headers["X-Request-Id"]),
+               f"{what} is answered {status} and a sentence", response)
 
     def both_are_scraped(self) -> None:
         """Prometheus scrapes both instances, and its rules can be evaluated."""
@@ -209,10 +209,10 @@ class Check:
 
     def prometheus(self, path: str) -> dict[str, object]:
         """Asks Prometheus."""
-        answer = Client(self.deployment.prometheus_port).ask("GET", path)
-        data = answer.json().get("data")
-        if answer.status != 200 or not isinstance(data, dict):
-            raise Failed(f"Prometheus answered {answer}")
+        response = Client(self.deployment.prometheus_port).ask("GET", path)
+        data = response.json().get("data")
+        if response.status != 200 or not isinstance(data, dict):
+            raise Failed(f"Prometheus answered {response}")
         return data
 
     def restart_one_by_one(self, code: str, token: str) -> None:
@@ -243,5 +243,5 @@ class Check:
 def expect(holds: bool, what: str, found: object = "") -> None:
     """Prints a check that holds; ends the run with one that does not."""
     if not holds:
-        raise Failed(f"not so: {what}; found: {found}")
+        raise Failed(f"expected: {what}; found: {found}")
     print(f"ok: {what}", flush=True)

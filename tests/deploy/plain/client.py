@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Answer:
+class Response:
     """A response."""
 
     status: int
@@ -29,8 +29,8 @@ class Client:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
 
     def ask(self, method: str, path: str, body: object = None, token: str | None = None,
-            **more: str) -> Answer:
-        """Sends a request and reads its answer; `more` are headers."""
+            **more: str) -> Response:
+        """Sends a request and reads its response; `more` are headers."""
         headers = more | ({"Authorization": f"Bearer {token}"} if token else {})
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -38,13 +38,13 @@ class Client:
         try:
             self.connection.request(method, path, body=text, headers=headers)
             response = self.connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
+            return Response(response.status, response.headers, response.read())
         except (OSError, http.client.HTTPException):
             self.connection.close()
             raise
 
 
-def answers(port: int, path: str) -> Answer | None:
+def get(port: int, path: str) -> Response | None:
     """The response on a new connection; `None` without one."""
     try:
         return Client(port).ask("GET", path)

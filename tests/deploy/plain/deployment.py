@@ -16,7 +16,7 @@ from testbed.databases import start_postgres, start_redis
 from testbed.processes import Process, Testbed, free_port, wait_for
 from testbed.programs import Failed, require, run
 
-from .client import answers
+from .client import get
 
 ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"
@@ -25,13 +25,13 @@ PROGRAMS = ["initdb", "nginx", "postgres", "prometheus", "psql", "redis-cli", "r
 
 
 class Deployment:
-    """Everything that runs, with the settings of the files under deploy/."""
+    """The running servers, with the settings of the files under deploy/."""
 
     def __init__(self, testbed: Testbed) -> None:
         self.testbed = testbed
         self.tools = require(PROGRAMS)
         self.instances: list[Process] = []
-        # Before the instances: the address of nginx is in their links to further pages.
+        # Chosen before the instances start, as their links to further pages have the address of nginx.
         self.port = free_port()
         self.prometheus_port = free_port()
 
@@ -49,7 +49,7 @@ class Deployment:
 
     @property
     def address(self) -> str:
-        """Where clients go."""
+        """The public address."""
         return f"http://127.0.0.1:{self.port}"
 
     def start_postgres(self) -> str:
@@ -104,7 +104,7 @@ class Deployment:
             f"--web.listen-address={own}"], self.prometheus_port).wait_until_listening()
 
     def print_addresses(self) -> None:
-        """Prints where everything is."""
+        """Prints all addresses."""
         print(f"shunt       {self.address}   (explorer: {self.address}/docs)")
         for instance in self.instances:
             print(f"{instance.name}     http://127.0.0.1:{instance.port}")
@@ -123,8 +123,8 @@ class Deployment:
 def wait_until_ready(instance: Process) -> None:
     """Waits until an instance takes traffic."""
     def ready() -> bool:
-        answer = answers(instance.port, "/ready") if instance.listens() else None
-        return answer is not None and answer.status == 200
+        response = get(instance.port, "/ready") if instance.listens() else None
+        return response is not None and response.status == 200
     wait_for(f"{instance.name} is ready", ready, seconds=60)
 
 
@@ -146,7 +146,7 @@ def one(pattern: str, text: str) -> str:
     """The group of a pattern's first match; there has to be one."""
     found = re.search(pattern, text)
     if found is None:
-        raise Failed(f"`{pattern}` is not to be found in compose.yaml")
+        raise Failed(f"compose.yaml has no match of `{pattern}`")
     return found[1]
 
 
@@ -154,5 +154,5 @@ def replaced(pattern: str, by: str, text: str) -> str:
     """`text` with every match replaced; there has to be one."""
     changed, count = re.subn(pattern, by, text)
     if count == 0:
-        raise Failed(f"`{pattern}` is not to be found")
+        raise Failed(f"there is no match of `{pattern}`")
     return changed
