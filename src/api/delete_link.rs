@@ -1,4 +1,4 @@
-//! `DELETE /urls/{short_code}`
+//! `DELETE /urls/{short_code}`: deletes a link of the token's owner.
 
 use std::sync::Arc;
 

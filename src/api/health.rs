@@ -1,4 +1,4 @@
-//! `GET /health`
+//! `GET /health`: whether the process lives.
 
 use axum::Json;
 use serde::Serialize;

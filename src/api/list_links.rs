@@ -1,4 +1,4 @@
-//! `GET /urls/my`
+//! `GET /urls/my`: the links of the token's owner, as a stream or page by page.
 
 use std::sync::Arc;
 
@@ -116,7 +116,7 @@ impl ListQuery {
     }
 }
 
-/// The first moment that no cursor is of: in the year 8815, at a round hexadecimal number.
+/// Times of cursors end here, in the year 8815: far beyond, numbers are no timestamps for the database.
 const CURSORS_END: i64 = 0x0300_0000_0000_0000;
 
 /// A position as 32 hexadecimal digits.
@@ -135,7 +135,6 @@ fn parse_cursor(raw: &str) -> Option<Position> {
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let (created_at, id) = digits.then(|| raw.split_at(16))?;
     let parse = |digits| i64::from_str_radix(digits, 16).ok();
-    // Far past it, no database takes a number for a moment.
     let created_at = parse(created_at).filter(|micros| *micros < CURSORS_END)?;
     Some(Position {
         created_at: Timestamp::from_micros(created_at)?,
@@ -246,7 +245,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_taken_for_a_cursor_is_the_one_that_its_position_has(
+        fn a_cursor_that_is_accepted_is_the_one_of_its_position(
             raw in prop_oneof![1 => "\\PC*", 6 => "0?[0-3]?[0-9a-f]{13,15}0{0,3}[0-9a-f]{13,15}[g-z+A-F-]?"],
         ) {
             match parse_cursor(&raw) {
@@ -256,7 +255,7 @@ mod tests {
         }
 
         #[test]
-        fn a_page_has_1_to_1000_links_and_a_position_that_a_cursor_told(
+        fn a_page_has_1_to_1000_links_and_the_position_of_its_cursor(
             limit in proptest::option::of(prop_oneof!["\\PC{0,12}", "[0-9]{1,5}"]),
             cursor in proptest::option::of(prop_oneof!["\\PC{0,40}", "0[0-2][0-9a-f]{14}00[0-9a-f]{14}"]),
         ) {
@@ -271,7 +270,7 @@ mod tests {
         }
     }
 
-    /// As the document describes it: `^0[0-2][0-9a-f]{14}[0-7][0-9a-f]{15}$`.
+    /// As the document describes it: `^0[0-2][0-9a-f]{14}00[0-9a-f]{14}$`.
     fn is_documented(raw: &str) -> bool {
         let digits = raw
             .bytes()

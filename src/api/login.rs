@@ -1,4 +1,4 @@
-//! `POST /auth/login`
+//! `POST /auth/login`: issues a token for an e-mail address and its password.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `GET /auth/me`
+//! `GET /auth/me`: the account of the token.
 
 use axum::Json;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `GET /metrics`
+//! `GET /metrics`: metrics in the text format of Prometheus.
 
 use axum::extract::State;
 

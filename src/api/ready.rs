@@ -1,4 +1,4 @@
-//! `GET /ready`
+//! `GET /ready`: whether this instance should get traffic.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! `POST /auth/register`
+//! `POST /auth/register`: creates an account and issues its first token.
 
 use std::sync::Arc;
 

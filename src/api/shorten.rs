@@ -1,4 +1,4 @@
-//! `POST /urls/shorten`
+//! `POST /urls/shorten`: creates a short link.
 
 use std::sync::Arc;
 

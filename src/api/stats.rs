@@ -1,4 +1,4 @@
-//! `GET /urls/{short_code}/stats`
+//! `GET /urls/{short_code}/stats`: how often a link was followed.
 
 use std::sync::Arc;
 
