@@ -14,7 +14,7 @@ pub enum SecretError {
     /// The file beside the database is too short.
     #[error(
         "JWT_SECRET: {0} holds fewer than {least} bytes; remove it: a new one is made, and everybody logs in again",
-        least = TokenSecret::LEAST_BYTES
+        least = TokenSecret::MIN_BYTES
     )]
     TooShort(String),
     /// The file beside the database cannot be read or created.
@@ -65,7 +65,7 @@ fn warn_if_world_readable(path: &Path) {
 }
 
 fn write_draft(path: &Path) -> io::Result<()> {
-    let mut secret = [0_u8; TokenSecret::LEAST_BYTES];
+    let mut secret = [0_u8; TokenSecret::MIN_BYTES];
     getrandom::fill(&mut secret).map_err(io::Error::other)?;
     let mut hexadecimal = String::new();
     for byte in secret {
@@ -92,7 +92,7 @@ mod tests {
         let first = load_or_create_secret(&path).unwrap();
         let second = load_or_create_secret(&path).unwrap();
         assert!(
-            first.expose().len() >= TokenSecret::LEAST_BYTES && first.expose() == second.expose()
+            first.expose().len() >= TokenSecret::MIN_BYTES && first.expose() == second.expose()
         );
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,

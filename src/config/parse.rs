@@ -198,7 +198,7 @@ pub(super) fn jwt_secret(raw: &str) -> Result<TokenSecret, String> {
         format!(
             "is {} bytes long; give at least {}, such as the output of `openssl rand -hex 32`",
             raw.len(),
-            TokenSecret::LEAST_BYTES
+            TokenSecret::MIN_BYTES
         )
     })
 }

@@ -4,21 +4,21 @@
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenSecret(Vec<u8>);
 
-/// Fewer than [`TokenSecret::LEAST_BYTES`].
+/// Fewer than [`TokenSecret::MIN_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a secret has at least {} bytes", TokenSecret::LEAST_BYTES)]
+#[error("a secret has at least {} bytes", TokenSecret::MIN_BYTES)]
 pub struct SecretTooShort;
 
 impl TokenSecret {
     /// Fewest bytes (RFC 7518, 3.2: as long as the hash of HS256).
-    pub const LEAST_BYTES: usize = 32;
+    pub const MIN_BYTES: usize = 32;
 
     /// Checks the length.
     ///
     /// # Errors
     /// When it is too short.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, SecretTooShort> {
-        if bytes.len() < Self::LEAST_BYTES {
+        if bytes.len() < Self::MIN_BYTES {
             return Err(SecretTooShort);
         }
         Ok(Self(bytes))

@@ -24,7 +24,7 @@ use crate::server::error::ServeError;
 use crate::server::redirect_worker::{RedirectTasks, RedirectWorker};
 use crate::server::shutdown::Shutdown;
 use crate::server::startup::Databases;
-use crate::store::{PostgresReplica, Store, beside};
+use crate::store::{PostgresReplica, Store, companion_file};
 use crate::telemetry::metrics::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
 
@@ -209,9 +209,10 @@ impl App {
 fn secret(config: &Config) -> Result<TokenSecret, ServeError> {
     match (&config.jwt_secret, &config.database) {
         (Some(secret), _) => Ok(secret.clone()),
-        (None, DatabaseUrl::Sqlite(database)) => {
-            Ok(load_or_create_secret(&beside(database, ".jwt-secret"))?)
-        }
+        (None, DatabaseUrl::Sqlite(database)) => Ok(load_or_create_secret(&companion_file(
+            database,
+            ".jwt-secret",
+        ))?),
         (None, DatabaseUrl::Postgres(_)) => Err(ServeError::NoSecret),
     }
 }

@@ -1,29 +1,29 @@
-//! The contract of counted clicks: a journal of batches, the counts they are folded into, and the ledger of flushes.
+//! The contract of counted clicks: a journal of batches, the counts into which it is compacted, and the ledger of flushes.
 
 use async_trait::async_trait;
 
 use super::StoreError;
 use crate::domain::{LinkId, Timestamp};
 
-/// Who recorded a batch: random and fresh for every recorder at each start.
+/// Names a recorder: drawn at random for every recorder at each start.
 pub type RecorderId = u64;
 
-/// A batch of clicks, named so that applying it twice can be told from applying two.
+/// A batch of clicks, numbered so that a repetition is recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClickBatch {
-    /// Who recorded it.
+    /// The recorder that gathered it.
     pub recorder: RecorderId,
-    /// Rises with every batch of this recorder. Batches of one recorder reach a sink in this order,
-    /// one at a time; numbers may be left out.
+    /// Rises with every batch of this recorder; numbers may be left out. Batches of one recorder reach a sink in this
+    /// order, one at a time.
     pub number: u64,
-    /// Clicks per link, each link once, by rising id; never empty.
+    /// Clicks per link, each link once, in rising order of ids; never empty.
     pub clicks: Vec<(LinkId, u64)>,
 }
 
-/// A batch that was sent to Redis and not answered.
+/// A batch that was sent to Redis and not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParkedBatch {
-    /// What was sent.
+    /// The batch as it was sent.
     pub batch: ClickBatch,
     /// The epoch of the Redis data set that it may be in.
     pub epoch: String,
@@ -32,7 +32,7 @@ pub struct ParkedBatch {
 /// A group of increments on its way from Redis to the database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FlushId {
-    /// Of the Redis data set it comes from.
+    /// Epoch of the Redis data set that it comes from.
     pub epoch: String,
     /// Rises by one with every flush of that epoch.
     pub number: i64,
@@ -41,7 +41,7 @@ pub struct FlushId {
 /// How far a flush has been written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushMark {
-    /// Nothing more of it may be written back: a later one was begun, or it was fenced off.
+    /// Nothing more of it may be written back: a later one was started, or a fence refuses it.
     Superseded,
     /// None of it is in the database yet.
     Nothing,
@@ -62,7 +62,8 @@ impl FlushMark {
         }
     }
 
-    /// What of a flush, given by rising link, is still to be written back; nothing once it is whole or over.
+    /// The increments of a flush, in rising order of links, that are still to be written back; `None` once it is whole
+    /// or superseded.
     #[must_use]
     pub fn rest_of(self, increments: &[(LinkId, u64)]) -> Option<&[(LinkId, u64)]> {
         match self {
@@ -75,94 +76,91 @@ impl FlushMark {
     }
 }
 
-/// How far apart the numbers of flushes are that a data set begins in two lives of its server: far more than are
-/// begun in one. Lua writes them out up to 10^14.
-pub(super) const FENCED_OFF: i64 = 100_000_000;
+/// Distance between the numbers of flushes that a data set starts under two replication IDs: far more flushes than are
+/// started under one. Lua writes numbers up to 10^14 as integers.
+pub(super) const FENCE_GAP: i64 = 100_000_000;
 
-/// What the ledger says to whoever comes to a Redis in another life than before.
+/// What the ledger says about a Redis that has another replication ID than before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fence {
-    /// Flushes after the one that Redis knows as its newest are in the database, even in part: Redis is older
-    /// than it was.
+    /// Flushes after the newest one that Redis knows are in the database, at least in part: Redis was rolled back.
     Ahead,
-    /// No later flush is in the database. Flushes numbered up to `number` that another life began are refused from
-    /// now on; this life numbers its flushes above it.
+    /// No later flush is in the database. From now on flushes up to `number` that were started under another
+    /// replication ID are refused; flushes under this one are numbered above it.
     Below {
         /// The number.
         number: i64,
-        /// Whether that holds for the newest flush itself: nothing of it is in the database.
+        /// Whether the newest flush itself is refused, too: nothing of it is in the database.
         newest_is_over: bool,
     },
 }
 
-/// Counts of links, with what is needed to tell which increments they already contain; all of it from
-/// one snapshot of the database.
+/// Counts of links, and the flushes that they contain; all from one snapshot of the database.
 #[derive(Clone, Debug, Default)]
 pub struct CountSnapshot {
-    /// Clicks per link that exists: counted ones and those in the journal, without those held back.
+    /// Clicks per existing link: counted ones and those in the journal, without parked ones.
     pub clicks: Vec<(LinkId, u64)>,
-    /// Of the flushes asked for and of every later one of that epoch: how far each is written back.
+    /// How far each requested flush, and every later one of that epoch, is written back.
     pub flushes: Vec<(i64, FlushMark)>,
-    /// Whether the journal holds batches that may also have reached Redis: the epoch that was asked about,
-    /// where one was.
+    /// Whether the journal holds parked batches; only those of the requested epoch, if there is one.
     pub has_parked: bool,
 }
 
-/// Which flushes a reader of counts wants to know of.
+/// The flushes about which a reader of counts asks.
 #[derive(Clone, Debug)]
 pub struct FlushesSeen<'a> {
     /// Epoch of the Redis data set that the reader saw.
     pub epoch: &'a str,
-    /// Flushes that were under way then.
+    /// Flushes that were under way at that time.
     pub under_way: &'a [i64],
-    /// The newest flush that had been begun then.
+    /// The newest flush that was started by that time.
     pub newest: i64,
 }
 
-/// What one step of folding the journal did.
+/// What one step of compacting the journal did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compacted {
-    /// Links that were added to.
+    /// Links whose counts rose.
     pub links: u64,
     /// Clicks added.
     pub clicks: u64,
-    /// Whether nothing is left in the journal, or little that came meanwhile.
+    /// Whether the journal is empty, but for a few batches that came meanwhile.
     pub done: bool,
 }
 
-/// Counted clicks: a journal of batches, the counts they are folded into, and the ledger of flushes.
+/// Counted clicks: a journal of batches, the counts into which it is compacted, and the ledger of flushes.
 #[async_trait]
 pub trait Clicks: Send + Sync {
-    /// Writes a batch to the journal, once: a batch whose number is not above the newest of its
-    /// recorder is in already, and nothing changes. Durable when it returns `Ok`: it survives
-    /// `kill -9` of this process. An error leaves it in doubt; the same batch may be sent again.
+    /// Writes a batch to the journal, once: nothing changes where its recorder has written this number or a higher one.
+    /// After `Ok` the batch survives `kill -9` of this process. An error leaves it in doubt; the same batch may be sent
+    /// again.
     ///
-    /// A `held` batch may also have reached Redis, in the epoch that is given: it is not counted, and
+    /// A batch that may also have reached Redis is parked, with the epoch in which it was sent: it is not counted, and
     /// stays until [`Clicks::release_parked`].
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError>;
 
-    /// Does one short step of moving batches that are not held from the journal into the links, in one
-    /// transaction; changes no count. Clicks of links that are gone are dropped.
+    /// Does one short step of moving batches that are not parked from the journal into the links, in one transaction.
+    /// No count changes. Clicks of deleted links are dropped.
     async fn compact(&self) -> Result<Compacted, StoreError>;
 
-    /// Up to `limit` batches that are held, by recorder and number, from the first or those `after` one.
+    /// Up to `limit` parked batches in the order of recorder and number, from the first or from just after `after`.
     async fn parked(
         &self,
         after: Option<(RecorderId, u64)>,
         limit: u32,
     ) -> Result<Vec<ParkedBatch>, StoreError>;
 
-    /// Removes a held batch: what became of it is known. Unknown ones are fine.
+    /// Removes a parked batch, once it is known whether Redis applied it. Unknown batches are passed over.
     async fn release_parked(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;
 
     /// Adds one part of a flush to the links and notes in the ledger that the flush is in up to `up_to`, in
     /// one transaction, where the ledger says that it was in up to `from` ([`FlushMark::Nothing`] where it knows neither
-    /// the flush nor a later one of its epoch). Otherwise nothing changes: somebody else was at it, or a database
-    /// that crashed forgot what it had not written out. Returns how far the flush is in now: `up_to`, or where to
-    /// go on from, or [`FlushMark::Superseded`].
+    /// the flush nor a later one of its epoch). Otherwise nothing changes: another instance was faster, or the database
+    /// crashed and lost what was not durable yet. Returns how far the flush is in now: `up_to`, or the mark to go on
+    /// from, or [`FlushMark::Superseded`].
     ///
-    /// `part` holds the links above `from` up to `up_to`, by rising id; those that are gone are passed over.
-    /// Only the last part, with [`FlushMark::Whole`], is durable when this returns, and with it all before.
+    /// `part` has the links above `from` up to `up_to`, in rising order of ids; deleted ones are passed over. Only the
+    /// last part, with [`FlushMark::Whole`], is durable when this returns, and with it all parts before.
     async fn apply_flush(
         &self,
         flush: &FlushId,
@@ -172,30 +170,30 @@ pub trait Clicks: Send + Sync {
         now: Timestamp,
     ) -> Result<FlushMark, StoreError>;
 
-    /// How far a flush is written back; [`FlushMark::Nothing`] where the ledger knows neither it nor a later one, [`FlushMark::Superseded`]
-    /// where it knows a later one alone.
+    /// How far a flush is written back: [`FlushMark::Nothing`] where the ledger knows neither it nor a later one,
+    /// [`FlushMark::Superseded`] where it knows only a later one.
     async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError>;
 
-    /// Fences off what may have been begun after this flush, the newest that a Redis in this `life` knows, in
-    /// another one. What is being written meanwhile is waited for.
-    async fn fence(&self, newest: &FlushId, life: &str) -> Result<Fence, StoreError>;
+    /// Writes a fence: refuses flushes after `newest` that were started under other replication IDs than this one.
+    /// `newest` is the newest flush that Redis knows. Waits for flushes that are being written.
+    async fn fence(&self, newest: &FlushId, replication_id: &str) -> Result<Fence, StoreError>;
 
-    /// Whether a flush is [`FlushMark::Superseded`] because of another life than this one.
+    /// Whether a flush is [`FlushMark::Superseded`] because the data set went on under another replication ID.
     async fn is_superseded_elsewhere(
         &self,
         flush: &FlushId,
-        life: &str,
+        replication_id: &str,
     ) -> Result<bool, StoreError>;
 
-    /// Removes the fence with this number: nobody went by it.
+    /// Removes a fence that no data set uses.
     async fn lift_fence(&self, fence: &FlushId) -> Result<(), StoreError>;
 
-    /// Removes up to `limit` ledger rows of flushes that are whole or over and older than `before`, and marks of
-    /// recorders that are a week older still by the database's own clock; the number removed. The newest flush of
-    /// an epoch that was written stays: that is how an older Redis is told.
+    /// Removes up to `limit` ledger rows of flushes that are whole or superseded and older than `before`, and as many
+    /// marks of recorders that are a week older still by the database's own clock. Returns the number of removed rows.
+    /// The newest written flush of each epoch stays: it reveals a Redis that was rolled back.
     async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
 
-    /// Counts of links (see [`CountSnapshot`]); without `flushes`, of what the database holds alone.
+    /// Counts of links; see [`CountSnapshot`]. Without `flushes`, what the database alone knows.
     async fn counts(
         &self,
         links: &[LinkId],

@@ -15,7 +15,7 @@ pub enum StoreError {
     /// There was no connection to it: nothing was asked, and nothing took place.
     #[error("the database is unavailable: {0}")]
     Unreachable(String),
-    /// It answered something that the code does not expect: a defect.
+    /// Its response is not what the code expects: a defect.
     #[error("the database answered unexpectedly: {0}")]
     Unexpected(String),
 }
@@ -23,10 +23,10 @@ pub enum StoreError {
 /// Why a database could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// It may be there soon: not started yet, starting, out of connections.
+    /// It may be available soon: it is not started yet, starts, or has no free connection.
     #[error("{0}")]
     NotYet(String),
-    /// It never will with this address: a wrong password, an unknown database, no permission.
+    /// It cannot be opened with this address: a wrong password, an unknown database, no permission.
     #[error("{0}")]
     Wrong(String),
 }
@@ -88,7 +88,7 @@ impl From<sqlx::Error> for OpenError {
     }
 }
 
-/// In the database's own words; without the place in its source, which tells nobody anything.
+/// The database's own message, without the place in its source code.
 fn message(error: &sqlx::Error) -> String {
     match error.as_database_error() {
         Some(error) => error.message().to_owned(),
@@ -114,13 +114,13 @@ impl From<sqlx::migrate::MigrateError> for OpenError {
     }
 }
 
-/// Why there is no connection for an operation: then nothing was asked.
+/// Why there is no connection for an operation: nothing was sent to the database.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct NoConnection(String);
 
-/// Why there is no connection for an operation, in sqlx's words. Whatever the database says to that, a wrong
-/// password included, it cannot be reached at the moment: it could when the service was started.
+/// Why there is no connection for an operation, as an error of sqlx. Every cause, even a wrong password, counts as an
+/// outage: the database could be reached when the service was started.
 pub(super) fn unreachable(error: PoolError<sqlx::Error>) -> sqlx::Error {
     let why = NoConnection(message(&of_pool(error)));
     sqlx::Error::Io(std::io::Error::other(why))
@@ -133,7 +133,7 @@ fn no_connection(error: &sqlx::Error) -> Option<&NoConnection> {
     error.get_ref()?.downcast_ref()
 }
 
-/// Why there is no connection, in sqlx's words.
+/// Why there is no connection, as an error of sqlx.
 pub(super) fn of_pool(error: PoolError<sqlx::Error>) -> sqlx::Error {
     match error {
         PoolError::Backend(error) => error,
@@ -156,7 +156,7 @@ fn is_passing(error: &dyn DatabaseError) -> bool {
         return matches!(primary, 5 | 6 | 8 | 10 | 13 | 14);
     }
     // Postgres' classes: connection, resources, operator intervention (shutdown, statement timeout),
-    // system error; read-only transaction; serialization failure and deadlock; a lock that is not to be had.
+    // system error; read-only transaction; serialization failure and deadlock; a lock that is not available.
     matches!(code.get(..2), Some("08" | "53" | "57" | "58"))
         || matches!(&*code, "25006" | "40001" | "40P01" | "55P03")
 }

@@ -16,8 +16,8 @@ mod failure;
 mod links;
 pub mod migrations;
 mod outbox;
+mod permits;
 mod postgres;
-mod queue;
 mod rows;
 mod sqlite;
 mod users;
@@ -31,7 +31,7 @@ pub use failure::{OpenError, StoreError};
 pub use links::{CreateLinkError, Links, NewLink, Position, ToCount};
 pub use outbox::{Change, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition};
-pub use sqlite::{SqliteStore, beside};
+pub use sqlite::{SqliteStore, companion_file};
 pub use users::{CreateUserError, Credentials, Users};
 
 /// A database, seen through one narrow trait for each part of the service.

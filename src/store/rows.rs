@@ -1,19 +1,19 @@
-//! Rows that both databases answer alike, turned into values.
+//! Rows that have the same form in both databases, turned into values.
 
 use super::{Change, CountSnapshot, FlushMark, RecorderId, StoreError, ToCount};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
 
-/// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds, whether batches are held.
+/// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds, whether batches are parked.
 pub(super) type LinkRow = (i64, String, String, bool, i64, bool);
 
 /// `id`, `target_url`, `is_active`.
 pub(super) type TargetRow = (i64, String, bool);
 
-/// `id`, `target_url`, `is_active`, whether batches are held.
+/// `id`, `target_url`, `is_active`, whether batches are parked.
 pub(super) type CountedRow = (i64, String, bool, bool);
 
-/// The row that a statement returned which writes. To be read with `fetch_all`: with SQLite the others stop at
-/// the first row, and a statement is committed, or fails to be, only at its end.
+/// The row that a writing statement returned. To be read with `fetch_all`: with SQLite the other ways of fetching stop
+/// at the first row, and a statement is committed, or fails to be, only at its end.
 pub(super) fn written<T>(rows: Vec<T>) -> Option<T> {
     rows.into_iter().next()
 }
@@ -77,7 +77,7 @@ fn code(stored: &str) -> Result<ShortCode, StoreError> {
         .ok_or_else(|| StoreError::Unexpected(format!("`{stored}` is no short code")))
 }
 
-/// Kinds of the rows that a reading of counts answers: a union, so that it is one snapshot.
+/// Kinds of rows in which counts are read: a union of statements, so that it is one snapshot.
 pub(super) const COUNT_OF_LINK: i32 = 0;
 pub(super) const MARK_OF_FLUSH: i32 = 1;
 pub(super) const SOMETHING_PARKED: i32 = 2;
@@ -97,7 +97,7 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot
     Ok(snapshot)
 }
 
-/// A mark as the ledger keeps it; statements know these numbers, too.
+/// A mark as the ledger keeps it. SQL statements contain these numbers, too.
 pub(super) fn stored_mark(mark: FlushMark) -> i64 {
     match mark {
         FlushMark::Superseded => -1,
@@ -115,8 +115,8 @@ pub(super) fn flush_mark(stored: i64) -> FlushMark {
     }
 }
 
-/// Recorder and number of a batch as databases keep them; those before all where there is none.
-pub(super) fn place(batch: Option<(RecorderId, u64)>) -> (i64, i64) {
+/// Recorder and number of a batch as databases keep them; `None` comes before every batch.
+pub(super) fn batch_key(batch: Option<(RecorderId, u64)>) -> (i64, i64) {
     batch.map_or((i64::MIN, i64::MIN), |(recorder, number)| {
         (recorder.cast_signed(), number.cast_signed())
     })

@@ -1,13 +1,13 @@
 //! Counted clicks in Postgres.
 //!
-//! Clicks are added to `link_clicks` by rising id, so that folding, flushing and several instances of both
-//! never wait for each other in a circle.
+//! Clicks are added to `link_clicks` in rising order of ids, so that compaction and flushes, also those of several
+//! instances, do not deadlock.
 
 use async_trait::async_trait;
 
 use super::{PostgresStore, moment};
 use crate::domain::{LinkId, Timestamp};
-use crate::store::clicks::FENCED_OFF;
+use crate::store::clicks::FENCE_GAP;
 use crate::store::rows::{self, signed};
 use crate::store::{
     ClickBatch, Clicks, Compacted, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen,
@@ -17,11 +17,11 @@ use crate::store::{
 /// Recorder, number, epoch, links and their clicks.
 type ParkedRow = (i64, i64, String, Vec<i64>, Vec<i64>);
 
-/// Journal batches per step of folding: bounds how long rows of links stay locked.
-const BATCHES_PER_FOLD: i64 = 64;
+/// Journal batches per step of compaction: bounds how long rows of links stay locked.
+const BATCHES_PER_STEP: i64 = 64;
 
-/// Whether a link's clicks are kept: deleted links get no row. Only one that has none is looked for among all links,
-/// so that counting those that are clicked again costs the same however many there are.
+/// Whether a link's clicks are kept: deleted links get no row. Only a link without a row is looked up in `links`, so
+/// that counting links that were clicked before costs the same however many links there are.
 macro_rules! is_kept {
     ($id:literal) => {
         concat!(
@@ -39,7 +39,7 @@ impl Clicks for PostgresStore {
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
         let (links, clicks) = columns(&batch.clicks);
         // The recorder's row is locked first: a repetition waits for the original to be committed or gone.
-        self.pool.run_for_visitor(async |session| sqlx::query(
+        self.pool.run_with_priority(async |session| sqlx::query(
             "WITH fresh AS (
                  INSERT INTO click_recorders (recorder, last_batch) VALUES ($1, $2)
                  ON CONFLICT (recorder) DO UPDATE SET last_batch = excluded.last_batch, seen_at = now()
@@ -59,7 +59,7 @@ impl Clicks for PostgresStore {
     }
 
     async fn compact(&self) -> Result<Compacted, StoreError> {
-        let folded: Vec<(i64, i64, i64)> = self.pool.run(async |session| sqlx::query_as(concat!(
+        let compacted: Vec<(i64, i64, i64)> = self.pool.run(async |session| sqlx::query_as(concat!(
             "WITH taken AS (
                  DELETE FROM click_journal WHERE ctid = ANY (ARRAY(
                      SELECT ctid FROM click_journal WHERE NOT held
@@ -77,13 +77,13 @@ impl Clicks for PostgresStore {
              )
              SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM added), coalesce((SELECT sum(n) FROM sums), 0)::bigint",
         ))
-        .bind(BATCHES_PER_FOLD)
+        .bind(BATCHES_PER_STEP)
         .fetch_all(session).await).await?;
-        let (batches, links, clicks) = rows::written(folded).unwrap_or_default();
+        let (batches, links, clicks) = rows::written(compacted).unwrap_or_default();
         Ok(Compacted {
             links: links.unsigned_abs(),
             clicks: clicks.unsigned_abs(),
-            done: batches < BATCHES_PER_FOLD,
+            done: batches < BATCHES_PER_STEP,
         })
     }
 
@@ -92,7 +92,7 @@ impl Clicks for PostgresStore {
         after: Option<(RecorderId, u64)>,
         limit: u32,
     ) -> Result<Vec<ParkedBatch>, StoreError> {
-        let (recorder, number) = rows::place(after);
+        let (recorder, number) = rows::batch_key(after);
         let found: Vec<ParkedRow> = self
             .pool
             .run(async |session| {
@@ -146,9 +146,9 @@ impl Clicks for PostgresStore {
         now: Timestamp,
     ) -> Result<FlushMark, StoreError> {
         let (links, clicks) = columns(part);
-        // The ledger's row is locked first: whoever writes the same part waits, and then finds it written. A
-        // commit that is not waited for is lost in a crash only together with all after it; so the last part,
-        // which is waited for, makes sure of the others.
+        // The ledger's row is locked first: another writer of the same part waits, and then finds it written. An
+        // asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is
+        // synchronous, makes all parts durable.
         let written: Option<i64> = self.pool.run(async |session| sqlx::query_scalar(concat!(
             "WITH noted AS (
                  INSERT INTO flush_ledger (epoch, number, up_to, applied_at)
@@ -198,8 +198,9 @@ impl Clicks for PostgresStore {
         Ok(rows::flush_mark(mark.await?))
     }
 
-    async fn fence(&self, newest: &FlushId, life: &str) -> Result<Fence, StoreError> {
-        // Whoever writes either of them first holds its row, and is waited for; who comes later finds it over.
+    async fn fence(&self, newest: &FlushId, replication_id: &str) -> Result<Fence, StoreError> {
+        // A flush with one of these numbers that is being written has its row locked: this waits for it. One that comes
+        // later finds itself superseded.
         let (is_ahead, number, newest_is_over) = self.pool.transaction(async |session| {
             for number in [newest.number, newest.number.saturating_add(1)] {
                 sqlx::query(
@@ -208,7 +209,7 @@ impl Clicks for PostgresStore {
                 )
                 .bind(&newest.epoch)
                 .bind(number)
-                .bind(life)
+                .bind(replication_id)
                 .execute(&mut *session)
                 .await?;
             }
@@ -218,7 +219,7 @@ impl Clicks for PostgresStore {
             )
             .bind(&newest.epoch)
             .bind(newest.number)
-            .bind(FENCED_OFF)
+            .bind(FENCE_GAP)
             .fetch_one(&mut *session)
             .await?;
             if found.0 {
@@ -227,7 +228,7 @@ impl Clicks for PostgresStore {
             sqlx::query("INSERT INTO flush_ledger (epoch, number, up_to, applied_at, life) VALUES ($1, $2, -1, now(), $3)")
                 .bind(&newest.epoch)
                 .bind(found.1)
-                .bind(life)
+                .bind(replication_id)
                 .execute(session)
                 .await?;
             Ok(found)
@@ -245,7 +246,7 @@ impl Clicks for PostgresStore {
     async fn is_superseded_elsewhere(
         &self,
         flush: &FlushId,
-        life: &str,
+        replication_id: &str,
     ) -> Result<bool, StoreError> {
         let found = self.pool.run(async |session| {
             sqlx::query_scalar(
@@ -253,7 +254,7 @@ impl Clicks for PostgresStore {
             )
             .bind(&flush.epoch)
             .bind(flush.number)
-            .bind(life)
+            .bind(replication_id)
             .fetch_one(session)
             .await
         });

@@ -13,12 +13,12 @@ impl Database for PostgresStore {
     }
 
     fn connections(&self) -> Connections {
-        self.pool.in_use()
+        self.pool.connections()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
         self.pool
-            .run_for_visitor(async |session| sqlx::query("SELECT 1").execute(session).await)
+            .run_with_priority(async |session| sqlx::query("SELECT 1").execute(session).await)
             .await?;
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Links for PostgresStore {
     async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
         let found: Option<TargetRow> = self
             .pool
-            .run_for_visitor(async |session| {
+            .run_with_priority(async |session| {
                 sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = $1")
                     .bind(code.as_str())
                     .fetch_optional(session)

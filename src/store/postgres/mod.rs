@@ -25,7 +25,7 @@ impl PostgresStore {
     /// Connects, and brings the schema up to date under a lock that other instances respect.
     ///
     /// # Errors
-    /// [`OpenError`] tells what may pass from what will not.
+    /// [`OpenError`].
     pub async fn connect(url: &str, settings: StoreSettings) -> Result<Self, OpenError> {
         let pool = Pool::connect(url, settings).await?;
         pool.migrate().await?;

@@ -1,9 +1,9 @@
-//! Connections to Postgres, and a deadline for whatever is done over one.
+//! Connections to Postgres, and a deadline for every operation.
 //!
-//! A proxy such as PgBouncer may give every transaction another server. Whatever would have to outlive a
-//! transaction is therefore used on a direct connection alone: settings of the session, and prepared
-//! statements. Through a proxy every operation is a transaction of its own, with its own time-out, and
-//! prepares nothing that has a name. Which of the two it is shows when the first connection is made.
+//! A proxy such as PgBouncer may give every transaction another server connection. Settings of a session and prepared
+//! statements outlive a transaction, so only direct connections use them. Through a proxy every operation is a
+//! transaction with its own time-out, and prepares nothing that has a name. The first connection shows which of the two
+//! it is.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -17,57 +17,56 @@ use tokio::time::timeout;
 
 use super::session::Session;
 use crate::store::failure::{of_pool, unreachable};
-use crate::store::queue::Queue;
+use crate::store::permits::Permits;
 use crate::store::{OpenError, StoreSettings, migrations};
 use crate::telemetry::metrics::Connections as InUse;
 
 type Connections = deadpool::managed::Pool<Server>;
 
-/// After how long an idle connection is asked whether it still lives, before it is used: asking each time would
-/// be a round trip for every statement.
+/// A connection that was idle for longer is pinged before it is used. A ping before every use would be a round trip for
+/// every statement.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// After how long a connection is replaced: its server, or a proxy on the way, may have grown old with it.
+/// A connection that is older is replaced: a process of Postgres grows with its age.
 const LIFETIME: Duration = Duration::from_mins(30);
 
-/// What instances that start together take turns by, while they look at the schema: any number of this
-/// service's own.
+/// The advisory lock under which one instance at a time brings the schema up to date: any number of this service's own.
 const MIGRATION_LOCK: i64 = 0x5348_554e_5400_0001;
 
-/// How long an instance waits for its turn at that before it says so and tries again.
+/// How long an instance waits for that lock before it logs so and tries again.
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a proxy in front of Postgres says of settings that a connection may not begin with.
+/// The error code of a proxy that refuses a setting at the start of a connection.
 const PROTOCOL_VIOLATION: &str = "08P01";
 
-/// What Postgres says to who would write where nobody can: on a standby, for example.
+/// The error code for a write to a server that is read-only, such as a standby.
 const READ_ONLY: &str = "25006";
 
 /// Every statement sees what was committed before it, whatever the role's default is.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-/// A setting of this service's own. Only a direct connection begins with it: proxies refuse it or leave it out.
+/// A setting of this service's own. Only a direct connection starts with it: proxies refuse it or leave it out.
 const MARK: &str = "shunt.direct";
 
-/// How a direct connection plans: each statement once, whatever its parameters. Planning a count anew each time took
+/// How a direct connection plans: each statement once, whatever its parameters. Planning a count each time took
 /// longer than counting. Such a plan is kept until the next `ANALYZE`, so one that was made while a table was small must
 /// not read all of it. Without sequential scans a join may still read a whole index: statements ask large tables for a
 /// row by its key, where there are many in a subquery for each.
 const PLANNING: [(&str, &str); 3] = [
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_seqscan", "off"),
-    // Forbidding scans makes what needs one look dear enough to be compiled.
+    // A statement that needs a scan all the same looks expensive enough to be compiled.
     ("jit", "off"),
 ];
 
 /// The pool.
 pub(super) struct Pool {
     connections: Connections,
-    queue: Queue,
+    permits: Permits,
     deadline: Duration,
     /// How a transaction begins.
     begin: SqlStr,
-    /// Whether every operation is to be a transaction.
+    /// Whether every operation has to be a transaction.
     is_proxied: bool,
 }
 
@@ -76,9 +75,9 @@ impl Pool {
     pub(super) async fn connect(url: &str, settings: StoreSettings) -> Result<Self, OpenError> {
         let plain = PgConnectOptions::from_str(url)
             .map_err(|error| {
-                // It is said at every step.
-                let said = error.to_string();
-                OpenError::Wrong(said.replace("error with configuration: ", ""))
+                // Sqlx repeats this at every level.
+                let message = error.to_string();
+                OpenError::Wrong(message.replace("error with configuration: ", ""))
             })?
             .application_name("shunt")
             // For floating-point numbers, of which there are none; PgBouncer does not know it.
@@ -88,16 +87,16 @@ impl Pool {
             .clone()
             .options([
                 ("statement_timeout", time_out.to_string()),
-                // Whoever stands still in a transaction keeps nobody from its rows for longer.
+                // An idle transaction keeps its locks no longer than this.
                 ("idle_in_transaction_session_timeout", time_out.to_string()),
             ])
             .options(PLANNING)
             .options([(MARK, "on")]);
-        let queue = Queue::new(settings.max_connections as usize);
+        let permits = Permits::new(settings.max_connections as usize);
         if let Some(connections) = direct_pool(direct, settings).await? {
             return Ok(Self {
                 connections,
-                queue,
+                permits,
                 deadline: settings.deadline,
                 begin: BEGIN.into_sql_str(),
                 is_proxied: false,
@@ -109,7 +108,7 @@ impl Pool {
         );
         Ok(Self {
             connections: pool(plain, settings, false).await?,
-            queue,
+            permits,
             deadline: settings.deadline,
             begin: AssertSqlSafe(begin).into_sql_str(),
             is_proxied: true,
@@ -120,7 +119,7 @@ impl Pool {
     /// the transaction, not of the connection.
     pub(super) async fn migrate(&self) -> Result<(), OpenError> {
         let mut session = self.connections.get().await.map_err(of_pool)?;
-        let turn = timeout(MIGRATION_TIMEOUT, async {
+        let locked = timeout(MIGRATION_TIMEOUT, async {
             let mut transaction = session.connection.begin().await?;
             sqlx::raw_sql("SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on")
                 .execute(&mut *transaction)
@@ -131,41 +130,41 @@ impl Pool {
                 .await?;
             Ok::<_, sqlx::Error>(transaction)
         });
-        let mut transaction = turn.await.map_err(|_| {
+        let mut transaction = locked.await.map_err(|_| {
             OpenError::NotYet("it does not answer, or another instance is migrating it".into())
         })??;
-        // However long that takes: whoever is first may have much to do.
+        // Without a deadline: the first instance may have much to migrate.
         let mut migrations = migrations::postgres();
         migrations.set_locking(false).run(&mut *transaction).await?;
-        // They have names: behind a proxy the next one who gets this server would find them taken.
+        // They have names: behind a proxy the next client of this server connection would find them taken.
         transaction.clear_cached_statements().await?;
         transaction.commit().await?;
         Ok(())
     }
 
-    /// Does something over one connection within the deadline, waiting for the connection included. What takes
+    /// Runs an operation on one connection within the deadline, waiting for the connection included. An operation of
     /// more than one statement is for [`Pool::transaction`].
     ///
     /// # Errors
-    /// [`sqlx::Error::PoolTimedOut`] also when Postgres did not answer in time: whether it did what it was asked
-    /// is unknown then.
+    /// [`sqlx::Error::PoolTimedOut`] also when Postgres did not respond in time: whether the operation took place is
+    /// unknown then.
     pub(super) async fn run<T>(
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
         timeout(self.deadline, async {
-            let _turn = self.queue.turn().await;
-            self.run_for_visitor(call).await
+            let _permit = self.permits.acquire().await;
+            self.run_with_priority(call).await
         })
         .await
         .unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
-    /// The same, before all for whom no visitor waits.
+    /// The same, before operations for which no redirect waits.
     ///
     /// # Errors
     /// As [`Pool::run`].
-    pub(super) async fn run_for_visitor<T>(
+    pub(super) async fn run_with_priority<T>(
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
@@ -202,10 +201,10 @@ impl Pool {
             let mut lease = Lease(Some(self.connections.get().await.map_err(unreachable)?));
             let done = call(lease.session()).await;
             if let Err(error) = &done {
-                // It may have been the last word of a server that shuts down.
+                // A server that shuts down may have sent it last.
                 let usable = matches!(error, sqlx::Error::Database(_) | sqlx::Error::RowNotFound);
                 if is_read_only(error) {
-                    // Of a server that is no primary any more, or not yet; the address may lead to another by now.
+                    // This server is no primary any more, or not yet. By now the address may lead to another one.
                     self.connections.retain(|_, _| false);
                     return done;
                 }
@@ -219,12 +218,12 @@ impl Pool {
         done.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
-    pub(super) fn in_use(&self) -> InUse {
-        self.queue.before(&self.connections.status())
+    pub(super) fn connections(&self) -> InUse {
+        self.permits.connections(&self.connections.status())
     }
 }
 
-/// `None` where something between here and Postgres does not pass on what a connection is to begin with.
+/// `None` where a proxy does not pass the settings of a new connection on to Postgres.
 async fn direct_pool(
     options: PgConnectOptions,
     settings: StoreSettings,
@@ -236,12 +235,12 @@ async fn direct_pool(
     let mut session = connections.get().await.map_err(of_pool)?;
     let ask = AssertSqlSafe(format!("SELECT current_setting('{MARK}', true)"));
     let asked = sqlx::raw_sql(ask).fetch_one(&mut session.connection);
-    let answer = timeout(settings.deadline, asked).await;
-    let told: Option<String> = answer
+    let response = timeout(settings.deadline, asked).await;
+    let mark: Option<String> = response
         .unwrap_or(Err(sqlx::Error::PoolTimedOut))?
         .try_get(0)?;
     drop(session);
-    Ok((told.as_deref() == Some("on")).then_some(connections))
+    Ok((mark.as_deref() == Some("on")).then_some(connections))
 }
 
 async fn pool(
@@ -263,13 +262,13 @@ async fn pool(
         .runtime(Runtime::Tokio1)
         .build()
         .expect("it has the runtime that its timeouts need");
-    // The first says whether there is a server at all.
+    // The first connection shows whether there is a server at all.
     drop(pool.get().await.map_err(of_pool)?);
     Ok(pool)
 }
 
-/// Makes connections. The pool of sqlx is not used: it pings a connection before each use and after it, two
-/// round trips beside the one that is wanted.
+/// Opens connections. The pool of sqlx is not used: it pings a connection before and after each use, two round trips
+/// in addition to the one of the operation.
 struct Server {
     options: PgConnectOptions,
     keeps_statements: bool,
@@ -280,7 +279,7 @@ impl Manager for Server {
     type Error = sqlx::Error;
 
     async fn create(&self) -> Result<Session, sqlx::Error> {
-        // Boxed: the future is large and seldom needed; whoever waits for a connection need not pay for its size.
+        // Boxed: the future is large and seldom needed; operations that wait for a connection need not pay for its size.
         Ok(Session {
             connection: Box::pin(PgConnection::connect_with(&self.options)).await?,
             keeps_statements: self.keeps_statements,
@@ -313,13 +312,13 @@ fn has_code(error: &sqlx::Error, wanted: &str) -> bool {
         .is_some_and(|code| code == wanted)
 }
 
-/// A connection in use. One that nobody gives back, because its server does not answer or its user went away,
-/// is closed: its next user would get an answer to the past.
+/// A connection in use. It is closed unless it is given back: after a time-out or a cancelled operation, its next user
+/// would read the response to an earlier statement.
 struct Lease(Option<Object<Server>>);
 
 impl Lease {
     fn session(&mut self) -> &mut Session {
-        self.0.as_mut().expect("it is there until it is given back")
+        self.0.as_mut().expect("it is given back once")
     }
 
     fn give_back(mut self) {

@@ -1,12 +1,12 @@
 //! A streaming replica of Postgres, for look-ups of links.
 //!
-//! A replica shows the past of its primary. Which past is told by its position in the write-ahead log: what was
-//! committed before the primary was at a position is visible on a replica that has replayed up to it. So a
-//! look-up on the replica asks how far it has replayed *before* it reads the link, in a statement of its own:
-//! the second statement's snapshot is younger. Both are made where every statement has its own snapshot.
+//! A replica shows an earlier state of its primary. Its position in the write-ahead log says which one: a commit before
+//! a position of the primary is visible on a replica that has replayed up to that position. So a look-up on the replica
+//! asks how far it has replayed *before* it reads the link, in a statement of its own: the second statement's snapshot
+//! is younger. Both run where every statement has its own snapshot.
 //!
-//! A position belongs to a timeline: a server that takes over begins another one. Positions of different
-//! timelines are never compared: a server that went its own way is not believed, however far it is.
+//! A position belongs to a timeline: a server that takes over starts another one. Positions of different timelines are
+//! never compared: a server that diverged is not used, however far it is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,8 +30,8 @@ macro_rules! position {
     };
 }
 
-/// How long the replica may take, waiting for a connection included: the primary is asked after it, and
-/// somebody waits.
+/// How long the replica may take, waiting for a connection included: the primary is asked after it, and a redirect
+/// waits.
 const DEADLINE: Duration = Duration::from_millis(500);
 
 /// A place in the write-ahead log of a primary.
@@ -43,20 +43,20 @@ pub struct WalPosition {
 }
 
 impl WalPosition {
-    /// Whether who is here has everything up to there.
-    fn covers(self, there: Self) -> bool {
-        self.timeline == there.timeline && self.bytes >= there.bytes
+    /// Whether a server at this position has everything up to the other one.
+    fn covers(self, other: Self) -> bool {
+        self.timeline == other.timeline && self.bytes >= other.bytes
     }
 }
 
-/// How far a replica is, when it was asked.
+/// How far a replica had replayed when it was asked.
 struct Replayed {
     position: WalPosition,
-    /// Since the newest commit that it has replayed, in seconds.
+    /// Seconds since the newest commit that it has replayed.
     age: Option<f64>,
 }
 
-/// Why the replica did not answer.
+/// Why the replica is not used.
 #[derive(Debug, thiserror::Error)]
 enum Absent {
     #[error("it is not connected to yet")]
@@ -82,12 +82,12 @@ pub struct PostgresReplica {
     settings: StoreSettings,
     pool: OnceCell<Pool>,
     is_up: AtomicBool,
-    /// Said once each time.
-    is_said_to_be_away: AtomicBool,
+    /// Logged once for each outage.
+    is_reported_away: AtomicBool,
 }
 
 impl PostgresReplica {
-    /// The replica at `url`, away until it is probed.
+    /// The replica at `url`, away until it was probed.
     #[must_use]
     pub fn new(primary: Arc<PostgresStore>, url: String, max_connections: u32) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl PostgresReplica {
             },
             pool: OnceCell::new(),
             is_up: AtomicBool::new(false),
-            is_said_to_be_away: AtomicBool::new(false),
+            is_reported_away: AtomicBool::new(false),
         }
     }
 
@@ -112,10 +112,10 @@ impl PostgresReplica {
     /// Connections to the replica at the moment.
     #[must_use]
     pub fn connections(&self) -> Option<Connections> {
-        self.pool.get().map(Pool::in_use)
+        self.pool.get().map(Pool::connections)
     }
 
-    /// What the primary knows of a code, and a position that covers whatever was committed before this call.
+    /// The primary's link with a code, and a position that covers everything that was committed before this call.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -127,7 +127,7 @@ impl PostgresReplica {
         let (timeline, bytes, id, target, is_active): Row = self
             .primary
             .pool
-            .run_for_visitor(async |session| {
+            .run_with_priority(async |session| {
                 sqlx::query_as(concat!(
                     "SELECT ",
                     position!(),
@@ -146,8 +146,8 @@ impl PostgresReplica {
         Ok((link, WalPosition { timeline, bytes }))
     }
 
-    /// An active link that the replica shows, where it has replayed all up to `at_least`. `None` says nothing:
-    /// the primary knows.
+    /// An active link on the replica, where it has replayed everything up to `at_least`. `None` means that the primary
+    /// has to be asked.
     pub async fn on_replica(&self, code: &ShortCode, at_least: WalPosition) -> Option<LinkTarget> {
         match timeout(DEADLINE, self.read(code, at_least)).await {
             Ok(Ok(link)) => link.filter(|link| link.is_active),
@@ -163,7 +163,7 @@ impl PostgresReplica {
     ) -> Result<Option<LinkTarget>, Absent> {
         let pool = self.pool.get().ok_or(Absent::NotConnected)?;
         let (replayed, found) = pool
-            .run_for_visitor(async |session| {
+            .run_with_priority(async |session| {
                 let replayed = replayed(session).await?;
                 let is_behind = replayed
                     .as_ref()
@@ -184,12 +184,11 @@ impl PostgresReplica {
         Ok(found.map(rows::target).transpose()?)
     }
 
-    /// Looks whether the replica is there, and how far it lags behind: for so long it has not had what the
-    /// primary had. `None` where it is away.
+    /// Checks whether the replica is available, and how far it lags behind. `None` where it is away.
     pub async fn probe(&self) -> Option<Duration> {
         match self.lag().await {
             Ok(lag) => {
-                self.is_said_to_be_away.store(false, Ordering::Release);
+                self.is_reported_away.store(false, Ordering::Release);
                 if !self.is_up.swap(true, Ordering::AcqRel) {
                     tracing::info!(lag_seconds = lag.as_secs_f64(), "the replica is up");
                 }
@@ -213,7 +212,7 @@ impl PostgresReplica {
 
     /// Where the primary is; `None` where the primary is away, which is no fault of the replica's.
     async fn written(&self) -> Result<Option<WalPosition>, Absent> {
-        let told = self.primary.pool.run(async |session| {
+        let position = self.primary.pool.run(async |session| {
             sqlx::query_as(concat!(
                 "SELECT ",
                 position!(),
@@ -222,17 +221,17 @@ impl PostgresReplica {
             .fetch_one(session)
             .await
         });
-        match told.await {
+        match position.await {
             Ok((timeline, bytes)) => Ok(Some(WalPosition { timeline, bytes })),
             Err(error) if error.as_database_error().is_none() => Ok(None),
             Err(error) => Err(Absent::Primary(error)),
         }
     }
 
-    /// Nobody asks it until a probe finds it again.
+    /// It is not asked until a probe reaches it again.
     fn is_away<T>(&self, why: &Absent) -> Option<T> {
         self.is_up.store(false, Ordering::Release);
-        if self.is_said_to_be_away.swap(true, Ordering::AcqRel) {
+        if self.is_reported_away.swap(true, Ordering::AcqRel) {
             tracing::debug!(%why, "the replica is still away");
         } else {
             tracing::warn!(%why, "the replica is away: the primary is asked instead");
@@ -241,7 +240,7 @@ impl PostgresReplica {
     }
 }
 
-/// How far this server has replayed; `None` where it is none that replays.
+/// How far this server has replayed; `None` where it is no replica.
 async fn replayed(session: &mut Session) -> Result<Option<Replayed>, sqlx::Error> {
     type Row = (bool, Option<i32>, Option<i64>, Option<f64>);
     let (replays, timeline, bytes, age): Row = sqlx::query_as(

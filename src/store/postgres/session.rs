@@ -6,17 +6,17 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Either, Error, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr};
 
-/// A connection, and whether what is prepared on it is there for the next statement.
+/// A connection, and whether it keeps prepared statements.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) connection: PgConnection,
-    /// Whether statements are prepared once and stay. A proxy may give every transaction another server:
-    /// there they have no name, and are gone with the next one.
+    /// Whether statements are prepared once and kept. A proxy may give every transaction another server connection:
+    /// there, statements have no name and last until the next one.
     pub(super) keeps_statements: bool,
 }
 
 impl Session {
-    /// Runs statements without parameters; no answer is wanted.
+    /// Runs statements without parameters and without results.
     pub(super) async fn run(&mut self, sql: impl SqlSafeStr) -> Result<(), Error> {
         sqlx::raw_sql(sql).execute(&mut self.connection).await?;
         Ok(())

@@ -1,4 +1,4 @@
-//! The clicks of a batch as they are kept: a JSON object, which SQLite can read, too.
+//! The clicks of a batch as the journal keeps them: a JSON object, which SQL can read, too.
 
 use std::fmt::{self, Write};
 
@@ -27,7 +27,7 @@ pub(super) fn from_json(json: &str) -> Result<Vec<(LinkId, u64)>, StoreError> {
     Ok(clicks.0)
 }
 
-/// Pairs as they come: there are many batches to be read, and a map of each would be made in vain.
+/// Pairs in the order in which they are written: a map of each batch would be built for nothing.
 struct Clicks(Vec<(LinkId, u64)>);
 
 impl<'de> Deserialize<'de> for Clicks {

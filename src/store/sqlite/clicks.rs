@@ -8,7 +8,7 @@ use sqlx::SqliteExecutor;
 use super::SqliteStore;
 use super::batch::{from_json, to_json};
 use crate::domain::{LinkId, Timestamp};
-use crate::store::clicks::FENCED_OFF;
+use crate::store::clicks::FENCE_GAP;
 use crate::store::rows;
 use crate::store::{
     ClickBatch, Clicks, Compacted, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen,
@@ -20,7 +20,7 @@ const A_WEEK: Duration = Duration::from_hours(7 * 24);
 #[async_trait]
 impl Clicks for SqliteStore {
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
-        // One statement; recorders' marks are written when a batch leaves the journal.
+        // One statement: recorders' marks are written later, when a batch leaves the journal.
         sqlx::query(
             "INSERT INTO click_journal (recorder, number, held, epoch, clicks) SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4
              WHERE NOT EXISTS (SELECT 1 FROM click_recorders WHERE recorder = ?1 AND last_batch >= ?2)
@@ -30,9 +30,9 @@ impl Clicks for SqliteStore {
         .bind(batch.number.cast_signed())
         .bind(parked_in)
         .bind(to_json(&batch.clicks))
-        .execute(&mut *self.writer.get_for_visitor().await?)
+        .execute(&mut *self.writer.get_with_priority().await?)
         .await?;
-        self.log.grew();
+        self.log.batch_written();
         Ok(())
     }
 
@@ -45,7 +45,7 @@ impl Clicks for SqliteStore {
         after: Option<(RecorderId, u64)>,
         limit: u32,
     ) -> Result<Vec<ParkedBatch>, StoreError> {
-        let (recorder, number) = rows::place(after);
+        let (recorder, number) = rows::batch_key(after);
         let found: Vec<(i64, i64, String, String)> = sqlx::query_as(
             "SELECT recorder, number, coalesce(epoch, ''), clicks FROM click_journal
              WHERE held AND (recorder, number) > (?1, ?2) ORDER BY recorder, number LIMIT ?3",
@@ -78,7 +78,7 @@ impl Clicks for SqliteStore {
                 .execute(&mut *transaction)
                 .await?;
         if released.rows_affected() == 0 {
-            // Nothing was held, so nothing is known of those before it either.
+            // The batch was not parked, so nothing is known of batches before it either.
             return Ok(());
         }
         sqlx::query(
@@ -134,8 +134,8 @@ impl Clicks for SqliteStore {
         Ok(mark(&mut *self.reader.get().await?, flush).await?)
     }
 
-    async fn fence(&self, newest: &FlushId, life: &str) -> Result<Fence, StoreError> {
-        // The one writer's turn: nobody else is writing a flush meanwhile.
+    async fn fence(&self, newest: &FlushId, replication_id: &str) -> Result<Fence, StoreError> {
+        // With the one writer's connection taken, no flush is being written.
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
         let (is_ahead, greatest, is_known): (bool, i64, bool) = sqlx::query_as(
@@ -150,14 +150,14 @@ impl Clicks for SqliteStore {
         if is_ahead {
             return Ok(Fence::Ahead);
         }
-        let number = greatest.max(newest.number).saturating_add(FENCED_OFF);
+        let number = greatest.max(newest.number).saturating_add(FENCE_GAP);
         sqlx::query(
             "INSERT INTO flush_ledger (epoch, number, up_to, applied_at, life) VALUES (?1, ?2, -1, ?3, ?4)",
         )
         .bind(&newest.epoch)
         .bind(number)
         .bind(self.clock.now().micros())
-        .bind(life)
+        .bind(replication_id)
         .execute(&mut *transaction)
         .await?;
         transaction.commit().await?;
@@ -170,7 +170,7 @@ impl Clicks for SqliteStore {
     async fn is_superseded_elsewhere(
         &self,
         flush: &FlushId,
-        life: &str,
+        replication_id: &str,
     ) -> Result<bool, StoreError> {
         let found = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM flush_ledger
@@ -178,7 +178,7 @@ impl Clicks for SqliteStore {
         )
         .bind(&flush.epoch)
         .bind(flush.number)
-        .bind(life)
+        .bind(replication_id)
         .fetch_one(&mut *self.reader.get().await?)
         .await?;
         Ok(found)

@@ -25,7 +25,7 @@ const LINKS_PER_STEP: usize = 250;
 const ROWS_PER_STEP: u32 = 250;
 
 /// Batches summed up between two pauses, so that a long journal does not keep a core to itself.
-const BATCHES_PER_BREATH: u32 = 128;
+const BATCHES_PER_PAUSE: u32 = 128;
 
 /// Up to which link a compaction is written whose clicks are all in the links.
 const ALL_LINKS: i64 = i64::MAX;
@@ -177,7 +177,7 @@ impl Compactor {
         .bind(recorder)
         .bind(after)
         .bind(last)
-        .bind(BATCHES_PER_BREATH)
+        .bind(BATCHES_PER_PAUSE)
         .fetch_all(&mut *self.log.background().await?)
         .await?;
         Ok(batches)

@@ -13,22 +13,22 @@ impl Database for SqliteStore {
     }
 
     fn connections(&self) -> Connections {
-        self.reader.in_use()
+        self.reader.connections()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
         sqlx::query("SELECT 1")
-            .execute(&mut *self.reader.get_for_visitor().await?)
+            .execute(&mut *self.reader.get_with_priority().await?)
             .await?;
         Ok(())
     }
 
     async fn maintenance_is_due(&self) {
-        self.log.is_due().await;
+        self.log.checkpoint_is_due().await;
     }
 
     async fn maintain(&self) -> Result<(), StoreError> {
-        self.presence.look();
+        self.presence.check();
         self.log.checkpoint(&self.writer).await
     }
 

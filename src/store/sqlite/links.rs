@@ -37,7 +37,7 @@ impl Links for SqliteStore {
         let found: Option<TargetRow> =
             sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = ?1")
                 .bind(code.as_str())
-                .fetch_optional(&mut *self.reader.get_for_visitor().await?)
+                .fetch_optional(&mut *self.reader.get_with_priority().await?)
                 .await?;
         found.map(rows::target).transpose()
     }

@@ -1,13 +1,12 @@
-//! Writing the write-ahead log back into the file, and having it begin anew, beside the one who writes.
+//! Checkpoints: the write-ahead log is copied back into the file, and restarted, apart from the writer's commits.
 //!
-//! A writer whose commits did so themselves would keep clicks waiting for the disk. Copying needs no lock and is done
-//! on a thread that stands back: often, for what is brought to the disk at once keeps the disk, and perhaps the core,
-//! from the commits. The log begins anew soon, since a file that is overwritten asks less of the file system than one
-//! that grows. That locks the writer out for as long as the disk takes, twice: on a slow disk it has to be seldom, and
-//! the log becomes longer.
+//! If commits did so themselves, clicks would wait for the disk. Copying needs no lock and runs on a thread of low
+//! priority. It runs often: a large copy keeps the disk, and perhaps the core, from the commits. The log restarts soon,
+//! since overwriting a file costs the file system less than growing it. A restart locks the writer out for two writes
+//! to the disk: on a slow disk restarts are rare, and the log becomes longer.
 //!
-//! How long it may be depends on the room: a log that has taken the last of it can not even be copied, for which the
-//! file may have to grow as much.
+//! The log's length is bounded by the free space: once the log has filled the disk it cannot be copied, since the
+//! database file may have to grow by as much.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,24 +18,23 @@ use tokio::sync::Notify;
 use super::pool::{Lease, Pool};
 use crate::store::StoreError;
 
-/// Batches of clicks after which the log is written back, a page of 4 KiB or some for each. Fewer cost more CPU, more
-/// keep commits waiting for longer (`load/README.md`, "Where the time went").
+/// Batches of clicks after which the log is copied, with one or some pages of 4 KiB each. Fewer cost more CPU, more keep
+/// commits waiting for longer (`load/README.md`, "Where the time went").
 const BATCHES: u32 = 64;
 
-/// Pages past which the log begins anew, where it did not just now: 16 MiB.
+/// Pages past which the log restarts, unless it did so just now: 16 MiB.
 const PAGES: u64 = 4_096;
 
-/// How many times as long as beginning anew took it is not done again: redirects that wait for it are fewer than
-/// one in a hundred.
-const REST: u32 = 100;
+/// The pause after a restart, as a multiple of its duration: fewer than one redirect in a hundred waits for a restart.
+const PAUSE_FACTOR: u32 = 100;
 
-/// Pages past which it begins anew in any case, where there is room: 256 MiB.
-const MOST_PAGES: u64 = 65_536;
+/// Pages past which the log restarts in any case, where there is space: 256 MiB.
+const MAX_PAGES: u64 = 65_536;
 
-/// The same, however little room there is: 256 KiB.
-const LEAST_PAGES: u64 = 64;
+/// The same, however little space there is: 256 KiB.
+const MIN_PAGES: u64 = 64;
 
-/// Bytes that the file keeps when it was longer for a while: 64 MiB.
+/// Bytes that the log's file keeps after it was longer: 64 MiB.
 const BYTES_KEPT: u64 = 64 << 20;
 
 const PAGE_BYTES: u64 = 4_096;
@@ -44,15 +42,14 @@ const PAGE_BYTES: u64 = 4_096;
 /// The write-ahead log.
 pub(super) struct Log {
     file: PathBuf,
-    /// Batches that were written since the last copying.
+    /// Batches written since the last copy.
     batches: AtomicU32,
-    are_many: Notify,
-    /// Until when the log does not begin anew, unless it has to.
-    rests_until: Mutex<Instant>,
-    /// One connection that makes the log begin anew, and never waits: while it did, the writer would, too.
+    is_due: Notify,
+    /// Until when the log does not restart, unless it has to.
+    paused_until: Mutex<Instant>,
+    /// One connection that restarts the log and never waits for a lock: the writer would wait with it.
     checkpointer: Pool,
-    /// Two for what can wait, reading the journal and copying the log, on threads that stand back for all
-    /// others.
+    /// Two connections for background work, reading the journal and copying the log, on threads of low priority.
     background: Pool,
 }
 
@@ -61,66 +58,66 @@ impl Log {
         Self {
             file,
             batches: AtomicU32::new(0),
-            are_many: Notify::new(),
-            rests_until: Mutex::new(Instant::now()),
+            is_due: Notify::new(),
+            paused_until: Mutex::new(Instant::now()),
             checkpointer,
             background,
         }
     }
 
-    /// The connection for what can wait.
+    /// A connection for background work.
     pub(super) async fn background(&self) -> Result<Lease<'_>, StoreError> {
         self.background.get().await
     }
 
-    /// Takes note of a batch.
-    pub(super) fn grew(&self) {
+    /// Counts a batch.
+    pub(super) fn batch_written(&self) {
         if self.batches.fetch_add(1, Ordering::Relaxed) + 1 == BATCHES {
-            self.are_many.notify_one();
+            self.is_due.notify_one();
         }
     }
 
-    /// Returns when the log should be written back.
-    pub(super) async fn is_due(&self) {
-        self.are_many.notified().await;
+    /// Returns when the log should be copied.
+    pub(super) async fn checkpoint_is_due(&self) {
+        self.is_due.notified().await;
     }
 
-    /// Writes the log back, and has it begin anew where it is long. To be called when [`Log::is_due`], and every
-    /// second or so.
+    /// Copies the log, and restarts it where it is long. To be called when [`Log::checkpoint_is_due`], and about once a
+    /// second.
     pub(super) async fn checkpoint(&self, writer: &Pool) -> Result<(), StoreError> {
         self.batches.store(0, Ordering::Relaxed);
         let Some(pages) = self.copy().await? else {
             return Ok(());
         };
-        if !self.has_to_begin_anew(pages.cast_unsigned()) {
+        if !self.has_to_restart(pages.cast_unsigned()) {
             return Ok(());
         }
-        // What came during the first copying, so that little is left to do while the writer waits.
+        // Copies what came during the first copy, so that little is left to do while the writer waits.
         self.copy().await?;
-        // Its turn: otherwise it would mostly be in the middle of a commit.
-        let _turn = writer.get().await?;
-        let begun = Instant::now();
-        // Says "busy" rather than wait for readers; then the next one tries.
+        // With the writer's connection: otherwise there would mostly be a commit under way.
+        let _writer = writer.get().await?;
+        let started = Instant::now();
+        // Fails as "busy" rather than wait for readers; the next checkpoint tries again.
         sqlx::query("PRAGMA wal_checkpoint(RESTART)")
             .execute(&mut *self.checkpointer.get().await?)
             .await?;
-        let rests_until = Instant::now() + begun.elapsed() * REST;
+        let paused_until = Instant::now() + started.elapsed() * PAUSE_FACTOR;
         *self
-            .rests_until
+            .paused_until
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) = rests_until;
+            .unwrap_or_else(PoisonError::into_inner) = paused_until;
         Ok(())
     }
 
-    fn has_to_begin_anew(&self, pages: u64) -> bool {
-        let rests_until = *self
-            .rests_until
+    fn has_to_restart(&self, pages: u64) -> bool {
+        let paused_until = *self
+            .paused_until
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        pages > most_pages(&self.file) || pages > PAGES && Instant::now() >= rests_until
+        pages > max_pages(&self.file) || pages > PAGES && Instant::now() >= paused_until
     }
 
-    /// Writes all of the log back: then the file is whole by itself, for whoever copies it while nothing runs.
+    /// Copies all of the log: then the file can be copied by itself while no process uses it.
     pub(super) async fn close(&self) -> Result<(), StoreError> {
         self.copy().await?;
         sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -129,7 +126,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes the log back. How many pages it has; `None` while another process is at it.
+    /// Copies the log. Returns its number of pages; `None` while another process copies it.
     async fn copy(&self) -> Result<Option<i64>, StoreError> {
         let (_, pages, _): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)")
             .fetch_one(&mut *self.background().await?)
@@ -138,10 +135,10 @@ impl Log {
     }
 }
 
-/// What holds the log of a writer to half of the room, whose other half the file may need: where it is twice as long
-/// as it may be, a commit writes it back itself; and what it keeps once it began anew.
+/// Settings of the writer's connection that keep the log to half of the space; the file may need the other half. At
+/// twice the allowed length, a commit copies the log itself. The second one bounds what the log keeps after a restart.
 pub(super) fn bounds(log: &Path) -> [(&'static str, String); 2] {
-    let pages = 2 * most_pages(log);
+    let pages = 2 * max_pages(log);
     [
         ("wal_autocheckpoint", pages.to_string()),
         (
@@ -151,17 +148,17 @@ pub(super) fn bounds(log: &Path) -> [(&'static str, String); 2] {
     ]
 }
 
-/// Pages past which a log has to begin anew in any case: a quarter of the space that there is for it.
-fn most_pages(log: &Path) -> u64 {
+/// Pages past which a log has to restart in any case: a quarter of the space that there is for it.
+fn max_pages(log: &Path) -> u64 {
     let folder = log
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    // Where the system does not tell, there is room.
+    // Where the system gives no number, there is space.
     let free = rustix::fs::statvfs(folder)
         .map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
-    let room = bytes_of(log).saturating_add(free);
-    (room / 4 / PAGE_BYTES).clamp(LEAST_PAGES, MOST_PAGES)
+    let space = bytes_of(log).saturating_add(free);
+    (space / 4 / PAGE_BYTES).clamp(MIN_PAGES, MAX_PAGES)
 }
 
 fn bytes_of(log: &Path) -> u64 {

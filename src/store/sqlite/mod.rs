@@ -36,32 +36,32 @@ mod users;
 /// How long a writer waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long another process's start is waited for, and how often it is looked at.
-const TURN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a start waits for another process's start, and the pause between two tries.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Connections that only read: readers never wait for the writer.
+/// Connections that only read. Readers never wait for the writer.
 const READERS: usize = 4;
 
 /// Users, links and clicks in an SQLite file.
 pub struct SqliteStore {
-    /// One connection: SQLite has one writer, so writers queue here rather than in the file's lock.
+    /// One connection: SQLite has one writer, so writers wait here rather than for the file's lock.
     writer: Arc<Pool>,
     reader: Pool,
     log: Arc<Log>,
     compactor: Compactor,
     presence: Arc<Presence>,
     installation: String,
-    /// A locked file, of the first process that has the database open: the outbox is read by it alone.
+    /// A file that the first process with this database keeps locked: this process alone reads the outbox.
     owner: Option<File>,
     clock: Arc<dyn Clock>,
 }
 
 impl SqliteStore {
-    /// Opens the file, made with its folder where there is none, and brings the schema up to date.
+    /// Opens the file, creates it and its folder where they are missing, and brings the schema up to date.
     ///
     /// # Errors
-    /// [`OpenError::Wrong`] when the file cannot be made or is no database.
+    /// [`OpenError::Wrong`] when the file cannot be created or is no database.
     pub async fn open(
         path: &Path,
         settings: StoreSettings,
@@ -71,7 +71,7 @@ impl SqliteStore {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
         {
-            // There are addresses and hashes of passwords in it.
+            // The database holds e-mail addresses and password hashes.
             let mut maker = std::fs::DirBuilder::new();
             maker.recursive(true).mode(0o700);
             maker.create(folder).map_err(|error| {
@@ -89,11 +89,11 @@ impl SqliteStore {
             .busy_timeout(BUSY_TIMEOUT)
             .foreign_keys(true)
             .pragma("wal_autocheckpoint", "0");
-        // Until all are connected: switching to WAL waits for nobody, and migrations are several transactions.
-        let _turn = turn(path).await?;
-        let owner = locked(&beside(path, ".owner"))?;
+        // Until all are connected: switching to WAL does not wait for locks, and migrations are several transactions.
+        let _lock = opening_lock(path).await?;
+        let owner = locked(&companion_file(path, ".owner"))?;
         writable(path)?;
-        let presence = Arc::new(Presence::begin(path).map_err(|error| cannot_make(path, &error))?);
+        let presence = Arc::new(Presence::of(path).map_err(|error| cannot_make(path, &error))?);
         let pool = |options, connections| {
             let presence = Arc::clone(&presence);
             Pool::open(
@@ -103,7 +103,7 @@ impl SqliteStore {
                 settings.deadline,
             )
         };
-        let log = beside(path, "-wal");
+        let log = companion_file(path, "-wal");
         let bounded = |options: SqliteConnectOptions, (name, value)| options.pragma(name, value);
         let writing = log::bounds(&log).into_iter().fold(options.clone(), bounded);
         let writer = pool(writing, 1)
@@ -116,14 +116,15 @@ impl SqliteStore {
             .await?;
         drop(first);
         let checkpointer = pool(options.clone().busy_timeout(Duration::ZERO), 1).await?;
-        let behind = Opener::standing_back(
+        let in_background = Opener::background(
             options
                 .clone()
                 .busy_timeout(Duration::ZERO)
-                // It is slow where others are busy, and that is as it should be.
+                // It may be slow where other threads are busy: no warning.
                 .disable_statement_logging(),
         );
-        let background = Pool::open(behind, Arc::clone(&presence), 2, settings.deadline).await?;
+        let background =
+            Pool::open(in_background, Arc::clone(&presence), 2, settings.deadline).await?;
         let reader = pool(options.read_only(true), READERS).await?;
         let writer = Arc::new(writer);
         let log = Arc::new(Log::new(log, checkpointer, background));
@@ -140,9 +141,9 @@ impl SqliteStore {
     }
 }
 
-/// A file that belongs to the database, named as SQLite names its own: no other database has the same.
+/// A file that belongs to the database, named in the way of SQLite's own files: no other database has the same.
 #[must_use]
-pub fn beside(database: &Path, ending: &str) -> PathBuf {
+pub fn companion_file(database: &Path, ending: &str) -> PathBuf {
     let mut path = database.as_os_str().to_owned();
     path.push(ending);
     path.into()
@@ -160,8 +161,8 @@ fn cannot_make(path: &Path, error: &std::io::Error) -> OpenError {
     ))
 }
 
-/// SQLite itself opens a file that it may only read, and fails with the first write. It is not opened here to see
-/// that: closing it would take SQLite's locks from other connections of this process.
+/// Refuses a read-only file: SQLite would open it, and fail with the first write. The check does not open the file:
+/// closing it would take SQLite's locks from other connections of this process.
 fn writable(path: &Path) -> Result<(), OpenError> {
     match rustix::fs::access(path, Access::WRITE_OK) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -172,11 +173,11 @@ fn writable(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Processes that start at once take turns; a turn ends when the file is closed.
-async fn turn(path: &Path) -> Result<File, OpenError> {
-    let deadline = Instant::now() + TURN_TIMEOUT;
+/// One process at a time opens the database. The lock ends when the file is closed.
+async fn opening_lock(path: &Path) -> Result<File, OpenError> {
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
-        match locked(&beside(path, ".lock"))? {
+        match locked(&companion_file(path, ".lock"))? {
             Some(lock) => return Ok(lock),
             None if Instant::now() < deadline => sleep(LOCK_PAUSE).await,
             None => {

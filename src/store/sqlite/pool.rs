@@ -1,7 +1,7 @@
 //! Connections to the file.
 //!
-//! The pool of sqlx is not used: it pings a connection before each use and after it, and a ping is a change of
-//! threads there and back, as a batch of clicks itself is.
+//! The pool of sqlx is not used: it pings a connection before and after each use. A ping switches threads twice, as the
+//! batch of clicks itself does.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -17,36 +17,36 @@ use tokio::time::timeout;
 use super::presence::Presence;
 use crate::store::StoreError;
 use crate::store::failure::{of_pool, unreachable};
-use crate::store::queue::Queue;
+use crate::store::permits::Permits;
 use crate::telemetry::metrics::Connections;
 
-/// After how long, and after how many uses, a connection is asked whether its thread still lives.
+/// After so long without use, and after so many uses, a connection is pinged: its thread may have died.
 const IDLE: Duration = Duration::from_secs(1);
 const USES: usize = 64;
 
-/// Name of the thread of what can wait; the system keeps 15 bytes of it.
+/// Name of the threads for background work; the system keeps 15 bytes of it.
 const BACKGROUND: &str = "sqlite-backgrnd";
 
-/// Its niceness: a tenth of a core where others want the rest.
+/// Their niceness: a tenth of a core where other threads want the rest.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// A number of connections; whoever wants one more waits.
+/// A number of connections. An operation waits until one is free.
 pub(super) struct Pool {
     connections: managed::Pool<Opener>,
     presence: Arc<Presence>,
-    queue: Queue,
+    permits: Permits,
     deadline: Duration,
 }
 
 /// A connection in use.
 pub(super) struct Lease<'a> {
     connection: Object<Opener>,
-    _turn: Option<SemaphorePermit<'a>>,
+    _permit: Option<SemaphorePermit<'a>>,
 }
 
 impl Pool {
-    /// Opens the first, to see that it can be done.
+    /// Opens the first connection, which shows whether it can be done.
     pub(super) async fn open(
         opener: Opener,
         presence: Arc<Presence>,
@@ -67,7 +67,7 @@ impl Pool {
         Ok(Self {
             connections: pool,
             presence,
-            queue: Queue::new(connections),
+            permits: Permits::new(connections),
             deadline,
         })
     }
@@ -75,27 +75,27 @@ impl Pool {
     /// A connection, within the deadline.
     pub(super) async fn get(&self) -> Result<Lease<'_>, StoreError> {
         let lease = async {
-            let turn = self.queue.turn().await;
+            let permit = self.permits.acquire().await;
             Ok(Lease {
-                _turn: Some(turn),
-                ..self.get_for_visitor().await?
+                _permit: Some(permit),
+                ..self.get_with_priority().await?
             })
         };
         let lease = timeout(self.deadline, lease).await;
         lease.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut.into()))
     }
 
-    /// The same, before all for whom no visitor waits.
-    pub(super) async fn get_for_visitor(&self) -> Result<Lease<'_>, StoreError> {
-        self.presence.check()?;
+    /// The same, before operations for which no redirect waits.
+    pub(super) async fn get_with_priority(&self) -> Result<Lease<'_>, StoreError> {
+        self.presence.require()?;
         Ok(Lease {
             connection: self.connections.get().await.map_err(unreachable)?,
-            _turn: None,
+            _permit: None,
         })
     }
 
-    pub(super) fn in_use(&self) -> Connections {
-        self.queue.before(&self.connections.status())
+    pub(super) fn connections(&self) -> Connections {
+        self.permits.connections(&self.connections.status())
     }
 }
 
@@ -123,22 +123,22 @@ impl DerefMut for Lease<'_> {
 /// Opens connections.
 pub(super) struct Opener {
     options: SqliteConnectOptions,
-    stands_back: bool,
+    is_background: bool,
 }
 
 impl Opener {
     pub(super) fn new(options: SqliteConnectOptions) -> Self {
         Self {
             options,
-            stands_back: false,
+            is_background: false,
         }
     }
 
-    /// Connections whose threads stand back for all others.
-    pub(super) fn standing_back(options: SqliteConnectOptions) -> Self {
+    /// Connections whose threads have low priority.
+    pub(super) fn background(options: SqliteConnectOptions) -> Self {
         Self {
             options: options.thread_name(|_| BACKGROUND.to_owned()),
-            stands_back: true,
+            is_background: true,
         }
     }
 }
@@ -149,8 +149,8 @@ impl Manager for Opener {
 
     async fn create(&self) -> Result<SqliteConnection, sqlx::Error> {
         let connection = Box::pin(SqliteConnection::connect_with(&self.options)).await?;
-        if self.stands_back {
-            stand_back(BACKGROUND);
+        if self.is_background {
+            lower_priority(BACKGROUND);
         }
         Ok(connection)
     }
@@ -160,7 +160,7 @@ impl Manager for Opener {
         connection: &mut SqliteConnection,
         used: &Metrics,
     ) -> RecycleResult<sqlx::Error> {
-        // A transaction that was dropped is rolled back when its turn comes, which is before the ping's.
+        // A dropped transaction is rolled back by the connection's thread before it handles the ping.
         if connection.is_in_transaction()
             || used.last_used() > IDLE
             || used.recycle_count.is_multiple_of(USES)
@@ -168,17 +168,16 @@ impl Manager for Opener {
             connection.ping().await?;
         }
         if connection.is_in_transaction() {
-            // What could not be committed, for want of space, could not be left either.
+            // Neither the commit nor the roll-back was possible, for want of space.
             return Err(RecycleError::message("in a transaction"));
         }
         Ok(())
     }
 }
 
-/// Lets the threads of that name have what others leave. The thread is the driver's own, so it is found by
-/// its name.
+/// Lowers the priority of the threads with this name. They belong to the driver, so they are found by their name.
 #[cfg(target_os = "linux")]
-fn stand_back(name: &str) {
+fn lower_priority(name: &str) {
     use rustix::process::{Pid, setpriority_process};
 
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
@@ -189,12 +188,12 @@ fn stand_back(name: &str) {
             .is_ok_and(|comm| comm.trim_end() == name);
         let id = thread.file_name().to_str().and_then(|id| id.parse().ok());
         if let Some(id) = id.and_then(Pid::from_raw).filter(|_| is_named) {
-            // Where the system does not allow it, all are equal.
+            // Where the system does not allow it, all threads are equal.
             let _ = setpriority_process(Some(id), NICENESS);
         }
     }
 }
 
-/// Nothing of the kind is known here: all are equal.
+/// This system has no such priorities: all threads are equal.
 #[cfg(not(target_os = "linux"))]
-fn stand_back(_name: &str) {}
+fn lower_priority(_name: &str) {}

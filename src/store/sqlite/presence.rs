@@ -1,5 +1,5 @@
-//! Whether the database's file is still where it was opened. One that was removed or replaced takes everything it is
-//! told, and nobody ever reads it again.
+//! Whether the database's file is still at its path. Writes to a file that was removed or replaced succeed, and are lost
+//! with it.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -13,22 +13,23 @@ use crate::store::StoreError;
 /// The file that was opened.
 pub(super) struct Presence {
     path: PathBuf,
-    /// Its device and its number there, when it was looked at first: in layered file systems both change when a
-    /// file is written to for the first time.
+    /// Its device and its number there at the first check. Not at opening: in layered file systems both change with the
+    /// first write.
     opened: OnceLock<(u64, u64)>,
     is_gone: AtomicBool,
 }
 
 impl Presence {
-    /// Makes the file where there is none, for its owner alone: there are addresses and hashes of passwords in it.
-    pub(super) fn begin(path: &Path) -> io::Result<Self> {
-        // Nobody else has it open then: closing it would take SQLite's locks from other connections of this process.
-        let made = OpenOptions::new()
+    /// Creates the file where there is none, readable by its owner alone: it holds e-mail addresses and password hashes.
+    pub(super) fn of(path: &Path) -> io::Result<Self> {
+        // A new file is open nowhere else: otherwise closing it would take SQLite's locks from other connections of
+        // this process.
+        let created = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(path);
-        match made {
+        match created {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             Ok(_) | Err(_) => {}
         }
@@ -39,12 +40,12 @@ impl Presence {
         })
     }
 
-    /// Looks whether it is there. To be called every second or so; what changes is logged.
-    pub(super) fn look(&self) {
+    /// Checks whether the file is there, and logs a change. To be called about once a second.
+    pub(super) fn check(&self) {
         let now = identity(&self.path).ok();
         let opened = self.opened.get().copied();
         if let (None, Some(now)) = (opened, now) {
-            // Another thread may have been first, and saw the same.
+            // Another thread may have set the same.
             let _ = self.opened.set(now);
         }
         let is_gone = now.is_none() || opened.is_some() && opened != now;
@@ -59,11 +60,11 @@ impl Presence {
         }
     }
 
-    /// Nothing is to be done with a file that is gone.
+    /// Refuses operations while the file is gone.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] where it is.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
+    /// [`StoreError::Unavailable`].
+    pub(super) fn require(&self) -> Result<(), StoreError> {
         if self.is_gone.load(Ordering::Acquire) {
             let why = "the database's file was removed or replaced";
             return Err(StoreError::Unavailable(why.into()));

@@ -1,4 +1,4 @@
-//! Who gets the next connection to the database.
+//! Which operation gets the next connection to the database.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,34 +6,34 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::telemetry::metrics::Connections;
 
-/// Where all for whom no visitor waits stand before a pool, which has as many connections as there are places:
-/// however many they are, the next connection that is free is for a visitor.
-pub(super) struct Queue {
-    places: Semaphore,
+/// Permits for operations for which no redirect waits, as many as the pool has connections. However many of these
+/// operations wait, only so many ask the pool, and the next free connection goes to a redirect.
+pub(super) struct Permits {
+    permits: Semaphore,
     waiting: AtomicUsize,
 }
 
-/// Counts for as long as somebody waits, also one who gives up.
+/// Counts a waiting operation, also one that gives up.
 struct Waiting<'a>(&'a AtomicUsize);
 
-impl Queue {
-    /// Before a pool of so many connections.
+impl Permits {
+    /// For a pool with so many connections.
     pub(super) fn new(connections: usize) -> Self {
         Self {
-            places: Semaphore::new(connections),
+            permits: Semaphore::new(connections),
             waiting: AtomicUsize::new(0),
         }
     }
 
-    /// One's turn to ask the pool, until it is dropped.
-    pub(super) async fn turn(&self) -> SemaphorePermit<'_> {
-        let _waiting = Waiting::begin(&self.waiting);
-        let place = self.places.acquire().await;
-        place.expect("it is never closed")
+    /// A permit to ask the pool, until it is dropped.
+    pub(super) async fn acquire(&self) -> SemaphorePermit<'_> {
+        let _waiting = Waiting::start(&self.waiting);
+        let permit = self.permits.acquire().await;
+        permit.expect("the semaphore is never closed")
     }
 
-    /// The connections of the pool, and who waits for one, here or there.
-    pub(super) fn before(&self, pool: &deadpool::Status) -> Connections {
+    /// The connections of the pool, and the operations that wait for one, with or without a permit.
+    pub(super) fn connections(&self, pool: &deadpool::Status) -> Connections {
         let mut connections = Connections::of(pool);
         let here = u32::try_from(self.waiting.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
         connections.waiting = connections.waiting.saturating_add(here);
@@ -42,7 +42,7 @@ impl Queue {
 }
 
 impl<'a> Waiting<'a> {
-    fn begin(waiting: &'a AtomicUsize) -> Self {
+    fn start(waiting: &'a AtomicUsize) -> Self {
         waiting.fetch_add(1, Ordering::Relaxed);
         Self(waiting)
     }
@@ -61,17 +61,17 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_waits_is_counted_until_it_is_their_turn_or_they_give_up() {
-        let queue = Queue::new(1);
+    async fn a_waiting_operation_is_counted_until_it_has_a_permit_or_gives_up() {
+        let permits = Permits::new(1);
         let pool = deadpool::Status {
             max_size: 1,
             size: 0,
             available: 0,
             waiting: 0,
         };
-        let waiting = || queue.before(&pool).waiting;
-        let first = queue.turn().await;
-        let (mut second, mut third) = (Box::pin(queue.turn()), Box::pin(queue.turn()));
+        let waiting = || permits.connections(&pool).waiting;
+        let first = permits.acquire().await;
+        let (mut second, mut third) = (Box::pin(permits.acquire()), Box::pin(permits.acquire()));
         assert!((&mut second).now_or_never().is_none() && (&mut third).now_or_never().is_none());
         assert_eq!(waiting(), 2);
         drop(third);
