@@ -1,12 +1,12 @@
-//! Reading a count: exact, and never falling while clicks are written back.
+//! Reads counts that are exact and never fall while clicks are written back.
 //!
-//! A click is in one of four places: pending in Redis, in a flush, in the journal, in the link. It only
-//! moves rightwards, once batches that are held in the journal are settled. Redis is read first and the
-//! database second, in one snapshot, so a click may be seen twice (it moved in between) but never missed;
-//! the snapshot's ledger says which were seen twice:
+//! A click is in one of four places: pending in Redis, in a flush, in the journal, or in the link's count. Once parked
+//! batches are settled, it only moves from left to right in this list. Redis is read first and the database second, in one
+//! snapshot. So a click that moves in between may be seen twice, but is never missed. The ledger in the snapshot says which
+//! clicks were seen twice:
 //!
-//! * a flush that Redis showed and the ledger has is left out, up to the ledger's mark;
-//! * a flush newer than those that Redis showed took from what was seen as pending: read again.
+//! * A flush that Redis showed and the ledger has is left out, up to the ledger's mark.
+//! * A flush that is newer than those that Redis showed contains clicks that were seen as pending: the count is read again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use crate::domain::{Click, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, scripts};
 use crate::store::{Clicks, CountSnapshot, FlushesSeen, StoreError};
 
-/// How often a reading that a flush overtook is made again.
+/// How many times a count is read that flushes overtake.
 const TRIES: usize = 20;
 
-/// How long Redis may take to answer a reader.
+/// How long Redis may take to respond.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why a count could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CountError {
-    /// Where part of the clicks is cannot be reached: an exact count is not to be had now.
+    /// A place with some of the clicks cannot be reached, so no exact count can be given now.
     #[error("click counts are unavailable: {0}")]
     Unavailable(String),
-    /// The database answered something that the code does not expect.
+    /// The database responded with something that the code does not expect.
     #[error(transparent)]
     Store(StoreError),
 }
@@ -43,29 +43,29 @@ pub enum CountError {
 pub struct Counts {
     clicks: Arc<dyn Clicks>,
     memory_only: Arc<MemoryOnly>,
-    shards: Arc<[RemoteCounts]>,
+    shards: Arc<[ShardCounts]>,
 }
 
-/// A count that is about to be read: its links are found in the database meanwhile.
+/// A count in progress: its links are looked up in the database meanwhile.
 pub struct Counting<'a> {
     counts: &'a Counts,
-    /// Whether clicks were only in memory when it began.
+    /// Whether clicks were in memory alone when it began.
     in_memory: bool,
 }
 
-/// What is particular to one shard of Redis.
-struct RemoteCounts {
+/// What counting needs of one shard of Redis.
+struct ShardCounts {
     redis: RedisShard,
     sink: RedisSink,
     cache: LinkCache,
 }
 
-/// What Redis held of some links' clicks at one moment.
+/// The clicks of some links in Redis at one moment.
 struct RedisSnapshot {
     epoch: String,
     newest_flush: i64,
     flushing: Vec<i64>,
-    /// Per link asked for: pending, then per flush; `None` is none.
+    /// Clicks per link: the pending ones, then those of each flush; `None` means no clicks.
     counts: Vec<Vec<Option<u64>>>,
 }
 
@@ -78,7 +78,7 @@ impl Counts {
         redis: Option<&RedisShards>,
         cache: &LinkCache,
     ) -> Self {
-        let shard = |redis: &RedisShard| RemoteCounts {
+        let shard = |redis: &RedisShard| ShardCounts {
             redis: redis.clone(),
             sink: RedisSink::new(redis),
             cache: cache.clone(),
@@ -91,8 +91,8 @@ impl Counts {
         }
     }
 
-    /// Begins to count. The looks are taken in the order that a click may go: from memory to the journal, where it is
-    /// held, and from there to Redis. What is further on at each look is seen by the next.
+    /// Begins to count. The places are read in the order in which a click may move: memory, then the journal, where it may be
+    /// parked, then Redis. A click that has moved on before one reading is seen by a later one.
     #[must_use]
     pub fn begin(&self) -> Counting<'_> {
         Counting {
@@ -101,19 +101,19 @@ impl Counts {
         }
     }
 
-    /// Settles what is held for the shards of these links. Before Redis is read: a batch that is settled goes from
-    /// the journal to Redis, against the reading's direction.
+    /// Settles the batches that are parked for the shards of these links, before Redis is read: a batch that is settled
+    /// moves from the journal to Redis, against the direction of the reading.
     async fn settle_for(&self, links: &[Click]) -> Result<(), CountError> {
-        let is_asked = |remote: &&RemoteCounts| {
-            let shard = remote.redis.shard();
+        let is_concerned = |shard_counts: &&ShardCounts| {
+            let shard = shard_counts.redis.shard();
             links.iter().any(|link| link.shard() == shard)
         };
-        let asked: Vec<_> = self.shards.iter().filter(is_asked).collect();
-        let Some(any) = asked.first() else {
+        let concerned: Vec<_> = self.shards.iter().filter(is_concerned).collect();
+        let Some(any) = concerned.first() else {
             return Ok(());
         };
         for _ in 0..TRIES {
-            let sinks = asked.iter().map(|remote| &remote.sink);
+            let sinks = concerned.iter().map(|shard_counts| &shard_counts.sink);
             if settle_parked(sinks, &*self.clicks, &any.cache).await? == 0 {
                 return Ok(());
             }
@@ -137,7 +137,7 @@ impl Counts {
                         .into_iter()
                         .collect(),
                 ),
-                Some(remote) => self.with_redis(remote, links).await?,
+                Some(shard_counts) => self.with_redis(shard_counts, links).await?,
             };
             if let Some(counts) = counts {
                 return Ok(counts);
@@ -151,13 +151,13 @@ impl Counts {
     /// `None` when a flush overtook the reading.
     async fn with_redis(
         &self,
-        remote: &RemoteCounts,
+        shard_counts: &ShardCounts,
         links: &[LinkId],
     ) -> Result<Option<HashMap<LinkId, u64>>, CountError> {
-        if !remote.redis.is_reachable() {
+        if !shard_counts.redis.is_reachable() {
             return Err(CountError::Unavailable("Redis is away".into()));
         }
-        let redis = read_redis(&remote.redis, links).await?;
+        let redis = read_redis(&shard_counts.redis, links).await?;
         let seen = FlushesSeen {
             epoch: &redis.epoch,
             under_way: &redis.flushing,
@@ -165,19 +165,20 @@ impl Counts {
         };
         let database = self.clicks.counts(links, Some(seen)).await?;
         if database.has_parked {
-            settle_parked([&remote.sink].into_iter(), &*self.clicks, &remote.cache).await?;
+            let sinks = [&shard_counts.sink].into_iter();
+            settle_parked(sinks, &*self.clicks, &shard_counts.cache).await?;
             return Ok(None);
         }
-        Ok(added_up(links, &redis, &database))
+        Ok(sum_parts(links, &redis, &database))
     }
 }
 
 impl Counting<'_> {
-    /// Exact clicks of each of `links` that still exists, with the shard that its clicks are in: every
-    /// redirect answered before it was begun. `held` is what was found with the links, since then.
+    /// The exact clicks of each of `links` that still exists: of every redirect that was answered before the count began.
+    /// `has_parked` says whether the journal had parked batches when the links were looked up, after the count began.
     ///
     /// # Errors
-    /// [`CountError::Unavailable`] rather than a number that lacks some.
+    /// [`CountError::Unavailable`] rather than a number that is too low.
     pub async fn of(
         self,
         links: &[Click],
@@ -210,21 +211,22 @@ async fn read_redis(redis: &RedisShard, links: &[LinkId]) -> Result<RedisSnapsho
     for link in links {
         call.arg(link.number());
     }
-    let told = redis.query(&call, TIMEOUT).await?;
-    RedisSnapshot::parse(told, links.len())
-        .ok_or_else(|| CountError::Unavailable("Redis told something else than counts".into()))
+    let response = redis.query(&call, TIMEOUT).await?;
+    RedisSnapshot::parse(response, links.len())
+        .ok_or_else(|| CountError::Unavailable("Redis sent something else than counts".into()))
 }
 
 impl RedisSnapshot {
-    /// `None` where a number is missing, or greater than any that is kept: a sum would lack some or be none.
+    /// `None` if a number is missing or out of range: no sum would be right.
     fn parse(
         (epoch, newest_flush, flushing, counts): (String, i64, Vec<i64>, Vec<Vec<Option<u64>>>),
         links: usize,
     ) -> Option<Self> {
         let is_whole = counts.len() == 1 + flushing.len();
-        let is_kept = |count: &Option<u64>| count.is_none_or(|count| i64::try_from(count).is_ok());
-        let are_right = |part: &Vec<_>| part.len() == links && part.iter().all(is_kept);
-        (is_whole && counts.iter().all(are_right)).then_some(Self {
+        let is_in_range =
+            |count: &Option<u64>| count.is_none_or(|count| i64::try_from(count).is_ok());
+        let is_valid = |part: &Vec<_>| part.len() == links && part.iter().all(is_in_range);
+        (is_whole && counts.iter().all(is_valid)).then_some(Self {
             epoch,
             newest_flush,
             flushing,
@@ -233,8 +235,8 @@ impl RedisSnapshot {
     }
 }
 
-/// `None` when the database has a flush that Redis did not show yet.
-fn added_up(
+/// `None` if the database has a flush that Redis did not show yet.
+fn sum_parts(
     links: &[LinkId],
     redis: &RedisSnapshot,
     database: &CountSnapshot,
@@ -311,8 +313,8 @@ mod tests {
         #[test]
         fn a_count_is_the_sum_of_all_its_parts(parts in vec(vec(option::of(0_u64..9), 2..=2), 1..5)) {
             let flushing: Vec<i64> = (1..).take(parts.len() - 1).collect();
-            let told = ("epoch".to_owned(), 9, flushing, parts.clone());
-            let counts = added_up(&links(), &RedisSnapshot::parse(told, 2).unwrap(), &database()).unwrap();
+            let response = ("epoch".to_owned(), 9, flushing, parts.clone());
+            let counts = sum_parts(&links(), &RedisSnapshot::parse(response, 2).unwrap(), &database()).unwrap();
             for (index, link) in links().iter().enumerate() {
                 let in_redis: u64 = parts.iter().filter_map(|part| part[index]).sum();
                 prop_assert_eq!(counts[link], 5 + in_redis);
@@ -320,7 +322,7 @@ mod tests {
         }
 
         #[test]
-        fn an_answer_without_all_of_its_parts_is_no_count(
+        fn a_response_without_all_of_its_parts_is_no_count(
             newest in 9_i64..,
             flushing in vec(1_i64..9, 0..4),
             parts in vec(vec(option::of(any::<u64>()), 0..4), 0..5),
@@ -328,7 +330,7 @@ mod tests {
             let is_whole = parts.len() == 1 + flushing.len() && parts.iter().all(|part| part.len() == 2);
             if let Some(redis) = RedisSnapshot::parse((String::new(), newest, flushing, parts), 2) {
                 prop_assert!(is_whole);
-                prop_assert_eq!(added_up(&links(), &redis, &database()).unwrap().len(), 2);
+                prop_assert_eq!(sum_parts(&links(), &redis, &database()).unwrap().len(), 2);
             }
         }
     }

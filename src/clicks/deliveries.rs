@@ -5,7 +5,8 @@ use futures_util::future::{join_all, select_all};
 use super::Delivery;
 use crate::domain::{Click, LinkId, Shard};
 
-/// Delivers batches; each shard's part with a number and a recorder's id of that shard's own, all at once.
+/// Splits batches by shard, and delivers the parts at the same time. A part has a number and a recorder ID of its shard's
+/// own.
 pub struct Deliveries(Vec<Delivery>);
 
 /// Shards that must acknowledge although the batch may hold no click for them, as bits.
@@ -23,7 +24,7 @@ impl Barriers {
 }
 
 impl Deliveries {
-    /// Of each shard, in their order.
+    /// One delivery per shard, in their order.
     #[must_use]
     pub fn new(deliveries: Vec<Delivery>) -> Self {
         Self(deliveries)
@@ -43,25 +44,26 @@ impl Deliveries {
         join_all(concerned.map(|(_, (delivery, part))| delivery.deliver(part))).await;
     }
 
-    /// Whether anything is in doubt or held in memory.
-    pub(super) fn needs_repair(&self) -> bool {
-        self.0.iter().any(Delivery::needs_repair)
+    /// Whether anything is in doubt or in memory.
+    pub(super) fn needs_redelivery(&self) -> bool {
+        self.0.iter().any(Delivery::needs_redelivery)
     }
 
-    /// Whether anything would be lost with this process.
+    /// Whether clicks would be lost with this process.
     pub(super) fn is_at_risk(&self) -> bool {
         self.0.iter().any(Delivery::is_at_risk)
     }
 
-    /// Does one step towards delivering what is in doubt or held in memory, if anything is. May be dropped
-    /// at any time: the step goes on at the next call.
-    pub(super) async fn repaired(&mut self) {
-        let wanting = self.0.iter_mut().filter(|delivery| delivery.needs_repair());
-        let steps: Vec<_> = wanting
-            .map(|delivery| Box::pin(delivery.repaired()))
+    /// Makes one attempt to deliver what is in doubt or in memory, if there is anything. May be dropped at any time: the
+    /// next call resumes the attempt.
+    pub(super) async fn redeliver(&mut self) {
+        let pending = self.0.iter_mut();
+        let attempts: Vec<_> = pending
+            .filter(|delivery| delivery.needs_redelivery())
+            .map(|delivery| Box::pin(delivery.redeliver()))
             .collect();
-        if !steps.is_empty() {
-            select_all(steps).await;
+        if !attempts.is_empty() {
+            select_all(attempts).await;
         }
     }
 }

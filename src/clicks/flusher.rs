@@ -1,8 +1,8 @@
-//! Writes clicks back: from Redis and from the journal into the links.
+//! Writes clicks back: from Redis and from the journal into the counts of the links.
 //!
-//! Any instance may run it, any number of them at once, and each may stop at any point: what one began,
-//! the next one finishes, and the ledger (rule 4 in [`crate::clicks`]) makes repeated work harmless. The
-//! lease in Redis only spares double work.
+//! Any number of instances may do so at once, and each may stop at any point. The next instance finishes a flush that was
+//! started, and the ledger (rule 4 in [`crate::clicks`]) makes repeated work harmless. The lease in Redis only avoids double
+//! work.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,19 +16,19 @@ use crate::store::{Clicks, FlushId, FlushMark, StoreError};
 
 mod prune;
 
-/// How long others leave a flush to whoever began it.
+/// How long an instance has the lease on flushing without extending it.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// How long one command of a flush may take: far more than a healthy Redis needs.
+/// How long one command of a flush may take: far longer than a healthy Redis needs.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long the journal is folded before Redis has its turn.
-const FOLDING: Duration = Duration::from_secs(2);
+/// How long the journal is compacted before the flush goes on to Redis.
+const COMPACTION_LIMIT: Duration = Duration::from_secs(2);
 
-/// Above so many links a flush is large: it is written back in larger steps, with shorter rests.
+/// A flush of more links is large: it is written back in larger steps with shorter pauses.
 const LARGE: usize = 100_000;
 
-/// Fields that Redis is asked for at once.
+/// Fields of a hash that one command reads.
 const FIELDS_PER_SCAN: usize = 1_000;
 
 /// Writes clicks back to the links.
@@ -36,21 +36,21 @@ pub struct Flusher {
     redis: Option<RedisShards>,
     clicks: Arc<dyn Clicks>,
     clock: Arc<dyn Clock>,
-    /// Who holds the leases, one per shard.
+    /// The name under which it has the leases, one per shard.
     name: String,
 }
 
-/// What became of a flush: of what could be, something is written back whatever became of the rest.
+/// What became of a flush. One part may fail while others are written back.
 #[derive(Debug)]
 pub struct FlushOutcome {
     /// What was written back.
     pub flushed: Flushed,
-    /// The shards of which nothing older than this flush waits any more. Not one that is away, or that another
-    /// instance flushes.
+    /// The shards in which nothing older than this flush is pending any more. Shards that are away, or that another instance
+    /// flushes, are left out.
     pub done: Vec<Shard>,
     /// Whether another instance flushes some shard.
     pub is_shared: bool,
-    /// What went wrong last.
+    /// The last failure.
     pub failure: Option<FlushError>,
 }
 
@@ -64,38 +64,39 @@ pub struct Flushed {
 }
 
 impl Flushed {
-    /// Whatever a broken Redis says was clicked, adding it up never panics.
+    /// Never overflows, however large the numbers are that a broken Redis sends.
     fn add(&mut self, more: Self) {
         self.links = self.links.saturating_add(more.links);
         self.clicks = self.clicks.saturating_add(more.clicks);
     }
 }
 
-/// Who flushes a shard at the moment.
-enum Turn {
+/// Which instance has the lease of a shard.
+enum Lease {
     Ours,
-    /// Another instance holds the lease.
     Others,
 }
 
-/// How fast a flush is written back: what shares a machine with the database, Redis above all, must not
-/// wait for it noticeably. Of those tried for large flushes these did best; `load/scale --only pending`
-/// measures them.
+/// How fast a flush is written back: a Redis on the same machine as the database must not be delayed noticeably. Of the
+/// values that were tried for large flushes these did best; `load/scale --only pending` measures them.
 struct Pace {
     /// Per transaction: bounds how long rows stay locked and a core is kept busy.
     links: usize,
-    /// How much longer than a step the rest after it is.
-    rests: u32,
+    /// The pause after a step, as a multiple of the step's duration.
+    pause_factor: u32,
 }
 
 impl Pace {
     fn of(links: usize) -> Self {
-        let (links, rests) = if links <= LARGE { (250, 3) } else { (500, 1) };
-        Self { links, rests }
+        let (links, pause_factor) = if links <= LARGE { (250, 3) } else { (500, 1) };
+        Self {
+            links,
+            pause_factor,
+        }
     }
 }
 
-/// Why a flush stopped; the next one goes on where it stopped.
+/// Why a flush stopped; the next flush goes on there.
 #[derive(Debug, thiserror::Error)]
 pub enum FlushError {
     /// Redis is away.
@@ -107,7 +108,7 @@ pub enum FlushError {
 }
 
 impl Flusher {
-    /// A flusher of its own name.
+    /// A flusher with a random name.
     #[must_use]
     pub fn new(redis: Option<RedisShards>, clicks: Arc<dyn Clicks>, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -118,7 +119,7 @@ impl Flusher {
         }
     }
 
-    /// Writes back what is in the journal and, unless another instance is at it, what is in Redis.
+    /// Writes back the journal and each shard of Redis that no other instance flushes.
     pub async fn flush(&self) -> FlushOutcome {
         let mut outcome = FlushOutcome {
             flushed: Flushed::default(),
@@ -127,7 +128,7 @@ impl Flusher {
             failure: None,
         };
         if let Err(failure) = self.compact_journal(&mut outcome.flushed).await {
-            // The database is away: nothing can be written back from Redis, either.
+            // The database is away, so clicks in Redis cannot be written back either.
             outcome.failure = Some(failure.into());
             return outcome;
         }
@@ -136,9 +137,9 @@ impl Flusher {
         }
         for redis in self.reachable_shards() {
             match self.flush_redis(redis, &mut outcome.flushed).await {
-                Ok(Turn::Ours) => outcome.done.push(redis.shard()),
-                Ok(Turn::Others) => outcome.is_shared = true,
-                // The other shards are flushed all the same.
+                Ok(Lease::Ours) => outcome.done.push(redis.shard()),
+                Ok(Lease::Others) => outcome.is_shared = true,
+                // A failure of one shard does not stop the others.
                 Err(failure) => outcome.failure = Some(failure),
             }
         }
@@ -151,20 +152,20 @@ impl Flusher {
     }
 
     async fn compact_journal(&self, flushed: &mut Flushed) -> Result<(), StoreError> {
-        let first = Instant::now();
+        let started = Instant::now();
         loop {
-            let begun = Instant::now();
-            let folded = self.clicks.compact().await?;
+            let step_started = Instant::now();
+            let compacted = self.clicks.compact().await?;
             flushed.add(Flushed {
-                links: folded.links,
-                clicks: folded.clicks,
+                links: compacted.links,
+                clicks: compacted.clicks,
             });
-            // A journal may grow as fast as it is folded: Redis has its turn all the same.
-            if folded.done || self.redis.is_some() && first.elapsed() > FOLDING {
+            // A journal may grow as fast as it is compacted: Redis must be flushed all the same.
+            if compacted.done || self.redis.is_some() && started.elapsed() > COMPACTION_LIMIT {
                 return Ok(());
             }
-            // SQLite has one writer: between two steps it belongs to the clicks that come in.
-            sleep(begun.elapsed()).await;
+            // SQLite has one writer: between two steps, new clicks are written.
+            sleep(step_started.elapsed()).await;
         }
     }
 
@@ -172,9 +173,9 @@ impl Flusher {
         &self,
         redis: &RedisShard,
         flushed: &mut Flushed,
-    ) -> Result<Turn, FlushError> {
-        let Some((epoch, numbers)) = self.take(redis).await? else {
-            return Ok(Turn::Others);
+    ) -> Result<Lease, FlushError> {
+        let Some((epoch, numbers)) = self.begin(redis).await? else {
+            return Ok(Lease::Others);
         };
         for number in numbers {
             let flush = FlushId {
@@ -183,16 +184,17 @@ impl Flusher {
             };
             let increments = increments(redis, &flush).await?;
             if self.apply(redis, &flush, &increments, flushed).await? == FlushMark::Superseded {
-                self.give_up(redis, &flush).await?;
+                self.abandon(redis, &flush).await?;
                 continue;
             }
             finish(redis, &flush).await?;
         }
-        Ok(Turn::Ours)
+        Ok(Lease::Ours)
     }
 
-    /// Takes the lease, and what is pending. `None` while another instance has it.
-    async fn take(&self, redis: &RedisShard) -> Result<Option<(String, Vec<i64>)>, RedisFailure> {
+    /// Takes the lease, and turns the pending clicks into a flush. Returns the epoch and the flushes under way; `None` while
+    /// another instance has the lease.
+    async fn begin(&self, redis: &RedisShard) -> Result<Option<(String, Vec<i64>)>, RedisFailure> {
         let keys = redis.keys();
         let mut call = scripts::BEGIN_FLUSH.call(&[
             &keys.state(),
@@ -208,7 +210,8 @@ impl Flusher {
         redis.query(&call, TIMEOUT).await
     }
 
-    /// [`FlushMark::Whole`] or [`FlushMark::Superseded`]. What somebody wrote back before is not in `flushed`.
+    /// Writes a flush to the database; returns [`FlushMark::Whole`] or [`FlushMark::Superseded`]. Adds to `flushed` what this
+    /// call wrote.
     async fn apply(
         &self,
         redis: &RedisShard,
@@ -220,7 +223,7 @@ impl Flusher {
         let mut mark = self.clicks.flush_mark(flush).await?;
         let mut extended: Option<Instant> = None;
         while let Some(rest) = mark.rest_of(increments) {
-            let begun = Instant::now();
+            let started = Instant::now();
             let part = &rest[..rest.len().min(pace.links)];
             let up_to = match part.last() {
                 Some((last, _)) if part.len() < rest.len() => FlushMark::UpTo(*last),
@@ -238,32 +241,35 @@ impl Flusher {
                     });
                 }
             }
-            // Should it fail, what was taken is written back all the same: it may be nowhere else any more.
+            // The flush goes on although the lease could not be extended: its clicks may be nowhere else any more.
             if redis.is_reachable() && extended.is_none_or(|at| at.elapsed() > LEASE / 4) {
                 if let Err(failure) = self.extend_lease(redis).await {
                     tracing::debug!(%failure, "the lease on flushing is left to expire");
                 }
                 extended = Some(Instant::now());
             }
-            // However long a step took, the lease is kept while the flush goes on.
-            sleep((begun.elapsed() * pace.rests).min(LEASE / 4)).await;
+            // The pause is bounded so that the lease does not expire during a flush.
+            sleep((started.elapsed() * pace.pause_factor).min(LEASE / 4)).await;
         }
         Ok(mark)
     }
 
-    /// A flush that is over is not written back: others did, or another life of Redis has the same clicks or lost
-    /// them. If it is still under way in this life, the data set went on elsewhere, and has to be compared with the
-    /// ledger.
-    async fn give_up(&self, redis: &RedisShard, flush: &FlushId) -> Result<(), FlushError> {
+    /// Abandons a flush that the ledger refuses. Another instance has written it back, or the data set was continued on
+    /// another server. In the second case the flush is still under way here, and the data set has to be compared with the
+    /// ledger before it is used again.
+    async fn abandon(&self, redis: &RedisShard, flush: &FlushId) -> Result<(), FlushError> {
         let number = flush.number;
         tracing::warn!(
             number,
-            "a flush is not written back: later ones were begun, perhaps in another life of Redis"
+            "a flush is not written back: later ones were started, perhaps on another Redis server"
         );
-        // Not the life that was admitted here: the same server names itself anew when its first replica comes, and
+        // The current replication ID, not the one at recovery: a server takes a new one when its first replica comes, and
         // connections outlive that.
-        let life = redis.current_replication_id(TIMEOUT).await?;
-        let elsewhere = self.clicks.is_superseded_elsewhere(flush, &life).await?;
+        let replication_id = redis.current_replication_id(TIMEOUT).await?;
+        let elsewhere = self
+            .clicks
+            .is_superseded_elsewhere(flush, &replication_id)
+            .await?;
         let keys = redis.keys();
         let mut call = scripts::ABANDON_FLUSH.call(&[&keys.state(), &keys.flushing()]);
         call.arg(&flush.epoch).arg(number).arg(u8::from(elsewhere));
@@ -281,16 +287,16 @@ impl Flusher {
         redis.query::<bool>(&call, TIMEOUT).await.map(drop)
     }
 
-    /// Leaves flushing to others: for an instance that stops.
+    /// Gives the leases back, when this instance stops.
     ///
     /// # Errors
-    /// When Redis is away; the lease ends by itself soon.
+    /// When Redis is away; the lease then expires soon.
     pub async fn release(&self) -> Result<(), FlushError> {
         let mut outcome = Ok(());
         for redis in self.reachable_shards() {
             let mut call = scripts::RELEASE_FLUSH_LEASE.call(&[&redis.keys().flusher()]);
             call.arg(&self.name);
-            // The other leases are given back all the same.
+            // A failure of one shard does not keep the other leases.
             if let Err(failure) = redis.query::<bool>(&call, TIMEOUT).await {
                 outcome = Err(failure.into());
             }
@@ -299,8 +305,8 @@ impl Flusher {
     }
 }
 
-/// The increments of a flush, by rising link id. Nobody writes to them any more, so that reading them
-/// piece by piece is reading them whole; a field may come twice and is taken once.
+/// The increments of a flush, by rising link ID. A flush no longer changes, so it can be read piece by piece. Redis may
+/// return a field twice; it is taken once.
 async fn increments(
     redis: &RedisShard,
     flush: &FlushId,
@@ -309,7 +315,7 @@ async fn increments(
     let mut increments: Vec<_> = scan_hash::<i64, u64>(redis, &key)
         .await?
         .into_iter()
-        // Nothing could be written back for another number: no link has it.
+        // A number that no link can have is skipped.
         .filter_map(|(link, clicks)| Some((LinkId::parse(link)?, clicks)))
         .collect();
     increments.sort_unstable();
@@ -325,7 +331,7 @@ async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure>
     redis.query(&call, TIMEOUT).await
 }
 
-/// All fields of a hash, without keeping Redis busy for long.
+/// Reads all fields of a hash without keeping Redis busy for long.
 async fn scan_hash<F, V>(redis: &RedisShard, key: &str) -> Result<Vec<(F, V)>, RedisFailure>
 where
     F: FromRedisValue,
@@ -335,7 +341,7 @@ where
     let mut cursor = 0_u64;
     loop {
         let mut scan = redis::cmd("HSCAN");
-        let begun = Instant::now();
+        let started = Instant::now();
         scan.arg(key).arg(cursor).arg("COUNT").arg(FIELDS_PER_SCAN);
         let (next, found): (u64, Vec<(F, V)>) = redis.query(&Call::plain(scan), TIMEOUT).await?;
         fields.extend(found);
@@ -343,7 +349,7 @@ where
             return Ok(fields);
         }
         cursor = next;
-        // Clicks on their way to Redis come first.
-        sleep(begun.elapsed() / 2).await;
+        // Leaves time for the batches of clicks.
+        sleep(started.elapsed() / 2).await;
     }
 }

@@ -1,38 +1,50 @@
 //! The click pipeline: every answered click is counted exactly once, whatever crashes.
 //!
 //! ```text
-//! visitor ── Recorder ── Delivery ──► Redis: pending ──► flush N ──► links.clicks     (Flusher)
-//!            gathers     one batch      └─ in doubt ─► journal (held)
-//!            a batch     at a time  ──► database: journal ──────────► links.clicks     (fold)
+//! client ── Recorder ── Delivery ──► Redis: pending ──► flush N ──► link_clicks     (Flusher)
+//!           gathers     one batch      └─ in doubt ─► journal (parked)
+//!           a batch     at a time  ──► database: journal ─────────► link_clicks     (compaction)
 //! ```
 //!
-//! What holds, and why:
+//! | file | what it does |
+//! | --- | --- |
+//! | `recorder` | gathers the clicks of one worker into batches |
+//! | `deliveries`, `delivery` | bring each batch to a sink, one at a time; one delivery per shard |
+//! | `redelivery` | one attempt to deliver what is in doubt or in memory |
+//! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |
+//! | `flusher` | writes counts back: from Redis, and from the journal |
+//! | `counts` | reads exact counts |
+//! | `recovery` | compares a Redis that was away with the ledger |
 //!
-//! 1. **A 302 means counted.** A visitor is released when the batch with its click was acknowledged by a
-//!    sink, or (both sinks gone) when it is held in memory, which a metric tells.
-//! 2. **A batch is applied once.** It carries its recorder's id (random, fresh at each start) and a
-//!    rising number; both sinks refuse a number that is not above the last one they applied for that
-//!    recorder. So a batch whose answer was lost can be sent again, to the same sink.
-//! 3. **A batch in doubt never changes sinks.** When Redis did not answer, the batch is kept as *held* in
-//!    the database, where it is not counted, and sent to Redis again. Until then its recorder sends
-//!    nothing newer to Redis, for that would make the old number look applied. A batch that no connection
-//!    could be had for was not sent, is not in doubt, and goes to whichever sink is back first.
-//! 4. **A flush is applied once.** It is taken from `pending` by a rename with a fresh number. The database
-//!    notes in its ledger, in the transaction that adds the counts, up to which link the flush is in; a part
-//!    is added only where the ledger stands at its beginning, and a flush is begun only where no later one was.
-//!    Redis keeps the flush until the last part is durable.
-//! 5. **A count is exact.** It is read from Redis first and then from one snapshot of the database; the
-//!    ledger in that snapshot says what of the Redis part is in the database already (see [`counts`]).
-//!    On a Redis Cluster all of this holds for each shard by itself: a recorder has an id and numbers of its
-//!    own in each, and a batch is split by shard.
-//! 6. Clicks are kept by link id: those of a deleted link can never land on another link.
-//! 7. **What may be counted already is dropped.** Redis may come back older or empty. Before an instance uses a
-//!    server that was started again or took over, it compares it with the ledger (see `recovery.rs`); until then
-//!    that server takes no batch from it. Where the ledger has flushes that Redis does not know, what is pending
-//!    there may be counted already: it is dropped, and a new epoch begins. Otherwise it is kept, and a *fence* in the ledger refuses flushes
-//!    that another life still has on their way; this life numbers its flushes above it. A batch is applied to the
-//!    epoch that it is for and to no other: one in doubt whose epoch is over may have been counted in it, and is
-//!    dropped, too.
+//! # The rules
+//!
+//! 1. **A 302 means counted.** A redirect is sent when a sink has acknowledged the batch with its click. If no sink does so
+//!    in time, the batch stays in memory and the redirect is sent all the same; a metric reports such clicks.
+//! 2. **A batch is applied once.** It carries the ID of its recorder (random, new at each start) and a rising number. Both
+//!    sinks refuse a number that is not above the last one they applied for that recorder. So a batch that was not
+//!    acknowledged can be sent again to the same sink.
+//! 3. **A batch in doubt never changes sinks.** When Redis does not respond, the batch is *parked*: the database keeps it,
+//!    uncounted, and it is sent to Redis again. Until Redis responds, the recorder sends it nothing newer, because Redis
+//!    would then take the older number for applied. A batch that was not sent, for want of a connection, is not in doubt.
+//!    It goes to the first sink that is available.
+//! 4. **A flush is applied once.** A rename turns `pending` into a flush with a new number. The transaction that adds a part
+//!    of the flush to the counts also notes in the ledger up to which link the flush is written. A part is added only if the
+//!    ledger stands at the part's beginning, and a flush is started only if the ledger has no later one. Redis keeps the
+//!    flush until its last part is durable.
+//! 5. **A count is exact.** It is read from Redis first, then from one snapshot of the database. The ledger in that snapshot
+//!    says which of the clicks in Redis the database already has (see [`counts`]).
+//! 6. **Clicks are kept by link ID.** IDs are never reused, so the clicks of a deleted link never land on another link.
+//! 7. **A Redis that may have lost data is recovered before it is used.** Its replication ID tells that the server was
+//!    restarted or that another one took over. Each instance then compares the data set with the ledger (see `recovery.rs`):
+//!    * The ledger has a flush that the data set does not know: the data set was rolled back. Its pending clicks may be
+//!      counted already, so they are dropped, and a new *epoch* begins.
+//!    * The ledger has none: the data set lost nothing that was flushed. A *fence* in the ledger refuses the flushes that were
+//!      started before and are not written yet. New flushes get numbers above the fence.
+//! 8. **A batch belongs to one epoch.** It is applied to the epoch that it is sent to, and to no other. A batch in doubt
+//!    whose epoch has ended may have been counted in it, so it is dropped.
+//!
+//! On a Redis Cluster all of this holds for each shard by itself: a recorder has an ID and numbers of its own in each
+//! shard, and a batch is split by shard.
 
 pub mod counts;
 mod deliveries;
@@ -40,11 +52,14 @@ mod delivery;
 mod flusher;
 mod recorder;
 mod recovery;
+mod redelivery;
 mod redis_sink;
+mod sinks;
 
 pub use deliveries::Deliveries;
-pub use delivery::{Delivery, JournalDeadline, MemoryOnly, Sinks};
+pub use delivery::Delivery;
 pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
 pub use recorder::{ClickReceipt, Recorder};
 pub use recovery::{RecoveryError, recover};
 pub use redis_sink::{Applied, RecordError, RedisSink, SettleError, settle_parked};
+pub use sinks::{JournalDeadline, MemoryOnly, Sinks};

@@ -1,4 +1,4 @@
-//! Gathers clicks into batches: while one batch is on its way, the next one gathers.
+//! Gathers the clicks of one worker into batches: while one batch is being delivered, the next one gathers.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,15 +12,15 @@ use crate::clicks::Deliveries;
 use crate::clicks::deliveries::Barriers;
 use crate::domain::{Click, Shard};
 
-/// Where redirects leave their clicks; one per worker, so that workers share no lock.
+/// Takes the clicks of redirects; one per worker, so that workers share no lock.
 #[derive(Default)]
 pub struct Recorder {
     batches: Mutex<Batches>,
-    /// Tells the delivering task that the first visitor of a batch is there.
-    first: Notify,
+    /// Wakes the delivering task when a batch gets its first waiter.
+    has_waiter: Notify,
 }
 
-/// The batch that gathers and the one that is on its way, with those who wait for them.
+/// The batch that gathers and the one that is being delivered, with the waiters of each.
 #[derive(Default)]
 struct Batches {
     /// One entry per click.
@@ -28,23 +28,23 @@ struct Batches {
     barriers: Barriers,
     gathering: Vec<Waker>,
     under_way: Vec<Waker>,
-    /// How many batches were taken; the one that gathers has this number.
+    /// How many batches were taken for delivery; the one that gathers has this number.
     taken: u64,
-    /// When the newest batch that was taken was acknowledged; `None` while it is on its way.
+    /// When the newest batch that was taken was acknowledged; `None` while it is being delivered.
     acknowledged: Option<Instant>,
 }
 
-/// What a visitor joins a batch with.
+/// What a redirect adds to a batch.
 #[derive(Clone, Copy)]
 enum Entry {
     Click(Click),
-    /// Nothing to be counted: only the changes in this shard are waited for.
+    /// Nothing to count: the redirect only needs the link changes of this shard.
     Barrier(Shard),
 }
 
-/// A visitor's place in a batch.
+/// A waiter's position in a batch.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     batch: u64,
     index: usize,
 }
@@ -56,7 +56,7 @@ pub struct ClickReceipt {
 }
 
 impl ClickReceipt {
-    /// When it was acknowledged: one reading of the clock for all visitors of a batch.
+    /// When it was acknowledged: the clock is read once for all redirects of a batch.
     #[must_use]
     pub fn at(&self) -> Instant {
         self.at
@@ -64,29 +64,29 @@ impl ClickReceipt {
 }
 
 impl Recorder {
-    /// Counts a click; returns when it is acknowledged. There is no failure: what no sink
-    /// takes in time is held in memory and delivered later.
+    /// Counts a click; returns when it is acknowledged. There is no failure: a click that no sink accepts in time stays in
+    /// memory and is delivered later.
     pub async fn record(&self, click: Click) -> ClickReceipt {
         let at = self.join(Entry::Click(click)).await;
         ClickReceipt { at }
     }
 
-    /// Waits as a click in this shard would, without one: afterwards every change in it that was answered
-    /// before is known.
+    /// Waits as long as a click in this shard would, without one. Afterwards this process knows every link change of the
+    /// shard that was published before.
     pub async fn barrier(&self, shard: Shard) -> Instant {
         self.join(Entry::Barrier(shard)).await
     }
 
     async fn join(&self, entry: Entry) -> Instant {
-        let mut place = None;
+        let mut position = None;
         poll_fn(|context| {
             let mut batches = self.batches();
-            if let Some(place) = place {
-                return batches.poll(place, context);
+            if let Some(position) = position {
+                return batches.poll(position, context);
             }
-            place = Some(batches.enter(entry, context));
+            position = Some(batches.add(entry, context));
             if batches.gathering.len() == 1 {
-                self.first.notify_one();
+                self.has_waiter.notify_one();
             }
             Poll::Pending
         })
@@ -97,17 +97,17 @@ impl Recorder {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Delivers batch after batch. Once `stopped` ends, it goes on until nothing is in memory alone; the
-    /// caller bounds how long that may take.
+    /// Delivers batch after batch. Once `stopped` ends, it goes on until no click is in memory alone; the caller bounds how
+    /// long that may take.
     pub async fn run(&self, mut delivery: Deliveries, stopped: impl Future<Output = ()>) {
         tokio::pin!(stopped);
         loop {
             tokio::select! {
                 biased;
-                // Before the next batch: what was in doubt keeps batches from Redis.
-                () = delivery.repaired(), if delivery.needs_repair() => {}
-                () = self.first.notified() => {
-                    // Whoever is at the door already comes along.
+                // Before the next batch: while a batch is in doubt, Redis gets no newer one.
+                () = delivery.redeliver(), if delivery.needs_redelivery() => {}
+                () = self.has_waiter.notified() => {
+                    // Requests that wait at the sockets join the batch.
                     yield_now().await;
                     self.deliver_gathered(&mut delivery).await;
                 }
@@ -116,7 +116,7 @@ impl Recorder {
         }
         self.deliver_gathered(&mut delivery).await;
         while delivery.is_at_risk() {
-            delivery.repaired().await;
+            delivery.redeliver().await;
         }
     }
 
@@ -125,43 +125,43 @@ impl Recorder {
             return;
         };
         delivery.deliver(clicks, barriers).await;
-        let mut visitors = self.batches().acknowledge(Instant::now());
-        for visitor in visitors.drain(..) {
-            visitor.wake();
+        let mut waiters = self.batches().acknowledge(Instant::now());
+        for waiter in waiters.drain(..) {
+            waiter.wake();
         }
-        // Kept for its space.
-        self.batches().under_way = visitors;
+        // Its allocation is used again.
+        self.batches().under_way = waiters;
     }
 }
 
 impl Batches {
-    fn enter(&mut self, entry: Entry, context: &Context<'_>) -> Place {
+    fn add(&mut self, entry: Entry, context: &Context<'_>) -> Position {
         match entry {
             Entry::Click(click) => self.clicks.push(click),
             Entry::Barrier(shard) => self.barriers.add(shard),
         }
         self.gathering.push(context.waker().clone());
-        Place {
+        Position {
             batch: self.taken,
             index: self.gathering.len() - 1,
         }
     }
 
-    fn poll(&mut self, place: Place, context: &Context<'_>) -> Poll<Instant> {
+    fn poll(&mut self, position: Position, context: &Context<'_>) -> Poll<Instant> {
         let waiting = match self.acknowledged {
-            // A batch is on its way only after all before it were acknowledged.
-            Some(at) if place.batch < self.taken => return Poll::Ready(at),
-            _ if place.batch == self.taken => &mut self.gathering,
-            _ if place.batch + 1 == self.taken => &mut self.under_way,
+            // A batch is delivered only after all before it were acknowledged.
+            Some(at) if position.batch < self.taken => return Poll::Ready(at),
+            _ if position.batch == self.taken => &mut self.gathering,
+            _ if position.batch + 1 == self.taken => &mut self.under_way,
             _ => return Poll::Ready(Instant::now()),
         };
-        if let Some(waker) = waiting.get_mut(place.index) {
+        if let Some(waker) = waiting.get_mut(position.index) {
             waker.clone_from(context.waker());
         }
         Poll::Pending
     }
 
-    /// Takes what was gathered; `None` where nobody waits.
+    /// Takes the gathered batch; `None` if it has no waiter.
     fn take(&mut self) -> Option<(Vec<Click>, Barriers)> {
         if self.gathering.is_empty() {
             return None;
@@ -175,7 +175,7 @@ impl Batches {
         ))
     }
 
-    /// Returns those who waited for the batch that was on its way.
+    /// Returns the waiters of the batch that was being delivered.
     fn acknowledge(&mut self, now: Instant) -> Vec<Waker> {
         self.acknowledged = Some(now);
         std::mem::take(&mut self.under_way)

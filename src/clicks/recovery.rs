@@ -1,34 +1,37 @@
-//! Before a Redis is used, at start and whenever it was away: is it ours, and is it older than it was?
+//! Recovers a Redis before it is used: at the start, and after it was away.
 //!
-//! Links have the same numbers in every database, so a data set belongs to the one that used it first.
+//! Recovery answers two questions (rule 7 in [`crate::clicks`]):
 //!
-//! A snapshot after a power failure, or a replica that lagged and took over, brings back clicks that are
-//! written back already. The ledger knows: then the data set begins a new epoch (rule 7 in
-//! [`crate::clicks`]). Where it knows of none, what was on its way to it then is fenced off first: it would count
-//! what is pending here as well, or pass for a flush of this life.
+//! * *Does the data set belong to this database?* Links have the same IDs in every database, so a data set belongs to the
+//!   database that used it first. Another one is refused.
+//! * *Was the data set rolled back?* A snapshot after a power failure, or a replica that lagged and took over, brings back
+//!   clicks that are counted already. The ledger in the database shows that: it has flushes that the data set does not know.
+//!   Then the pending clicks are dropped, and a new epoch begins. Otherwise a fence in the ledger refuses the flushes that
+//!   were started before; they would count pending clicks twice, or be taken for new flushes.
 
 use crate::redis::keys::Keys;
 use crate::redis::{Call, Candidate, FindMasterError, RedisFailure, RedisShard, scripts};
 use crate::store::{Clicks, Fence, FlushId, StoreError};
 use crate::telemetry::metrics::REDIS_STEPPED_BACK;
 
-/// How often Redis is looked at again that moved on while the database was asked.
-const TRIES: usize = 5;
+/// How often recovery starts again because the data set changed meanwhile.
+const MAX_TRIES: usize = 5;
 
-/// What a data set says of itself.
+/// What a data set records about itself.
 struct DataSet {
-    /// The newest flush that it began; the epoch is empty where there is none yet.
+    /// Its newest flush; the epoch is empty if it has none yet.
     newest: FlushId,
-    /// The life of the server that it was last used in.
-    life: Option<String>,
-    /// Whether a flush of it was refused because it went on in another one (see `abandon_flush.lua`).
-    went_on_elsewhere: bool,
-    /// The database whose clicks it gathers, see [`Database::installation`](crate::store::Database::installation).
+    /// The replication ID of the server at the last recovery.
+    replication_id: Option<String>,
+    /// Whether the ledger refused a flush of it because the data set was continued on another server (see
+    /// `abandon_flush.lua`).
+    was_continued_elsewhere: bool,
+    /// The database that it belongs to, see [`Database::installation`](crate::store::Database::installation).
     owner: Option<String>,
 }
 
-/// Epoch, newest flush, life, whether the data set went on in another one, and whose it is.
-type Looked = (
+/// Epoch, newest flush, replication ID, whether the data set was continued elsewhere, and its database.
+type StateFields = (
     Option<String>,
     Option<i64>,
     Option<String>,
@@ -36,51 +39,50 @@ type Looked = (
     Option<String>,
 );
 
-/// A data set that is let in.
-struct Admitted {
-    /// From now on.
+/// A data set that may be used.
+struct Recovered {
+    /// Its epoch from now on.
     epoch: String,
-    /// Links whose pending clicks were dropped, where the data set was older than it had been.
+    /// Links whose pending clicks were dropped, if the data set was rolled back.
     dropped: Option<u64>,
-    /// Whether it was let in here, with the fence that was given, and not by another instance.
-    is_mine: bool,
+    /// Whether this instance recovered it, with its fence, and not another one.
+    by_this_instance: bool,
 }
 
-/// Why a Redis is not used yet.
+/// Why a Redis cannot be used yet.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoveryError {
-    /// There is none to be looked at.
+    /// No server was found.
     #[error(transparent)]
     FindMasterError(#[from] FindMasterError),
     /// It is away.
     #[error(transparent)]
     Redis(#[from] RedisFailure),
-    /// It was started again, and the database cannot be asked what is written back.
-    #[error("it cannot be told whether Redis is older than it was: {0}")]
+    /// The database with the ledger is away.
+    #[error("the database cannot say whether Redis was rolled back: {0}")]
     Store(#[from] StoreError),
-    /// Its links have the same numbers as ours, and its clicks would be taken for theirs.
+    /// The data set belongs to another database, whose links have the same IDs.
     #[error(
         "the data set {0} belongs to another database; give another REDIS_PREFIX, or remove it if that database is gone"
     )]
     Foreign(String),
-    /// Others use it already and faster than it can be looked at.
-    #[error("Redis changes faster than it can be looked at")]
+    /// Other instances change the data set faster than it can be compared.
+    #[error("Redis changes faster than it can be compared with the database")]
     Busy,
 }
 
-/// Looks for the Redis and lets it in; what may be counted already is dropped from it, once for all
-/// instances.
+/// Finds the server of a data set, recovers the data set once for all instances, and uses it from then on.
 ///
 /// # Errors
-/// [`RecoveryError`]; it is not used then.
+/// [`RecoveryError`]; the data set is not used then.
 pub async fn recover(
     redis: &RedisShard,
     clicks: &dyn Clicks,
     installation: &str,
 ) -> Result<(), RecoveryError> {
     let mut candidate = redis.find_master().await?;
-    for _ in 0..TRIES {
-        let data_set = look(&mut candidate, redis.keys()).await?;
+    for _ in 0..MAX_TRIES {
+        let data_set = read_state(&mut candidate, redis.keys()).await?;
         match &data_set.owner {
             Some(owner) if owner == installation => {}
             Some(_) => return Err(RecoveryError::Foreign(redis.keys().tag().to_owned())),
@@ -90,35 +92,38 @@ pub async fn recover(
             }
         }
         let fence = fence(&data_set, candidate.replication_id(), clicks).await?;
-        let admitted = let_in(&mut candidate, redis, &data_set, fence).await;
-        let may_be_mine = matches!(
-            admitted,
-            Ok(Some(Admitted { is_mine: true, .. })) | Err(RedisFailure::NoAnswer(_))
+        let recovered = recover_data_set(&mut candidate, redis, &data_set, fence).await;
+        let may_use_fence = matches!(
+            recovered,
+            Ok(Some(Recovered {
+                by_this_instance: true,
+                ..
+            })) | Err(RedisFailure::NoAnswer(_))
         );
-        if let (Some(Fence::Below { number, .. }), false) = (fence, may_be_mine) {
-            // Others were faster and go by theirs, or it is none to be let in: left behind, the fence would tell the
-            // next life that the data set went on in this one.
+        if let (Some(Fence::Below { number, .. }), false) = (fence, may_use_fence) {
+            // Another instance recovered it with its own fence, or it cannot be recovered now. This fence would make the
+            // next recovery believe that the data set was continued here.
             let number = FlushId {
                 number,
                 ..data_set.newest
             };
             clicks.lift_fence(&number).await?;
         }
-        if let Some(admitted) = admitted? {
-            if let Some(links) = admitted.dropped {
+        if let Some(recovered) = recovered? {
+            if let Some(links) = recovered.dropped {
                 metrics::counter!(REDIS_STEPPED_BACK).increment(1);
                 tracing::error!(
                     links,
-                    "Redis came back older than it was: clicks pending in it may be counted already and are dropped"
+                    "Redis was rolled back: clicks pending in it may be counted already and are dropped"
                 );
             }
-            return Ok(redis.use_master(candidate, &admitted.epoch)?);
+            return Ok(redis.use_master(candidate, &recovered.epoch)?);
         }
     }
     Err(RecoveryError::Busy)
 }
 
-/// Whoever is first has it.
+/// Makes the data set belong to this database, unless it has one.
 async fn claim(
     candidate: &mut Candidate,
     keys: &Keys,
@@ -129,47 +134,49 @@ async fn claim(
     candidate.query(&Call::plain(claim)).await
 }
 
-async fn look(candidate: &mut Candidate, keys: &Keys) -> Result<DataSet, RedisFailure> {
-    let mut look = redis::cmd("HMGET");
-    look.arg(keys.state())
+async fn read_state(candidate: &mut Candidate, keys: &Keys) -> Result<DataSet, RedisFailure> {
+    let mut read = redis::cmd("HMGET");
+    read.arg(keys.state())
         .arg(&["epoch", "flush", "life", "elsewhere", "database"]);
-    let (epoch, number, life, elsewhere, owner): Looked =
-        candidate.query(&Call::plain(look)).await?;
+    let (epoch, number, replication_id, elsewhere, owner): StateFields =
+        candidate.query(&Call::plain(read)).await?;
     Ok(DataSet {
         newest: FlushId {
             epoch: epoch.unwrap_or_default(),
             number: number.unwrap_or_default(),
         },
-        life,
-        went_on_elsewhere: elsewhere.is_some(),
+        replication_id,
+        was_continued_elsewhere: elsewhere.is_some(),
         owner,
     })
 }
 
-/// What keeps flushes of other lives out; nothing where there can be none.
+/// Compares the data set with the ledger, and fences off the flushes that were started before. `None` if the server is still
+/// the one that was recovered, or the data set is empty.
 async fn fence(
     data_set: &DataSet,
-    life: &str,
+    replication_id: &str,
     clicks: &dyn Clicks,
 ) -> Result<Option<Fence>, StoreError> {
-    // The same life: nothing can have happened to it, whatever kept this instance from it. One without an
-    // epoch is empty.
-    if data_set.life.as_deref() == Some(life) || data_set.newest.epoch.is_empty() {
+    if data_set.replication_id.as_deref() == Some(replication_id)
+        || data_set.newest.epoch.is_empty()
+    {
         return Ok(None);
     }
-    if data_set.went_on_elsewhere {
+    if data_set.was_continued_elsewhere {
         return Ok(Some(Fence::Ahead));
     }
-    clicks.fence(&data_set.newest, life).await.map(Some)
+    let fence = clicks.fence(&data_set.newest, replication_id).await?;
+    Ok(Some(fence))
 }
 
-/// Nothing where the data set is no longer what it was when it was looked at.
-async fn let_in(
+/// Recovers the data set in one script call. `None` if it changed since it was compared.
+async fn recover_data_set(
     candidate: &mut Candidate,
     redis: &RedisShard,
     data_set: &DataSet,
     fence: Option<Fence>,
-) -> Result<Option<Admitted>, RedisFailure> {
+) -> Result<Option<Recovered>, RedisFailure> {
     let newest = &data_set.newest;
     let (below, newest_is_over) = match fence {
         Some(Fence::Below {
@@ -194,10 +201,12 @@ async fn let_in(
         .arg(keys.flush_prefix())
         .arg(below)
         .arg(u8::from(newest_is_over));
-    let admitted: Option<(String, i64, bool)> = candidate.query(&call).await?;
-    Ok(admitted.map(|(epoch, dropped, is_mine)| Admitted {
-        epoch,
-        dropped: u64::try_from(dropped).ok(),
-        is_mine,
-    }))
+    let recovered: Option<(String, i64, bool)> = candidate.query(&call).await?;
+    Ok(
+        recovered.map(|(epoch, dropped, by_this_instance)| Recovered {
+            epoch,
+            dropped: u64::try_from(dropped).ok(),
+            by_this_instance,
+        }),
+    )
 }

@@ -1,4 +1,4 @@
-//! The Redis sink: one script call per batch, applied once.
+//! Redis as a sink of batches: one script call applies a batch once.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,8 +9,8 @@ use crate::redis::{DedicatedConnection, RedisFailure, RedisShard, scripts};
 use crate::store::{ClickBatch, Clicks, ParkedBatch, StoreError};
 use crate::telemetry::metrics::CLICKS_DROPPED;
 
-/// Epochs that a batch is offered to: Redis is not emptied all the time.
-const EPOCHS: usize = 3;
+/// To how many epochs a batch is sent before it goes elsewhere: data is not lost again and again.
+const MAX_EPOCHS: usize = 3;
 
 /// Applies batches to the pending hash, over a connection of its own.
 pub struct RedisSink {
@@ -31,7 +31,7 @@ impl RedisSink {
         }
     }
 
-    /// To which data set.
+    /// The shard whose clicks it takes.
     #[must_use]
     pub fn shard(&self) -> Shard {
         self.redis.shard()
@@ -43,24 +43,23 @@ impl RedisSink {
         self.redis.is_up()
     }
 
-    /// Whether it can at least be asked where link changes stand: a full one can.
+    /// Whether it can at least report link changes: a full Redis can.
     #[must_use]
     pub fn is_reachable(&self) -> bool {
         self.redis.is_reachable()
     }
 
-    /// Applies a batch that was sent nowhere yet within the deadline of the handle, and says where link
-    /// changes stand.
+    /// Applies a batch that was not sent before, within the deadline of the handle. Returns the newest link change.
     ///
     /// # Errors
     /// [`RecordError`].
     pub async fn record(&self, batch: &ClickBatch) -> Result<InvalidationCursor, RecordError> {
-        for _ in 0..EPOCHS {
+        for _ in 0..MAX_EPOCHS {
             let epoch = self.redis.epoch();
             match self.apply(batch, &epoch).await {
-                Ok(Applied::InEpoch(observed)) => return Ok(observed),
-                // Nothing was done: Redis was emptied, and this batch is for the new data set.
-                Ok(Applied::OtherEpoch(observed)) => self.redis.learn_epoch(&observed.epoch),
+                Ok(Applied::InEpoch(cursor)) => return Ok(cursor),
+                // Not applied: Redis lost its data, and the batch goes to the new epoch.
+                Ok(Applied::OtherEpoch(cursor)) => self.redis.learn_epoch(&cursor.epoch),
                 Err(RedisFailure::Refused(_) | RedisFailure::Full(_)) => {
                     return Err(RecordError::Refused);
                 }
@@ -70,7 +69,7 @@ impl RedisSink {
         Err(RecordError::Refused)
     }
 
-    /// Applies a batch once (rule 2 in [`crate::clicks`]) to the data set of one epoch (rule 7).
+    /// Applies a batch once (rule 2 in [`crate::clicks`]), in one epoch (rule 8).
     ///
     /// # Errors
     /// [`RedisFailure::Refused`], [`RedisFailure::Full`]: it was not applied. [`RedisFailure::NoAnswer`]: it is in doubt.
@@ -89,12 +88,12 @@ impl RedisSink {
             call.arg(*clicks);
         }
         let asked = Instant::now();
-        let answer = self.connection.query_noting_resend(&call).await?;
-        let (found, change): (String, i64) = answer.value;
+        let response = self.connection.query_noting_resend(&call).await?;
+        let (found, change): (String, i64) = response.value;
         let applied = if found == epoch {
             Applied::InEpoch
-        } else if answer.was_resent {
-            let why = "its data set was another when the batch was sent again";
+        } else if response.was_resent {
+            let why = "its epoch had changed when the batch was sent again";
             return Err(RedisFailure::NoAnswer(why.into()));
         } else {
             Applied::OtherEpoch
@@ -108,46 +107,46 @@ impl RedisSink {
     }
 }
 
-/// What became of a batch, and where link changes stand.
+/// What became of a batch, and the newest link change.
 pub enum Applied {
     /// It is applied.
     InEpoch(InvalidationCursor),
-    /// The data set is in another epoch: nothing was done.
+    /// The data set is in another epoch: the batch was not applied.
     OtherEpoch(InvalidationCursor),
 }
 
-/// Why a batch is not in Redis for sure.
+/// Why a batch may not be in Redis.
 #[derive(Debug)]
 pub enum RecordError {
     /// It was not applied.
     Refused,
     /// It may have been.
     InDoubt {
-        /// To which data set it was sent.
+        /// The epoch that it was sent to.
         epoch: Arc<str>,
     },
 }
 
-/// Why held batches could not be settled.
+/// Why parked batches could not be settled.
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
-    /// Redis cannot be asked.
+    /// Redis is away.
     #[error(transparent)]
     Redis(#[from] RedisFailure),
-    /// The database cannot be asked.
+    /// The database is away.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Held batches settled in one go.
-const SETTLE_AT_ONCE: u32 = 100;
+/// How many parked batches are read at once.
+const SETTLE_PAGE: u32 = 100;
 
-/// Sends batches that are held in the database to the shards of `sinks`, which apply those they do not know,
-/// and removes them. Anybody may do so at any time, as often as they like. Returns how many it settled; with none,
-/// none is left for these shards, however many are held for others.
+/// Sends parked batches to the shards of `sinks`, which apply those that they do not know, and removes them from the
+/// database. Any instance may do so at any time. Returns the number of batches; 0 means that none is parked for these
+/// shards.
 ///
 /// # Errors
-/// When a shard or the database is away; what is left is settled later.
+/// When a shard or the database is away; the batches that are left are settled later.
 pub async fn settle_parked<'a>(
     sinks: impl Iterator<Item = &'a RedisSink> + Clone,
     clicks: &dyn Clicks,
@@ -155,8 +154,8 @@ pub async fn settle_parked<'a>(
 ) -> Result<usize, SettleError> {
     let mut after = None;
     loop {
-        let page = clicks.parked(after, SETTLE_AT_ONCE).await?;
-        let is_last = page.len() < SETTLE_AT_ONCE as usize;
+        let page = clicks.parked(after, SETTLE_PAGE).await?;
+        let is_last = page.len() < SETTLE_PAGE as usize;
         let mut settled = 0;
         let mut outcome = Ok(());
         for ParkedBatch { batch, epoch } in page {
@@ -170,7 +169,7 @@ pub async fn settle_parked<'a>(
                     clicks.release_parked(batch.recorder, batch.number).await?;
                     settled += 1;
                 }
-                // Others may be settled all the same.
+                // A failure does not stop the other batches.
                 Err(failure) => outcome = Err(failure),
             }
         }
@@ -181,26 +180,25 @@ pub async fn settle_parked<'a>(
     }
 }
 
-/// Sends a batch in doubt again. Where the data set that it was sent to is gone, it may have been counted
-/// before that: then it is dropped.
+/// Sends a batch in doubt again. If its epoch has ended, the batch may have been counted in it, and is dropped (rule 8).
 pub(super) async fn settle(
     sink: &RedisSink,
     batch: &ClickBatch,
     epoch: &str,
     cache: &LinkCache,
 ) -> Result<(), RedisFailure> {
-    let observed = match sink.apply(batch, epoch).await? {
-        Applied::InEpoch(observed) => observed,
-        Applied::OtherEpoch(observed) => {
+    let cursor = match sink.apply(batch, epoch).await? {
+        Applied::InEpoch(cursor) => cursor,
+        Applied::OtherEpoch(cursor) => {
             let clicks: u64 = batch.clicks.iter().map(|(_, clicks)| clicks).sum();
             metrics::counter!(CLICKS_DROPPED).increment(clicks);
             tracing::error!(
                 clicks,
                 "clicks in doubt are dropped: the Redis data set that they were sent to is gone"
             );
-            observed
+            cursor
         }
     };
-    cache.catch_up_to(&observed).await;
+    cache.catch_up_to(&cursor).await;
     Ok(())
 }

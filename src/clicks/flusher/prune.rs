@@ -1,4 +1,4 @@
-//! Forgetting what can not come again: flushes in the ledger, recorders in Redis.
+//! Removes records that are no longer needed: flushes in the ledger, recorders in Redis.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use super::{FlushError, Flusher, TIMEOUT, scan_hash};
 use crate::domain::Timestamp;
 use crate::redis::{Call, RedisFailure, RedisShard, scripts};
 
-/// How long the ledger remembers a flush that is done: far longer than any copy of it can turn up again.
-const LEDGER_MEMORY: Duration = Duration::from_hours(24);
+/// How long the ledger keeps a flush that is written back: far longer than a copy of it can come again.
+const LEDGER_RETENTION: Duration = Duration::from_hours(24);
 
 /// Ledger rows removed at once.
-const PRUNED_AT_ONCE: u32 = 1_000;
+const PRUNE_BATCH: u32 = 1_000;
 
-/// How long Redis remembers a recorder that sends nothing.
-const RECORDER_MEMORY: Duration = Duration::from_hours(7 * 24);
+/// How long Redis keeps a recorder that sends nothing.
+const RECORDER_RETENTION: Duration = Duration::from_hours(7 * 24);
 
 impl Flusher {
-    /// Forgets flushes that were written back long ago and recorders that are long gone.
+    /// Removes flushes that were written back long ago, and recorders that were not used for long.
     ///
     /// # Errors
     /// When Redis or the database is away.
     pub async fn prune(&self) -> Result<(), FlushError> {
-        let before = self.clock.now().before(LEDGER_MEMORY);
-        while self.clicks.prune(before, PRUNED_AT_ONCE).await? >= u64::from(PRUNED_AT_ONCE) {}
-        // Whether Redis has a batch that the journal holds is told by the last number of its recorder there.
+        let before = self.clock.now().before(LEDGER_RETENTION);
+        while self.clicks.prune(before, PRUNE_BATCH).await? >= u64::from(PRUNE_BATCH) {}
+        // Settling a parked batch needs the last number of its recorder in Redis.
         if self.redis.is_none() || !self.clicks.parked(None, 1).await?.is_empty() {
             return Ok(());
         }
@@ -36,13 +36,14 @@ impl Flusher {
 
 async fn forget_recorders(redis: &RedisShard) -> Result<(), RedisFailure> {
     let key = redis.keys().recorders();
-    // The clock that they were noted by; one that is wrong here forgets nobody.
+    // Recorders are noted by the clock of Redis. The earlier of both clocks counts, so that a wrong one removes no recorder
+    // too soon.
     let (seconds, _): (i64, i64) = redis
         .query(&Call::plain(redis::cmd("TIME")), TIMEOUT)
         .await?;
     let servers = Timestamp::from_micros(seconds.saturating_mul(1_000_000));
     let now = redis.now().min(servers.unwrap_or(Timestamp::MAX));
-    let before = now.before(RECORDER_MEMORY).micros();
+    let before = now.before(RECORDER_RETENTION).micros();
     for (recorder, last) in scan_hash::<String, String>(redis, &key).await? {
         let last_seen = last
             .split_once(' ')

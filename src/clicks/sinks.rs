@@ -1,0 +1,189 @@
+//! Where batches go: Redis and the database's journal, and how long each may take.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::cache::LinkCache;
+use crate::clicks::RedisSink;
+use crate::domain::LinkId;
+use crate::store::{ClickBatch, Clicks, StoreError};
+use crate::telemetry::metrics::{BATCH_ACK, BATCHES, MEMORY_ONLY, bounded};
+use crate::telemetry::seconds_since;
+
+/// Where batches can go.
+pub struct Sinks {
+    /// A shard of Redis, in production.
+    pub redis: Option<RedisSink>,
+    /// The database.
+    pub clicks: Arc<dyn Clicks>,
+    /// The cache that applies the link changes which an acknowledgement reports.
+    pub cache: LinkCache,
+    /// The runtime of the database's connections. `None` where they have threads of their own: a change to a third thread
+    /// would gain nothing.
+    pub database_runtime: Option<Handle>,
+    /// How long the database may take.
+    pub deadline: JournalDeadline,
+}
+
+/// How long the journal may take to acknowledge a batch. A journal that responds but is busy gets more time, because a
+/// click that is in memory alone can be lost and is in no count. A journal that was late gets little, until it responds
+/// again.
+pub struct JournalDeadline {
+    while_responsive: Duration,
+    once_late: Duration,
+    is_late: AtomicBool,
+}
+
+impl JournalDeadline {
+    /// For a journal that has not been late yet.
+    #[must_use]
+    pub fn new(while_responsive: Duration, once_late: Duration) -> Self {
+        Self {
+            while_responsive,
+            once_late,
+            is_late: AtomicBool::new(false),
+        }
+    }
+
+    fn current(&self) -> Duration {
+        if self.is_late.load(Ordering::Relaxed) {
+            self.once_late
+        } else {
+            self.while_responsive
+        }
+    }
+
+    fn note(&self, is_late: bool) {
+        self.is_late.store(is_late, Ordering::Relaxed);
+    }
+}
+
+/// What became of a batch that was to go to the journal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Appended {
+    Written,
+    /// There was no connection: the batch may go elsewhere.
+    NotSent,
+    InDoubt,
+}
+
+impl Sinks {
+    /// Runs a call to the database to its end, also when its caller is gone.
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        let runtime = self.database_runtime.clone();
+        runtime.unwrap_or_else(Handle::current).spawn(call)
+    }
+
+    /// Writes a batch to the journal within the time that a redirect may wait. `parked_in` is the epoch of a batch that is
+    /// in doubt.
+    pub(super) async fn append(&self, batch: &ClickBatch, parked_in: Option<Arc<str>>) -> Appended {
+        let deadline = self.deadline.current();
+        self.append_within(deadline, batch, parked_in).await
+    }
+
+    /// Writes a batch to the journal with the most time that it may take: no redirect waits.
+    pub(super) async fn append_in_background(
+        &self,
+        batch: &ClickBatch,
+        parked_in: Option<Arc<str>>,
+    ) -> Appended {
+        let deadline = self.deadline.while_responsive;
+        self.append_within(deadline, batch, parked_in).await
+    }
+
+    async fn append_within(
+        &self,
+        deadline: Duration,
+        batch: &ClickBatch,
+        parked_in: Option<Arc<str>>,
+    ) -> Appended {
+        let clicks = Arc::clone(&self.clicks);
+        let batch = batch.clone();
+        let append = self.spawn(async move { clicks.append(&batch, parked_in.as_deref()).await });
+        let sent = Instant::now();
+        let response = timeout(deadline, append).await;
+        self.deadline.note(response.is_err());
+        let failure = match response {
+            Ok(Ok(Ok(()))) => {
+                note_acknowledged("journal", sent);
+                return Appended::Written;
+            }
+            Ok(Ok(Err(StoreError::Unreachable(why)))) => {
+                tracing::debug!(why, "the journal cannot be reached");
+                Appended::NotSent
+            }
+            Ok(Ok(Err(error))) => {
+                tracing::debug!(%error, "a batch could not be written to the journal");
+                Appended::InDoubt
+            }
+            Ok(Err(error)) => {
+                tracing::error!(%error, "writing to the journal failed");
+                Appended::InDoubt
+            }
+            Err(_) => {
+                tracing::debug!("the journal did not respond in time");
+                Appended::InDoubt
+            }
+        };
+        count_batch("journal", "failed");
+        failure
+    }
+
+    /// Applies link changes for the redirects of a batch whose acknowledgement does not report them.
+    pub(super) async fn apply_link_changes(&self) {
+        if let Some(redis) = self.redis.as_ref().filter(|redis| redis.is_reachable()) {
+            // While Redis is away, changes wait until it is back.
+            let _ = self.cache.synchronise(redis.shard()).await;
+        }
+    }
+}
+
+/// How many answered clicks are in the memory of this process alone.
+#[derive(Default)]
+pub struct MemoryOnly(AtomicU64);
+
+impl MemoryOnly {
+    /// The clicks at the moment.
+    #[must_use]
+    pub fn clicks(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Notes that these clicks are in memory alone.
+    pub(super) fn add(&self, clicks: &[(LinkId, u64)]) {
+        let clicks = total(clicks);
+        self.0.fetch_add(clicks, Ordering::AcqRel);
+        metrics::gauge!(MEMORY_ONLY).increment(bounded(clicks));
+    }
+
+    /// Notes that a sink has these clicks now.
+    pub(super) fn remove(&self, clicks: &[(LinkId, u64)]) {
+        let clicks = total(clicks);
+        self.0.fetch_sub(clicks, Ordering::AcqRel);
+        metrics::gauge!(MEMORY_ONLY).decrement(bounded(clicks));
+    }
+}
+
+/// Notes that a sink acknowledged a batch.
+pub(super) fn note_acknowledged(sink: &'static str, sent: Instant) {
+    count_batch(sink, "acknowledged");
+    metrics::histogram!(BATCH_ACK, "sink" => sink).record(seconds_since(sent));
+}
+
+/// Counts what became of a batch.
+pub(super) fn count_batch(sink: &'static str, outcome: &'static str) {
+    metrics::counter!(BATCHES, "sink" => sink, "outcome" => outcome).increment(1);
+}
+
+/// The clicks of all links.
+pub(super) fn total(clicks: &[(LinkId, u64)]) -> u64 {
+    clicks.iter().map(|(_, count)| count).sum()
+}
