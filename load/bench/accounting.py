@@ -51,7 +51,7 @@ def stat(pid: int) -> list[str]:
 
 
 def resident_bytes(pid: int) -> int:
-    """Anonymous memory of a process: what it allocated, without its program file's pages."""
+    """Anonymous memory of a process: its allocations, without the pages of its program file."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):

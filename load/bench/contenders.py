@@ -245,7 +245,7 @@ class Production(Shunt):
         would lack the cost of the write-back."""
         assert self.redis and self.postgres
         redis, lease = self.redis, "{" + self.postgres.database + "}:flusher"
-        wait_for("nobody's lease on flushing holds", lambda: redis.ask("EXISTS", lease) == "0")
+        wait_for("no instance has the lease on flushing", lambda: redis.ask("EXISTS", lease) == "0")
 
     def fill(self, owner: int) -> None:
         assert self.postgres

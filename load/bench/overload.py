@@ -223,7 +223,7 @@ def idle(bench: Bench, running: Running, every: Path, known: list[str]) -> None:
 
     for number in range(bench.rounds):
         say(f"idle connections: round {number + 1} of {bench.rounds}")
-        rate, used = drive("redirects, nobody idle")
+        rate, used = drive("redirects, none idle")
         before = usage(running.server.pid).resident
         with held(running.port, known):
             grown = usage(running.server.pid).resident - before

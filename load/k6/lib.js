@@ -65,7 +65,7 @@ export function options(scenario, p99, thresholds = {}) {
   };
 }
 
-/** Makes an account and its links; what it returns is handed to everything below. */
+/** Registers an account and creates its links; the functions below get its result. */
 export function setup() {
   const email = `k6-${Date.now()}-${Math.floor(Math.random() * 1e9)}@example.com`;
   const token = ask('POST', '/auth/register', { body: { email, password: PASSWORD } }).access_token;

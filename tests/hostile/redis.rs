@@ -246,7 +246,7 @@ fn for_all_replies(ask: &impl AsyncFn(&Components, &[Reply], u64)) {
 }
 
 #[test]
-fn a_look_up_finds_what_the_database_knows_or_what_was_cached() {
+fn a_look_up_finds_the_link_of_the_database_or_a_cached_one() {
     for_all_replies(&async |components, replies, _| components.look_up(replies).await);
 }
 

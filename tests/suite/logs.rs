@@ -1,4 +1,4 @@
-//! Request ids, and what the log says of requests.
+//! Request ids, and log lines about requests.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Look-ups of redirects in the database are bounded, whatever clients and the database do.
+//! Look-ups of redirects in the database are bounded, also while clients disconnect and the database hangs.
 
 use std::collections::HashMap;
 use std::time::Duration;

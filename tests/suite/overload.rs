@@ -72,12 +72,12 @@ async fn connections_of_clients_leave_file_descriptors_for_the_databases() {
 #[tokio::test]
 async fn a_head_that_trickles_in_is_cut_off_and_delays_no_other_client() {
     let app = App::start_with(Mode::Embedded, &[("HEADER_TIMEOUT_SECONDS", "1")]).await;
-    for begun in [
+    for start in [
         "GET /K7mXq2R HTTP/1.1\r\nX: ",
         "POST /auth/login HTTP/1.1\r\nX: ",
     ] {
         let mut stream = connect(&app).await;
-        stream.write_all(begun.as_bytes()).await.unwrap();
+        stream.write_all(start.as_bytes()).await.unwrap();
         timeout(TIMEOUT, async {
             while stream.write_all(b"x").await.is_ok() {
                 sleep(Duration::from_millis(100)).await;

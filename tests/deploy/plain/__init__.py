@@ -1,1 +1,1 @@
-"""What tests/deploy/local is made of."""
+"""The code of tests/deploy/local."""

@@ -26,7 +26,7 @@ async fn hidden_link(app: &App) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_request_of_doubtful_length_is_refused_and_what_follows_is_never_read() {
+async fn a_request_of_doubtful_length_is_refused_and_bytes_after_it_are_never_read() {
     with_app(Mode::Embedded, async |app: &mut App| {
         let (code, hidden) = hidden_link(app).await;
         let next = format!("GET /{hidden} HTTP/1.1\r\nHost: test\r\n\r\n");

@@ -1,4 +1,4 @@
-//! Request targets that are not what they seem.
+//! Deceptive request targets: encoded, doubled or relative parts of a path.
 
 use crate::support::{App, both_modes};
 

@@ -149,7 +149,7 @@ impl Backend {
         .unwrap()
     }
 
-    /// Does what `FLUSHALL` does, to the keys of this test alone.
+    /// Empties Redis as `FLUSHALL` does, but of the keys of this test alone.
     pub(crate) async fn empty_redis(&self) {
         let Self::Production { prefix, .. } = self else {
             return;

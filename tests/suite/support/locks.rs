@@ -2,7 +2,7 @@
 
 use sqlx::{Connection, PgConnection, Postgres, Transaction};
 
-/// Locks what this statement locks, until it is rolled back.
+/// Holds the locks of a statement, until the transaction is rolled back.
 pub(crate) async fn locked<'a>(
     holder: &'a mut PgConnection,
     statement: &'static str,

@@ -2,7 +2,7 @@
 //! the other, in every request.
 //!
 //! Settings from the environment: `BIND` (default `127.0.0.1:8000`), `REDIS_URL` (default
-//! `redis://127.0.0.1:6379`), `POOL_SIZE` (connections; default: what `deadpool` takes, two per core). Targets
+//! `redis://127.0.0.1:6379`), `POOL_SIZE` (connections; default: that of `deadpool`, two per core). Targets
 //! are read from the keys `url:CODE`, clicks go to the keys `clicks:CODE`.
 
 use std::env;
