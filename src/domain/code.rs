@@ -1,10 +1,10 @@
-//! Short codes: what may be one, and how a new one is drawn.
+//! Short codes: their form, and how a new one is drawn.
 
 use std::fmt;
 
 use compact_str::CompactString;
 
-/// The letters of generated codes: no `0 O 1 I l o`, which people mistake for one another.
+/// The characters of generated codes, without those that look alike: `0 O 1 I l o`.
 const ALPHABET: &[u8; 56] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz";
 
 /// Length of a generated code: 56^7 is about 1.7 * 10^12 codes.
@@ -16,12 +16,12 @@ const MAX_LENGTH: usize = 64;
 /// A string that is shaped like a short code: 1 to 64 of `A-Z a-z 0-9 - _`. The table of paths (`http::paths`) says which
 /// of them are words of the service itself.
 ///
-/// Up to 24 bytes are held in place: parsing a code of usual length allocates nothing.
+/// Up to 24 bytes are kept inline: parsing a code of usual length allocates nothing.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShortCode(CompactString);
 
 impl ShortCode {
-    /// `None` for what can never be a code; nothing needs to be looked up for it.
+    /// `None` for a string that cannot be a code: no look-up is needed.
     #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
         let shaped = (1..=MAX_LENGTH).contains(&raw.len())
@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shaped_like_a_code_is_kept_as_given(raw in "[A-Za-z0-9_-]{1,64}") {
+        fn a_string_of_the_form_of_a_code_is_kept_as_given(raw in "[A-Za-z0-9_-]{1,64}") {
             let code = ShortCode::parse(&raw).unwrap();
             prop_assert_eq!(code.as_str(), raw);
         }

@@ -15,7 +15,7 @@ const MAX_LENGTH: usize = 254;
 #[derive(Clone, PartialEq, Eq)]
 pub struct EmailAddress(String);
 
-/// Why a string is no e-mail address; its text is fit for the person who typed it.
+/// Why a string is no e-mail address; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("email: this is not a valid e-mail address")]
 pub struct InvalidEmail;
@@ -31,7 +31,7 @@ impl EmailAddress {
             .without_domain_literal()
             .without_display_text();
         let fits = raw.len() <= MAX_LENGTH && !raw.chars().any(|c| c.is_control() || c == ' ');
-        // The library knows letters only, but not the marks that many scripts write them with.
+        // The library accepts letters, but not the combining marks of many scripts.
         let letters: String = raw.chars().filter(|c| !is_combining_mark(*c)).collect();
         let parsed = email_address::EmailAddress::parse_with_options(&letters, options);
         if fits
@@ -46,7 +46,7 @@ impl EmailAddress {
         }
     }
 
-    /// Takes back an address that was checked when it was stored.
+    /// An address from the database: it was checked before it was stored.
     #[must_use]
     pub fn from_stored(raw: String) -> Self {
         Self(raw)
@@ -58,8 +58,8 @@ impl EmailAddress {
         &self.0
     }
 
-    /// The form under which an address is unique: lower case, with one small sigma wherever it stands, and marks
-    /// composed with their letters (NFC), as some keyboards do and others do not.
+    /// The form under which an address is unique: lower case, with one form of the small sigma, and letters composed with
+    /// their marks (NFC), since some keyboards compose them and others do not.
     #[must_use]
     pub fn lookup_key(&self) -> String {
         let lower = self.0.to_lowercase();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mail_cannot_be_sent_to_is_refused() {
+    fn an_address_that_mail_cannot_be_sent_to_is_refused() {
         let long = format!("{}@example.org", "a".repeat(250));
         for raw in [
             "",
@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_is_kept_as_given_and_mail_can_be_sent_to_it(
+        fn an_accepted_address_is_kept_as_given_and_mail_can_be_sent_to_it(
             raw in prop_oneof![any::<String>(), "[!-~ä ]{1,8}@[a-zA-Z0-9ü.-]{1,12}(\\.[a-z]{0,4})?[ \n]?"],
         ) {
             if let Ok(email) = raw.parse::<EmailAddress>() {
@@ -184,7 +184,7 @@ mod tests {
         }
 
         #[test]
-        fn a_plain_address_is_taken_and_found_in_whatever_case(
+        fn a_plain_address_is_accepted_and_has_one_key_in_every_case(
             raw in "[a-zA-Z0-9]{1,20}([._+-][a-zA-Z0-9]{1,20})?@[a-zA-Z0-9]{1,20}(-[a-z0-9]{1,9})?\\.[a-zA-Z]{2,6}",
         ) {
             let email: EmailAddress = raw.parse().unwrap();

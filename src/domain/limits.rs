@@ -1,6 +1,6 @@
-//! How often something may be done.
+//! Rate limits.
 
-/// How often per minute; 0 is no limit.
+/// Actions per minute; 0 is no limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerMinute {
     /// Log-in attempts.

@@ -1,4 +1,4 @@
-//! A short link and what the redirect needs to know of it.
+//! A short link, and the part of it that a redirect needs.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,20 +7,19 @@ use super::{ShortCode, TargetUrl, Timestamp, UserId};
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
 ///
-/// Clicks are kept by this number, not by code: late clicks of a deleted link can never land on a
-/// later link of the same code.
+/// Clicks are kept by this number, not by code: late clicks of a deleted link cannot be counted for another link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(transparent)]
 pub struct LinkId(i64);
 
 impl LinkId {
-    /// No link has a greater one: a database that makes a million links a second gets there in 2,000 years. The
-    /// bits above belong to [`super::Click`].
+    /// The greatest identifier: at a million links a second a database reaches it in 2,000 years. [`super::Click`] uses
+    /// the bits above.
     pub const LAST: Self = Self((1 << Self::BITS) - 1);
 
     pub(super) const BITS: u32 = 56;
 
-    /// `None` for a number that no link can have: below 0, or past [`LinkId::LAST`].
+    /// `None` for a number below 0 or past [`LinkId::LAST`].
     #[must_use]
     pub fn parse(number: i64) -> Option<Self> {
         (0..=Self::LAST.0).contains(&number).then_some(Self(number))
@@ -38,20 +37,20 @@ impl LinkId {
     }
 }
 
-/// A link as the database keeps it, without its clicks: those are also elsewhere (see `clicks::counts`).
+/// A link as the database keeps it. Its clicks are not only there: see `clicks::counts`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Identifier.
     pub id: LinkId,
-    /// The code people share.
+    /// The code that people share.
     pub code: ShortCode,
     /// Where the code leads, exactly as it was given.
     pub target: TargetUrl,
-    /// Who made it.
+    /// The account that created it.
     pub owner: UserId,
-    /// An inactive link is not followed.
+    /// An inactive link does not redirect.
     pub is_active: bool,
-    /// When it was made; with `id` the order of lists.
+    /// When it was created; lists are ordered by this and `id`.
     pub created_at: Timestamp,
 }
 
@@ -62,6 +61,6 @@ pub struct LinkTarget {
     pub id: LinkId,
     /// Where it leads.
     pub target: TargetUrl,
-    /// An inactive link is not followed.
+    /// An inactive link does not redirect.
     pub is_active: bool,
 }

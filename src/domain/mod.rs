@@ -1,7 +1,7 @@
-//! The values the service speaks of, parsed once at the edge into types that cannot be wrong.
+//! The service's values: parsed once at the edge, and valid from then on.
 //!
-//! Nothing here does input or output: every type is a checked value, its parser and the sentence a
-//! person is shown when the parser refuses.
+//! Nothing here does input or output. Each file has a type, its parser, and the sentence that a client reads when the
+//! parser refuses.
 
 mod code;
 mod email;

@@ -1,12 +1,12 @@
-//! Passwords as people type them. They live for one request and are never shown.
+//! Passwords in plain text. They are kept for one request and never shown.
 
-/// Fewest and most characters of a password (contract).
+/// Number of characters of a password (contract).
 const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
 
 /// A password of 8 to 128 characters. Deliberately without `Debug`, `Display`, `Clone` and `Serialize`.
 pub struct Password(String);
 
-/// Why a string is not accepted as a password; its text is fit for the person who typed it.
+/// Why a string is not accepted as a password; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("password: must be 8 to 128 characters long")]
 pub struct InvalidPassword;

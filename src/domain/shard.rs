@@ -1,20 +1,20 @@
-//! Which part of Redis a link belongs to.
+//! The part of Redis to which a link belongs.
 
 use super::{LinkId, ShortCode};
 
-/// One of the data sets into which a Redis Cluster is cut; the only one of a single Redis.
+/// One of the data sets into which a Redis Cluster is divided; the only one of a single Redis.
 ///
-/// What is cached of a link, its changes and its clicks are in the shard of its code, so that whoever has a
-/// click of a link acknowledged learns of that link's changes.
+/// A link's cached form, its changes and its clicks are in the shard of its code. So the acknowledgement of a click tells
+/// an instance of changes of that link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shard(u8);
 
 impl Shard {
-    /// How many a Redis Cluster is cut into: more than anybody has masters, few enough that an instance can
-    /// have connections to each. Another number would leave clicks behind in shards that nobody asks.
+    /// Number of shards of a Redis Cluster: more than a cluster has masters in practice, and few enough for connections to
+    /// each. With another number, pending clicks would stay behind in shards that no instance reads.
     pub const IN_CLUSTER: u8 = 16;
 
-    /// That of a single Redis.
+    /// The shard of a single Redis.
     pub const ONLY: Self = Self(0);
 
     /// All of `count` shards.
@@ -22,7 +22,7 @@ impl Shard {
         (0..count).map(Self)
     }
 
-    /// The shard of a code, the same for ever and in all instances: FNV-1a over its bytes.
+    /// The shard of a code, by FNV-1a over its bytes: the same in all instances and versions.
     #[must_use]
     pub fn of_code(code: &ShortCode, count: u8) -> Self {
         if count <= 1 {
@@ -31,11 +31,11 @@ impl Shard {
         let hash = code.as_str().bytes().fold(0x811c_9dc5_u32, |hash, byte| {
             (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
         });
-        // The upper half: the lowest bits of this hash are its worst.
+        // The upper half: the lowest bits of this hash are distributed worst.
         Self((hash >> 16).to_le_bytes()[0] % count)
     }
 
-    /// The shard in which an epoch is; see [`Shard::names_epochs`].
+    /// The shard to which an epoch belongs; see [`Shard::epoch_prefix`].
     #[must_use]
     pub fn of_epoch(epoch: &str) -> Self {
         let number = epoch
@@ -44,20 +44,20 @@ impl Shard {
         number.map_or(Self::ONLY, Self)
     }
 
-    /// How the epochs of this shard of a cluster begin.
+    /// The first characters of every epoch of this shard of a cluster.
     #[must_use]
-    pub fn names_epochs(self) -> String {
+    pub fn epoch_prefix(self) -> String {
         format!("{}:", self.0)
     }
 
-    /// Its place in a list of all shards.
+    /// Its index in a list of all shards.
     #[must_use]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// A link whose click is counted, and the shard in which; as small as the link's number alone.
+/// A click: its link, and the shard in which it is counted. As small as the link's number alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Click(i64);
 
@@ -68,13 +68,13 @@ impl Click {
         Self(link.number() | i64::from(shard.0) << LinkId::BITS)
     }
 
-    /// Which link.
+    /// The link.
     #[must_use]
     pub fn link(self) -> LinkId {
         LinkId::of_click(self.0)
     }
 
-    /// In which shard.
+    /// The shard.
     #[must_use]
     pub fn shard(self) -> Shard {
         Shard((self.0 >> LinkId::BITS).to_le_bytes()[0])
@@ -97,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_tells_its_shard() {
+    fn an_epoch_names_its_shard() {
         for shard in Shard::all(Shard::IN_CLUSTER) {
-            let epoch = format!("{}0123456789abcdef-1700000000000000", shard.names_epochs());
+            let epoch = format!("{}0123456789abcdef-1700000000000000", shard.epoch_prefix());
             assert_eq!(Shard::of_epoch(&epoch), shard);
         }
         assert_eq!(

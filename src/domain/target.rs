@@ -1,4 +1,4 @@
-//! Target URLs: what may be shortened, and the `Location` a browser is sent to.
+//! Target URLs: which may be shortened, and the `Location` to which a redirect leads.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use url::{Host, Url};
 /// Longest target, in bytes (contract).
 const MAX_LENGTH: usize = 2048;
 
-/// What a `Location` header may not carry as it is: a URI reference has no controls, no spaces and
-/// only ASCII (non-ASCII bytes are always encoded).
+/// Characters that have to be encoded in a `Location` header: a URI reference has no controls, no spaces and only
+/// ASCII (other bytes are always encoded).
 const NOT_IN_LOCATION: &AsciiSet = &CONTROLS.add(b' ');
 
 /// An absolute `http` or `https` URL that may be shortened, exactly as it was given.
@@ -20,7 +20,7 @@ pub struct TargetUrl(Box<str>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location(Box<str>);
 
-/// Why a string may not be shortened; its text is fit for the person who sent it.
+/// Why a string may not be shortened; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTarget {
     /// Over 2048 bytes.
@@ -66,7 +66,7 @@ impl TargetUrl {
         Ok(Self(raw.into()))
     }
 
-    /// Takes back a target that was checked when it was stored.
+    /// A target from the database: it was checked before it was stored.
     #[must_use]
     pub fn from_stored(raw: &str) -> Self {
         Self(raw.into())
@@ -78,8 +78,8 @@ impl TargetUrl {
         &self.0
     }
 
-    /// The `Location` that leads there: the same string, save that an international host is written
-    /// in punycode and what a header may not carry is percent-encoded.
+    /// The `Location` that leads there: the same string, with an international host in punycode, and characters that a
+    /// header cannot carry percent-encoded.
     #[must_use]
     pub fn location(&self) -> Location {
         let raw = self.as_str();
@@ -113,10 +113,9 @@ fn can_be_looked_up(host: &Host<&str>) -> bool {
     name.len() <= 253 && name.split('.').all(|label| (1..=63).contains(&label.len()))
 }
 
-/// What stands between `http://` and the path, or `None` where `raw` is not of that shape.
+/// The part between `http://` and the path, or `None` where `raw` has not that form.
 ///
-/// Stricter than browsers, which forgive missing and additional slashes and read `\` as `/`: what
-/// needs forgiving is not taken.
+/// Stricter than browsers, which tolerate missing and additional slashes and read `\` as `/`: such targets are refused.
 fn authority(raw: &str) -> Option<&str> {
     let (scheme, rest) = raw.split_once("://")?;
     let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
@@ -133,7 +132,7 @@ impl fmt::Debug for TargetUrl {
 }
 
 impl Location {
-    /// Takes back a location that was kept elsewhere; `None` when no header can carry it.
+    /// A location from a cache; `None` when a header cannot carry it.
     #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
         let visible = raw.bytes().all(|byte| byte.is_ascii_graphic());
@@ -147,7 +146,7 @@ impl Location {
     }
 }
 
-/// The host under which this service is reached, for telling links that would lead back to it.
+/// The host under which clients reach this service: a target on it would lead back here.
 #[derive(Clone, Debug)]
 pub struct OwnHost {
     host: Host<String>,
@@ -164,10 +163,10 @@ impl OwnHost {
         })
     }
 
-    /// Whether `url` leads back here, however its host is spelt.
+    /// Whether `url` leads back here, in any spelling of its host.
     ///
-    /// A public host is this service on every port. On a loopback address other ports are other
-    /// programs of the same machine, so that there the port counts too, and all of loopback is one.
+    /// A public host is this service on every port. On loopback, all addresses are the same host, and other ports are
+    /// other programs of this machine.
     fn is_of(&self, url: &Url) -> bool {
         let Some(host) = url.host().map(plain) else {
             return false;
@@ -180,8 +179,8 @@ impl OwnHost {
     }
 }
 
-/// One spelling per host: names in lower case (done by the parser) without the root's dot, IPv4
-/// inside IPv6 as IPv4.
+/// One spelling per host: names in lower case (as the parser gives them) without the root's dot, IPv4 inside IPv6 as
+/// IPv4.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it is how `Url` hands it out"
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn only_absolute_http_urls_with_a_host_are_taken() {
+    fn only_absolute_http_urls_with_a_host_are_accepted() {
         for raw in [
             "",
             "example.com",

@@ -1,7 +1,7 @@
-//! Time of day: the timestamp that the service keeps, and the clock that tells it.
+//! Time of day: timestamps, and the clock that gives them.
 //!
-//! Durations and deadlines are measured with `Instant`, which never jumps. Everything else asks a [`Clock`] that it was
-//! handed, so that a test can move it.
+//! Durations and deadlines are measured with `Instant`, which never jumps. All other code asks a [`Clock`] that it is
+//! given, so that a test can move it.
 
 use std::fmt::{self, Debug, Display};
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub struct Timestamp(jiff::Timestamp);
 pub struct InvalidTimestamp;
 
 impl Timestamp {
-    /// The last moment there is.
+    /// The last moment.
     pub const MAX: Self = Self(jiff::Timestamp::MAX);
 
     /// The moment so many microseconds after 1970-01-01T00:00:00Z; `None` outside the years -9999 to 9999.
@@ -47,7 +47,7 @@ impl Timestamp {
         u32::try_from(self.0.subsec_nanosecond()).unwrap_or_default()
     }
 
-    /// The moment `duration` earlier, no earlier than the first there is.
+    /// The moment `duration` earlier, or the first moment.
     #[must_use]
     pub fn before(self, duration: Duration) -> Self {
         let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
@@ -82,7 +82,7 @@ impl From<Timestamp> for SystemTime {
     }
 }
 
-/// Tells the time of day.
+/// Gives the time of day.
 pub trait Clock: Debug + Send + Sync {
     /// The moment it is now.
     fn now(&self) -> Timestamp;
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manual_clock_moves_when_it_is_told_to() {
+    fn a_manual_clock_moves_only_when_it_is_advanced() {
         let clock = ManualClock::at("2027-01-31T18:00:00Z".parse().unwrap());
         clock.advance(Duration::from_mins(1));
         assert_eq!(clock.now().to_string(), "2027-01-31T18:01:00Z");

@@ -1,4 +1,4 @@
-//! Who owns links.
+//! Accounts, which own links.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -57,12 +57,12 @@ impl RedisShard {
         deadline: Duration,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let names_epochs = keys.shard().map_or_else(String::new, Shard::names_epochs);
+        let epoch_prefix = keys.shard().map_or_else(String::new, Shard::epoch_prefix);
         let inner = Inner {
             servers,
             deadline,
             clock,
-            process: format!("{names_epochs}{:016x}", random_id()),
+            process: format!("{epoch_prefix}{:016x}", random_id()),
             is_up: match keys.shard() {
                 None => metrics::gauge!(REDIS_UP),
                 Some(shard) => metrics::gauge!(REDIS_UP, "shard" => shard.index().to_string()),
