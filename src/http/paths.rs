@@ -39,7 +39,7 @@ pub const ROUTES: [Route; 16] = [
     route("/docs/", Class::Unbounded),
     route("/docs/{file}", Class::Unbounded),
     route("/health", Class::Unbounded),
-    route("/metrics", Class::Unbounded),
+    route(METRICS, Class::Unbounded),
     route("/openapi.json", Class::Unbounded),
     route("/ready", Class::Unbounded),
     route("/urls/my", Class::Bounded),
@@ -53,6 +53,9 @@ pub const ROUTES: [Route; 16] = [
 const fn route(template: &'static str, class: Class) -> Route {
     Route { template, class }
 }
+
+/// The metrics: on the public listener, or on one of their own.
+pub const METRICS: &str = "/metrics";
 
 /// The parameter that is a short code.
 const CODE: &str = "{short_code}";

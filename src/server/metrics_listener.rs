@@ -8,7 +8,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
-use crate::http;
+use crate::http::{self, paths};
 use crate::server::bounded_listener::BoundedListener;
 use crate::server::shutdown::{GRACE_PERIOD, Shutdown};
 use crate::telemetry::metrics::Exposition;
@@ -22,7 +22,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Serves /metrics alone, until the service drains.
 pub(super) async fn serve(listener: TcpListener, metrics: Exposition, shutdown: Shutdown) {
     let router = Router::new()
-        .route("/metrics", get(async move || metrics.render()))
+        .route(paths::METRICS, get(async move || metrics.render()))
         .fallback(http::not_found)
         .method_not_allowed_fallback(http::method_not_allowed)
         .layer(map_response(http::with_security_headers));

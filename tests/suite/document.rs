@@ -114,7 +114,7 @@ fn no_route_is_made_outside_the_document() {
     }
     assert_eq!(
         undocumented,
-        ["metrics_listener.rs: .route(\"/metrics\", get(async move || metrics.render()))"]
+        ["metrics_listener.rs: .route(paths::METRICS, get(async move || metrics.render()))"]
     );
 }
 
