@@ -225,7 +225,7 @@ def idle(bench: Bench, running: Running, every: Path, known: list[str]) -> None:
         say(f"idle connections: round {number + 1} of {bench.rounds}")
         rate, used = drive("redirects, none idle")
         before = usage(running.server.pid).resident
-        with held(running.port, known):
+        with idle_connections(running.port, known):
             grown = usage(running.server.pid).resident - before
             with_idle = drive(f"redirects, {IDLE} idle")
         bench.results.figure(f"{IDLE} idle connections: memory, MiB", grown / 2**20)
@@ -234,7 +234,7 @@ def idle(bench: Bench, running: Running, every: Path, known: list[str]) -> None:
 
 
 @contextmanager
-def held(port: int, known: list[str]) -> Iterator[None]:
+def idle_connections(port: int, known: list[str]) -> Iterator[None]:
     """Connections that are idle after one redirect."""
     connections: list[socket.socket] = []
     try:

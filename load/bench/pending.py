@@ -18,7 +18,7 @@ from .results import Results
 from .stock import Stock
 
 CONNECTIONS = 64
-HOLD = {"CACHE_TTL_SECONDS": "86400", "SHUTDOWN_TIMEOUT_SECONDS": "150"}
+LONG_TTL = {"CACHE_TTL_SECONDS": "86400", "SHUTDOWN_TIMEOUT_SECONDS": "150"}
 """Links stay cached, and a stop writes all clicks back, as the counts are read from the database."""
 WINDOWS = 8
 """Loads of half of `--seconds` each before the flush."""
@@ -43,7 +43,7 @@ def memory(stock: Stock, generators: Generators, results: Results, count: int) -
     for bound in (2 * count, count // 10):
         say(f"memory: {count:,} codes, each once, where {bound:,} may be cached")
         before = stock.clicks()
-        with stock.running(CACHE_MAX_LINKS=str(bound), **HOLD) as running:
+        with stock.running(CACHE_MAX_LINKS=str(bound), **LONG_TTL) as running:
             warm_connections(stock, generators, running)
             start = usage(running.server.pid).resident
             load = ask_each(stock, generators, running, count)
@@ -105,7 +105,7 @@ def written_back(stock: Stock, generators: Generators, results: Results, options
     loads: list[Load] = []
     # The redirects take far less than this; the rest of the interval is waited for.
     interval = count / 10_000 + MARGIN + (WINDOWS / 2 + 3) * options.seconds
-    settings = HOLD | {"CACHE_MAX_LINKS": str(2 * count), "FLUSH_INTERVAL_MS": str(round(interval * 1000))}
+    settings = LONG_TTL | {"CACHE_MAX_LINKS": str(2 * count), "FLUSH_INTERVAL_MS": str(round(interval * 1000))}
     with stock.running(**settings) as running:
         started = time.monotonic()
         loads.append(ask_each(stock, generators, running, count))

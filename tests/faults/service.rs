@@ -83,7 +83,7 @@ async fn killed_with_default_deadline(mode: Mode, settings: &[(&str, &str)]) {
         tally.check_bounds(&app).await;
         checked += 1;
     }
-    assert!(checked > 0, "both sinks were late in each of {runs} lives");
+    assert!(checked > 0, "both sinks were late in each of {runs} runs");
     app.finish().await;
 }
 
