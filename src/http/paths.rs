@@ -3,6 +3,7 @@
 //! A page that is added here is no short code from then on: reserved words and the paths that the fast path answers
 //! follow from the table. A test of `api` compares the table with the router, in both directions.
 
+use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 use crate::domain::ShortCode;
@@ -71,31 +72,34 @@ struct Derived {
 }
 
 static DERIVED: LazyLock<Derived> = LazyLock::new(|| {
-    let prefixes = |routes: &mut dyn Iterator<Item = &Route>| {
-        let mut prefixes: Vec<_> = routes
-            .filter_map(|route| Some(route.template.split_once(CODE)?.0))
-            .collect();
-        prefixes.sort_unstable_by_key(|prefix| (usize::MAX - prefix.len(), *prefix));
-        prefixes.dedup();
-        prefixes
-    };
-    let code_prefixes = prefixes(&mut ROUTES.iter());
-    let mut reserved: Vec<_> = code_prefixes
+    let all_prefixes = code_prefixes(|_| true);
+    let templates = || ROUTES.iter().map(|route| route.template);
+    let mut reserved: Vec<_> = all_prefixes
         .iter()
-        .flat_map(|prefix| ROUTES.iter().map(move |route| (prefix, route)))
-        .filter_map(|(prefix, route)| route.template.strip_prefix(prefix)?.split('/').next())
+        .flat_map(|prefix| templates().filter_map(move |template| template.strip_prefix(prefix)))
+        .filter_map(|rest| rest.split('/').next())
         .filter(|word| ShortCode::parse(word).is_some())
         .collect();
     reserved.sort_unstable();
     reserved.dedup();
     Derived {
-        redirect_prefixes: prefixes(
-            &mut ROUTES.iter().filter(|route| route.class == Class::Redirect),
-        ),
-        code_prefixes,
+        redirect_prefixes: code_prefixes(|route| route.class == Class::Redirect),
+        code_prefixes: all_prefixes,
         reserved,
     }
 });
+
+/// What stands before a short code in the templates of these routes, the longest first.
+fn code_prefixes(is_wanted: fn(&Route) -> bool) -> Vec<&'static str> {
+    let mut prefixes: Vec<_> = ROUTES
+        .iter()
+        .filter(|route| is_wanted(route))
+        .filter_map(|route| Some(route.template.split_once(CODE)?.0))
+        .collect();
+    prefixes.sort_unstable_by_key(|prefix| (Reverse(prefix.len()), *prefix));
+    prefixes.dedup();
+    prefixes
+}
 
 /// The route that the router chooses for a path; `None` where it has none.
 #[must_use]

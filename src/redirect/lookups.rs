@@ -7,7 +7,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::{RedirectError, ReplicaReads};
+use super::error::RedirectError;
+use super::replica::ReplicaReads;
 use crate::cache::ChangeMark;
 use crate::domain::{LinkTarget, ShortCode};
 use crate::store::{Links, StoreError};
@@ -84,11 +85,5 @@ impl Lookups {
         }
         self.metrics.primary.increment(1);
         replica.link_on_primary(code, told).await
-    }
-}
-
-impl From<StoreError> for RedirectError {
-    fn from(error: StoreError) -> Self {
-        Self::Unavailable(error.to_string())
     }
 }

@@ -19,9 +19,11 @@ use crate::clicks::{ClickReceipt, Recorder};
 use crate::domain::{Click, Location, ShortCode};
 use crate::telemetry::redirects::RedirectMetrics;
 
+mod error;
 mod lookups;
 mod replica;
 
+pub use error::RedirectError;
 pub use lookups::Lookups;
 pub use replica::ReplicaReads;
 
@@ -75,20 +77,6 @@ impl Redirected {
     pub fn location(&self) -> &Location {
         &self.link.location
     }
-}
-
-/// Why a visitor is not sent on.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum RedirectError {
-    /// An unknown code, or none at all.
-    #[error("no link has this code")]
-    Unknown,
-    /// The link is inactive.
-    #[error("the link is inactive")]
-    Inactive,
-    /// Nobody who could be asked knows the code, and the database cannot be asked.
-    #[error("the link cannot be looked up: {0}")]
-    Unavailable(String),
 }
 
 /// The link, where there is one and it is active.
