@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-/// Shown below the help of every command that has more to say than done and failed.
+/// Shown below the help of every command that has more exit codes than 0 and 1.
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0  done
@@ -18,11 +18,11 @@ Exit codes:
 /// Why a command did not do what was asked: a sentence for people, a kind for scripts.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Whoever read the output has read enough, as `head` does.
+    /// The reader of the output has closed it, as `head` does.
     OutputClosed,
     /// A setting is wrong, or something failed.
     Failed(String),
-    /// What was asked makes no sense.
+    /// The command line makes no sense.
     Usage(String),
     /// Not logged in, or the credentials are wrong.
     Refused(String),
@@ -38,7 +38,7 @@ impl Failure {
         Self::Failed(error.to_string())
     }
 
-    /// Tells standard error, as one line.
+    /// Writes one line to standard error.
     pub(super) fn report(&self, as_json: bool) {
         let (Self::Failed(message)
         | Self::Usage(message)
@@ -53,7 +53,7 @@ impl Failure {
         } else {
             format!("shunt: {message}")
         };
-        // Where nobody can be told, the exit code is left.
+        // Without a standard error the exit code is all there is.
         let _ = writeln!(io::stderr(), "{line}");
     }
 
@@ -74,7 +74,7 @@ impl Failure {
     }
 }
 
-/// For what is written to standard output.
+/// For errors of writing to standard output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {

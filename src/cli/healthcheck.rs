@@ -16,7 +16,7 @@ use super::Failure;
 #[derive(Args)]
 pub(super) struct HealthcheckArgs {
     /// Address the service listens on; for 0.0.0.0 and [::] this machine is asked.
-    // One that is wrong fails the check (1), as any setting does: container engines know no third answer.
+    // A wrong one fails the check with 1, as any setting does: container engines know no exit code but 0 and 1.
     #[arg(
         long,
         env = "BIND",
@@ -28,7 +28,7 @@ pub(super) struct HealthcheckArgs {
     /// Ask only whether the process lives (/health), not whether it should get traffic (/ready).
     #[arg(long)]
     live: bool,
-    /// How long the answer may take.
+    /// How long the response may take.
     #[arg(
         long,
         default_value_t = 2,
@@ -44,12 +44,12 @@ pub(super) fn ask(args: &HealthcheckArgs) -> Result<(), Failure> {
     let path = if args.live { "health" } else { "ready" };
     let url = format!("http://{address}/{path}");
     let agent = http_client::local_agent(Duration::from_secs(args.timeout));
-    let mut answer = agent
+    let mut response = agent
         .get(&url)
         .call()
         .map_err(|error| Failure::Failed(format!("{url}: {}", http_client::fault(&error))))?;
-    let body = answer.body_mut().read_to_string().unwrap_or_default();
-    if answer.status() == 200 {
+    let body = response.body_mut().read_to_string().unwrap_or_default();
+    if response.status() == 200 {
         let status = serde_json::from_str::<Value>(&body).unwrap_or_default();
         writeln!(
             output::stdout(),
@@ -60,7 +60,7 @@ pub(super) fn ask(args: &HealthcheckArgs) -> Result<(), Failure> {
     }
     Err(Failure::Failed(format!(
         "{url} answered {}: {}",
-        answer.status().as_u16(),
+        response.status().as_u16(),
         harmless(&body)
     )))
 }

@@ -1,4 +1,4 @@
-//! `shunt completions` and `shunt man`: what the shell and the reader need to know, from the one description.
+//! `shunt completions` and `shunt man`, from the description of the command line.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::Failure;
 
 /// Prints the completions for a shell.
 pub(super) fn completions(mut shunt: Command, shell: Shell) -> Result<(), Failure> {
-    // By way of memory: the generator panics where its output cannot be written.
+    // Into memory first: the generator panics where its output cannot be written.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut shunt, "shunt", &mut script);
     io::stdout().lock().write_all(&script)?;

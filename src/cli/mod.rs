@@ -1,4 +1,4 @@
-//! Sub-commands and exit codes.
+//! The command line: sub-commands, help and exit codes.
 
 use std::process::ExitCode;
 
@@ -84,7 +84,7 @@ pub(crate) fn run() -> ExitCode {
 
 /// What the command line and the environment say.
 fn given(command: clap::Command) -> Result<ArgMatches, clap::Error> {
-    // Beside a sub-command the settings of `shunt` alone are not in force: a wrong variable is no fault then.
+    // With a sub-command, the settings of `shunt` alone are not in force, and a wrong variable is no error.
     let without_variables = |arg: Arg| arg.env(Resettable::Reset);
     match command
         .clone()
@@ -96,7 +96,7 @@ fn given(command: clap::Command) -> Result<ArgMatches, clap::Error> {
     }
 }
 
-/// Whether programs read why a command failed: those that read its log, or its output.
+/// Whether a program reads the command's errors, because it reads its log or its output.
 fn wants_json_errors(given: &ArgMatches) -> bool {
     let has_json_log = |given: &ArgMatches| {
         let format = given.get_raw("log_format").and_then(|mut raw| raw.next());
@@ -125,8 +125,8 @@ fn with_unchecked_values(command: clap::Command) -> clap::Command {
         .mut_subcommands(with_unchecked_values)
 }
 
-/// An empty variable counts as not given: what starts programs often cannot leave one out. But for the database:
-/// whoever meant Postgres must not be served from a new file.
+/// An empty variable counts as not given: container engines and unit files often cannot leave one out. The database is
+/// the exception: an empty `DATABASE_URL` that was meant for Postgres must not start on a new file.
 fn without_empty_variables(command: clap::Command) -> clap::Command {
     let is_empty = |arg: &Arg| {
         let name = arg.get_env().filter(|name| *name != "DATABASE_URL");
@@ -150,7 +150,7 @@ fn carry_out(cli: Cli, given: &ArgMatches) -> Result<(), Failure> {
         Some(Command::Serve(config)) => service::serve(config),
         Some(Command::Migrate(config)) => service::migrate(config),
         Some(Command::Config(args)) => {
-            // Where a value comes from is known to the matches of the sub-command only.
+            // Only the matches of the sub-command know where a value comes from.
             let given = given.subcommand().map_or(given, |(_, given)| given);
             settings_in_force::print(args, given)
         }

@@ -1,4 +1,4 @@
-//! What people see: colours on a terminal only, and nothing that would steer it.
+//! Output for people: colours on terminals only, and no control characters from elsewhere.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -10,9 +10,9 @@ use super::Failure;
 
 /// Heads of columns.
 pub(super) const HEAD: Style = Style::new().bold();
-/// What can be copied and used.
+/// Codes and links, which people copy.
 pub(super) const HANDLE: Style = AnsiColor::Cyan.on_default();
-/// What matters less.
+/// Secondary text.
 pub(super) const ASIDE: Style = Style::new().dimmed();
 
 /// Standard output; styles reach only a terminal, and not where `NO_COLOR` is set.
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_from_elsewhere_cannot_steer_the_terminal() {
+    fn text_from_elsewhere_cannot_control_the_terminal() {
         assert_eq!(harmless("https://example.org/ü"), "https://example.org/ü");
         assert_eq!(
             harmless("a\u{1b}[31mb\r\n"),

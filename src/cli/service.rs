@@ -10,17 +10,17 @@ use tracing_subscriber::EnvFilter;
 
 use super::Failure;
 
-/// Files that are neither clients' nor to databases: listeners, files of SQLite, a restart's leftovers.
+/// Open files apart from connections of clients and to databases: listeners, files of SQLite, leftovers of a restart.
 const OWN_FILES: u64 = 128;
 
-/// Connections to a shard of Redis that are not a worker's: the main runtime's, those of occasional calls, of changes
-/// and of what is left over.
-const OF_A_SHARD: usize = 16;
+/// Connections to a shard of Redis apart from those of workers: of the main runtime, of occasional calls, of changes, and
+/// of leftovers.
+const PER_SHARD: usize = 16;
 
 /// Connections of a worker to a shard: for its clicks and for its look-ups.
-const OF_A_WORKER: usize = 2;
+const PER_WORKER: usize = 2;
 
-/// Serves until it is told to stop.
+/// Serves until it is asked to stop.
 pub(super) fn serve(config: Config) -> Result<(), Failure> {
     start(config, async |mut config| {
         if let Some(files) = raise_file_limit() {
@@ -41,24 +41,24 @@ pub(super) fn migrate(config: Config) -> Result<(), Failure> {
     })
 }
 
-/// As many files as the system grants: shells start programs with far fewer. How many there may be now, unless
-/// there is no limit.
+/// Raises the limit of open files as far as the system allows: shells start programs with a far lower one. Returns the
+/// new limit, if there is one.
 fn raise_file_limit() -> Option<u64> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let current = maximum;
-    // Where it is not allowed, fewer have to do.
+    // Where that is not allowed, the limit stays.
     let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
     getrlimit(Resource::Nofile).current
 }
 
-/// Bounds how many clients are let in, so that however many come, the databases are reached.
+/// Bounds the clients' connections, so that files are left for connections to the databases.
 fn fit_clients_into(files: u64, config: &mut Config) {
     let of_databases = 2 * u64::from(config.database_max_connections);
     let shards = match &config.redis {
         None => 0,
         Some(urls) => usize::from(urls.shards()),
     };
-    let of_redis = shards * (OF_A_SHARD + OF_A_WORKER * config.workers);
+    let of_redis = shards * (PER_SHARD + PER_WORKER * config.workers);
     let left = files.saturating_sub(OWN_FILES + of_databases + of_redis as u64);
     let fit = usize::try_from(left.max(files / 2)).unwrap_or(usize::MAX);
     let wanted = config.guards.max_connections;
@@ -76,7 +76,7 @@ fn start(
 ) -> Result<(), Failure> {
     let config = config.checked().map_err(|error| Failure::of(&error))?;
     let filter = EnvFilter::try_new(&config.log_filter).map_err(|error| Failure::of(&error))?;
-    // What Postgres remarks at each start, such as that a table is there already, is no news.
+    // Notices of Postgres come at each start, such as that a table exists already.
     let quiet = "sqlx::postgres::notice=warn"
         .parse()
         .expect("it is a directive");
@@ -89,7 +89,7 @@ fn start(
         .build()
         .map_err(|error| Failure::of(&error))?;
     let outcome = runtime.block_on(work(config));
-    // What still runs then (a client that will not be hurried) is cut off.
+    // Tasks that still run then, such as those of slow clients, are cut off.
     runtime.shutdown_background();
     if let Some(traces) = traces {
         traces.stop();

@@ -1,4 +1,4 @@
-//! `shunt config`: the settings in force, where each comes from, and no secret.
+//! `shunt config`: the settings in force and where each comes from, without secrets.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use shunt::config::Config;
 use super::Failure;
 use super::output::{self, ASIDE, HEAD, harmless};
 
-/// What stands for a secret.
+/// Shown in place of a secret.
 const HIDDEN: &str = "***";
 
 /// The settings, and how to print them.
@@ -26,7 +26,7 @@ pub(super) struct ConfigArgs {
 /// A setting as it is shown.
 struct Row {
     name: String,
-    /// `None`: it is not set, and nothing stands in for it.
+    /// `None`: it is not set and has no default.
     value: Option<String>,
     source: &'static str,
 }
@@ -34,7 +34,7 @@ struct Row {
 /// Checks the settings as a start does, and prints them.
 pub(super) fn print(args: ConfigArgs, given: &ArgMatches) -> Result<(), Failure> {
     let config = args.config.checked().map_err(|error| Failure::of(&error))?;
-    // The rows come from the description of the flags: a new setting is shown without a line here.
+    // The rows come from the description of the flags: a new setting needs no line here.
     let described = Config::augment_args(Command::new("settings"));
     let rows: Vec<Row> = described
         .get_arguments()
@@ -65,7 +65,7 @@ fn row(arg: &Arg, given: &ArgMatches, config: &Config) -> Option<Row> {
     };
     let value = match set {
         Some(set) => Some(shown(&name, &set, arg.is_hide_env_values_set())),
-        None => stand_in(&name, config),
+        None => computed_default(&name, config),
     };
     Some(Row {
         name,
@@ -74,8 +74,8 @@ fn row(arg: &Arg, given: &ArgMatches, config: &Config) -> Option<Row> {
     })
 }
 
-/// What is in force where a setting without a default of its own is not set.
-fn stand_in(name: &str, config: &Config) -> Option<String> {
+/// The default of a setting that is known at start only.
+fn computed_default(name: &str, config: &Config) -> Option<String> {
     match name {
         "BASE_URL" => Some(format!("http://{}", config.bind)),
         "WORKERS" => Some(config.workers.to_string()),
@@ -124,7 +124,7 @@ fn print_json(rows: &[Row]) -> Result<(), Failure> {
     output::json_line(&settings)
 }
 
-/// A value without what must stay secret. Secrets that are addresses lose their passwords, others all.
+/// A value without secrets: a secret address loses its password, another secret is hidden whole.
 fn shown(name: &str, value: &str, secret: bool) -> String {
     let address = value.contains("//") || value.starts_with("sqlite:");
     if secret && !(name.ends_with("_URL") && address) {
@@ -133,8 +133,8 @@ fn shown(name: &str, value: &str, secret: bool) -> String {
     without_password_parameters(&without_passwords(value))
 }
 
-/// One address or several with commas between, each password in `user:password@host` hidden. Works on
-/// the text: a password may hold a comma, and a list of addresses is no address.
+/// One address or several with commas between, with each password in `user:password@host` hidden. Works on the text: a
+/// password may contain a comma, and a list of addresses cannot be parsed as one.
 fn without_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

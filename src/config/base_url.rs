@@ -27,7 +27,7 @@ impl BaseUrl {
             return Err("must be an http:// or https:// address without ? and #".into());
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("must be without a user name and password: everybody sees it".into());
+            return Err("must be without a user name and password: it is public".into());
         }
         let own_host =
             OwnHost::of(&url).ok_or("has no host; give an address such as https://sho.rt")?;
@@ -44,7 +44,7 @@ impl BaseUrl {
         &self.text
     }
 
-    /// For telling targets that would lead back here.
+    /// The host of this service: targets on it are refused.
     #[must_use]
     pub fn own_host(&self) -> &OwnHost {
         &self.own_host

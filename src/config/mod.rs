@@ -232,7 +232,7 @@ impl Config {
             }
             if self.redis.is_none() {
                 let fault =
-                    "without Redis nobody knows whether a replica is behind; set REDIS_URL, too";
+                    "without Redis it is unknown whether a replica is behind; set REDIS_URL, too";
                 return wrong(name, fault);
             }
         }

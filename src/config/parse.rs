@@ -1,4 +1,4 @@
-//! From text to values; every fault says how it is mended.
+//! From text to values; every error says how to correct it.
 
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +14,7 @@ use super::{DatabaseUrl, RedisUrls};
 use crate::domain::{SecretTooShort, TokenSecret};
 use crate::telemetry::LogFormat;
 
-/// What is logged by default.
+/// The default log filter.
 pub(super) const DEFAULT_LOG_FILTER: &str = "info";
 
 /// Cores that this process may use.
@@ -84,8 +84,8 @@ pub(super) fn database(raw: &str) -> Result<DatabaseUrl, String> {
     Err("must be sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE".into())
 }
 
-/// What may stand behind the `?` of an address of Postgres: what the driver knows. It passes over the rest, and
-/// whoever misspells `sslmode` would go without TLS.
+/// Parameters behind the `?` of an address of Postgres that the driver knows. It ignores others: a misspelt `sslmode`
+/// would mean no TLS.
 const OF_POSTGRES: [&str; 18] = [
     "application_name",
     "dbname",
@@ -121,8 +121,8 @@ pub(super) fn postgres(raw: &str) -> Result<String, String> {
     Ok(raw.to_owned())
 }
 
-/// A password with one of these in it would end the address too early: the rest would be taken for something else,
-/// and be shown.
+/// A password that contains one of these characters would end the address too early: the rest would be taken for another
+/// part, and be shown.
 fn whole_address(raw: &str) -> Result<(), String> {
     let address = raw.split_once("://").map_or(raw, |(_, address)| address);
     match address.find(['/', '?', '#']) {
@@ -221,7 +221,7 @@ pub(super) fn log_filter(raw: &str) -> Result<String, String> {
     if raw.is_empty() {
         return Ok(DEFAULT_LOG_FILTER.into());
     }
-    // By itself such a word would be a target, and everything else silent.
+    // Such a word would be read as a target, and all others would log nothing.
     if let Some(word) = raw.split(',').map(str::trim).find(|part| is_no_level(part)) {
         return Err(format!(
             "`{word}` is no level; give error, warn, info, debug, trace or off, or a level for a target, such as shunt=debug"

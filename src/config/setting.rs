@@ -1,4 +1,4 @@
-//! How clap parses a setting: by a function, whose faults name the setting and never show its value unasked.
+//! Settings as clap parses them: by a function whose error names the setting.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -13,7 +13,7 @@ use clap::{Arg, Command};
 use super::ConfigError;
 use super::parse::{address, within};
 
-/// A parser of one setting's text, whose faults become [`ConfigError`]s that name the setting.
+/// A parser of one setting's text. Its errors are [`ConfigError`]s, which name the setting.
 #[derive(Clone)]
 pub(super) struct Setting<F>(F);
 
@@ -42,13 +42,13 @@ where
             None => Err("is no text in UTF-8".into()),
         };
         let outcome = parsed.map_err(wrong);
-        // Clap alone can make an error with a cause: it does so for a closure that fails.
+        // Only clap can build an error with a source, and does so for a closure that fails. The value is left out.
         let repeat = move |_: &str| outcome.clone();
         repeat.parse_ref(command, arg, OsStr::new(""))
     }
 }
 
-/// One that is absent where the text is empty.
+/// A setting that is absent where the text is empty.
 pub(super) fn optional<T>(
     parse: impl Fn(&str) -> Result<T, String> + Clone,
 ) -> Setting<impl Fn(&str) -> Result<Option<T>, String> + Clone> {

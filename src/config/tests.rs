@@ -10,7 +10,7 @@ struct Line {
     config: Config,
 }
 
-/// Only flags: the environment belongs to whoever runs the tests.
+/// Only flags: the environment belongs to the person who runs the tests.
 fn check(flags: &[&str]) -> Result<Config, ConfigError> {
     let defaults = [
         "shunt",

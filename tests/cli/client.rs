@@ -16,83 +16,83 @@ const TARGET: &str = "https://example.org/a/long/path?with=a&query#and-more";
 fn a_person_registers_shortens_lists_reads_statistics_and_deletes() {
     let service = Service::start();
     let ada = Person::of(&service);
-    let told = ada.says_with(&["register", "ada@example.org"], &format!("{PASSWORD}\n"));
+    let finished = ada.runs_with_input(&["register", "ada@example.org"], &format!("{PASSWORD}\n"));
     let base = &service.base;
     assert_eq!(
-        told.line(),
+        finished.line(),
         format!("registered and logged in at {base} as ada@example.org")
     );
 
-    let short_url = ada.says(&["shorten", TARGET]).line();
+    let short_url = ada.runs(&["shorten", TARGET]).line();
     let code = short_url.strip_prefix(&format!("{base}/")).unwrap();
     for _ in 0..3 {
-        let answer = service.visit(&short_url);
-        assert!(answer.contains(TARGET), "{answer}");
+        let response = service.follow(&short_url);
+        assert!(response.contains(TARGET), "{response}");
     }
     assert_eq!(
-        ada.says(&["list"]).good(),
+        ada.runs(&["list"]).succeeds(),
         format!("CODE      CLICKS  TARGET\n{code}        3  {TARGET}\n")
     );
-    // Anybody reads statistics, by code or by link.
+    // Statistics need no account, and take a code or a link.
     for given in [code, &short_url] {
         assert_eq!(
-            Person::of(&service).says(&["stats", given]).good(),
+            Person::of(&service).runs(&["stats", given]).succeeds(),
             format!("code    {code}\ntarget  {TARGET}\nclicks  3\n")
         );
     }
     assert_eq!(
-        ada.says(&["rm", &short_url]).line(),
+        ada.runs(&["rm", &short_url]).line(),
         format!("deleted {code}")
     );
-    assert_eq!(ada.says(&["list"]).line(), "CODE      CLICKS  TARGET");
-    ada.says(&["stats", code]).fails(4, code);
-    assert!(service.visit(&short_url).starts_with("HTTP/1.1 404"));
+    assert_eq!(ada.runs(&["list"]).line(), "CODE      CLICKS  TARGET");
+    ada.runs(&["stats", code]).fails(4, code);
+    assert!(service.follow(&short_url).starts_with("HTTP/1.1 404"));
 }
 
 #[test]
-fn machines_get_json_for_answers_and_errors() {
+fn results_and_errors_are_json_with_json() {
     let service = Service::start();
     let ada = Person::of(&service);
-    let told = ada.says_with(&["register", "ada@example.org", "--json"], PASSWORD);
-    let told = told.json();
-    assert_eq!(told["url"], *service.base);
-    assert_eq!(told["email"], "ada@example.org");
-    assert_eq!(told["token_file"], *ada.token_file().to_str().unwrap());
+    let finished = ada.runs_with_input(&["register", "ada@example.org", "--json"], PASSWORD);
+    let finished = finished.json();
+    assert_eq!(finished["url"], *service.base);
+    assert_eq!(finished["email"], "ada@example.org");
+    assert_eq!(finished["token_file"], *ada.token_file().to_str().unwrap());
 
-    let made = ada.says(&["shorten", "--json", TARGET]).json();
+    let made = ada.runs(&["shorten", "--json", TARGET]).json();
     let code = made["short_code"].as_str().unwrap();
     assert_eq!(made["short_url"], format!("{}/{code}", service.base));
     assert_eq!(made["target_url"], TARGET);
     assert_eq!(
-        ada.says(&["list", "--json"]).json(),
+        ada.runs(&["list", "--json"]).json(),
         Value::Array(vec![made.clone()])
     );
-    let stats = ada.says(&["stats", "--json", code]).json();
+    let stats = ada.runs(&["stats", "--json", code]).json();
     assert_eq!((&stats["clicks"], &stats["total"]), (&0.into(), &0.into()));
-    assert_eq!(ada.says(&["rm", "--json", code]).json()["deleted"], true);
-    assert_eq!(ada.says(&["list", "--json"]).json(), Value::Array(vec![]));
+    assert_eq!(ada.runs(&["rm", "--json", code]).json()["deleted"], true);
+    assert_eq!(ada.runs(&["list", "--json"]).json(), Value::Array(vec![]));
 
-    let failed = ada.says(&["rm", "--json", code]);
+    let failed = ada.runs(&["rm", "--json", code]);
     failed.fails(4, "URL not found");
     let error: Value = serde_json::from_str(&failed.err).unwrap();
     assert_eq!(error["exit_code"], 4);
 }
 
 #[test]
-fn a_long_list_comes_page_by_page_each_link_once_newest_first() {
+fn a_long_list_has_each_link_once_newest_first() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
     let mut made: Vec<String> = (0..230)
         .map(|n| {
             let target = format!("https://example.org/{n}");
-            ada.says(&["shorten", &target]).line()
+            ada.runs(&["shorten", &target]).line()
         })
         .collect();
     made.reverse();
     let code = |url: &str| url.rsplit('/').next().unwrap().to_owned();
     let newest_first: Vec<String> = made.iter().map(|url| code(url)).collect();
 
-    let listed = ada.says(&["list"]).good();
+    let listed = ada.runs(&["list"]).succeeds();
     let listed: Vec<String> = listed
         .lines()
         .skip(1)
@@ -101,19 +101,19 @@ fn a_long_list_comes_page_by_page_each_link_once_newest_first() {
     assert_eq!(listed, newest_first);
     let distinct: HashSet<_> = listed.iter().collect();
     assert_eq!(distinct.len(), 230);
-    let all = ada.says(&["list", "--json"]).json();
+    let all = ada.runs(&["list", "--json"]).json();
     assert_eq!(all.as_array().unwrap().len(), 230);
     for limit in [0, 1, 100, 101, 229] {
         let some = ada
-            .says(&["list", "--json", "-n", &limit.to_string()])
+            .runs(&["list", "--json", "-n", &limit.to_string()])
             .json();
         assert_eq!(some.as_array().unwrap().len(), limit);
     }
 }
 
-/// Runs a command whose output nobody reads.
+/// Runs a command whose output is closed; it succeeds.
 #[track_caller]
-fn ends_well_unread(command: &mut Command) {
+fn succeeds_unread(command: &mut Command) {
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
@@ -123,27 +123,27 @@ fn ends_well_unread(command: &mut Command) {
 }
 
 #[test]
-fn who_reads_only_the_first_lines_of_a_list_is_told_of_no_error() {
+fn a_list_whose_reader_stops_early_is_no_error() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
-    ada.says(&["shorten", TARGET]).line();
-    ends_well_unread(&mut ada.command(&["list"]));
+    ada.runs(&["shorten", TARGET]).line();
+    succeeds_unread(&mut ada.command(&["list"]));
 }
 
 #[test]
-fn all_are_deleted_though_nobody_reads_which() {
+fn all_links_are_deleted_although_the_output_is_closed() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
     let links: Vec<_> = (0..4)
-        .map(|_| ada.says(&["shorten", TARGET]).line())
+        .map(|_| ada.runs(&["shorten", TARGET]).line())
         .collect();
     let mut arguments = vec!["rm"];
     arguments.extend(links.iter().map(String::as_str));
-    // One is named twice.
+    // One link is named twice.
     arguments.push(&links[0]);
-    ends_well_unread(&mut ada.command(&arguments));
+    succeeds_unread(&mut ada.command(&arguments));
     assert_eq!(
-        ada.says(&["list", "--json"])
+        ada.runs(&["list", "--json"])
             .json()
             .as_array()
             .unwrap()
@@ -153,7 +153,7 @@ fn all_are_deleted_though_nobody_reads_which() {
 }
 
 #[test]
-fn no_account_is_made_whose_token_could_not_be_kept() {
+fn no_account_is_created_whose_token_could_not_be_kept() {
     let service = Service::start();
     let register = |home: &Path| {
         let mut command = shunt();
@@ -168,7 +168,7 @@ fn no_account_is_made_whose_token_could_not_be_kept() {
 }
 
 #[test]
-fn errors_that_cannot_be_told_have_their_code() {
+fn an_error_that_cannot_be_printed_has_its_exit_code() {
     let full = File::options().write(true).open("/dev/full").unwrap();
     let mut command = shunt();
     let status = command.args(["stats", "x", "--url", "http://127.0.0.1:1"]);
@@ -181,12 +181,12 @@ fn the_token_is_kept_for_each_service_and_for_its_owner_only() {
     let (one, other) = (Service::start(), Service::start());
     let ada = Person::registered(&one, "ada@example.org");
     let elsewhere = ["--url", &other.base];
-    ada.says(&["list", elsewhere[0], elsewhere[1]])
+    ada.runs(&["list", elsewhere[0], elsewhere[1]])
         .fails(3, "shunt login");
     let register = ["register", "ada@example.com", elsewhere[0], elsewhere[1]];
-    ada.says_with(&register, PASSWORD).good();
-    ada.says(&["list", elsewhere[0], elsewhere[1]]).good();
-    ada.says(&["list"]).good();
+    ada.runs_with_input(&register, PASSWORD).succeeds();
+    ada.runs(&["list", elsewhere[0], elsewhere[1]]).succeeds();
+    ada.runs(&["list"]).succeeds();
 
     let path = ada.token_file();
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -201,58 +201,58 @@ fn the_token_is_kept_for_each_service_and_for_its_owner_only() {
 
     let moved = tempfile::tempdir().unwrap();
     let mut login = ada.command(&["login", "ada@example.org"]);
-    run(login.env("XDG_CONFIG_HOME", moved.path()), PASSWORD).good();
+    run(login.env("XDG_CONFIG_HOME", moved.path()), PASSWORD).succeeds();
     assert_eq!(mode(&moved.path().join("shunt/token.json")), 0o600);
 }
 
 #[test]
-fn a_login_that_is_wrong_missing_or_over_is_told_apart_from_other_errors() {
+fn a_wrong_missing_or_expired_login_has_its_own_exit_code() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
-    ada.says_with(&["login", "ada@example.org"], "wrong password")
+    ada.runs_with_input(&["login", "ada@example.org"], "wrong password")
         .fails(3, "Incorrect email or password");
-    ada.says_with(&["register", "ada@example.org"], PASSWORD)
+    ada.runs_with_input(&["register", "ada@example.org"], PASSWORD)
         .fails(1, "Email already registered");
-    ada.says_with(&["register", "bob@example.org"], "short")
+    ada.runs_with_input(&["register", "bob@example.org"], "short")
         .fails(1, "password");
-    ada.says(&["login", "ada@example.org"])
+    ada.runs(&["login", "ada@example.org"])
         .fails(2, "no password");
-    ada.says(&["list"]).good();
+    ada.runs(&["list"]).succeeds();
 
     Person::of(&service)
-        .says(&["list"])
+        .runs(&["list"])
         .fails(3, "not logged in");
     let kept = fs::read_to_string(ada.token_file()).unwrap();
     fs::write(ada.token_file(), kept.replace("eyJ", "eyK")).unwrap();
-    ada.says(&["list"]).fails(3, "no longer valid");
+    ada.runs(&["list"]).fails(3, "no longer valid");
     fs::write(ada.token_file(), "{").unwrap();
-    ada.says(&["list"])
+    ada.runs(&["list"])
         .fails(1, "token.json cannot be understood");
 }
 
 #[test]
-fn errors_say_what_is_wrong_and_their_code_says_of_which_kind() {
+fn each_kind_of_error_has_its_message_and_exit_code() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
-    ada.says(&["shorten", "ftp://example.org"])
+    ada.runs(&["shorten", "ftp://example.org"])
         .fails(1, "target_url");
-    ada.says(&["shorten", &service.base]).fails(1, "target_url");
-    ada.says(&["stats", "nothing"]).fails(4, "nothing: ");
-    ada.says(&["stats", "a/b"])
+    ada.runs(&["shorten", &service.base]).fails(1, "target_url");
+    ada.runs(&["stats", "nothing"]).fails(4, "nothing: ");
+    ada.runs(&["stats", "a/b"])
         .fails(2, "neither a short code nor a short link");
-    ada.says(&["stats", "https://example.org/abc"])
+    ada.runs(&["stats", "https://example.org/abc"])
         .fails(2, "neither");
     let bob = Person::registered(&service, "bob@example.org");
-    let adas = ada.says(&["shorten", TARGET]).line();
-    bob.says(&["rm", &adas]).fails(4, "URL not found");
+    let adas = ada.runs(&["shorten", TARGET]).line();
+    bob.runs(&["rm", &adas]).fails(4, "URL not found");
     // A typing error deletes nothing.
-    ada.says(&["rm", &adas, "a/b"]).fails(2, "a/b");
-    ada.says(&["stats", &adas]).good();
+    ada.runs(&["rm", &adas, "a/b"]).fails(2, "a/b");
+    ada.runs(&["stats", &adas]).succeeds();
 
-    let nobody = ["stats", "abc", "--url", "http://127.0.0.1:1"];
-    ada.says(&nobody)
+    let absent = ["stats", "abc", "--url", "http://127.0.0.1:1"];
+    ada.runs(&absent)
         .fails(5, "http://127.0.0.1:1 cannot be reached");
-    let misuse = ada.says(&["stats", "abc", "--url", "sho.rt"]);
+    let misuse = ada.runs(&["stats", "abc", "--url", "sho.rt"]);
     assert_eq!(misuse.code, 2, "{misuse:?}");
     assert!(misuse.err.contains("--url"), "{misuse:?}");
 }

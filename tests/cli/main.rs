@@ -1,4 +1,4 @@
-//! The command line as people and scripts use it: the real program against the real service.
+//! The command line as people and scripts use it: the program against a running service.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! What those who run the service use.
+//! Commands for operators of the service.
 
 use std::net::TcpListener;
 
@@ -11,7 +11,7 @@ fn a_health_check_is_0_where_the_service_is_ready_and_1_where_it_is_not() {
         let mut command = shunt();
         command.arg("healthcheck").args(line);
         command.env("BIND", service.address());
-        // It asks this machine, whatever the way to others.
+        // Requests to this machine go past the proxy.
         command.env("http_proxy", "http://127.0.0.1:1");
         run(&mut command, "")
     };
@@ -79,8 +79,8 @@ fn the_settings_in_force_are_printed_without_their_secrets() {
 }
 
 #[test]
-fn people_get_the_settings_as_a_table() {
-    let table = run(shunt().arg("config").env("LIMIT_LOGIN", "7"), "").good();
+fn the_settings_are_a_table_without_json() {
+    let table = run(shunt().arg("config").env("LIMIT_LOGIN", "7"), "").succeeds();
     let line = |name: &str| {
         let line = table.lines().find(|line| line.starts_with(name));
         line.unwrap().split_whitespace().collect::<Vec<_>>()
@@ -124,22 +124,22 @@ fn a_wrong_secret_is_named_and_not_shown() {
         ("BASE_URL", "--base-url", "https://me:s3cret@sho.rt"),
     ] {
         for command in ["config", "serve", "migrate"] {
-            for said in [
+            for finished in [
                 run(shunt().arg(command).env(variable, value), ""),
                 run(shunt().args([command, flag, value]), ""),
                 run(shunt().args([command, &format!("{flag}={value}")]), ""),
             ] {
-                said.fails(1, &format!("shunt: {variable}: "));
-                assert!(!said.err.contains(secret), "{said:?}");
+                finished.fails(1, &format!("shunt: {variable}: "));
+                assert!(!finished.err.contains(secret), "{finished:?}");
             }
         }
     }
 }
 
 #[test]
-fn a_wrong_setting_of_the_service_is_no_fault_of_other_commands() {
+fn a_wrong_setting_of_the_service_does_not_stop_other_commands() {
     for command in [&["completions", "bash"][..], &["man"], &["--version"]] {
-        run(shunt().args(command).env("WORKERS", "0"), "").good();
+        run(shunt().args(command).env("WORKERS", "0"), "").succeeds();
     }
     let ended = run(shunt().args(["list", "--json"]).env("WORKERS", "0"), "");
     assert_eq!(ended.code, 3, "{ended:?}");
@@ -147,12 +147,12 @@ fn a_wrong_setting_of_the_service_is_no_fault_of_other_commands() {
 }
 
 #[test]
-fn migrate_makes_the_database_whole_in_one_file_and_ends() {
+fn migrate_leaves_the_database_complete_in_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
     let database = format!("sqlite://{}", path.display());
-    let told = run(shunt().args(["migrate", "--database-url", &database]), "");
-    assert_eq!(told.code, 0, "{told:?}");
+    let finished = run(shunt().args(["migrate", "--database-url", &database]), "");
+    assert_eq!(finished.code, 0, "{finished:?}");
     assert!(path.exists());
     let log = std::fs::metadata(folder.path().join("shunt.db-wal"));
     assert_eq!(log.map_or(0, |log| log.len()), 0);
@@ -169,11 +169,11 @@ fn a_setting_that_is_empty_in_the_environment_counts_as_not_given() {
     }
     let mut config = shunt();
     config.arg("config").envs(variables.map(|name| (name, "")));
-    let table = run(&mut config, "").good();
+    let table = run(&mut config, "").succeeds();
     let bind = table.lines().find(|line| line.starts_with("BIND")).unwrap();
     let bind: Vec<_> = bind.split_whitespace().collect();
     assert_eq!(bind, ["BIND", "default", "127.0.0.1:8000"]);
-    // Meant for Postgres, it would start on a new file.
+    // If it was meant for Postgres, a start would create a new file.
     run(shunt().arg("config").env("DATABASE_URL", ""), "").fails(1, "DATABASE_URL: must be");
 }
 
@@ -192,12 +192,12 @@ fn shells_complete_every_command_and_the_manual_knows_it() {
         "rm",
     ];
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = run(shunt().args(["completions", shell]), "").good();
+        let script = run(shunt().args(["completions", shell]), "").succeeds();
         for command in commands {
             assert!(script.contains(command), "{shell} does not know {command}");
         }
     }
-    let manual = run(shunt().arg("man"), "").good();
+    let manual = run(shunt().arg("man"), "").succeeds();
     assert!(manual.contains(".TH shunt 1"), "{manual}");
     assert!(manual.contains("Exit codes"), "{manual}");
     for command in commands {
@@ -205,14 +205,14 @@ fn shells_complete_every_command_and_the_manual_knows_it() {
             manual.contains(&format!("shunt\\-{command}(1)")),
             "{command}"
         );
-        let page = run(shunt().args(["man", command]), "").good();
+        let page = run(shunt().args(["man", command]), "").succeeds();
         assert!(page.contains(&format!(".TH shunt-{command} 1")), "{page}");
     }
     run(shunt().args(["man", "nothing"]), "").fails(2, "no command `nothing`");
 }
 
 #[test]
-fn help_tells_exit_codes_and_no_secret_of_the_environment() {
+fn help_shows_exit_codes_and_no_secret_of_the_environment() {
     for line in [&["--help"][..], &["list", "--help"], &["serve", "--help"]] {
         let mut command = shunt();
         command.args(line);
@@ -220,21 +220,21 @@ fn help_tells_exit_codes_and_no_secret_of_the_environment() {
         command.env("DATABASE_URL", "postgres://me:s3cret-2@db/shunt");
         command.env("DATABASE_REPLICA_URL", "postgres://me:s3cret-4@db/shunt");
         command.env("REDIS_URL", "redis://:s3cret-3@redis");
-        let help = run(&mut command, "").good();
+        let help = run(&mut command, "").succeeds();
         assert!(!help.contains("s3cret"), "{help}");
         assert_eq!(help.contains("Exit codes:"), line[0] != "serve", "{help}");
     }
 }
 
 #[test]
-fn a_setting_that_is_no_text_is_named() {
+fn a_setting_that_is_not_utf8_is_named() {
     use std::os::unix::ffi::OsStrExt;
 
     let mut command = shunt();
     command.env("BASE_URL", std::ffi::OsStr::from_bytes(b"http://\xff"));
-    let said = run(&mut command, "");
+    let finished = run(&mut command, "");
     assert_eq!(
-        (said.code, said.err.as_str()),
+        (finished.code, finished.err.as_str()),
         (1, "shunt: BASE_URL: is no text in UTF-8\n")
     );
 }

@@ -20,21 +20,21 @@ pub(crate) struct Service {
     _folder: TempDir,
 }
 
-/// What the program said, and its exit code.
+/// The output of a program that has ended, and its exit code.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct Finished {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// Somebody at a terminal, with a home of their own.
+/// A person who uses the client commands, with a home of their own.
 pub(crate) struct Person {
     home: TempDir,
     url: String,
 }
 
-/// The program, deaf to the environment of whoever runs the tests.
+/// The program, without the environment of the person who runs the tests.
 pub(crate) fn shunt() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shunt"));
     command.env_clear();
@@ -46,17 +46,17 @@ pub(crate) fn shunt() -> Command {
 }
 
 /// Runs a command to its end, with this on standard input.
-pub(crate) fn run(command: &mut Command, input: &str) -> Said {
+pub(crate) fn run(command: &mut Command, input: &str) -> Finished {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // One that ends without reading closes the pipe.
+    // A program that ends without reading closes the pipe.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
-    Said {
+    Finished {
         code: output.status.code().unwrap(),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
@@ -100,21 +100,21 @@ impl Service {
         self.base.strip_prefix("http://").unwrap()
     }
 
-    /// Follows a short link; answers the status line and the headers.
-    pub(crate) fn visit(&self, short_url: &str) -> String {
+    /// Follows a short link; returns the status line and the headers.
+    pub(crate) fn follow(&self, short_url: &str) -> String {
         let path = short_url.strip_prefix(&self.base).unwrap();
         let mut stream = TcpStream::connect(self.address()).unwrap();
-        let patience = Some(Duration::from_secs(30));
-        stream.set_read_timeout(patience).unwrap();
+        let limit = Some(Duration::from_secs(30));
+        stream.set_read_timeout(limit).unwrap();
         let host = self.address();
         write!(
             stream,
             "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
         )
         .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     }
 }
 
@@ -125,30 +125,30 @@ impl Drop for Service {
     }
 }
 
-impl Said {
-    /// It went well; what was printed.
+impl Finished {
+    /// Checks that it succeeded; returns what it printed.
     #[track_caller]
-    pub(crate) fn good(self) -> String {
+    pub(crate) fn succeeds(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
-        assert_eq!(self.err, "", "what goes well is quiet");
+        assert_eq!(self.err, "", "success is silent on standard error");
         self.out
     }
 
-    /// It went well; what was printed, without the end of the line.
+    /// Checks that it succeeded and printed one line; returns that line.
     #[track_caller]
     pub(crate) fn line(self) -> String {
-        let out = self.good();
+        let out = self.succeeds();
         assert_eq!(out.lines().count(), 1, "{out}");
         out.trim_end().to_owned()
     }
 
-    /// It went well and printed JSON.
+    /// Checks that it succeeded; returns the JSON that it printed.
     #[track_caller]
     pub(crate) fn json(self) -> Value {
-        serde_json::from_str(&self.good()).unwrap()
+        serde_json::from_str(&self.succeeds()).unwrap()
     }
 
-    /// It failed with this code and one line that holds these words.
+    /// Checks that it failed with this code and one line that contains these words.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32, words: &str) {
         assert_eq!(self.code, code, "{self:?}");
@@ -159,7 +159,7 @@ impl Said {
 }
 
 impl Person {
-    /// Who uses this service, and has no account there yet.
+    /// A user of this service without an account.
     pub(crate) fn of(service: &Service) -> Self {
         Self {
             home: tempfile::tempdir().unwrap(),
@@ -167,14 +167,16 @@ impl Person {
         }
     }
 
-    /// The same with an account.
+    /// A user of this service with an account.
     pub(crate) fn registered(service: &Service, email: &str) -> Self {
         let person = Self::of(service);
-        person.says_with(&["register", email], PASSWORD).good();
+        person
+            .runs_with_input(&["register", email], PASSWORD)
+            .succeeds();
         person
     }
 
-    /// The program with a command line of theirs.
+    /// The program with a command line of this person.
     pub(crate) fn command(&self, line: &[&str]) -> Command {
         let mut command = shunt();
         command.args(line);
@@ -183,16 +185,16 @@ impl Person {
         command
     }
 
-    pub(crate) fn says(&self, line: &[&str]) -> Said {
-        self.says_with(line, "")
+    pub(crate) fn runs(&self, line: &[&str]) -> Finished {
+        self.runs_with_input(line, "")
     }
 
     /// A command with something on standard input.
-    pub(crate) fn says_with(&self, line: &[&str], input: &str) -> Said {
+    pub(crate) fn runs_with_input(&self, line: &[&str], input: &str) -> Finished {
         run(&mut self.command(line), input)
     }
 
-    /// Where their tokens are.
+    /// The file with this person's tokens.
     pub(crate) fn token_file(&self) -> PathBuf {
         self.home.path().join(".config/shunt/token.json")
     }

@@ -1,4 +1,4 @@
-//! What is different on a terminal; `script` (bsdutils, on every Debian) lends one.
+//! Behaviour on a terminal; `script` (bsdutils, on every Debian) provides one.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{PASSWORD, Person, Said, Service, run};
+use crate::support::{Finished, PASSWORD, Person, Service, run};
 
-/// Runs a command line on a terminal, with this typed.
-fn on_terminal(person: &Person, line: &[&str], typed: &str, settings: &[(&str, &str)]) -> Said {
+/// Runs a command line on a terminal, with this input typed.
+fn on_terminal(person: &Person, line: &[&str], typed: &str, settings: &[(&str, &str)]) -> Finished {
     run(&mut terminal(person, line, "", settings), typed)
 }
 
@@ -32,7 +32,8 @@ fn terminal(
         "--echo",
         "never",
         "--command",
-        &(words.join(" ") + afterwards),
+        // The shell outlives a Ctrl-C that comes before the program reads keys.
+        &format!("trap : INT; {}{afterwards}", words.join(" ")),
         "/dev/null",
     ]);
     script
@@ -48,7 +49,7 @@ fn terminal(
     script
 }
 
-/// What is shown on a terminal, up to now.
+/// The output on a terminal so far.
 struct Screen {
     shown: String,
     more: Receiver<String>,
@@ -72,7 +73,7 @@ impl Screen {
         }
     }
 
-    /// Whether that is shown within the time.
+    /// Whether this text is shown within the time.
     fn shows(&mut self, text: &str, within: Duration) -> bool {
         let end = Instant::now() + within;
         while !self.shown.contains(text) {
@@ -90,14 +91,14 @@ impl Screen {
 fn colours_are_for_terminals_that_want_them() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
-    ada.says(&["shorten", "https://example.org/"]).line();
+    ada.runs(&["shorten", "https://example.org/"]).line();
     let coloured = on_terminal(&ada, &["list"], "", &[]);
     assert!(coloured.out.contains("\u{1b}["), "{coloured:?}");
     let plain = on_terminal(&ada, &["list"], "", &[("NO_COLOR", "1")]);
     assert_eq!(plain.code, 0, "{plain:?}");
     assert!(!plain.out.contains('\u{1b}'), "{plain:?}");
     assert!(
-        !ada.says(&["list"]).out.contains('\u{1b}'),
+        !ada.runs(&["list"]).out.contains('\u{1b}'),
         "a pipe is no terminal"
     );
 }
@@ -107,17 +108,17 @@ fn a_password_is_asked_for_and_not_shown() {
     let service = Service::start();
     let ada = Person::of(&service);
     let typed = format!("{PASSWORD}\n{PASSWORD}\n");
-    let told = on_terminal(&ada, &["register", "ada@example.org"], &typed, &[]);
-    assert_eq!(told.code, 0, "{told:?}");
-    assert!(told.out.contains("Password: "), "{told:?}");
-    assert!(told.out.contains("The same again: "), "{told:?}");
-    assert!(!told.out.contains(PASSWORD), "{told:?}");
-    let told = on_terminal(&ada, &["login", "ada@example.org"], &typed, &[]);
-    assert!(told.out.contains("logged in at"), "{told:?}");
+    let finished = on_terminal(&ada, &["register", "ada@example.org"], &typed, &[]);
+    assert_eq!(finished.code, 0, "{finished:?}");
+    assert!(finished.out.contains("Password: "), "{finished:?}");
+    assert!(finished.out.contains("The same again: "), "{finished:?}");
+    assert!(!finished.out.contains(PASSWORD), "{finished:?}");
+    let finished = on_terminal(&ada, &["login", "ada@example.org"], &typed, &[]);
+    assert!(finished.out.contains("logged in at"), "{finished:?}");
     let typed = format!("{PASSWORD}\nanother one\n");
-    let told = on_terminal(&ada, &["register", "bob@example.org"], &typed, &[]);
-    assert_eq!(told.code, 2, "{told:?}");
-    assert!(told.out.contains("differ"), "{told:?}");
+    let finished = on_terminal(&ada, &["register", "bob@example.org"], &typed, &[]);
+    assert_eq!(finished.code, 2, "{finished:?}");
+    assert!(finished.out.contains("differ"), "{finished:?}");
 }
 
 #[test]
@@ -134,7 +135,7 @@ fn ctrl_c_at_the_password_ends_the_command_and_leaves_the_terminal_as_it_was() {
     let mut screen = Screen::of(script.stdout.take().unwrap());
     let soon = Duration::from_secs(30);
     assert!(screen.shows("Password: ", soon), "{}", screen.shown);
-    // The prompt is shown just before the key is listened to.
+    // The prompt is shown just before the program reads keys.
     let ended = (0..10).any(|_| {
         keys.write_all(b"\x03").unwrap();
         screen.shows("ended with", Duration::from_secs(2))

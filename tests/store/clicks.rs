@@ -1,4 +1,4 @@
-//! Clicks: whatever is sent again, late, at once or in whatever order, each counts once.
+//! Clicks: each counts once, also when it is repeated, late, concurrent or out of order.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -26,27 +26,27 @@ fn flush(number: i64) -> FlushId {
     }
 }
 
-/// Of a Redis.
-const LIFE: &str = "life";
+/// Of the Redis that is used.
+const REPLICATION_ID: &str = "0123abcd";
 
 async fn count(store: &Store, link: LinkId) -> u64 {
     store.clicks.counts(&[link], None).await.unwrap().clicks[0].1
 }
 
-/// Folds what the journal holds now; the clicks that were added.
-async fn fold_all(store: &Store) -> u64 {
+/// Compacts the whole journal; returns the clicks that were added.
+async fn compact_all(store: &Store) -> u64 {
     let mut clicks = 0;
     loop {
-        let folded = store.clicks.compact().await.unwrap();
-        clicks += folded.clicks;
-        if folded.done {
+        let compacted = store.clicks.compact().await.unwrap();
+        clicks += compacted.clicks;
+        if compacted.done {
             return clicks;
         }
     }
 }
 
 both_stores! {
-    async fn a_release_of_what_was_not_held_hides_no_older_batch(store) {
+    async fn a_release_of_a_batch_that_was_not_parked_hides_no_older_batch(store) {
         let owner = user(&store).await;
         let (_, clicked) = link(&store, owner).await;
         store.clicks.release_parked(7, 2).await.unwrap();
@@ -54,7 +54,7 @@ both_stores! {
         assert_eq!(count(&store, clicked).await, 3);
     }
 
-    async fn a_batch_of_clicks_does_not_stand_behind_whatever_else_is_to_be_written(store) {
+    async fn a_batch_of_clicks_goes_before_other_writes(store) {
         let owner = user(&store).await;
         let (_, clicked) = link(&store, owner).await;
         let made = AtomicUsize::new(0);
@@ -79,16 +79,16 @@ both_stores! {
             store.clicks.append(&first, None).await.unwrap();
         }
         assert_eq!((count(&store, one).await, count(&store, two).await), (3, 1));
-        fold_all(&store).await;
+        compact_all(&store).await;
         store.clicks.append(&first, None).await.unwrap();
-        fold_all(&store).await;
+        compact_all(&store).await;
         assert_eq!((count(&store, one).await, count(&store, two).await), (3, 1));
         store.clicks.append(&batch(7, 2, &[(one, 1)]), None).await.unwrap();
         store.clicks.append(&batch(8, 1, &[(one, 1)]), None).await.unwrap();
         assert_eq!(count(&store, one).await, 5);
     }
 
-    async fn folding_says_what_it_did_and_changes_no_count(store) {
+    async fn compaction_reports_its_work_and_changes_no_count(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         for number in 1..=5 {
@@ -96,14 +96,14 @@ both_stores! {
         }
         store.clicks.compact().await.unwrap();
         assert_eq!(count(&store, id).await, 50, "also in the middle");
-        fold_all(&store).await;
+        compact_all(&store).await;
         store.clicks.append(&batch(7, 6, &[(id, 1)]), None).await.unwrap();
-        assert_eq!(fold_all(&store).await, 1);
-        assert_eq!(fold_all(&store).await, 0);
+        assert_eq!(compact_all(&store).await, 1);
+        assert_eq!(compact_all(&store).await, 0);
         assert_eq!(count(&store, id).await, 51);
     }
 
-    async fn a_held_batch_does_not_count_and_is_told(store) {
+    async fn a_parked_batch_is_not_counted_and_is_reported(store) {
         let owner = user(&store).await;
         let (code, id) = link(&store, owner).await;
         let with_links = async || {
@@ -113,44 +113,44 @@ both_stores! {
             assert_eq!(listed.has_parked, found.has_parked);
             found.has_parked
         };
-        let held = batch(7, 1, &[(id, 5)]);
+        let parked = batch(7, 1, &[(id, 5)]);
         assert!(!with_links().await);
-        store.clicks.append(&held, Some("epoch")).await.unwrap();
+        store.clicks.append(&parked, Some("epoch")).await.unwrap();
         assert!(with_links().await);
-        fold_all(&store).await;
+        compact_all(&store).await;
         let snapshot = store.clicks.counts(&[id], None).await.unwrap();
         assert_eq!((snapshot.clicks, snapshot.has_parked), (vec![(id, 0)], true));
-        let told = ParkedBatch { batch: held.clone(), epoch: "epoch".into() };
-        assert_eq!(store.clicks.parked(None, 10).await.unwrap(), [told]);
+        let listed = ParkedBatch { batch: parked.clone(), epoch: "epoch".into() };
+        assert_eq!(store.clicks.parked(None, 10).await.unwrap(), [listed]);
         store.clicks.release_parked(7, 1).await.unwrap();
         store.clicks.release_parked(7, 1).await.unwrap();
         assert!(!store.clicks.counts(&[id], None).await.unwrap().has_parked);
         assert!(!with_links().await);
-        store.clicks.append(&held, Some("epoch")).await.unwrap();
+        store.clicks.append(&parked, Some("epoch")).await.unwrap();
         assert!(store.clicks.parked(None, 10).await.unwrap().is_empty(), "a late repetition changes nothing");
     }
 
-    async fn held_batches_are_told_page_by_page(store) {
+    async fn parked_batches_are_listed_page_by_page(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         for (recorder, number) in [(7, 1), (7, 2), (8, 1)] {
             store.clicks.append(&batch(recorder, number, &[(id, 1)]), Some("epoch")).await.unwrap();
         }
         store.clicks.append(&batch(7, 3, &[(id, 1)]), None).await.unwrap();
-        let mut told = Vec::new();
-        while let Some(next) = store.clicks.parked(told.last().copied(), 1).await.unwrap().first() {
-            told.push((next.batch.recorder, next.batch.number));
+        let mut listed = Vec::new();
+        while let Some(next) = store.clicks.parked(listed.last().copied(), 1).await.unwrap().first() {
+            listed.push((next.batch.recorder, next.batch.number));
         }
-        assert_eq!(told, [(7, 1), (7, 2), (8, 1)]);
+        assert_eq!(listed, [(7, 1), (7, 2), (8, 1)]);
     }
 
-    async fn clicks_of_links_that_are_gone_are_passed_over(store) {
+    async fn clicks_of_deleted_links_are_passed_over(store) {
         let owner = user(&store).await;
         let (code, gone) = link(&store, owner).await;
         let (_, id) = link(&store, owner).await;
         store.links.delete_link(owner, &code).await.unwrap();
         store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), None).await.unwrap();
-        fold_all(&store).await;
+        compact_all(&store).await;
         store.clicks.apply_flush(&flush(1), Nothing, &[(gone, 5), (id, 1)], Whole, SystemClock.now()).await.unwrap();
         assert_eq!(store.clicks.counts(&[gone, id], None).await.unwrap().clicks, [(id, 2)]);
     }
@@ -170,10 +170,10 @@ both_stores! {
             assert_eq!(apply(Nothing, 0..2, UpTo(links[1])).await, UpTo(links[1]));
         }
         assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), UpTo(links[1]));
-        // Somebody else, who takes larger parts, is told where to go on.
+        // Another instance, which writes larger parts, learns where to go on.
         assert_eq!(apply(Nothing, 0..4, Whole).await, UpTo(links[1]));
         assert_eq!(apply(UpTo(links[1]), 2..4, Whole).await, Whole);
-        // Whoever was late changes nothing.
+        // A late part changes nothing.
         assert_eq!(apply(UpTo(links[0]), 1..2, UpTo(links[1])).await, Whole);
         assert_eq!(apply(UpTo(links[1]), 2..3, UpTo(links[2])).await, Whole);
         for id in &links {
@@ -181,17 +181,17 @@ both_stores! {
         }
     }
 
-    async fn a_flush_that_the_database_forgot_begins_anew(store) {
+    async fn a_flush_that_the_database_lost_starts_again(store) {
         let owner = user(&store).await;
         let (_, one) = link(&store, owner).await;
         let (_, two) = link(&store, owner).await;
-        // It stood at `one`, says who wrote it; the database, after a crash, knows nothing of it.
+        // Its writer has written it up to `one`; after a crash the database knows nothing of it.
         let now = SystemClock.now();
         assert_eq!(store.clicks.apply_flush(&flush(1), UpTo(one), &[(two, 1)], Whole, now).await.unwrap(), Nothing);
         assert_eq!((count(&store, one).await, count(&store, two).await), (0, 0));
     }
 
-    async fn a_reader_is_told_of_the_flushes_it_saw_and_of_newer_ones(store) {
+    async fn a_reader_learns_of_the_flushes_that_it_saw_and_of_newer_ones(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         for number in 1..=4 {
@@ -218,10 +218,10 @@ both_stores! {
         assert_eq!(store.clicks.flush_mark(&flush(3)).await.unwrap(), Whole);
     }
 
-    async fn a_flush_that_is_in_even_in_part_tells_of_an_older_redis(store) {
+    async fn a_flush_that_is_in_even_in_part_reveals_a_redis_that_was_rolled_back(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
-        let fence = async |number| store.clicks.fence(&flush(number), LIFE).await.unwrap();
+        let fence = async |number| store.clicks.fence(&flush(number), REPLICATION_ID).await.unwrap();
         store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, SystemClock.now()).await.unwrap();
         assert_eq!(fence(0).await, Fence::Ahead);
         store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], UpTo(id), SystemClock.now()).await.unwrap();
@@ -229,7 +229,7 @@ both_stores! {
         assert!(matches!(fence(2).await, Fence::Below { newest_is_over: false, .. }));
     }
 
-    async fn what_was_begun_before_a_fence_goes_on_and_nothing_is_begun_below_it(store) {
+    async fn a_flush_that_was_started_before_a_fence_goes_on_and_none_is_started_below_it(store) {
         let owner = user(&store).await;
         let (_, one) = link(&store, owner).await;
         let (_, two) = link(&store, owner).await;
@@ -237,8 +237,8 @@ both_stores! {
             store.clicks.apply_flush(&flush(number), from, clicks, up_to, SystemClock.now()).await.unwrap()
         };
         assert_eq!(write(1, Nothing, &[(one, 1)], UpTo(one)).await, UpTo(one));
-        let Fence::Below { number, newest_is_over: false } = store.clicks.fence(&flush(1), LIFE).await.unwrap() else {
-            panic!("the newest flush was begun, and none after it");
+        let Fence::Below { number, newest_is_over: false } = store.clicks.fence(&flush(1), REPLICATION_ID).await.unwrap() else {
+            panic!("the newest flush was started, and none after it");
         };
         for late in [2, 3, number - 1] {
             assert_eq!(write(late, Nothing, &[(one, 10)], Whole).await, Superseded);
@@ -247,19 +247,19 @@ both_stores! {
         assert_eq!(write(1, UpTo(one), &[(two, 1)], Whole).await, Whole);
         assert_eq!(write(number + 1, Nothing, &[(one, 1)], Whole).await, Whole);
         assert_eq!((count(&store, one).await, count(&store, two).await), (2, 1));
-        // A reader who saw it is told of no later flush: a fence is none.
+        // A reader that saw it learns of no later flush: a fence is none.
         let seen = FlushesSeen { epoch: &flush(1).epoch, under_way: &[], newest: number + 1 };
-        store.clicks.fence(&flush(number + 1), LIFE).await.unwrap();
+        store.clicks.fence(&flush(number + 1), REPLICATION_ID).await.unwrap();
         assert_eq!(store.clicks.counts(&[one], Some(seen)).await.unwrap().flushes, []);
-        // Another life that comes later is fenced off from this one, too.
-        let later = store.clicks.fence(&flush(number + 1), LIFE).await.unwrap();
+        // Flushes under a replication ID that comes later are refused, too.
+        let later = store.clicks.fence(&flush(number + 1), REPLICATION_ID).await.unwrap();
         assert!(matches!(later, Fence::Below { number: above, .. } if above > number + 1));
     }
 
-    async fn a_newest_flush_that_is_not_in_is_over_and_a_fence_can_be_lifted(store) {
+    async fn a_newest_flush_that_is_not_in_is_superseded_and_a_fence_can_be_lifted(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
-        let Fence::Below { number, newest_is_over: true } = store.clicks.fence(&flush(7), LIFE).await.unwrap() else {
+        let Fence::Below { number, newest_is_over: true } = store.clicks.fence(&flush(7), REPLICATION_ID).await.unwrap() else {
             panic!("nothing of it is in the database");
         };
         let write = async |number| {
@@ -267,20 +267,20 @@ both_stores! {
         };
         assert_eq!(write(7).await, Superseded);
         assert_eq!(write(number + 1).await, Whole);
-        let Fence::Below { number: other, .. } = store.clicks.fence(&flush(number + 1), LIFE).await.unwrap() else {
+        let Fence::Below { number: other, .. } = store.clicks.fence(&flush(number + 1), REPLICATION_ID).await.unwrap() else {
             panic!("there is no later one");
         };
         assert_eq!(write(number + 3).await, Superseded);
-        for (life, elsewhere) in [(LIFE, false), ("another", true)] {
-            let over = store.clicks.is_superseded_elsewhere(&flush(number + 3), life).await.unwrap();
-            assert_eq!(over, elsewhere, "{life}");
+        for (replication_id, elsewhere) in [(REPLICATION_ID, false), ("another", true)] {
+            let superseded = store.clicks.is_superseded_elsewhere(&flush(number + 3), replication_id).await.unwrap();
+            assert_eq!(superseded, elsewhere, "{replication_id}");
         }
         store.clicks.lift_fence(&flush(other)).await.unwrap();
         assert_eq!(write(number + 3).await, Whole);
         assert_eq!(count(&store, id).await, 2);
     }
 
-    async fn a_flush_whose_mark_was_pruned_is_not_begun_again(store) {
+    async fn a_flush_whose_mark_was_pruned_is_not_started_again(store) {
         let owner = user(&store).await;
         let (_, one) = link(&store, owner).await;
         let (_, two) = link(&store, owner).await;
@@ -288,7 +288,7 @@ both_stores! {
         let write = async |number, from, clicks: &[(LinkId, u64)], up_to| {
             store.clicks.apply_flush(&flush(number), from, clicks, up_to, old).await.unwrap()
         };
-        // One instance stands still after the first part, another one goes on and begins the next.
+        // One instance hangs after the first part; another one goes on and starts the next flush.
         write(1, Nothing, &[(one, 1)], UpTo(one)).await;
         write(1, UpTo(one), &[(two, 1)], Whole).await;
         write(2, Nothing, &[(one, 1)], Whole).await;
@@ -298,14 +298,14 @@ both_stores! {
         assert_eq!((count(&store, one).await, count(&store, two).await), (2, 1));
     }
 
-    async fn fences_are_pruned_and_not_what_they_fence(store) {
+    async fn fences_are_pruned_and_the_flushes_before_them_are_not(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let old = moment(1_000_000);
         store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, old).await.unwrap();
-        store.clicks.fence(&flush(1), LIFE).await.unwrap();
+        store.clicks.fence(&flush(1), REPLICATION_ID).await.unwrap();
         store.clicks.prune(moment(2_000_000), 10).await.unwrap();
-        assert_eq!(store.clicks.fence(&flush(0), LIFE).await.unwrap(), Fence::Ahead);
+        assert_eq!(store.clicks.fence(&flush(0), REPLICATION_ID).await.unwrap(), Fence::Ahead);
     }
 
     async fn the_newest_flush_of_an_epoch_is_never_pruned(store) {
@@ -315,7 +315,7 @@ both_stores! {
         store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, old).await.unwrap();
         store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], Whole, old).await.unwrap();
         store.clicks.prune(moment(2_000_000), 10).await.unwrap();
-        assert_eq!(store.clicks.fence(&flush(1), LIFE).await.unwrap(), Fence::Ahead);
+        assert_eq!(store.clicks.fence(&flush(1), REPLICATION_ID).await.unwrap(), Fence::Ahead);
         assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Superseded);
     }
 
@@ -336,7 +336,7 @@ both_stores! {
                 store.clicks.append(&batch, None).await.unwrap();
             }
         };
-        let folder = async || {
+        let compactor = async || {
             while !done.load(Ordering::SeqCst) {
                 store.clicks.compact().await.unwrap();
                 tokio::task::yield_now().await;
@@ -365,10 +365,10 @@ both_stores! {
             tokio::join!(recorder(1), recorder(2), recorder(3), recorder(4), flusher(), flusher());
             done.store(true, Ordering::SeqCst);
         };
-        tokio::join!(work, folder(), folder(), reader());
-        // A folding that was under way, then what came after it.
-        fold_all(&store).await;
-        fold_all(&store).await;
+        tokio::join!(work, compactor(), compactor(), reader());
+        // First the compaction that was under way, then later batches.
+        compact_all(&store).await;
+        compact_all(&store).await;
         for id in links {
             assert_eq!(count(&store, id).await, RECORDERS * BATCHES + 20);
         }

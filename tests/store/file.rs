@@ -1,4 +1,4 @@
-//! What is particular to SQLite: one file, and its log.
+//! Particulars of SQLite: one file, and its log.
 
 use std::fs;
 use std::path::Path;
@@ -17,11 +17,11 @@ async fn open(path: &Path) -> Store {
     Store::of(Arc::new(store.await.unwrap()))
 }
 
-/// A log that has to begin anew.
+/// A log that has to restart.
 const LONG: u64 = 17 << 20;
 
 #[tokio::test]
-async fn a_long_log_begins_anew_when_it_is_looked_after_which_is_due_then() {
+async fn a_long_log_makes_maintenance_due_which_restarts_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
     let store = open(&path).await;
@@ -84,13 +84,13 @@ async fn changes_of_a_second_process_are_left_in_the_outbox_for_the_first() {
 }
 
 #[tokio::test]
-async fn links_of_an_account_that_was_removed_by_hand_are_nobodys() {
+async fn links_of_an_account_that_was_removed_by_hand_have_no_owner() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
     let store = open(&path).await;
     let owner = user(&store).await;
     let (code, _) = link(&store, owner).await;
-    // As the sqlite3 shell does it, which minds no references unless it is told to.
+    // As the sqlite3 shell does it, which checks references only where it is asked to.
     let by_hand = SqliteConnectOptions::new()
         .filename(&path)
         .foreign_keys(false);

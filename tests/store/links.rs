@@ -37,7 +37,7 @@ both_stores! {
         assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::CodeTaken)));
     }
 
-    async fn nobody_deletes_anothers_link(store) {
+    async fn a_link_of_another_owner_is_not_deleted(store) {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (code, _) = link(&store, ada).await;
         assert!(store.links.delete_link(bob, &code).await.unwrap().is_none());

@@ -1,4 +1,4 @@
-//! The contract of the store, kept by both implementations.
+//! The contract of the store, which both implementations keep.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -15,7 +15,7 @@ use shunt::domain::{Clock, EmailAddress, SystemClock, UserId};
 use shunt::store::CreateUserError;
 
 both_stores! {
-    async fn a_user_is_found_by_address_in_whatever_case(store) {
+    async fn a_user_is_found_by_address_in_any_case(store) {
         let email: EmailAddress = "Ada@Example.org".parse().unwrap();
         let id = store.users.create_user(&email, "hash", SystemClock.now()).await.unwrap();
         let found = store.users.credentials(&"ADA@example.ORG".parse().unwrap()).await.unwrap().unwrap();
@@ -23,13 +23,13 @@ both_stores! {
         assert_eq!(store.users.user(id).await.unwrap().unwrap().email, email);
     }
 
-    async fn an_address_is_taken_once_in_whatever_case(store) {
+    async fn an_address_is_unique_in_every_case(store) {
         store.users.create_user(&"ada@example.org".parse().unwrap(), "hash", SystemClock.now()).await.unwrap();
         let again = store.users.create_user(&"ADA@example.org".parse().unwrap(), "hash", SystemClock.now()).await;
         assert!(matches!(again, Err(CreateUserError::EmailTaken)));
     }
 
-    async fn who_is_unknown_is_none(store) {
+    async fn an_unknown_user_is_none(store) {
         assert!(store.users.credentials(&"nobody@example.org".parse().unwrap()).await.unwrap().is_none());
         assert!(store.users.user(UserId(999)).await.unwrap().is_none());
     }

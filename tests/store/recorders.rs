@@ -1,4 +1,4 @@
-//! Marks of recorders in Postgres: by them a batch that is sent again is told.
+//! Marks of recorders in Postgres, by which a repeated batch is recognised.
 
 use shunt::domain::{Clock, SystemClock};
 use shunt::store::{ClickBatch, Store};

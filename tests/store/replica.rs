@@ -1,4 +1,4 @@
-//! Look-ups where there is a replica; what it does itself is in `tests/faults/replica.rs`.
+//! Look-ups on the primary of a replica; the replica's own are in `tests/faults/replica.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use shunt::store::{PostgresReplica, Store};
 use crate::backend::{link, user, with_primary};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_look_up_on_the_primary_does_not_stand_behind_whatever_else_is_asked() {
+async fn a_look_up_on_the_primary_goes_before_other_operations() {
     with_primary(async |primary, url| {
         let replica = PostgresReplica::new(Arc::clone(&primary), url, 5);
         let store = Store::of(primary);

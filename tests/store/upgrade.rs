@@ -13,7 +13,7 @@ use crate::backend::SETTINGS;
 /// The last version whose journal had a sequence of its own.
 const JOURNAL_WITH_SEQUENCE: i64 = 3;
 
-/// Two links; of three batches two are being folded, which is done up to the first link. One more is held.
+/// Two links and four batches. Two batches are being compacted, which is done up to the first link; one is parked.
 const LEFT_BEHIND: &str = r#"
     INSERT INTO users VALUES (1, 'a@example.org', 'a@example.org', 'hash', 0);
     INSERT INTO links (id, short_code, target_url, owner_id, clicks, created_at) VALUES

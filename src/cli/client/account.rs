@@ -9,7 +9,7 @@ use serde_json::json;
 use super::token_file::TokenFile;
 use super::{Api, Failure, ServiceArgs, output, password};
 
-/// Whose account.
+/// The account.
 #[derive(Args)]
 pub(in crate::cli) struct AccountArgs {
     /// E-mail address of the account.
@@ -18,13 +18,13 @@ pub(in crate::cli) struct AccountArgs {
     pub(super) service: ServiceArgs,
 }
 
-/// What the service answers to both.
+/// The response to both.
 #[derive(Deserialize)]
-struct TokenAnswer {
+struct TokenResponse {
     access_token: String,
 }
 
-/// Makes an account and logs in.
+/// Creates an account and logs in.
 pub(super) fn register(args: AccountArgs) -> Result<(), Failure> {
     get_token(args, true)
 }
@@ -35,7 +35,7 @@ pub(super) fn log_in(args: AccountArgs) -> Result<(), Failure> {
 }
 
 fn get_token(args: AccountArgs, is_new: bool) -> Result<(), Failure> {
-    // First: a login that could not be kept would be for nothing.
+    // First: a login whose token cannot be kept would be useless.
     let file = TokenFile::of_user()?;
     file.make_room()?;
     let AccountArgs { email, service } = args;
@@ -46,9 +46,9 @@ fn get_token(args: AccountArgs, is_new: bool) -> Result<(), Failure> {
         "/auth/login"
     };
     let api = Api::new(service.url)?;
-    let answer: TokenAnswer = api.post(path, &body)?;
+    let response: TokenResponse = api.post(path, &body)?;
     let url = api.service().to_string();
-    file.keep(&url, &email, &answer.access_token)?;
+    file.keep(&url, &email, &response.access_token)?;
     if service.json {
         return output::json_line(
             &json!({ "url": url, "email": email, "token_file": file.path() }),

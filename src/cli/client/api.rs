@@ -1,4 +1,4 @@
-//! The service's answers, as values and as failures that a person can act on.
+//! The service's responses, as values and as failures on which a person can act.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::service_url::ServiceUrl;
 use super::token_file::TokenFile;
 use super::{Failure, output};
 
-/// How long an answer may take.
+/// How long a response may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A link as its owner sees it.
@@ -28,13 +28,13 @@ pub(super) struct Link {
     pub(super) is_active: bool,
 }
 
-/// A service, and how it is spoken to.
+/// A service, and the agent that sends requests to it.
 pub(super) struct Api {
     agent: Agent,
     service: ServiceUrl,
 }
 
-/// An answer that is none of the good ones.
+/// A response that is not a success.
 struct Refusal {
     status: StatusCode,
     detail: Option<String>,
@@ -43,7 +43,7 @@ struct Refusal {
 }
 
 impl Api {
-    /// Speaks to a service.
+    /// For requests to a service.
     pub(super) fn new(service: ServiceUrl) -> Result<Self, Failure> {
         let agent = if service.is_local() && !service.is_https() {
             http_client::local_agent(TIMEOUT)
@@ -53,7 +53,7 @@ impl Api {
         Ok(Self { agent, service })
     }
 
-    /// The service spoken to.
+    /// The service.
     pub(super) fn service(&self) -> &ServiceUrl {
         &self.service
     }
@@ -70,7 +70,7 @@ impl Api {
         self.value(self.agent.post(url.as_str()).send_json(body))
     }
 
-    /// Sends nothing but a query, as whom the token says.
+    /// Sends a query without a body, with a token.
     pub(super) fn post_as<T: DeserializeOwned>(
         &self,
         token: &str,
@@ -82,13 +82,13 @@ impl Api {
         self.value(request.header("authorization", bearer(token)).send_empty())
     }
 
-    /// Asks as anybody.
+    /// Reads a resource, without a token.
     pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         let url = self.service.route(path, &[])?;
         self.value(self.agent.get(url.as_str()).call())
     }
 
-    /// Asks for a page as whom the token says; with it comes the cursor of the page after it.
+    /// Reads a page with a token. Returns it and the cursor of the next page.
     pub(super) fn page<T: DeserializeOwned>(
         &self,
         token: &str,
@@ -96,15 +96,15 @@ impl Api {
         query: &[(&str, &str)],
     ) -> Result<(T, Option<String>), Failure> {
         let url = self.service.route(path, query)?;
-        let mut answer = self.good(as_holder(self.agent.get(url.as_str()), token).call())?;
-        let next = header(&answer, "link").and_then(|link| next_cursor(&link));
-        Ok((self.read(&mut answer)?, next))
+        let mut response = self.good(with_token(self.agent.get(url.as_str()), token).call())?;
+        let next = header(&response, "link").and_then(|link| next_cursor(&link));
+        Ok((self.read(&mut response)?, next))
     }
 
-    /// Deletes as whom the token says.
+    /// Deletes a resource, with a token.
     pub(super) fn delete(&self, token: &str, path: &str) -> Result<(), Failure> {
         let url = self.service.route(path, &[])?;
-        self.good(as_holder(self.agent.delete(url.as_str()), token).call())?;
+        self.good(with_token(self.agent.delete(url.as_str()), token).call())?;
         Ok(())
     }
 
@@ -112,12 +112,12 @@ impl Api {
         &self,
         sent: Result<Response<Body>, ureq::Error>,
     ) -> Result<T, Failure> {
-        let mut answer = self.good(sent)?;
-        self.read(&mut answer)
+        let mut response = self.good(sent)?;
+        self.read(&mut response)
     }
 
-    fn read<T: DeserializeOwned>(&self, answer: &mut Response<Body>) -> Result<T, Failure> {
-        let body = answer.body_mut().read_to_string();
+    fn read<T: DeserializeOwned>(&self, response: &mut Response<Body>) -> Result<T, Failure> {
+        let body = response.body_mut().read_to_string();
         let body = body.map_err(|error| self.unreachable(&error))?;
         serde_json::from_str(&body).map_err(|error| {
             Failure::Failed(format!(
@@ -128,11 +128,11 @@ impl Api {
     }
 
     fn good(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Failure> {
-        let answer = sent.map_err(|error| self.unreachable(&error))?;
-        if answer.status().is_success() {
-            Ok(answer)
+        let response = sent.map_err(|error| self.unreachable(&error))?;
+        if response.status().is_success() {
+            Ok(response)
         } else {
-            Err(self.failure(&Refusal::of(answer)))
+            Err(self.failure(&Refusal::of(response)))
         }
     }
 
@@ -187,19 +187,19 @@ impl Api {
 }
 
 impl Refusal {
-    fn of(mut answer: Response<Body>) -> Self {
+    fn of(mut response: Response<Body>) -> Self {
         #[derive(Deserialize)]
         struct ErrorBody {
             detail: String,
         }
-        let body = answer.body_mut().read_to_string().unwrap_or_default();
+        let body = response.body_mut().read_to_string().unwrap_or_default();
         let detail = serde_json::from_str::<ErrorBody>(&body).ok();
-        let redirected = answer.status().is_redirection();
+        let redirected = response.status().is_redirection();
         Self {
-            status: answer.status(),
+            status: response.status(),
             detail: detail.map(|body| output::harmless(&body.detail).into_owned()),
-            retry_after: header(&answer, "retry-after"),
-            location: header(&answer, "location").filter(|_| redirected),
+            retry_after: header(&response, "retry-after"),
+            location: header(&response, "location").filter(|_| redirected),
         }
     }
 }
@@ -208,17 +208,17 @@ fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-fn as_holder(request: RequestBuilder<WithoutBody>, token: &str) -> RequestBuilder<WithoutBody> {
+fn with_token(request: RequestBuilder<WithoutBody>, token: &str) -> RequestBuilder<WithoutBody> {
     request.header("authorization", bearer(token))
 }
 
-fn header(answer: &Response<Body>, name: &str) -> Option<String> {
-    let value = answer.headers().get(name)?.to_str().ok()?;
+fn header(response: &Response<Body>, name: &str) -> Option<String> {
+    let value = response.headers().get(name)?.to_str().ok()?;
     Some(output::harmless(value).into_owned())
 }
 
-/// The cursor in `<…?limit=…&cursor=…>; rel="next"`. Only the cursor is taken: the address in there is the
-/// service's public one, and the token goes to the address that was given.
+/// The cursor in `<…?limit=…&cursor=…>; rel="next"`. Only the cursor is used: the address is the service's public one,
+/// and the token goes to no address but the one that was given.
 fn next_cursor(link: &str) -> Option<String> {
     let (target, parameters) = link.strip_prefix('<')?.split_once('>')?;
     if !parameters.contains("rel=\"next\"") {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_become_failures_of_their_kind() {
+    fn responses_become_failures_of_their_kind() {
         let text = |failure| match failure {
             Failure::Refused(text) => format!("refused: {text}"),
             Failure::NotFound(text) => format!("not found: {text}"),
@@ -314,9 +314,12 @@ mod tests {
                 "unavailable: Too many requests; try again in 7 s",
             ),
         ] {
-            let told = text(failure(status, detail));
-            assert!(told.starts_with(expected), "{status}: {told}");
-            assert!(told.matches("try again").count() <= 1, "{status}: {told}");
+            let message = text(failure(status, detail));
+            assert!(message.starts_with(expected), "{status}: {message}");
+            assert!(
+                message.matches("try again").count() <= 1,
+                "{status}: {message}"
+            );
         }
     }
 }

@@ -11,7 +11,7 @@ use super::api::Link;
 use super::output::{self, HANDLE, HEAD, harmless};
 use super::{Api, Failure, ServiceArgs};
 
-/// What to shorten.
+/// The target to shorten.
 #[derive(Args)]
 pub(in crate::cli) struct ShortenArgs {
     /// Where the link is to lead: an http:// or https:// address.
@@ -21,7 +21,7 @@ pub(in crate::cli) struct ShortenArgs {
     pub(super) service: ServiceArgs,
 }
 
-/// Whose statistics.
+/// The link whose statistics are printed.
 #[derive(Args)]
 pub(in crate::cli) struct StatsArgs {
     /// A short code or a short link.
@@ -30,7 +30,7 @@ pub(in crate::cli) struct StatsArgs {
     pub(super) service: ServiceArgs,
 }
 
-/// What to delete.
+/// The links to delete.
 #[derive(Args)]
 pub(in crate::cli) struct RmArgs {
     /// Short codes or short links.
@@ -40,7 +40,7 @@ pub(in crate::cli) struct RmArgs {
     pub(super) service: ServiceArgs,
 }
 
-/// A link with what people share.
+/// A link, with the short URL that people share.
 #[derive(Serialize)]
 pub(super) struct Shown {
     short_url: String,
@@ -57,14 +57,14 @@ struct Stats {
 }
 
 impl Shown {
-    /// Of a link of the service spoken to.
+    /// A link of this service.
     pub(super) fn new(api: &Api, link: Link) -> Self {
         let short_url = api.service().short_url(&link.short_code);
         Self { short_url, link }
     }
 }
 
-/// Makes a link and prints it alone, so that it can be piped on.
+/// Creates a link and prints nothing but its short URL, so that it can be piped on.
 pub(super) fn shorten(args: ShortenArgs) -> Result<(), Failure> {
     let api = Api::new(args.service.url)?;
     let query = [("target_url", args.target.as_str())];
@@ -105,22 +105,22 @@ pub(super) fn remove(args: RmArgs) -> Result<(), Failure> {
     let mut seen = HashSet::new();
     codes.retain(|code| seen.insert(code.clone()));
     let token = api.token()?;
-    let mut told = Ok(());
+    let mut printed = Ok(());
     for code in codes {
         api.delete(&token, &format!("/urls/{code}"))
             .map_err(|failure| about(code.as_str(), failure))?;
-        // Whether or not anybody reads what was deleted, all are.
-        let now_told = if args.service.json {
+        // A closed output does not stop the deletions.
+        let line = if args.service.json {
             output::json_line(&json!({ "short_code": code.as_str(), "deleted": true }))
         } else {
             writeln!(output::stdout(), "deleted {HANDLE}{code}{HANDLE:#}").map_err(Failure::from)
         };
-        told = told.and(now_told);
+        printed = printed.and(line);
     }
-    told
+    printed
 }
 
-/// Says which link was not found: there may have been several.
+/// Adds the link that was not found: the command line may name several.
 fn about(code: &str, failure: Failure) -> Failure {
     match failure {
         Failure::NotFound(detail) => Failure::NotFound(format!("{code}: {detail}")),

@@ -9,10 +9,10 @@ use super::link::Shown;
 use super::output::{self, ASIDE, HANDLE, HEAD, harmless};
 use super::{Api, Failure, ServiceArgs};
 
-/// Links per page: what is in memory at once.
+/// Links per page, which are in memory at once.
 const PAGE: usize = 100;
 
-/// How much of the list.
+/// How many links.
 #[derive(Args)]
 pub(in crate::cli) struct ListArgs {
     /// At most this many links; without it, all.
@@ -42,7 +42,7 @@ fn pages(
     limit: Option<usize>,
 ) -> impl Iterator<Item = Result<Vec<Link>, Failure>> {
     let mut left = limit.unwrap_or(usize::MAX);
-    // Where the next page begins; the first one has no cursor. `None`: there is none, or one failed.
+    // The cursor of the next page, empty for the first one. `None`: there is no next page, or one failed.
     let mut next = Some(String::new());
     std::iter::from_fn(move || {
         let cursor = next.take().filter(|_| left > 0)?;
@@ -60,7 +60,7 @@ fn pages(
     })
 }
 
-/// One array; a list that breaks off is no JSON, so that half of it never looks whole.
+/// One array. A list that breaks off is not valid JSON, so that an incomplete list never looks complete.
 fn print_json(
     mut out: impl Write,
     pages: impl Iterator<Item = Result<Vec<Link>, Failure>>,
@@ -88,7 +88,7 @@ fn print_table(
     mut out: impl Write,
     pages: impl Iterator<Item = Result<Vec<Link>, Failure>>,
 ) -> Result<(), Failure> {
-    // Wide enough for all but the rarest lists; where a page needs more, the columns stay as wide from there.
+    // Wide enough for nearly all lists; where a page needs wider columns, they stay so from there on.
     let (mut codes, mut clicks) = (7, 7);
     let mut heads_due = true;
     for page in pages {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned_and_what_is_inactive_is_named() {
+    fn columns_are_aligned_and_inactive_links_are_marked() {
         let pages = [
             Ok(vec![link("K7mXq2R", 5, true), link("short", 123_456, true)]),
             Ok(vec![link("a-longer-code", 1, false)]),

@@ -20,25 +20,25 @@ use service_args::ServiceArgs;
 /// What a client can ask for.
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Make an account and log in.
+    /// Create an account and log in.
     ///
     /// The password is asked for, or read from standard input where that is no terminal. The token is kept in
-    /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, for each service one.
+    /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service.
     #[command(after_help = EXIT_CODES)]
     Register(account::AccountArgs),
     /// Log in: get a token and keep it.
     ///
     /// The password is asked for, or read from standard input where that is no terminal. The token is kept in
-    /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, for each service one.
+    /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service.
     #[command(after_help = EXIT_CODES)]
     Login(account::AccountArgs),
-    /// Make a short link and print it.
+    /// Create a short link and print it.
     #[command(after_help = EXIT_CODES)]
     Shorten(link::ShortenArgs),
     /// List your links, newest first.
     #[command(after_help = EXIT_CODES)]
     List(list::ListArgs),
-    /// Show where a link leads and how often it was followed; anybody's, no login needed.
+    /// Show where a link leads and how often it was followed; no login needed.
     #[command(after_help = EXIT_CODES)]
     Stats(link::StatsArgs),
     /// Delete links, one after the other, up to the first that cannot be deleted.

@@ -9,10 +9,10 @@ use signal_hook::{flag, low_level};
 
 use super::Failure;
 
-/// More than any password; what is longer is no line of a person's.
-const MOST: u64 = 4096;
+/// Longer than any password.
+const MAX_LINE: u64 = 4096;
 
-/// Reads the password of an account; a new one is asked for twice, as nobody sees what they type.
+/// Reads the password of an account. A new one is asked for twice, since it is not shown while it is typed.
 pub(super) fn read(is_new: bool) -> Result<String, Failure> {
     let stdin = io::stdin();
     if !stdin.is_terminal() {
@@ -26,8 +26,7 @@ pub(super) fn read(is_new: bool) -> Result<String, Failure> {
     Ok(password)
 }
 
-/// A terminal that is left as it was found, also by Ctrl-C: rpassword raises the signal before it has the terminal
-/// show again what is typed.
+/// A terminal that is restored, also after Ctrl-C: rpassword raises the signal before it turns the echo on again.
 struct Terminal {
     /// Whether the signal ends the process at once.
     is_ended_at_once: Arc<AtomicBool>,
@@ -42,11 +41,11 @@ impl Terminal {
 
     fn ask(&self, prompt: &str) -> Result<String, Failure> {
         self.is_ended_at_once.store(false, Ordering::SeqCst);
-        let answer = rpassword::prompt_password(prompt);
+        let typed = rpassword::prompt_password(prompt);
         self.is_ended_at_once.store(true, Ordering::SeqCst);
-        answer.map_err(|error| {
+        typed.map_err(|error| {
             if error.kind() == io::ErrorKind::Interrupted {
-                // Ends the process as the signal does; where that fails, the error does.
+                // Ends the process as the signal does; where that fails, the error below does.
                 let _ = low_level::emulate_default_handler(SIGINT);
             }
             unreadable(&error)
@@ -56,7 +55,7 @@ impl Terminal {
 
 fn first_line(input: impl BufRead) -> Result<String, Failure> {
     let mut line = String::new();
-    let read = input.take(MOST).read_line(&mut line);
+    let read = input.take(MAX_LINE).read_line(&mut line);
     read.map_err(|error| unreadable(&error))?;
     let password = line.strip_suffix('\n').unwrap_or(&line);
     let password = password.strip_suffix('\r').unwrap_or(password);

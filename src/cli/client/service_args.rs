@@ -1,10 +1,10 @@
-//! What every client command takes: the service, and the form of the output.
+//! Arguments of every client command: the service, and the form of the output.
 
 use clap::Args;
 
 use super::service_url::ServiceUrl;
 
-/// Which service is meant, and for whom the answer is written.
+/// The service, and the form of the output.
 #[derive(Args)]
 pub(in crate::cli) struct ServiceArgs {
     /// Address of the service.

@@ -1,4 +1,4 @@
-//! Address of a service as its clients know it.
+//! Address of a service, as clients write it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use url::Url;
 
 use super::Failure;
 
-/// Scheme, host and maybe a path; nothing that would be lost or leak.
+/// Scheme, host and maybe a path; nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServiceUrl(Url);
 
@@ -38,12 +38,12 @@ impl fmt::Display for ServiceUrl {
 }
 
 impl ServiceUrl {
-    /// Whether it is spoken to over TLS.
+    /// Whether requests go over TLS.
     pub(super) fn is_https(&self) -> bool {
         self.0.scheme() == "https"
     }
 
-    /// Whether it is this very machine: there a proxy has no business.
+    /// Whether it is on this machine, where no proxy is used.
     pub(super) fn is_local(&self) -> bool {
         match self.0.host() {
             Some(url::Host::Domain(name)) => name == "localhost",
@@ -53,7 +53,7 @@ impl ServiceUrl {
         }
     }
 
-    /// Address of a route, with its query.
+    /// Address of an endpoint, with its query.
     pub(super) fn route(&self, path: &str, query: &[(&str, &str)]) -> Result<Url, Failure> {
         let mut url = Url::parse(&format!("{self}{path}")).map_err(|error| Failure::of(&error))?;
         if !query.is_empty() {
@@ -67,7 +67,7 @@ impl ServiceUrl {
         format!("{self}/{code}")
     }
 
-    /// The code in what a person gives: itself, or a short link of this service.
+    /// The code in an argument, which is a code or a short link of this service.
     pub(super) fn code(&self, given: &str) -> Result<ShortCode, Failure> {
         let base = self.to_string();
         let code = given
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_of_a_service_is_refused() {
+    fn an_address_that_is_no_services_is_refused() {
         for raw in [
             "",
             "sho.rt",

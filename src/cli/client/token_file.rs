@@ -1,4 +1,4 @@
-//! The tokens a person has, one for each service, in a file that only they can read.
+//! The user's tokens, one for each service, in a file that only the user can read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -21,14 +21,14 @@ pub(super) struct TokenFile {
     path: PathBuf,
 }
 
-/// What is kept of a login.
+/// A login as it is kept.
 #[derive(Serialize, Deserialize)]
 struct Login {
     email: String,
     access_token: String,
 }
 
-/// By the address of the service.
+/// Logins by the address of their service.
 type Logins = BTreeMap<String, Login>;
 
 impl TokenFile {
@@ -53,14 +53,14 @@ impl TokenFile {
         Ok(login.map(|login| login.access_token))
     }
 
-    /// Sees that a token can be kept: makes the folder, and writes the file anew as it is.
+    /// Checks that a token can be kept: creates the folder, and writes the file again as it is.
     pub(super) fn make_room(&self) -> Result<(), Failure> {
         let _folder = self.locked_folder()?;
         let logins = self.read()?;
         self.write(&logins).map_err(|error| self.fault(&error))
     }
 
-    /// Two logins at once would each write back what they have read: the folder is locked until it is dropped.
+    /// The folder, locked until it is dropped: two logins at once would each write back what they had read.
     fn locked_folder(&self) -> Result<File, Failure> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let make = DirBuilder::new().recursive(true).mode(0o700).create(folder);
@@ -70,7 +70,7 @@ impl TokenFile {
         Ok(folder)
     }
 
-    /// Keeps a token instead of the one before it.
+    /// Keeps a token in place of the one before it.
     pub(super) fn keep(&self, service: &str, email: &str, token: &str) -> Result<(), Failure> {
         let _folder = self.locked_folder()?;
         let mut logins = self.read()?;
@@ -96,7 +96,7 @@ impl TokenFile {
         })
     }
 
-    /// As a whole or not at all: beside the old file first, then in its place.
+    /// Replaces the file as a whole: writes another one beside it, and renames that.
     fn write(&self, logins: &Logins) -> io::Result<()> {
         let fresh = self.path.with_extension("json.new");
         let mut file = OpenOptions::new()
@@ -105,7 +105,7 @@ impl TokenFile {
             .truncate(true)
             .mode(0o600)
             .open(&fresh)?;
-        // One that was left behind keeps the mode it had.
+        // A file that was left behind keeps its mode.
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
         serde_json::to_writer_pretty(&mut file, logins)?;
         file.write_all(b"\n")?;
