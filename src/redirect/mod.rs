@@ -1,15 +1,15 @@
-//! The road of the redirect, from the path of a request to its 302.
+//! The redirect path: from the short code in a request to its 302.
 //!
 //! | step | cost when warm | with Redis away | with the database away |
 //! | --- | --- | --- | --- |
-//! | parse the code (before, by whoever reads the request) | a scan of its bytes, no allocation | | |
-//! | resolve | one look into the worker's table or the process's cache | the database instead of Redis | Redis; unknown to both: 503 |
+//! | parse the code (before, where the request is read) | a scan of its bytes, no allocation | | |
+//! | resolve | one look-up in the worker's table (l1) or the process's cache (l2) | the database instead of Redis | Redis; unknown to both: 503 |
 //! | record the click | a push under the worker's own lock, then the wait for its batch | journal | as usual; with Redis away, too: memory, see `clicks` |
-//! | look again if any link changed meanwhile | one atomic load | | Redis; unknown to both: 503, though the click stays counted |
+//! | resolve again if any link changed meanwhile | one atomic load | | Redis; unknown to both: 503, though the click stays counted |
 //! | 302 | the ready `Location` is copied | | |
 //!
-//! The hot path allocates nothing but the waiter's place in its batch, logs nothing, and touches the
-//! database (or its replica, see [`ReplicaReads`]) only for codes that neither the process nor Redis knows.
+//! The hot path allocates nothing but an entry of the request in its batch, logs nothing, and asks the database (or its
+//! replica, see [`ReplicaReads`]) only for codes that neither the process nor Redis has cached.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,47 +27,47 @@ pub use error::RedirectError;
 pub use lookups::Lookups;
 pub use replica::ReplicaReads;
 
-/// All that the road may touch; one per worker, cheap to clone.
+/// The redirect path of one worker; cheap to clone.
 #[derive(Clone)]
 pub struct Redirect {
-    /// What the process and Redis remember.
+    /// The links that the process and Redis have cached.
     pub cache: LinkCache,
-    /// Where clicks are left.
+    /// Takes the clicks.
     pub recorder: Arc<Recorder>,
-    /// The database, for what nobody remembers.
+    /// The database, for links that are not cached.
     pub lookups: Lookups,
-    /// Every request is counted and timed here, whatever becomes of it.
+    /// Counts and times every request, whatever its result.
     pub metrics: RedirectMetrics,
 }
 
-/// Where a visitor is sent. Only a counted click leads here: [`ClickReceipt`] is made by the recorder alone.
+/// Where a client is redirected to. Only a counted click leads here: the recorder alone makes a [`ClickReceipt`].
 pub struct Redirected {
     link: Arc<CachedLink>,
     source: Source,
     counted: Counted,
 }
 
-/// Why the visitor may be sent on.
+/// Why the client may be redirected.
 enum Counted {
     Click(ClickReceipt),
-    /// A `HEAD` is answered like a visit and is none.
+    /// A `HEAD` is answered like a visit and is not counted.
     Preview(Instant),
 }
 
 impl Redirected {
-    fn visited(link: Arc<CachedLink>, source: Source, recorded: ClickReceipt) -> Self {
+    fn by_click(link: Arc<CachedLink>, source: Source, receipt: ClickReceipt) -> Self {
         Self {
             link,
             source,
-            counted: Counted::Click(recorded),
+            counted: Counted::Click(receipt),
         }
     }
 
-    /// When the visitor could be sent on: the moment of the answer, nearly.
+    /// When the client could be redirected: nearly the moment of the response.
     #[must_use]
     pub fn at(&self) -> Instant {
         match &self.counted {
-            Counted::Click(recorded) => recorded.at(),
+            Counted::Click(receipt) => receipt.at(),
             Counted::Preview(at) => *at,
         }
     }
@@ -90,18 +90,18 @@ fn followable(link: Option<Arc<CachedLink>>) -> Result<Arc<CachedLink>, Redirect
 }
 
 impl Redirect {
-    /// Follows a code: counts the click and says where it leads.
+    /// Follows a code: counts the click and returns where it leads.
     ///
     /// # Errors
-    /// [`RedirectError`]; nothing is counted then, unless the link changed or went while its click was recorded: the
-    /// click of a visit that was not answered with a redirect may stay.
+    /// [`RedirectError`]; nothing is counted then, unless the link changed or was deleted while its click was recorded: that
+    /// click may stay counted.
     pub async fn follow(&self, code: &ShortCode) -> Result<Redirected, RedirectError> {
-        let begun = Instant::now();
-        let followed = self.followed(code, begun).await;
-        let answered = followed
+        let start = Instant::now();
+        let followed = self.followed(code, start).await;
+        let end = followed
             .as_ref()
             .map_or_else(|_| Instant::now(), Redirected::at);
-        self.metrics.duration.record(answered.duration_since(begun));
+        self.metrics.duration.record(end.duration_since(start));
         self.note(&followed);
         followed
     }
@@ -109,26 +109,26 @@ impl Redirect {
     async fn followed(
         &self,
         code: &ShortCode,
-        begun: Instant,
+        start: Instant,
     ) -> Result<Redirected, RedirectError> {
         let version = self.cache.version();
-        let (link, source) = self.resolve(code, begun).await?;
+        let (link, source) = self.resolve(code, start).await?;
         let link = followable(link)?;
         let click = link.click();
-        let recorded = self.recorder.record(click).await;
+        let receipt = self.recorder.record(click).await;
         if self.cache.version() == version {
-            return Ok(Redirected::visited(link, source, recorded));
+            return Ok(Redirected::by_click(link, source, receipt));
         }
         // Some link changed before this click was acknowledged: was it this one?
-        let (now, source_now) = self.resolve(code, recorded.at()).await?;
+        let (now, source_now) = self.resolve(code, receipt.at()).await?;
         let became_inactive = |now: &Arc<CachedLink>| !now.is_active && now.click() == click;
         if now.as_ref().is_some_and(became_inactive) {
-            // The last visitor before that: counted already, and the count stays.
-            return Ok(Redirected::visited(link, source, recorded));
+            // The last click before that: it is counted already, and the count stays.
+            return Ok(Redirected::by_click(link, source, receipt));
         }
         let now = followable(now)?;
-        let recorded = self.recounted(recorded, click, now.click()).await;
-        Ok(Redirected::visited(now, source_now, recorded))
+        let receipt = self.recounted(receipt, click, now.click()).await;
+        Ok(Redirected::by_click(now, source_now, receipt))
     }
 
     /// Answers as [`Redirect::follow`] would, without counting.
@@ -155,7 +155,7 @@ impl Redirect {
     fn note(&self, result: &Result<Redirected, RedirectError>) {
         let metrics = &self.metrics;
         let results = match result {
-            Ok(found) => match found.source {
+            Ok(redirected) => match redirected.source {
                 Source::Process => &metrics.process,
                 Source::Redis => &metrics.redis,
                 Source::Database => &metrics.database,
@@ -167,28 +167,28 @@ impl Redirect {
         results.increment(1);
     }
 
-    /// What a code leads to, where anybody has it.
+    /// The link of a code, from the nearest place that has it.
     async fn resolve(&self, code: &ShortCode, now: Instant) -> Result<Resolved, RedirectError> {
         match self.cache.l1(code, now) {
-            Some(near) => Ok((Some(near), Source::Process)),
-            // Boxed: the future is large and seldom needed; a connection need not pay for its size.
+            Some(cached) => Ok((Some(cached), Source::Process)),
+            // Boxed: the future is large and seldom needed, and every connection would have room for it.
             None => Box::pin(self.recall(code, now)).await,
         }
     }
 
-    /// What the process, Redis or the database knows.
+    /// The link of a code that the worker has not cached: from the process, Redis or the database.
     async fn recall(&self, code: &ShortCode, now: Instant) -> Result<Resolved, RedirectError> {
-        if let Some(held) = self.cache.l2(code, now).await {
-            return Ok((held, Source::Process));
+        if let Some(cached) = self.cache.l2(code, now).await {
+            return Ok((cached, Source::Process));
         }
-        let read = |told| self.lookups.read(code, told);
+        let read = |mark| self.lookups.read(code, mark);
         self.cache.look_up(code, now, read).await
     }
 
-    /// A code that was given to another link meanwhile is a click of that one.
-    async fn recounted(&self, recorded: ClickReceipt, counted: Click, now: Click) -> ClickReceipt {
+    /// Where the code is another link's meanwhile, the click is counted for that link, too.
+    async fn recounted(&self, receipt: ClickReceipt, counted: Click, now: Click) -> ClickReceipt {
         if counted == now {
-            return recorded;
+            return receipt;
         }
         self.recorder.record(now).await
     }

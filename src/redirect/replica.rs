@@ -1,22 +1,22 @@
-//! Which of a replica's answers may be believed.
+//! Reads from a replica, as far as its state is recent enough.
 //!
-//! A replica lags behind, and the contract leaves no room for that: a link whose deletion was answered is
-//! never served again, and a link that was made is found. So:
+//! A replica lags behind, and the contract leaves no room for that: a link is never served again after its deletion was
+//! answered, and a link is found as soon as it was created. So:
 //!
-//! 1. A code that the replica does not know, or whose link is inactive there, says nothing: the primary is
-//!    asked. No link is missed, and no unknown code is remembered on a replica's word.
-//! 2. A link that the replica knows is believed where the replica has replayed every change that Redis had
-//!    been told of before this look-up began. A change is committed, then told, then answered; and Redis
-//!    gives each a number that never comes twice. Whoever reads the number `n` from Redis, and *after that*
-//!    the position of the primary, has a position that covers every change up to `n`. That pair is kept here.
-//!    A look-up that reads `n`, too, may believe a replica that has replayed up to that position; one that
-//!    reads another number asks the primary, and with the same statement makes the next pair.
-//! 3. What happens after the number was read is for the rest of the road, as with a look-up on the primary:
-//!    nothing is remembered that a change overtook, and the visitor looks again.
+//! 1. A code that is unknown or inactive on the replica is looked up on the primary. No link is missed, and no unknown code
+//!    is cached because of the replica.
+//! 2. A link on the replica is used if the replica has replayed every change that was published in Redis before this
+//!    look-up began. A change is committed, then published, then answered, and Redis gives each change a number that never
+//!    comes twice. A reader that gets the number `n` from Redis, and *after that* the position of the primary, has a
+//!    position that covers every change up to `n`. That pair is kept here. A later look-up that reads `n`, too, may use a
+//!    replica that has replayed up to the position. A look-up that reads another number asks the primary, and gets the next
+//!    pair by the same statement.
+//! 3. Changes after the number was read are handled as after a look-up on the primary: a link is not cached if a change
+//!    overtook it, and the redirect path resolves the code again.
 //!
-//! So the replica is not asked before there is a pair (after the start, after a change, after Redis was
-//! emptied), nor while Redis is away. A pair is used for a few seconds, then made anew: so long, and no
-//! longer, a replica that lags may show a deletion as not made that nobody could tell Redis of.
+//! So the replica is not asked before there is a pair (after the start, after a change, after Redis lost its data), nor
+//! while Redis is away. A pair is used for a few seconds and then renewed: for so long, a replica that lags may show a link
+//! whose deletion could not be published in Redis.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,31 +27,31 @@ use crate::domain::{LinkTarget, Shard, ShortCode};
 use crate::store::{PostgresReplica, StoreError, WalPosition};
 
 /// How long a pair is used.
-const USED_FOR: Duration = Duration::from_secs(10);
+const PAIR_TTL: Duration = Duration::from_secs(10);
 
-/// Look-ups on a replica, and on its primary where the replica cannot be believed.
+/// Look-ups on a replica, and on its primary where the replica may be too old.
 pub struct ReplicaReads {
-    /// Both of them.
+    /// The primary and the replica.
     database: Arc<PostgresReplica>,
     /// The newest pair of each shard.
     pairs: Mutex<HashMap<Shard, Pair>>,
 }
 
-/// A position that covers all changes up to a number.
+/// A position of the primary that covers all changes up to a mark.
 struct Pair {
-    told: ChangeMark,
+    mark: ChangeMark,
     position: WalPosition,
-    made_at: Instant,
+    read_at: Instant,
 }
 
 impl Pair {
-    fn is_for(&self, told: &ChangeMark) -> bool {
-        self.told == *told && self.made_at.elapsed() < USED_FOR
+    fn is_for(&self, mark: &ChangeMark) -> bool {
+        self.mark == *mark && self.read_at.elapsed() < PAIR_TTL
     }
 }
 
 impl ReplicaReads {
-    /// Of this primary and this replica.
+    /// Reads from this primary and this replica.
     #[must_use]
     pub fn new(database: Arc<PostgresReplica>) -> Self {
         Self {
@@ -60,40 +60,40 @@ impl ReplicaReads {
         }
     }
 
-    /// Whether the replica is worth asking.
+    /// Whether the replica can be reached.
     pub(super) fn is_up(&self) -> bool {
         self.database.is_up()
     }
 
-    /// A link that the replica knows for certain; `None` says nothing.
-    pub(super) async fn link(&self, code: &ShortCode, told: &ChangeMark) -> Option<LinkTarget> {
+    /// A link on the replica, if its state is recent enough; `None` leaves the question to the primary.
+    pub(super) async fn link(&self, code: &ShortCode, mark: &ChangeMark) -> Option<LinkTarget> {
         let position = {
             let pairs = self.pairs();
-            let pair = pairs.get(&told.shard).filter(|pair| pair.is_for(told))?;
+            let pair = pairs.get(&mark.shard).filter(|pair| pair.is_for(mark))?;
             pair.position
         };
         self.database.on_replica(code, position).await
     }
 
-    /// What the primary knows, and a pair for those who come after.
+    /// The link on the primary; keeps a pair for later look-ups.
     pub(super) async fn link_on_primary(
         &self,
         code: &ShortCode,
-        told: ChangeMark,
+        mark: ChangeMark,
     ) -> Result<Option<LinkTarget>, StoreError> {
-        let made_at = Instant::now();
+        let read_at = Instant::now();
         let (link, position) = self.database.on_primary(code).await?;
         let mut pairs = self.pairs();
-        // An older pair for the same number asks less of the replica and is as good.
+        // An older pair for the same number demands less of the replica and is as good.
         if !pairs
-            .get(&told.shard)
-            .is_some_and(|pair| pair.is_for(&told))
+            .get(&mark.shard)
+            .is_some_and(|pair| pair.is_for(&mark))
         {
-            let shard = told.shard;
+            let shard = mark.shard;
             let pair = Pair {
-                told,
+                mark,
                 position,
-                made_at,
+                read_at,
             };
             pairs.insert(shard, pair);
         }
