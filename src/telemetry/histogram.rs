@@ -1,6 +1,7 @@
-//! The histogram of the redirect's road. The recorder behind `/metrics` keeps every single sample until it is
-//! rendered; at a hundred thousand redirects a second that is megabytes, and most of what a metric costs. Here
-//! a sample is two additions to counters of the worker's own.
+//! The histogram of the redirect path.
+//!
+//! The recorder behind `/metrics` keeps every sample until it is rendered. At a hundred thousand redirects a second, that is
+//! megabytes of memory and most of the cost of a metric. Here a sample is two additions to counters of the worker.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,13 +11,13 @@ use std::time::Duration;
 /// Number of observations in each bucket, of one worker.
 #[derive(Debug)]
 pub struct WorkerHistogram {
-    /// One per bound, and one for all beyond.
+    /// One counter per bound, and one for samples above the last bound.
     counts: Vec<AtomicU64>,
     nanoseconds: AtomicU64,
     bounds: &'static [f64],
 }
 
-/// A metric that is the sum of what all workers recorded.
+/// A metric that sums the histograms of all workers.
 #[derive(Debug)]
 pub struct HistogramOfWorkers {
     name: &'static str,
@@ -43,7 +44,7 @@ impl WorkerHistogram {
 }
 
 impl HistogramOfWorkers {
-    /// A metric nobody records yet; `bounds` in seconds, rising.
+    /// A metric without samples; `bounds` in seconds, rising.
     #[must_use]
     pub const fn new(name: &'static str, help: &'static str, bounds: &'static [f64]) -> Self {
         Self {
@@ -54,9 +55,9 @@ impl HistogramOfWorkers {
         }
     }
 
-    /// A handle for one more worker.
+    /// The histogram of a further worker.
     pub fn for_worker(&self) -> Arc<WorkerHistogram> {
-        let durations = Arc::new(WorkerHistogram {
+        let histogram = Arc::new(WorkerHistogram {
             counts: (0..=self.bounds.len()).map(|_| AtomicU64::new(0)).collect(),
             nanoseconds: AtomicU64::new(0),
             bounds: self.bounds,
@@ -64,8 +65,8 @@ impl HistogramOfWorkers {
         self.workers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(Arc::clone(&durations));
-        durations
+            .push(Arc::clone(&histogram));
+        histogram
     }
 
     /// In the text format of Prometheus.
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_workers_recorded_is_added_up() {
+    fn the_samples_of_all_workers_are_added_up() {
         let all = HistogramOfWorkers::new("shunt_x_seconds", "Time.", &[0.001, 0.01]);
         let (first, second) = (all.for_worker(), all.for_worker());
         first.record(Duration::from_millis(1));

@@ -1,14 +1,14 @@
 //! Every metric: name, type, unit and help; and the recorder behind `/metrics`.
 //!
-//! Names follow Prometheus' conventions: base units, `_total` on counters. Routes are templates, never
-//! raw paths. The handles of the redirect's road are in `road`.
+//! Names follow Prometheus' conventions: base units, `_total` on counters. Routes are templates, never raw paths. The metrics
+//! of the redirect path are in `redirects`.
 
 use metrics::{Gauge, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 use super::histogram::HistogramOfWorkers;
 
-/// Makes of each line the name of a metric and, of its comment, the help that `/metrics` gives.
+/// Declares metrics: each line becomes the constant with its name, and its comment the help text in `/metrics`.
 macro_rules! metrics {
     ($($(#[doc = $help:literal])+ $kind:ident $name:ident = $text:literal $($unit:ident)?;)+) => {
         $($(#[doc = $help])+ pub const $name: &str = $text;)+
@@ -23,11 +23,11 @@ macro_rules! metrics {
 }
 
 metrics! {
-    /// Answered requests, except plain redirects; one whose code needs decoding is here and on the redirect's road.
+    /// Answered requests, except plain redirects. A redirect whose code needs decoding is counted here and as a redirect.
     counter HTTP_REQUESTS = "shunt_http_requests_total";
     /// Time to answer such a request.
     histogram HTTP_DURATION = "shunt_http_request_duration_seconds" Seconds;
-    /// Requests on the redirect's road by result.
+    /// Requests on the redirect path by result.
     counter REDIRECTS = "shunt_redirects_total";
     /// Click batches by sink and outcome.
     counter BATCHES = "shunt_click_batches_total";
@@ -41,8 +41,8 @@ metrics! {
     gauge IN_DOUBT = "shunt_clicks_in_doubt";
     /// Clicks that the newest flush of this instance wrote back.
     gauge PENDING = "shunt_clicks_pending";
-    /// Time since this instance wrote back all that was pending in a shard, which tells nothing of one that another
-    /// instance flushes: the least of all instances is how long clicks wait.
+    /// Time since this instance wrote back everything that was pending in a shard. Another instance may flush the
+    /// shard, so the minimum over all instances is how long clicks wait.
     gauge PENDING_OLDEST = "shunt_clicks_pending_oldest_seconds" Seconds;
     /// Duration of a flush.
     histogram FLUSH_DURATION = "shunt_flush_duration_seconds" Seconds;
@@ -54,43 +54,43 @@ metrics! {
     counter FLUSH_ERRORS = "shunt_flush_errors_total";
     /// 1 while Redis is up, 0 while it is away.
     gauge REDIS_UP = "shunt_redis_up";
-    /// How often Redis was found emptied, or older than it was: clicks pending in it may be lost.
-    counter REDIS_EMPTIED = "shunt_redis_emptied_total";
-    /// How often Redis came back older than it was: clicks pending in it were dropped, as they may be counted already.
-    counter REDIS_STEPPED_BACK = "shunt_redis_stepped_back_total";
-    /// Clicks in doubt that were dropped, as the Redis data set they were sent to is gone.
+    /// How often Redis was found to have lost data or to be rolled back: clicks pending in it may be lost.
+    counter REDIS_DATA_LOST = "shunt_redis_emptied_total";
+    /// How often Redis was rolled back: clicks pending in it were dropped, because they may be counted already.
+    counter REDIS_ROLLED_BACK = "shunt_redis_stepped_back_total";
+    /// Clicks in doubt that were dropped, because the epoch of Redis that they were sent to has ended.
     counter CLICKS_DROPPED = "shunt_clicks_in_doubt_dropped_total";
-    /// Redis commands that were refused or not answered in time.
+    /// Redis commands that were refused or had no response in time.
     counter REDIS_ERRORS = "shunt_redis_errors_total";
-    /// Connections to Redis that occasional commands share, by state; and what waits for one.
+    /// Connections to Redis that occasional commands share, by state; and tasks that wait for one.
     gauge REDIS_CONNECTIONS = "shunt_redis_pool_connections";
-    /// Most connections to Redis that occasional commands share.
+    /// Max connections to Redis that occasional commands share.
     gauge REDIS_CONNECTIONS_MAX = "shunt_redis_pool_connections_max";
-    /// 1 while the database answers, 0 while it does not.
+    /// 1 while the database responds, 0 while it does not.
     gauge DATABASE_UP = "shunt_database_up";
-    /// Connections to the database by state; and what waits for one.
+    /// Connections to the database by state; and tasks that wait for one.
     gauge DATABASE_CONNECTIONS = "shunt_database_connections";
-    /// Most connections to the database.
+    /// Max connections to the database.
     gauge DATABASE_CONNECTIONS_MAX = "shunt_database_connections_max";
     /// 1 while the replica of the database is up, 0 while it is away.
     gauge REPLICA_UP = "shunt_database_replica_up";
-    /// For how long the replica has not had what the primary had; 0 where it has all.
+    /// How far the replica is behind the primary; 0 if it has everything.
     gauge REPLICA_LAG = "shunt_database_replica_lag_seconds" Seconds;
-    /// Connections to the replica by state; and what waits for one.
+    /// Connections to the replica by state; and tasks that wait for one.
     gauge REPLICA_CONNECTIONS = "shunt_database_replica_connections";
-    /// Most connections to the replica.
+    /// Max connections to the replica.
     gauge REPLICA_CONNECTIONS_MAX = "shunt_database_replica_connections_max";
-    /// Look-ups of redirects in the database by the server that was believed.
+    /// Look-ups of redirects in the database by the server whose response was used.
     counter LOOKUPS = "shunt_database_lookups_total";
-    /// Operations that the database refused or did not answer in time.
+    /// Operations that the database refused or did not respond to in time.
     counter DATABASE_ERRORS = "shunt_database_errors_total";
-    /// Links held in the process.
+    /// Links cached in the process.
     gauge CACHE_LINKS = "shunt_cache_links";
-    /// Links pushed out of the process by others.
+    /// Links evicted from the cache of the process.
     counter CACHE_EVICTIONS = "shunt_cache_evictions_total";
-    /// Passwords being hashed, and waiting to be.
+    /// Passwords that are being hashed, and that wait to be hashed.
     gauge HASHING = "shunt_password_hashing";
-    /// Passwords hashed, to keep or to check them.
+    /// Passwords hashed, at registrations and log-ins.
     counter HASHES = "shunt_password_hashes_total";
     /// Requests refused by a limit.
     counter LIMIT_HITS = "shunt_limit_hits_total";
@@ -106,7 +106,7 @@ metrics! {
     gauge BUILD_INFO = "shunt_build_info";
 }
 
-/// Bounds of durations, in seconds: a warm redirect takes tenths of a millisecond, a login tens of them.
+/// Bounds of durations, in seconds: a warm redirect takes tenths of a millisecond, a log-in tens of milliseconds.
 const DURATION_BOUNDS: [f64; 14] = [
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 ];
@@ -116,7 +116,7 @@ const SIZE_BOUNDS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256
 
 pub(super) static REDIRECT_DURATIONS: HistogramOfWorkers = HistogramOfWorkers::new(
     "shunt_redirect_duration_seconds",
-    "Time to answer a redirect, whatever the answer; of a 302 until its click is acknowledged",
+    "Time to answer a request on the redirect path, with any result; of a 302 until its click is acknowledged",
     &DURATION_BOUNDS,
 );
 
@@ -131,16 +131,16 @@ impl Exposition {
         self.0.render() + &REDIRECT_DURATIONS.render()
     }
 
-    /// To be called now and then: bounds the memory of samples that nobody asks for.
+    /// Bounds the memory of samples that are not scraped. To be called every few seconds.
     pub fn run_upkeep(&self) {
         self.0.run_upkeep();
     }
 }
 
-/// Begins to collect metrics.
+/// Starts to collect metrics.
 ///
 /// # Errors
-/// When this process collects them elsewhere already.
+/// When this process has a recorder of metrics already.
 pub fn start() -> Result<Exposition, BuildError> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &DURATION_BOUNDS)?
@@ -148,19 +148,19 @@ pub fn start() -> Result<Exposition, BuildError> {
         .install_recorder()?;
     describe();
     gauge!(BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1);
-    begin_at_zero();
+    start_at_zero();
     Ok(Exposition(handle))
 }
 
-/// What should never happen is there before it does: otherwise its first time is no increase, and what shows it
-/// shows no data.
-fn begin_at_zero() {
+/// Exports the metrics of rare events from the start. Otherwise the first event would be no increase, and panels would show
+/// no data.
+fn start_at_zero() {
     for name in [
         DATABASE_ERRORS,
         FLUSH_ERRORS,
         REDIS_ERRORS,
-        REDIS_EMPTIED,
-        REDIS_STEPPED_BACK,
+        REDIS_DATA_LOST,
+        REDIS_ROLLED_BACK,
         CLICKS_DROPPED,
     ] {
         counter!(name).increment(0);
@@ -170,27 +170,27 @@ fn begin_at_zero() {
     }
 }
 
-/// A count as metrics keep it: exact up to 2^32.
+/// A count as metrics take it: exact up to 2^32, and no more than that.
 #[must_use]
 pub fn bounded(count: u64) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// The connections of a pool at some moment.
+/// The connections of a pool at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connections {
-    /// Doing something.
+    /// In use.
     pub in_use: u32,
-    /// Open and doing nothing.
+    /// Open and not in use.
     pub idle: u32,
-    /// Not connections but what waits for one.
+    /// Tasks that wait for a connection.
     pub waiting: u32,
-    /// Most that may be open.
-    pub most: u32,
+    /// Max open connections.
+    pub max: u32,
 }
 
 impl Connections {
-    /// Those of a pool of deadpool's.
+    /// The connections of a deadpool pool.
     #[must_use]
     pub fn of(status: &deadpool::Status) -> Self {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -198,16 +198,16 @@ impl Connections {
             in_use: count(status.size.saturating_sub(status.available)),
             idle: count(status.available),
             waiting: count(status.waiting),
-            most: count(status.max_size),
+            max: count(status.max_size),
         }
     }
 
-    /// Sets the gauges of these names.
-    pub fn tell(self, by_state: &'static str, most: &'static str) {
+    /// Sets the gauges with these names.
+    pub fn report(self, by_state: &'static str, max: &'static str) {
         gauge!(by_state, "state" => "in_use").set(self.in_use);
         gauge!(by_state, "state" => "idle").set(self.idle);
         gauge!(by_state, "state" => "waiting").set(self.waiting);
-        gauge!(most).set(self.most);
+        gauge!(max).set(self.max);
     }
 }
 
@@ -219,16 +219,16 @@ impl std::ops::Add for Connections {
             in_use: self.in_use + other.in_use,
             idle: self.idle + other.idle,
             waiting: self.waiting + other.waiting,
-            most: self.most + other.most,
+            max: self.max + other.max,
         }
     }
 }
 
-/// One more in a gauge, until it is dropped: however what is counted ends.
+/// Adds one to a gauge until it is dropped.
 pub struct GaugeGuard(Gauge);
 
 impl GaugeGuard {
-    /// One more from now on.
+    /// Adds one to the gauge.
     #[must_use]
     pub fn new(gauge: Gauge) -> Self {
         gauge.increment(1);

@@ -1,4 +1,4 @@
-//! Logging, traces, and every metric's name, unit and help.
+//! Logs, traces and metrics.
 
 use std::io;
 use std::time::Instant;
@@ -18,7 +18,7 @@ pub mod traces;
 
 use traces::Traces;
 
-/// For whom the log is written.
+/// The form of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.
@@ -27,16 +27,17 @@ pub enum LogFormat {
     Json,
 }
 
-/// Lines of the log that wait for whoever reads them; further ones are dropped.
-const LINES_AHEAD: usize = 8_192;
+/// Max lines of the log that wait to be written; further ones are dropped.
+const MAX_BUFFERED_LINES: usize = 8_192;
 
-/// Begins logging to standard error, and tracing where a collector is named; later calls change nothing. A thread of
-/// its own writes: nobody waits for a terminal that is held, or for a reader of the log that hangs. What it is behind
-/// is written when the guard is dropped, within a second.
+/// Starts logging to standard error, and tracing if a collector is given; later calls change nothing.
+///
+/// A separate thread writes the log, so that no request waits for a paused terminal or a slow reader. Buffered lines are
+/// written when the guard is dropped, within a second.
 pub fn start_logging(format: LogFormat, filter: EnvFilter, traces: Option<&Traces>) -> WorkerGuard {
     let colours = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
     let (writer, guard) = NonBlockingBuilder::default()
-        .buffered_lines_limit(LINES_AHEAD)
+        .buffered_lines_limit(MAX_BUFFERED_LINES)
         .lossy(true)
         .thread_name("log")
         .finish(io::stderr());
@@ -46,13 +47,13 @@ pub fn start_logging(format: LogFormat, filter: EnvFilter, traces: Option<&Trace
         LogFormat::Json => lines.json().boxed(),
     };
     let spans = traces.map(|traces| {
-        // Where in the source a span is made is of no use to those who read traces.
+        // Source locations and threads are of no use to readers of traces.
         tracing_opentelemetry::layer()
             .with_tracer(traces.tracer())
             .with_location(false)
             .with_threads(false)
     });
-    // A second call is a second server in one process (tests): the first one's log is good for both.
+    // A second call comes from a second server in one process (tests), which uses the log of the first.
     let _ = registry().with(lines).with(spans).with(filter).try_init();
     guard
 }

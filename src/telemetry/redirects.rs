@@ -1,4 +1,4 @@
-//! The metrics of the redirect's road: handles made once per worker, so that recording costs an atomic addition.
+//! The metrics of the redirect path. Each worker makes its handles once, so that recording costs an atomic addition.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use metrics::{Counter, counter};
 use super::histogram::WorkerHistogram;
 use super::metrics::{LOOKUPS, REDIRECT_DURATIONS, REDIRECTS};
 
-/// Handles of the redirect's road.
+/// Handles of the redirect path.
 #[derive(Clone)]
 pub struct RedirectMetrics {
-    /// Found in the process.
+    /// The process had the link cached.
     pub process: Counter,
-    /// Found in Redis.
+    /// Redis had the link cached.
     pub redis: Counter,
-    /// Found in the database, also by a look-up that another request had under way.
+    /// The database had the link; the look-up may have been started by another request.
     pub database: Counter,
-    /// No such code.
+    /// No link has the code.
     pub unknown: Counter,
     /// The link is inactive.
     pub inactive: Counter,
-    /// Could not be looked up.
+    /// The link could not be looked up.
     pub unavailable: Counter,
     /// From parsing the code to the acknowledgement.
     pub duration: Arc<WorkerHistogram>,
@@ -44,9 +44,9 @@ impl Default for RedirectMetrics {
 /// Handles of look-ups in the database.
 #[derive(Clone)]
 pub struct LookupMetrics {
-    /// The primary answered.
+    /// The response of the primary was used.
     pub primary: Counter,
-    /// The replica did.
+    /// The response of the replica was used.
     pub replica: Counter,
 }
 
@@ -71,12 +71,12 @@ mod tests {
 
     /// `cargo test --release --lib recording_a_redirect -- --ignored --nocapture` prints it.
     #[test]
-    #[ignore = "a measurement: it has nothing to fail"]
+    #[ignore = "a measurement, which cannot fail"]
     fn recording_a_redirect_costs() {
         const REDIRECTS: u32 = 20_000_000;
         let recorder = PrometheusBuilder::new().build_recorder();
         let metrics = metrics::with_local_recorder(&recorder, RedirectMetrics::default);
-        let begun = Instant::now();
+        let started = Instant::now();
         for _ in 0..REDIRECTS {
             let read = Instant::now();
             metrics.process.increment(1);
@@ -84,7 +84,7 @@ mod tests {
                 .duration
                 .record(black_box(Instant::now()).duration_since(read));
         }
-        let each = begun.elapsed() / REDIRECTS;
+        let each = started.elapsed() / REDIRECTS;
         println!("recording a redirect costs {} ns", each.as_nanos());
     }
 }

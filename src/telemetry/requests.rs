@@ -1,6 +1,6 @@
-//! What is said of each request: one line in the log, at debug, and a span of its trace.
+//! The record of each request: a line in the log, at level debug, and a span of its trace.
 //!
-//! Neither names a query, a header or a body: secrets travel there.
+//! Neither contains queries, headers or bodies, because these carry secrets.
 
 use std::time::Instant;
 
@@ -14,15 +14,14 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use super::seconds_since;
 
-/// A request from its head to its answer.
+/// A request from its head to its response.
 pub struct RequestSpan {
     span: Span,
-    begun: Instant,
+    started: Instant,
 }
 
 impl RequestSpan {
-    /// A request of the API. What it has logged names its id, at every level; its trace goes on where the
-    /// caller's `traceparent` left off.
+    /// A request to the API. Every line that it logs has its ID; its trace continues that of the client's `traceparent`.
     pub fn api(id: &str, method: &str, path: &str, headers: &HeaderMap) -> Self {
         let span = info_span!(
             "request",
@@ -36,15 +35,15 @@ impl RequestSpan {
         );
         if headers.contains_key("traceparent") {
             let caller = get_text_map_propagator(|known| known.extract(&HeaderExtractor(headers)));
-            // Without a collector there is no trace to belong to.
+            // Without a collector there are no traces.
             let _ = span.set_parent(caller);
         }
-        let begun = Instant::now();
-        Self { span, begun }
+        let started = Instant::now();
+        Self { span, started }
     }
 
-    /// A redirect, or what is turned away: too many for anything but debug; above it `None` costs one look at
-    /// the level.
+    /// A redirect or a refused request. There are too many of them for any level but debug; at other levels this is `None`
+    /// and costs one comparison.
     pub fn at_debug(id: &str, method: &str, path: &str) -> Option<Self> {
         let span = debug_span!(
             "request",
@@ -57,32 +56,32 @@ impl RequestSpan {
         );
         (!span.is_disabled()).then(|| Self {
             span,
-            begun: Instant::now(),
+            started: Instant::now(),
         })
     }
 
-    /// For what is done on behalf of this request.
+    /// The span for work that this request causes.
     #[must_use]
     pub fn span(&self) -> &Span {
         &self.span
     }
 
-    /// Logs the answer, and ends the span.
+    /// Logs the response, and ends the span.
     pub fn answered(self, status: u16) {
         self.span.record("http.response.status_code", status);
         if status >= 500 {
             self.span.record("otel.status_code", "ERROR");
         }
-        let seconds = seconds_since(self.begun);
+        let seconds = seconds_since(self.started);
         debug!(parent: &self.span, status, seconds, "answered");
     }
 }
 
-/// The route's template, for the span of the request that is being worked on.
+/// Notes the route's template in the span of the current request.
 pub fn routed(method: &str, route: &str) {
     let span = Span::current();
     span.record("http.route", route);
-    // A name that is recorded later is not taken over: the span began when it was first entered.
+    // The exporter ignores a name that is recorded after the span was first entered.
     span.context()
         .span()
         .update_name(format!("{method} {route}"));

@@ -1,78 +1,77 @@
-//! What the log says of failures that come again and again: little, and when they are over.
+//! Keeps the log short when failures repeat.
 
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Work that is done again and again: the log has when it begins to fail, a reminder each minute, and when it
-/// works again.
+/// Logs the failures of repeated work: the first one, a reminder each minute, and the recovery.
 pub struct FailureLog {
-    /// As in "`what` fails".
-    what: &'static str,
+    /// The work, as in "`work` fails".
+    work: &'static str,
     failing: Option<Failing>,
 }
 
 struct Failing {
     since: Instant,
-    told: Instant,
+    logged: Instant,
 }
 
 impl FailureLog {
     const REMINDER: Duration = Duration::from_mins(1);
 
-    /// Work that did not fail yet.
+    /// For work that has not failed yet.
     #[must_use]
-    pub const fn new(what: &'static str) -> Self {
+    pub const fn new(work: &'static str) -> Self {
         Self {
-            what,
+            work,
             failing: None,
         }
     }
 
-    /// Takes note of how it went once.
-    pub fn went<E: Display>(&mut self, outcome: &Result<(), E>) {
-        let (what, now) = (self.what, Instant::now());
+    /// Notes the outcome of one run of the work.
+    pub fn note<E: Display>(&mut self, outcome: &Result<(), E>) {
+        let (work, now) = (self.work, Instant::now());
         match (outcome, &mut self.failing) {
             (Ok(()), None) => {}
             (Ok(()), Some(failing)) => {
                 let seconds = now.duration_since(failing.since).as_secs();
-                tracing::info!(seconds, "{what} works again");
+                tracing::info!(seconds, "{work} works again");
                 self.failing = None;
             }
             (Err(error), None) => {
-                tracing::warn!(%error, "{what} fails; trying again");
-                let (since, told) = (now, now);
-                self.failing = Some(Failing { since, told });
+                tracing::warn!(%error, "{work} fails; trying again");
+                let (since, logged) = (now, now);
+                self.failing = Some(Failing { since, logged });
             }
             (Err(error), Some(failing)) => {
-                if now.duration_since(failing.told) >= Self::REMINDER {
-                    failing.told = now;
+                if now.duration_since(failing.logged) >= Self::REMINDER {
+                    failing.logged = now;
                     let seconds = now.duration_since(failing.since).as_secs();
-                    tracing::warn!(%error, seconds, "{what} still fails; trying again");
+                    tracing::warn!(%error, seconds, "{work} still fails; trying again");
                 }
             }
         }
     }
 }
 
-/// Keeps what many requests would say each to once a second.
+/// Lets a message that many requests would log through once a second.
 #[derive(Default)]
 pub struct LogThrottle(Mutex<Option<Instant>>);
 
 impl LogThrottle {
-    /// Nothing was said yet.
+    /// Nothing was logged yet.
     #[must_use]
     pub const fn new() -> Self {
         Self(Mutex::new(None))
     }
 
-    /// Whether it is time to say it; then whoever asks has to.
+    /// Whether the caller has to log the message now.
     pub fn is_due(&self) -> bool {
         let now = Instant::now();
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = said.is_none_or(|said| now.duration_since(said) >= Duration::from_secs(1));
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| now.duration_since(last) >= Duration::from_secs(1));
         if is_due {
-            *said = Some(now);
+            *last = Some(now);
         }
         is_due
     }

@@ -1,7 +1,7 @@
 //! Traces, sent to a collector by OTLP over HTTP.
 //!
-//! What else there is to set is read from the environment as OpenTelemetry names it: `OTEL_SERVICE_NAME`,
-//! `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_BSP_…`.
+//! Further settings come from OpenTelemetry's own environment variables: `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`,
+//! `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_BSP_…`.
 
 use std::time::Duration;
 
@@ -20,16 +20,16 @@ use url::Url;
 
 use crate::http_client::{self, NoRootCertificates};
 
-/// How long the collector may take to accept spans; then they are lost.
+/// How long the collector may take to accept spans. After that they are lost.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A collector answers with a few words, at most.
-const MOST_ANSWER_BYTES: u64 = 64 * 1024;
+/// Max bytes of the collector's response, which is a few words.
+const MAX_RESPONSE_BYTES: u64 = 64 * 1024;
 
-/// What the service calls itself where `OTEL_SERVICE_NAME` does not say.
+/// The name of the service if `OTEL_SERVICE_NAME` is not set.
 const SERVICE_NAME: &str = "shunt";
 
-/// Spans on their way to the collector: gathered in memory, bounded, sent by a thread of its own.
+/// The exporter of spans: a bounded buffer, and a thread that sends it to the collector.
 pub struct Traces {
     provider: SdkTracerProvider,
 }
@@ -37,7 +37,7 @@ pub struct Traces {
 /// Traces cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TracesError {
-    /// The collector asks for TLS.
+    /// The collector needs TLS, and there are no root certificates.
     #[error("OTEL_EXPORTER_OTLP_ENDPOINT: {0}")]
     NoRootCertificates(#[from] NoRootCertificates),
     /// The exporter cannot be made.
@@ -46,7 +46,7 @@ pub enum TracesError {
 }
 
 impl Traces {
-    /// Sends to `endpoint` + `/v1/traces`. That nobody listens there is only found out, and logged, later.
+    /// Sends to `endpoint` + `/v1/traces`. A collector that does not listen there is found, and logged, when spans are sent.
     ///
     /// # Errors
     /// [`TracesError`].
@@ -77,7 +77,7 @@ impl Traces {
         self.provider.tracer("shunt")
     }
 
-    /// Sends what is not sent yet, within 5 s.
+    /// Sends the buffered spans, within 5 s.
     pub fn stop(self) {
         if let Err(error) = self.provider.shutdown_with_timeout(TIMEOUT) {
             tracing::warn!(%error, "the last traces are lost");
@@ -85,7 +85,7 @@ impl Traces {
     }
 }
 
-/// The exporter's client. It may block: the exporter has a thread of its own.
+/// The exporter's HTTP client. It may block, because the exporter has a thread of its own.
 #[derive(Debug)]
 struct Client(Agent);
 
@@ -95,7 +95,7 @@ impl HttpClient for Client {
         let (head, body) = self.0.run(request.map(Vec::from))?.into_parts();
         let body = Bytes::from(
             body.into_with_config()
-                .limit(MOST_ANSWER_BYTES)
+                .limit(MAX_RESPONSE_BYTES)
                 .read_to_vec()?,
         );
         Ok(Response::from_parts(head, body))

@@ -35,7 +35,7 @@ pub(super) async fn run(
         let started = Instant::now();
         let outcome = flush(&flusher).await;
         times.note(&outcome.done);
-        failures.went(&outcome.failure.map_or(Ok(()), Err));
+        failures.note(&outcome.failure.map_or(Ok(()), Err));
         sleep(interval.max(started.elapsed() * rest_factor)).await;
     }
 }

@@ -14,7 +14,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 pub(super) async fn run(database: Arc<dyn Database>) {
     let mut failures = FailureLog::new("maintaining the database");
     loop {
-        failures.went(&database.maintain().await);
+        failures.note(&database.maintain().await);
         // Either it is due, or the pause is over.
         let _ = timeout(MAX_PAUSE, database.maintenance_is_due()).await;
     }

@@ -49,14 +49,14 @@ impl Measured {
                 .set(age.as_secs_f64());
         }
         let database = self.database.connections();
-        database.tell(DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX);
+        database.report(DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX);
         let replica = self.replica.as_ref();
         if let Some(replica) = replica.and_then(|replica| replica.connections()) {
-            replica.tell(REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX);
+            replica.report(REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX);
         }
         let of_shards = self.redis.iter().flat_map(RedisShards::iter);
         if let Some(redis) = of_shards.map(RedisShard::connections).reduce(Add::add) {
-            redis.tell(REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX);
+            redis.report(REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX);
         }
         let runtime = Handle::current().metrics();
         metrics::gauge!(RUNTIME_WORKERS).set(bounded(runtime.num_workers() as u64));

@@ -41,7 +41,7 @@ pub(super) async fn every<Work, E>(
     let mut failures = FailureLog::new(name);
     loop {
         ticks.tick().await;
-        failures.went(&work().await);
+        failures.note(&work().await);
     }
 }
 
