@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::builder::{Resettable, ValueParser};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use shunt::config::{Config, ConfigError};
@@ -66,7 +67,7 @@ pub(crate) fn run() -> ExitCode {
         }
         Err(refusal) => {
             let Some(wrong) = ConfigError::behind(&refusal) else {
-                refusal.exit()
+                without_password(refusal).exit()
             };
             let unchecked = given(with_unchecked_values(command));
             let is_json = unchecked.is_ok_and(|given| wants_json_errors(&given));
@@ -80,6 +81,16 @@ pub(crate) fn run() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// The refusal of an address, without the address if that may hold a password: clap shows wrong values.
+fn without_password(mut refusal: clap::Error) -> clap::Error {
+    let value = refusal.get(ContextKind::InvalidValue);
+    if matches!(value, Some(ContextValue::String(value)) if value.contains('@')) {
+        let hidden = ContextValue::String("***".into());
+        refusal.insert(ContextKind::InvalidValue, hidden);
+    }
+    refusal
 }
 
 /// What the command line and the environment say.

@@ -30,7 +30,7 @@ fn fault_of(flags: &[&str]) -> String {
 }
 
 #[test]
-fn a_wrong_setting_is_named_with_its_mend() {
+fn a_wrong_setting_is_named_with_its_remedy() {
     for (flag, name) in [
         (
             "--bind=here",

@@ -1,4 +1,4 @@
-//! What database errors mean.
+//! Errors of the database, and what they mean to the caller.
 
 use deadpool::managed::PoolError;
 use sqlx::error::DatabaseError;
@@ -67,13 +67,13 @@ impl From<StoreError> for OpenError {
 impl From<sqlx::Error> for OpenError {
     fn from(error: sqlx::Error) -> Self {
         if let sqlx::Error::Tls(_) = error {
-            let mend = "give another sslmode, or a certificate that is trusted";
-            return Self::Wrong(format!("{error}; {mend}"));
+            let advice = "give another sslmode, or a certificate that is trusted";
+            return Self::Wrong(format!("{error}; {advice}"));
         }
         let code = error
             .as_database_error()
             .and_then(|error| Some(error.code()?.into_owned()));
-        let mend = match code.as_deref() {
+        let advice = match code.as_deref() {
             Some("3D000") => "create it, or name another",
             Some("28P01" | "28000") => "give a user and password that are let in",
             Some("42501") => {
@@ -84,7 +84,7 @@ impl From<sqlx::Error> for OpenError {
             Some("14") => "name a file that can be made and written",
             _ => return StoreError::from(error).into(),
         };
-        Self::Wrong(format!("{}; {mend}", message(&error)))
+        Self::Wrong(format!("{}; {advice}", message(&error)))
     }
 }
 

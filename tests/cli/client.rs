@@ -255,4 +255,8 @@ fn each_kind_of_error_has_its_message_and_exit_code() {
     let misuse = ada.runs(&["stats", "abc", "--url", "sho.rt"]);
     assert_eq!(misuse.code, 2, "{misuse:?}");
     assert!(misuse.err.contains("--url"), "{misuse:?}");
+    let misuse = ada.runs(&["stats", "abc", "--url", "http://me:s3cret@sho.rt"]);
+    assert_eq!(misuse.code, 2, "{misuse:?}");
+    assert!(misuse.err.contains("must have no user"), "{misuse:?}");
+    assert!(!misuse.err.contains("s3cret"), "{misuse:?}");
 }

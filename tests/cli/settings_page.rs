@@ -1,4 +1,4 @@
-//! `deploy/settings.md` runs of each setting what the program itself does.
+//! `deploy/settings.md` describes the settings as the program itself does.
 
 use std::fmt::Write;
 use std::fs;
