@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use super::pool::{Lease, Pool};
 use crate::store::StoreError;
 
-/// Batches of clicks after which the log is copied, with one or some pages of 4 KiB each. Fewer cost more CPU, more keep
+/// Batches of clicks after which the log is copied, with one or a few pages of 4 KiB each. Fewer cost more CPU, more keep
 /// commits waiting for longer (`load/README.md`, "Where the time went").
 const BATCHES: u32 = 64;
 
@@ -97,7 +97,7 @@ impl Log {
         // With the writer's connection: otherwise there would mostly be a commit under way.
         let _writer = writer.get().await?;
         let started = Instant::now();
-        // Fails as "busy" rather than wait for readers; the next checkpoint tries again.
+        // Returns "busy" rather than wait for readers; the next checkpoint tries again.
         sqlx::query("PRAGMA wal_checkpoint(RESTART)")
             .execute(&mut *self.checkpointer.get().await?)
             .await?;
