@@ -3,11 +3,12 @@
 //!
 //! # A guided tour
 //!
-//! Two faces stand over services that know no HTTP. A module imports from lower layers only; a test keeps it so.
+//! The JSON API and the command line stand over services that know no HTTP. A module imports from lower layers only, and no
+//! two files import each other in a circle; a test keeps both rules.
 //!
 //! | module | layer | what it does |
 //! | --- | --- | --- |
-//! | `main`, `cli` | 9 | sub-commands, exit codes |
+//! | `main`, `cli` | 9 | sub-commands, the command-line client, exit codes |
 //! | [`server`] | 8 | puts the parts together: workers, listeners, background jobs, shutdown |
 //! | [`api`] | 7 | JSON for programs: one file per endpoint |
 //! | [`http`] | 6 | turns typed errors into responses; extractors, request ids, admission |
@@ -42,12 +43,12 @@
 //! * **batch**: the clicks that one recorder gathered while the batch before was being delivered.
 //! * **sink**: where batches go: Redis, or the journal.
 //! * **journal**: batches in the database that are not compacted into the links' counts yet.
-//! * **in doubt**: a batch was sent to Redis and no answer came, so Redis may or may not have applied it.
+//! * **in doubt**: a batch was sent to Redis and no response came, so Redis may or may not have applied it.
 //! * **parked**: a batch in doubt is kept in the journal, uncounted, until Redis has settled it.
-//! * **flush**: a set of increments on its way from Redis to the database, under a number of its own.
+//! * **flush**: the increments that move from Redis to the database in one go, under a number of their own.
 //! * **ledger**: the database's record of which flushes are written, and up to which link.
 //! * **epoch**: one lifetime of a Redis data set. A new epoch begins where data was lost or rolled back.
-//! * **fence**: a ledger row that refuses flushes which were begun before a restart or take-over of Redis.
+//! * **fence**: a ledger row that refuses flushes which were started before a restart or take-over of Redis.
 //! * **shard**: one of the data sets into which a Redis Cluster is divided; a single Redis is one shard.
 //! * **outbox**: changes of links in the database that are not published in Redis yet.
 //! * **replica**: a Postgres that follows the primary and may lag behind it.
