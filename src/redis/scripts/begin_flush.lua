@@ -1,5 +1,5 @@
--- Begins a flush: the pending clicks become a flush of their own. While an earlier flush is unfinished, no further
--- one is begun.
+-- Starts a flush: the pending clicks become a flush of their own. While an earlier flush is unfinished, no further
+-- one is started.
 -- KEYS: state, pending, flushing, flusher. ARGV from 3: name of the flusher, lease in ms, prefix of flush keys.
 -- Returns false while another flusher has the lease, otherwise the epoch and the numbers of the flushes under way.
 local data_set, pending, flushing, flusher = unpack(KEYS)

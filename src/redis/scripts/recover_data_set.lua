@@ -25,7 +25,7 @@ if not epoch then
   return { epoch, -1, 1 }
 end
 if not database_is_ahead then
-  -- The database refuses a flush that was begun before the restart and not written: it goes on under another number.
+  -- The database refuses a flush that was started before the restart and not written: it goes on under another number.
   -- The key is renamed first: in a cluster whose slots are being moved this may fail, and then nothing is changed.
   local newest = below
   if newest_is_refused and redis.call('SISMEMBER', flushing, flush) == 1 then
