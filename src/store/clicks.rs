@@ -189,7 +189,8 @@ pub trait Clicks: Send + Sync {
     async fn lift_fence(&self, fence: &FlushId) -> Result<(), StoreError>;
 
     /// Removes up to `limit` ledger rows of flushes that are whole or superseded and older than `before`, and as many
-    /// marks of recorders that are a week older still by the database's own clock. Returns the number of removed rows.
+    /// marks of recorders: those that newer ones replace, and those that are a week older still, also by the database's own
+    /// clock. Returns the number of removed rows.
     /// The newest written flush of each epoch stays: it reveals a Redis that was rolled back.
     async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
 

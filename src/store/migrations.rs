@@ -25,6 +25,7 @@ const POSTGRES: Files = files! { "postgres":
     5 "fences" "0005_fences.sql",
     6 "held and untold" "0006_held_and_untold.sql",
     7 "installation" "0007_installation.sql",
+    9 "journal marks" "0009_journal_marks.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":

@@ -1,59 +1,166 @@
-//! Marks of recorders in Postgres, by which a repeated batch is recognised.
+//! How Postgres recognises a repeated batch: by the journal, and by the marks of batches that have left it.
 
-use shunt::domain::{Clock, SystemClock};
+use std::time::Duration;
+
+use shunt::domain::{Clock, LinkId, SystemClock};
 use shunt::store::{ClickBatch, Store};
 use sqlx::{Connection, PgConnection};
-use tokio::time::{Duration, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use crate::backend::{link, user, with_primary};
 
+fn batch(number: u64, link: LinkId) -> ClickBatch {
+    ClickBatch {
+        recorder: 7,
+        number,
+        clicks: vec![(link, 3)],
+    }
+}
+
+async fn counted(store: &Store, link: LinkId) -> u64 {
+    store.clicks.counts(&[link], None).await.unwrap().clicks[0].1
+}
+
+/// Appends and compacts a batch.
+async fn compacted(store: &Store, number: u64, link: LinkId) {
+    store
+        .clicks
+        .append(&batch(number, link), None)
+        .await
+        .unwrap();
+    store.clicks.compact().await.unwrap();
+}
+
+async fn number(observer: &mut PgConnection, sql: &'static str) -> i64 {
+    sqlx::query_scalar(sql).fetch_one(observer).await.unwrap()
+}
+
+async fn marks(observer: &mut PgConnection) -> i64 {
+    number(observer, "SELECT count(*) FROM journal_marks").await
+}
+
+async fn until_a_session_waits(observer: &mut PgConnection) {
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let waits = async {
+        while number(observer, waiting).await == 0 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), waits)
+        .await
+        .expect("a session waits for a lock");
+}
+
 #[tokio::test]
-async fn a_recorder_that_comes_back_while_it_is_pruned_is_remembered() {
+async fn an_append_to_the_journal_leaves_no_dead_row_behind() {
     with_primary(async |primary, url| {
         let store = Store::of(primary);
         let owner = user(&store).await;
         let (_, clicked) = link(&store, owner).await;
-        let batch = |number| ClickBatch {
-            recorder: 7,
-            number,
-            clicks: vec![(clicked, 3)],
+        for number in 1..=500 {
+            store.clicks.append(&batch(number, clicked), None).await.unwrap();
+        }
+        // A session reports its statistics at the latest when it ends.
+        drop(store);
+        let mut observer = PgConnection::connect(&url).await.unwrap();
+        let reported = async {
+            let inserted = "SELECT coalesce(sum(n_tup_ins), 0)::bigint FROM pg_stat_user_tables WHERE relname = 'click_journal'";
+            while number(&mut observer, inserted).await < 500 {
+                sleep(Duration::from_millis(50)).await;
+            }
         };
-        store.clicks.append(&batch(1), None).await.unwrap();
-        store.clicks.compact().await.unwrap();
-        let mut comer = PgConnection::connect(&url).await.unwrap();
-        sqlx::raw_sql("UPDATE click_recorders SET seen_at = now() - interval '30 days'")
-            .execute(&mut comer)
+        timeout(Duration::from_secs(20), reported)
             .await
-            .unwrap();
-        let mut coming = comer.begin().await.unwrap();
-        sqlx::raw_sql("UPDATE click_recorders SET last_batch = 2, seen_at = now()")
-            .execute(&mut *coming)
-            .await
-            .unwrap();
-        let come = async {
-            let mut observer = PgConnection::connect(&url).await.unwrap();
-            let blocked = async {
-                while waiting(&mut observer).await == 0 {
-                    sleep(Duration::from_millis(10)).await;
-                }
-            };
-            timeout(Duration::from_secs(10), blocked)
-                .await
-                .expect("the pruning reached the row that is being written");
-            coming.commit().await.unwrap();
-        };
-        let (pruned, ()) = tokio::join!(store.clicks.prune(SystemClock.now(), 10), come);
-        assert_eq!(pruned.unwrap(), 0);
-        store.clicks.append(&batch(2), None).await.unwrap();
-        let counted = store.clicks.counts(&[clicked], None).await.unwrap();
-        assert_eq!(counted.clicks[0].1, 3, "the second batch is in already");
+            .expect("the appends are in the statistics");
+        let dead = "SELECT sum(n_tup_upd + n_tup_del)::bigint FROM pg_stat_user_tables WHERE relname <> '_sqlx_migrations'";
+        assert_eq!(number(&mut observer, dead).await, 0);
     })
     .await;
 }
 
-async fn waiting(observer: &mut PgConnection) -> i64 {
-    let waiting = sqlx::query_scalar(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    );
-    waiting.fetch_one(observer).await.unwrap()
+#[tokio::test]
+async fn a_repetition_beside_the_original_waits_for_it_and_counts_nothing() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let (_, clicked) = link(&store, owner).await;
+        let mut first = PgConnection::connect(&url).await.unwrap();
+        let mut observer = PgConnection::connect(&url).await.unwrap();
+        let mut original = first.begin().await.unwrap();
+        sqlx::query("SELECT append_clicks(7, 1, NULL, ARRAY[$1], ARRAY[3::bigint])")
+            .bind(clicked.number())
+            .execute(&mut *original)
+            .await
+            .unwrap();
+        let ends = async {
+            until_a_session_waits(&mut observer).await;
+            original.commit().await.unwrap();
+            store.clicks.compact().await.unwrap();
+        };
+        let batch = batch(1, clicked);
+        let (repeated, ()) = tokio::join!(store.clicks.append(&batch, None), ends);
+        repeated.unwrap();
+        assert_eq!(counted(&store, clicked).await, 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_the_newest_mark_of_a_recorder_is_kept_and_recognises_repetitions() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let (_, clicked) = link(&store, owner).await;
+        for number in 1..=3 {
+            compacted(&store, number, clicked).await;
+        }
+        let mut observer = PgConnection::connect(&url).await.unwrap();
+        assert_eq!(marks(&mut observer).await, 3);
+        store.clicks.prune(SystemClock.now(), 10).await.unwrap();
+        assert_eq!(marks(&mut observer).await, 1);
+        for number in 1..=3 {
+            compacted(&store, number, clicked).await;
+        }
+        assert_eq!(counted(&store, clicked).await, 9);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn marks_of_recorders_that_stopped_long_ago_are_removed() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let (_, clicked) = link(&store, owner).await;
+        compacted(&store, 1, clicked).await;
+        let mut observer = PgConnection::connect(&url).await.unwrap();
+        sqlx::raw_sql("UPDATE journal_marks SET compacted_at = now() - interval '30 days'")
+            .execute(&mut observer)
+            .await
+            .unwrap();
+        store.clicks.prune(SystemClock.now(), 10).await.unwrap();
+        assert_eq!(marks(&mut observer).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_batch_below_the_newest_mark_is_compacted() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let (_, clicked) = link(&store, owner).await;
+        store.clicks.append(&batch(1, clicked), None).await.unwrap();
+        let mut observer = PgConnection::connect(&url).await.unwrap();
+        // Another instance compacted a later batch first.
+        sqlx::raw_sql("INSERT INTO journal_marks (recorder, number) VALUES (7, 2)")
+            .execute(&mut observer)
+            .await
+            .unwrap();
+        store.clicks.compact().await.unwrap();
+        let left = "SELECT count(*) FROM click_journal";
+        assert_eq!(number(&mut observer, left).await, 0);
+        assert_eq!(counted(&store, clicked).await, 3);
+    })
+    .await;
 }

@@ -5,6 +5,7 @@
 
 use async_trait::async_trait;
 
+use super::session::Session;
 use super::{PostgresStore, moment};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::clicks::FENCE_GAP;
@@ -34,36 +35,12 @@ macro_rules! is_kept {
     };
 }
 
-#[async_trait]
-impl Clicks for PostgresStore {
-    async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
-        let (links, clicks) = columns(&batch.clicks);
-        // The recorder's row is locked first: a repetition waits for the original to be committed or gone.
-        self.pool.run_with_priority(async |session| sqlx::query(
-            "WITH fresh AS (
-                 INSERT INTO click_recorders (recorder, last_batch) VALUES ($1, $2)
-                 ON CONFLICT (recorder) DO UPDATE SET last_batch = excluded.last_batch, seen_at = now()
-                 WHERE click_recorders.last_batch < excluded.last_batch
-                 RETURNING recorder
-             )
-             INSERT INTO click_journal (recorder, number, held, epoch, link_ids, clicks)
-             SELECT recorder, $2, $3::text IS NOT NULL, $3, $4, $5 FROM fresh",
-        )
-        .bind(batch.recorder.cast_signed())
-        .bind(batch.number.cast_signed())
-        .bind(parked_in)
-        .bind(links)
-        .bind(clicks)
-        .execute(session).await).await?;
-        Ok(())
-    }
-
-    async fn compact(&self) -> Result<Compacted, StoreError> {
-        let compacted: Vec<(i64, i64, i64)> = self.pool.run(async |session| sqlx::query_as(concat!(
+/// Compacts the batches that a query chooses by their `ctid`.
+macro_rules! compact {
+    ($chosen:literal) => {
+        concat!(
             "WITH taken AS (
-                 DELETE FROM click_journal WHERE ctid = ANY (ARRAY(
-                     SELECT ctid FROM click_journal WHERE NOT held
-                     ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED))
+                 DELETE FROM click_journal WHERE ctid = ANY (ARRAY(", $chosen, "))
                  RETURNING link_ids, clicks
              ),
              sums AS (
@@ -76,14 +53,73 @@ impl Clicks for PostgresStore {
                  RETURNING 1
              )
              SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM added), coalesce((SELECT sum(n) FROM sums), 0)::bigint",
-        ))
-        .bind(BATCHES_PER_STEP)
-        .fetch_all(session).await).await?;
+        )
+    };
+}
+
+const COMPACT_ANY: &str = compact!(
+    "SELECT ctid FROM click_journal WHERE NOT held ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED"
+);
+
+/// The same for batches above the newest mark of recorders that are active. It reads none of the dead rows below,
+/// which nothing can remove while another session holds a snapshot.
+const COMPACT_NEWER: &str = compact!(
+    "SELECT live.ctid FROM (
+         SELECT recorder, max(number) AS number FROM journal_marks
+         WHERE compacted_at > now() - interval '10 seconds' GROUP BY recorder
+     ) mark CROSS JOIN LATERAL (
+         SELECT j.ctid FROM click_journal j WHERE j.recorder = mark.recorder AND j.number > mark.number AND NOT j.held
+         ORDER BY j.number LIMIT $1 FOR UPDATE SKIP LOCKED
+     ) live LIMIT $1"
+);
+
+impl PostgresStore {
+    async fn compact_step(&self, statement: &'static str) -> Result<Compacted, StoreError> {
+        let query = async |session: &mut Session| {
+            sqlx::query_as(statement)
+                .bind(BATCHES_PER_STEP)
+                .fetch_all(session)
+                .await
+        };
+        let compacted: Vec<(i64, i64, i64)> = self.pool.run(query).await?;
         let (batches, links, clicks) = rows::written(compacted).unwrap_or_default();
         Ok(Compacted {
             links: links.unsigned_abs(),
             clicks: clicks.unsigned_abs(),
             done: batches < BATCHES_PER_STEP,
+        })
+    }
+}
+
+#[async_trait]
+impl Clicks for PostgresStore {
+    async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
+        let (links, clicks) = columns(&batch.clicks);
+        self.pool
+            .run_with_priority(async |session| {
+                sqlx::query("SELECT append_clicks($1, $2, $3, $4, $5)")
+                    .bind(batch.recorder.cast_signed())
+                    .bind(batch.number.cast_signed())
+                    .bind(parked_in)
+                    .bind(links)
+                    .bind(clicks)
+                    .execute(session)
+                    .await
+            })
+            .await?;
+        Ok(())
+    }
+
+    async fn compact(&self) -> Result<Compacted, StoreError> {
+        let newer = self.compact_step(COMPACT_NEWER).await?;
+        if !newer.done {
+            return Ok(newer);
+        }
+        let rest = self.compact_step(COMPACT_ANY).await?;
+        Ok(Compacted {
+            links: newer.links.saturating_add(rest.links),
+            clicks: newer.clicks.saturating_add(rest.clicks),
+            done: rest.done,
         })
     }
 
@@ -288,6 +324,18 @@ impl Clicks for PostgresStore {
                      LIMIT $2))
                  RETURNING 1
              ),
+             old_marks AS (
+                 DELETE FROM journal_marks WHERE ctid = ANY (ARRAY(
+                     SELECT ctid FROM journal_marks old WHERE EXISTS (
+                         SELECT FROM journal_marks newer
+                         WHERE newer.recorder = old.recorder AND newer.number > old.number)
+                     OR compacted_at < least(now(), ",
+            moment!("$1"),
+            ") - interval '7 days'
+                     LIMIT $2))
+                 RETURNING 1
+             ),
+             -- Those of instances of an older version.
              old_recorders AS (
                  DELETE FROM click_recorders WHERE recorder = ANY (ARRAY(
                      SELECT recorder FROM click_recorders r WHERE seen_at < least(now(), ",
@@ -299,7 +347,7 @@ impl Clicks for PostgresStore {
             ") - interval '7 days'
                  RETURNING 1
              )
-             SELECT 1 FROM old_flushes UNION ALL SELECT 1 FROM old_recorders"
+             SELECT 1 FROM old_flushes UNION ALL SELECT 1 FROM old_marks UNION ALL SELECT 1 FROM old_recorders"
         ))
         .bind(before.micros())
         .bind(i64::from(limit))

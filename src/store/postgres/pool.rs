@@ -89,6 +89,8 @@ impl Pool {
                 ("statement_timeout", time_out.to_string()),
                 // An idle transaction keeps its locks no longer than this.
                 ("idle_in_transaction_session_timeout", time_out.to_string()),
+                // Whatever the role's default is: a statement sees what was committed before it.
+                ("default_transaction_isolation", "read committed".to_owned()),
             ])
             .options(PLANNING)
             .options([(MARK, "on")]);
