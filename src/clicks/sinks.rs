@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
+use tokio::sync::Mutex;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
 use crate::cache::LinkCache;
@@ -28,6 +29,14 @@ pub struct Sinks {
     pub database_runtime: Option<Handle>,
     /// How long the database may take.
     pub deadline: JournalDeadline,
+    /// The append that is under way, also past its deadline. Only one delivery uses these sinks.
+    pub running: Mutex<Option<RunningAppend>>,
+}
+
+/// An append to the journal.
+pub struct RunningAppend {
+    number: u64,
+    append: JoinHandle<Result<(), StoreError>>,
 }
 
 /// How long the journal may take to acknowledge a batch. A journal that responds but is busy gets more time, because a
@@ -105,15 +114,14 @@ impl Sinks {
         batch: &ClickBatch,
         parked_in: Option<Arc<str>>,
     ) -> Appended {
-        let clicks = Arc::clone(&self.clicks);
-        let batch = batch.clone();
-        let append = self.spawn(async move { clicks.append(&batch, parked_in.as_deref()).await });
-        let sent = Instant::now();
+        let started = Instant::now();
+        let mut is_sent = false;
+        let append = self.append_once(batch, parked_in, &mut is_sent);
         let response = timeout(deadline, append).await;
         self.deadline.note(response.is_err());
         let failure = match response {
             Ok(Ok(Ok(()))) => {
-                note_acknowledged("journal", sent);
+                note_acknowledged("journal", started);
                 return Appended::Written;
             }
             Ok(Ok(Err(StoreError::Unreachable(why)))) => {
@@ -130,11 +138,43 @@ impl Sinks {
             }
             Err(_) => {
                 tracing::debug!("the journal did not respond in time");
-                Appended::InDoubt
+                if is_sent {
+                    Appended::InDoubt
+                } else {
+                    Appended::NotSent
+                }
             }
         };
         count_batch("journal", "failed");
         failure
+    }
+
+    /// Sends a batch to the journal, unless the append that ran past its deadline is of this batch: then its result is the
+    /// result. An append of another batch has to end first. So a slow journal never has two of them at once.
+    async fn append_once(
+        &self,
+        batch: &ClickBatch,
+        parked_in: Option<Arc<str>>,
+        is_sent: &mut bool,
+    ) -> Result<Result<(), StoreError>, JoinError> {
+        let mut running = self.running.lock().await;
+        if let Some(earlier) = running.as_mut() {
+            *is_sent = earlier.number == batch.number;
+            let result = (&mut earlier.append).await;
+            *running = None;
+            if *is_sent {
+                return result;
+            }
+        }
+        let (clicks, batch) = (Arc::clone(&self.clicks), batch.clone());
+        *is_sent = true;
+        let this = running.insert(RunningAppend {
+            number: batch.number,
+            append: self.spawn(async move { clicks.append(&batch, parked_in.as_deref()).await }),
+        });
+        let result = (&mut this.append).await;
+        *running = None;
+        result
     }
 
     /// Applies link changes for the redirects of a batch whose acknowledgement does not report them.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::accounts::{Accounts, PasswordHasher, Tokens, load_or_create_secret};
 use crate::api::{ApiState, Readiness};
@@ -182,6 +182,7 @@ impl App {
                 cache: cache.clone(),
                 database_runtime: self.database_runtime.clone(),
                 deadline: JournalDeadline::new(until_late.max(once_late), once_late),
+                running: Mutex::default(),
             };
             Delivery::new(sinks, Arc::clone(&self.memory_only))
         };

@@ -15,6 +15,7 @@ mod document;
 mod encrypted_redis;
 mod errors;
 mod instances;
+mod journal;
 mod lifecycle;
 mod limits;
 mod list;
