@@ -1,4 +1,4 @@
-//! The table of one worker: links that it served lately, in front of the process's cache (moka) and without its
+//! The table of one worker: links that it served recently, in front of the process's cache (moka) and without its
 //! bookkeeping.
 //!
 //! A look-up in moka touches half a dozen cold lines of memory (bucket, key, entry, order of use), one here touches two.
