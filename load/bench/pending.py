@@ -18,7 +18,7 @@ from .results import Results
 from .stock import Stock
 
 CONNECTIONS = 64
-LONG_TTL = {"CACHE_TTL_SECONDS": "86400", "SHUTDOWN_TIMEOUT_SECONDS": "150"}
+LONG_TTL = {"CACHE_MEMORY_MIB": "8192", "CACHE_TTL_SECONDS": "86400", "SHUTDOWN_TIMEOUT_SECONDS": "150"}
 """Links stay cached, and a stop writes all clicks back, as the counts are read from the database."""
 WINDOWS = 8
 """Loads of half of `--seconds` each before the flush."""

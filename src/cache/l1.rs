@@ -3,19 +3,17 @@
 //!
 //! A look-up in moka touches half a dozen cold lines of memory (bucket, key, entry, order of use), one here touches two.
 //! An entry is used only while no link has changed since it was inserted, and for a part of the link's time in the
-//! process. After that moka is asked again, and so learns that the link is in use.
+//! process. After that moka is asked again, and so learns that the link is in use. An entry does not keep its link in
+//! memory: what moka evicts is gone here, too, so that moka's bound in bytes holds for both.
 
 use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 
 use super::link::CachedLink;
 use crate::domain::ShortCode;
-
-/// Slots of the tables of all workers together, 56 bytes each: 29 MB once all are in use.
-const SLOTS: usize = 1 << 19;
 
 /// Slots in one allocation, which is made when the first of them is used.
 const SLOTS_PER_PAGE: usize = 64;
@@ -32,16 +30,17 @@ struct Page(Box<[Option<Entry>; SLOTS_PER_PAGE]>);
 
 struct Entry {
     code: ShortCode,
-    link: Arc<CachedLink>,
+    link: Weak<CachedLink>,
     /// The version of the cache before the link was looked up.
     version: u64,
     since: Instant,
 }
 
 impl L1 {
-    /// One of `tables` tables, which share the space.
-    pub(super) fn new(tables: usize, ttl: Duration) -> Self {
-        let pages = (SLOTS / SLOTS_PER_PAGE / tables.max(1)).max(1);
+    /// One of `tables` tables, which share the slots.
+    pub(super) fn new(slots: u64, tables: usize, ttl: Duration) -> Self {
+        let pages = usize::try_from(slots).unwrap_or(usize::MAX) / SLOTS_PER_PAGE / tables.max(1);
+        let pages = pages.max(1);
         Self {
             pages: Mutex::new((0..pages).map(|_| None).collect()),
             hasher: RandomState::default(),
@@ -62,7 +61,7 @@ impl L1 {
             .into_iter()
             .find_map(|slot| page.0[slot].as_ref().filter(|entry| entry.code == *code))?;
         let is_current = entry.version == version && now.duration_since(entry.since) < self.ttl;
-        is_current.then(|| Arc::clone(&entry.link))
+        is_current.then(|| entry.link.upgrade())?
     }
 
     /// `version` and `now` are those from before the link was looked up.
@@ -71,7 +70,7 @@ impl L1 {
         let (page, slots) = self.slots(code, &mut pages);
         let entry = Entry {
             code: code.clone(),
-            link: Arc::clone(link),
+            link: Arc::downgrade(link),
             version,
             since: now,
         };
@@ -117,6 +116,8 @@ mod tests {
 
     const TTL: Duration = Duration::from_secs(15);
 
+    const SLOTS: u64 = 1 << 19;
+
     fn code(number: usize) -> ShortCode {
         ShortCode::parse(&format!("code{number}")).unwrap()
     }
@@ -132,14 +133,15 @@ mod tests {
 
     #[test]
     fn a_link_is_found_under_its_own_code_alone() {
-        let (l1, now) = (L1::new(1, TTL), Instant::now());
-        for number in 0..10_000 {
-            l1.put(&code(number), &link(number), 0, now);
+        let (l1, now) = (L1::new(SLOTS, 1, TTL), Instant::now());
+        let links: Vec<_> = (0..10_000).map(link).collect();
+        for (number, link) in links.iter().enumerate() {
+            l1.put(&code(number), link, 0, now);
         }
         let mut found = 0;
-        for number in 0..10_000 {
+        for (number, link) in links.iter().enumerate() {
             if let Some(cached) = l1.get(&code(number), 0, now) {
-                assert_eq!(cached, link(number));
+                assert_eq!(cached, *link);
                 found += 1;
             }
         }
@@ -148,26 +150,35 @@ mod tests {
 
     #[test]
     fn an_entry_is_not_used_after_a_change_or_after_its_time() {
-        let (l1, now) = (L1::new(1, TTL), Instant::now());
-        l1.put(&code(1), &link(1), 7, now);
+        let (l1, link, now) = (L1::new(SLOTS, 1, TTL), link(1), Instant::now());
+        l1.put(&code(1), &link, 7, now);
         assert!(l1.get(&code(1), 7, now).is_some());
         assert!(l1.get(&code(1), 8, now).is_none());
         assert!(l1.get(&code(1), 7, now + TTL).is_none());
     }
 
     #[test]
+    fn an_entry_keeps_no_link_in_memory() {
+        let (l1, evicted, now) = (L1::new(SLOTS, 1, TTL), link(1), Instant::now());
+        l1.put(&code(1), &evicted, 0, now);
+        drop(evicted);
+        assert!(l1.get(&code(1), 0, now).is_none());
+    }
+
+    #[test]
     fn the_entry_inserted_last_is_found() {
-        let (l1, now) = (L1::new(1, TTL), Instant::now());
+        let (l1, now) = (L1::new(SLOTS, 1, TTL), Instant::now());
         for number in 0..100 {
-            l1.put(&code(1), &link(number), 0, now);
-            assert_eq!(l1.get(&code(1), 0, now), Some(link(number)));
+            let link = link(number);
+            l1.put(&code(1), &link, 0, now);
+            assert_eq!(l1.get(&code(1), 0, now), Some(link));
         }
     }
 
     #[test]
     fn tables_share_a_bounded_space() {
-        let pages = |tables| L1::new(tables, TTL).pages.lock().unwrap().len();
-        assert_eq!(pages(1) * SLOTS_PER_PAGE, SLOTS);
+        let pages = |tables| L1::new(SLOTS, tables, TTL).pages.lock().unwrap().len();
+        assert_eq!(pages(1) * SLOTS_PER_PAGE, SLOTS as usize);
         assert_eq!(pages(2) * 2, pages(1));
         assert!(pages(3) * 3 <= pages(1), "three take no more than one");
         assert_eq!(pages(1_000_000), 1);

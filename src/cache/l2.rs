@@ -20,7 +20,7 @@ use crate::telemetry::metrics::CACHE_EVICTIONS;
 const MAX_LIFETIME: Duration = Duration::from_mins(15);
 
 /// Initial capacity in links, 4 MB: growing would copy the table just when the load rises.
-const INITIAL_CAPACITY: u64 = 1 << 16;
+const INITIAL_CAPACITY: usize = 1 << 16;
 
 #[derive(Clone)]
 pub(super) struct L2 {
@@ -64,8 +64,9 @@ impl L2 {
         let evictions = metrics::counter!(CACHE_EVICTIONS);
         Self {
             links: Cache::builder()
-                .max_capacity(limits.links)
-                .initial_capacity(limits.links.min(INITIAL_CAPACITY) as usize)
+                .max_capacity(limits.link_memory())
+                .initial_capacity(INITIAL_CAPACITY)
+                .weigher(move |code, entry: &L2Entry| limits.weight_of_link(code, &entry.link))
                 .expire_after(Lifetimes::up_to(MAX_LIFETIME.max(limits.link_ttl)))
                 .eviction_listener(move |_, _, cause| {
                     if cause == RemovalCause::Size {
@@ -74,7 +75,8 @@ impl L2 {
                 })
                 .build_with_hasher(RandomState::default()),
             unknown: Cache::builder()
-                .max_capacity(limits.unknown)
+                .max_capacity(limits.unknown_memory())
+                .weigher(|code, ()| CacheLimits::weight_of_unknown(code))
                 .time_to_live(limits.unknown_ttl)
                 .build_with_hasher(RandomState::default()),
             changing: Arc::default(),
@@ -174,10 +176,12 @@ impl L2 {
         self.unknown.invalidate_all();
     }
 
-    pub(super) async fn link_count(&self) -> u64 {
+    /// The number of links, and the bytes that they and the codes without a link take.
+    pub(super) async fn size(&self) -> (u64, u64) {
         // moka counts the newest entries late, where there are few requests.
         self.links.run_pending_tasks().await;
-        self.links.entry_count()
+        let bytes = self.links.weighted_size() + self.unknown.weighted_size();
+        (self.links.entry_count(), bytes)
     }
 }
 

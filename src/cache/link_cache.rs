@@ -76,7 +76,7 @@ impl LinkCache {
         };
         Self {
             limits,
-            l1: Arc::new(L1::new(limits.workers, limits.l1_ttl())),
+            l1: Arc::new(L1::new(limits.l1_slots(), limits.workers, limits.l1_ttl())),
             l2: L2::new(limits),
             shards,
             version,
@@ -100,7 +100,11 @@ impl LinkCache {
         };
         let shards = self.shards.iter().map(shard).collect();
         let cache = Self {
-            l1: Arc::new(L1::new(self.limits.workers, self.limits.l1_ttl())),
+            l1: Arc::new(L1::new(
+                self.limits.l1_slots(),
+                self.limits.workers,
+                self.limits.l1_ttl(),
+            )),
             shards,
             ..self.clone()
         };
@@ -283,10 +287,10 @@ impl LinkCache {
         Ok(())
     }
 
-    /// The approximate number of links in the process.
+    /// The approximate number of links in the process, and the bytes that they and the codes without a link take.
     #[must_use]
-    pub async fn link_count(&self) -> u64 {
-        self.l2.link_count().await
+    pub async fn size(&self) -> (u64, u64) {
+        self.l2.size().await
     }
 }
 

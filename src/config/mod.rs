@@ -22,9 +22,9 @@ mod setting;
 
 use parse::{
     address, collector, cores, database, jwt_secret, log_filter, log_format, networks, postgres,
-    redis_prefix, redis_urls,
+    redis_prefix, redis_urls, within,
 };
-use setting::{milliseconds, number, number_or, optional, seconds, setting};
+use setting::{mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
 pub use addresses::{DatabaseUrl, RedisUrls};
 pub use base_url::BaseUrl;
@@ -140,10 +140,20 @@ pub struct Config {
     #[arg(long, env = "WORKERS", value_name = "N")]
     #[arg(default_value = "", hide_default_value = true, value_parser = number_or(cores(), 1..=1_024))]
     pub workers: usize,
-    /// Links cached in the process at most.
+    /// Memory for links cached in the process, in MiB.
+    ///
+    /// A link takes some 400 bytes and the length of its target.
+    #[arg(
+        long = "cache-memory-mib",
+        env = "CACHE_MEMORY_MIB",
+        value_name = "MIB"
+    )]
+    #[arg(default_value = "256", value_parser = mebibytes(1..=1_048_576))]
+    pub cache_memory: u64,
+    /// Links cached in the process at most. Unset: as many as the memory holds.
     #[arg(long, env = "CACHE_MAX_LINKS", value_name = "N")]
-    #[arg(default_value = "1000000", value_parser = number(1..=1_000_000_000_u64))]
-    pub cache_max_links: u64,
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(|raw: &str| within(&(1..=1_000_000_000_u64), raw)))]
+    pub cache_max_links: Optional<u64>,
     /// How long a link is served from memory without confirmation from Redis that nothing changed.
     ///
     /// A deleted link may be served for so long while Redis is away. A single process on an SQLite file needs no

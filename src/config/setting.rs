@@ -90,6 +90,13 @@ pub(super) fn milliseconds(
     setting(move |raw: &str| within(&range, raw).map(Duration::from_millis))
 }
 
+/// A whole number of mebibytes, as bytes.
+pub(super) fn mebibytes(
+    range: RangeInclusive<u64>,
+) -> Setting<impl Fn(&str) -> Result<u64, String> + Clone> {
+    setting(move |raw: &str| within(&range, raw).map(|number| number << 20))
+}
+
 /// The parser of BIND, for the command that asks the service on this machine.
 #[must_use]
 pub fn bind() -> impl TypedValueParser<Value = SocketAddr> {

@@ -8,6 +8,10 @@ use url::{Host, Url};
 /// Longest target, in bytes (contract).
 const MAX_LENGTH: usize = 2048;
 
+/// Longest `Location`, in bytes. Proxies take the head of a response of 4 KiB at least (nginx: `proxy_buffer_size`), and a
+/// character beyond ASCII takes up to three times its bytes in a `Location`.
+const MAX_LOCATION: usize = 3_584;
+
 /// Characters that have to be encoded in a `Location` header: a URI reference has no controls, no spaces and only
 /// ASCII (other bytes are always encoded).
 const NOT_IN_LOCATION: &AsciiSet = &CONTROLS.add(b' ');
@@ -26,6 +30,11 @@ pub enum InvalidTarget {
     /// Over 2048 bytes.
     #[error("target_url: must be at most 2048 bytes long")]
     TooLong,
+    /// Its `Location` would be over 3584 bytes.
+    #[error(
+        "target_url: must be at most 3584 bytes long with its characters beyond ASCII percent-encoded"
+    )]
+    TooLongEncoded,
     /// A control character, or white space at either end.
     #[error("target_url: must not contain control characters or begin or end with a space")]
     Control,
@@ -63,7 +72,12 @@ impl TargetUrl {
         if own.is_of(&url) {
             return Err(InvalidTarget::OwnHost);
         }
-        Ok(Self(raw.into()))
+        let target = Self(raw.into());
+        // A target of ASCII can only grow by its spaces.
+        if raw.len() * 3 > MAX_LOCATION && target.location().as_str().len() > MAX_LOCATION {
+            return Err(InvalidTarget::TooLongEncoded);
+        }
+        Ok(target)
     }
 
     /// A target from the database: it was checked before it was stored.
@@ -290,6 +304,21 @@ mod tests {
         let target = |length: usize| format!("https://example.com/{}", "a".repeat(length - 20));
         assert!(parse(&target(2048)).is_ok());
         assert_eq!(parse(&target(2049)), Err(InvalidTarget::TooLong));
+    }
+
+    #[test]
+    fn a_location_ends_at_3584_bytes() {
+        let target = |letters: usize| format!("https://example.com/{}", "ä".repeat(letters));
+        assert_eq!(location(&target(594)).len(), 3_584);
+        assert_eq!(parse(&target(595)), Err(InvalidTarget::TooLongEncoded));
+        // What is stored already goes on to be followed.
+        assert!(
+            TargetUrl::from_stored(&target(1_000))
+                .location()
+                .as_str()
+                .len()
+                > 4_000
+        );
     }
 
     #[test]

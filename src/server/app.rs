@@ -28,9 +28,6 @@ use crate::store::{PostgresReplica, Store, companion_file};
 use crate::telemetry::metrics::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
 
-/// Most unknown codes that the process caches.
-const UNKNOWN_CODES: u64 = 100_000;
-
 /// How long an unknown code is cached: a link that is made meanwhile is unknown for that long at most.
 const UNKNOWN_TTL: Duration = Duration::from_secs(5);
 
@@ -47,10 +44,10 @@ const JOURNAL_TIMEOUT_ALONE: Duration = Duration::from_secs(2);
 /// The limits of the cache, with these settings and this database.
 pub(super) fn cache_limits(config: &Config, store: &Store) -> CacheLimits {
     CacheLimits {
+        memory: config.cache_memory,
         links: config.cache_max_links,
         link_ttl: config.cache_ttl,
         is_alone: store.outbox.is_alone(),
-        unknown: UNKNOWN_CODES,
         unknown_ttl: UNKNOWN_TTL,
         workers: config.workers,
     }

@@ -86,6 +86,8 @@ metrics! {
     counter DATABASE_ERRORS = "shunt_database_errors_total";
     /// Links cached in the process.
     gauge CACHE_LINKS = "shunt_cache_links";
+    /// Memory of the links, and of the codes without a link, that are cached in the process; an estimate.
+    gauge CACHE_BYTES = "shunt_cache_bytes";
     /// Links evicted from the cache of the process.
     counter CACHE_EVICTIONS = "shunt_cache_evictions_total";
     /// Passwords that are being hashed, and that wait to be hashed.

@@ -186,10 +186,10 @@ const STORE: StoreSettings = StoreSettings {
 };
 
 const CACHE: CacheLimits = CacheLimits {
-    links: 100,
+    memory: 1 << 20,
+    links: None,
     link_ttl: Duration::from_mins(1),
     is_alone: false,
-    unknown: 100,
     unknown_ttl: Duration::from_secs(1),
     workers: 1,
 };

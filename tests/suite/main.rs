@@ -21,6 +21,7 @@ mod limits;
 mod list;
 mod logs;
 mod lookups;
+mod memory;
 mod metrics;
 mod overload;
 mod pgbouncer;

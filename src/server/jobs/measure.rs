@@ -12,9 +12,9 @@ use crate::cache::LinkCache;
 use crate::redis::{RedisShard, RedisShards};
 use crate::store::{Database, PostgresReplica};
 use crate::telemetry::metrics::{
-    CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition, PENDING_OLDEST,
-    REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX,
-    RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS, bounded,
+    CACHE_BYTES, CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition,
+    PENDING_OLDEST, REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS,
+    REPLICA_CONNECTIONS_MAX, RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS, bounded,
 };
 
 /// Pause between two measurements.
@@ -43,7 +43,9 @@ pub(super) async fn run(parts: Measured, metrics: Exposition) {
 
 impl Measured {
     async fn measure(&self) {
-        metrics::gauge!(CACHE_LINKS).set(bounded(self.cache.link_count().await));
+        let (links, bytes) = self.cache.size().await;
+        metrics::gauge!(CACHE_LINKS).set(bounded(links));
+        metrics::gauge!(CACHE_BYTES).set(bounded(bytes));
         for (shard, age) in self.flush_times.ages() {
             metrics::gauge!(PENDING_OLDEST, "shard" => shard.index().to_string())
                 .set(age.as_secs_f64());
