@@ -128,10 +128,18 @@ class DataLost(OfRedis):
         self.before = total(testimonies, DATA_LOST)
         # What was pending then, and a flush under way.
         self.since = time.monotonic() - min(waiting) - 1.5
+        self.world.is_losing = True
         await self.lose()
 
     async def heal(self) -> None:
         """Admits the loss only where the metric reports it."""
+        try:
+            await self.admit()
+        finally:
+            self.world.is_losing = False
+
+    async def admit(self) -> None:
+        """Admits what may be lost, once the metric reports a loss."""
         testimonies = [instance.evidence for instance in self.world.instances]
         end = time.monotonic() + NOTICE_SECONDS
         while total(testimonies, DATA_LOST) <= self.before:
@@ -251,7 +259,7 @@ class Depose(TakeOver):
     async def begin(self) -> None:
         left = self.rng.choice(self.world.instances)
         await self.world.caught_up()
-        self.world.deposed = (left, time.monotonic())
+        self.world.deposed, self.world.is_losing = (left, time.monotonic()), True
         await self.promote()
         await self.move(self.lines)
         others = [line for line in self.lines if not line.startswith(left.name)]
@@ -268,6 +276,7 @@ class Depose(TakeOver):
         for book in books.all.values():
             book.allow(then[book.code], "acknowledged by a deposed master within the time to notice", may_fall=True)
         # From here on it has no excuse.
+        self.world.is_losing = False
         await asyncio.sleep(4)
         self.world.check_processes()
         await self.follow()

@@ -49,6 +49,8 @@ class World:
     """The primary, then its standby if there is one."""
     deposed: tuple[Instance, float] | None = None
     """An instance that was left on a deposed master, and since when."""
+    is_losing: bool = False
+    """Whether a fault is under way whose loss is admitted at its end."""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     """Closed while no visitor may send a request."""
     under_way: int = 0
