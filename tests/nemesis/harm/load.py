@@ -71,12 +71,6 @@ class Load:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    def check(self) -> None:
-        """Fails if a client ended by itself."""
-        for task in self.tasks:
-            if task.done() and not task.cancelled():
-                task.result()
-
     def a_link(self) -> Book:
         """A link to visit: mostly a live one, half of the time a hot one."""
         live, gone = self.world.books.live, self.world.books.gone

@@ -84,7 +84,8 @@ class Schedule:
             self.rng.shuffle(self.deck)
         for name in list(self.deck):
             kind = self.kinds[name]
-            fault = kind(self.world, self.rng)
+            # With a source of its own, as the moments at which it draws are not of the seed.
+            fault = kind(self.world, random.Random(self.rng.random()))
             if beside and (kind.is_apart or beside[0].touches & fault.touches):
                 continue
             self.deck.remove(name)

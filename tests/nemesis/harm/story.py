@@ -51,6 +51,7 @@ class Story:
         self.world = World(testbed, options.topology, options.binary)
         self.judge = Judge(self.world)
         self.load = Load(self.world, self.judge, random.Random(options.seed + 1))
+        self.watchers: list[asyncio.Task[None]] = []
         self.lines: list[str] = []
         self.started = time.monotonic()
 
@@ -61,8 +62,8 @@ class Story:
 
     async def run(self) -> None:
         """Harms, judges and ends."""
-        watchers = [asyncio.ensure_future(self.watch(instance)) for instance in self.world.instances]
-        watchers.append(asyncio.ensure_future(self.note_history()))
+        self.watchers = [asyncio.ensure_future(self.watch(instance)) for instance in self.world.instances]
+        self.watchers.append(asyncio.ensure_future(self.note_history()))
         await self.world.until_up()
         await self.load.prepare()
         self.load.start()
@@ -80,7 +81,7 @@ class Story:
         await self.wait(VERDICT_AFTER + 0.5)
         await self.load.stop()
         self.say("all clients are done; each instance is stopped")
-        for watcher in watchers:
+        for watcher in self.watchers:
             watcher.cancel()
         for instance in self.world.instances:
             await stop_with_0(instance)
@@ -120,7 +121,10 @@ class Story:
 
     def check(self) -> None:
         """Fails if an invariant is violated."""
-        self.load.check()
+        for task in [*self.load.tasks, *self.watchers]:
+            if task.done() and not task.cancelled():
+                # It never ends by itself, so this raises its error.
+                task.result()
         self.world.check_processes()
         if self.judge.violations:
             raise Violated(self.judge.violations[0])
@@ -218,6 +222,8 @@ def play(options: Options) -> int:
             print(story.summary())
             print(f"logs and schedule are kept in {story.keep_logs()}", flush=True)
             return 1
+        finally:
+            story.world.go_on()
         print(story.summary())
         print(f"tests/nemesis/run: no invariant was violated ({options})", flush=True)
     return 0

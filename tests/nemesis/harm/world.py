@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import sys
 import time
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from .books import Books, Violated
 from .client import Client, Cut, NotSent
 from .evidence import Evidence
 from .proxy import Lines
-from .servers import Instance, PostgresServer, RedisServer, until
+from .servers import Instance, PostgresServer, RedisServer, family, send, until
 
 TOPOLOGIES = ("single", "cluster", "takeover", "replica")
 CACHE_TTL = 10
@@ -217,6 +218,12 @@ class World:
             return (await second.info("master_link_status") == "up"
                     and await second.info("slave_repl_offset") == await first.info("master_repl_offset"))
         await until("the replica of Redis has caught up", has_everything)
+
+    def go_on(self) -> None:
+        """Lets every server run that a fault has paused, so that it can be stopped."""
+        for process in self.testbed.processes:
+            if process.popen and process.popen.poll() is None:
+                send(signal.SIGCONT, family(process))
 
     def check_processes(self) -> None:
         """No instance may end by itself, and none may panic."""
