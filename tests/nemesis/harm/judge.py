@@ -45,7 +45,7 @@ class Judge:
             if reason := why():
                 self.excused[reason] += 1
             else:
-                self.violated(what)
+                self.violated(f"{what}\nwhen it was judged: {book}")
 
         task = asyncio.ensure_future(verdict())
         self.verdicts.add(task)

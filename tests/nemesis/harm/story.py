@@ -156,6 +156,9 @@ class Story:
                 if time.monotonic() > end:
                     raise Violated(f"{self.world.under_way} visits are without a response")
                 await self.wait(0.05)
+            # They compare with the bounds from before this moment.
+            while self.judge.verdicts:
+                await self.wait(0.05)
             books = [book for book in self.world.books.live if book.state is State.LIVE]
             by_instance = [await self.counts(instance, [book.code for book in books], end)
                            for instance in self.world.instances]
