@@ -146,6 +146,10 @@ class Evidence:
         """Whether it considered any data set of Redis away at some moment between these."""
         return any(span.meets(begin, end + SLACK) for spans in self.away.values() for span in spans)
 
+    def has_redis_back(self, begin: float, end: float) -> bool:
+        """Whether it considered a data set away after the first moment, and used it again before the second one."""
+        return any(span.end is not None and begin < span.end < end for spans in self.away.values() for span in spans)
+
     def risk_since(self, begin: float, end: float) -> float | None:
         """Since when clicks may have been in its memory alone at some moment between these; `None` if they were not."""
         found = [span.begin for span in self.at_risk if span.meets(begin, end)]

@@ -97,6 +97,29 @@ class LockTables(OfPostgres):
             await self.task
 
 
+class RedisBackFirst(OfPostgres):
+    """Redis is cut off from all instances; then Postgres hangs; then Redis is back, and Postgres only later."""
+
+    kind = "redis-back-before-postgres"
+    about = "Redis is cut off from all instances, Postgres hangs before Redis is back, and goes on later"
+
+    @property
+    def touches(self) -> frozenset[str]:
+        return frozenset(["redis", "postgres", "standby", *self.world.targets])
+
+    async def begin(self) -> None:
+        lines = [line for line in self.world.targets if "-redis" in line]
+        await self.world.lines.change(lines, "cut")
+        # Links are deleted meanwhile, which cannot be announced.
+        await asyncio.sleep(self.rng.uniform(1.5, 3.0))
+        self.send(signal.SIGSTOP)
+        await self.world.lines.change(lines, "none")
+
+    async def heal(self) -> None:
+        await asyncio.sleep(1.5)
+        self.send(signal.SIGCONT)
+
+
 class FailOver(OfPostgres):
     """The primary dies, and its standby, which has everything, takes over; then a new standby follows it."""
 

@@ -59,7 +59,9 @@ class Judge:
         instance.evidence.read_log()
         if instance.evidence.redis_was_away(sent, received):
             return "a deleted link was followed while its instance had Redis away (log)"
-        if book.is_announced_late or self.announced_late(book):
+        # An instance that has Redis back since then has to apply what was not announced before it uses Redis.
+        if (book.is_announced_late or self.announced_late(book)) and not instance.evidence.has_redis_back(
+                book.deleted_at, sent):
             return "a deleted link was followed whose deletion was announced late (log)"
         if self.is_deposed(instance, sent):
             return "a deleted link was followed by an instance just left on a deposed master"

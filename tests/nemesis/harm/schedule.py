@@ -20,7 +20,8 @@ OF_INSTANCES: list[type[Fault]] = [KillInstance, PauseInstance, Roll, ClockJumps
 OF_REDIS: list[type[Fault]] = [of_redis.KillRedis, of_redis.PauseRedis, of_redis.RedisStutters, of_redis.RedisFull,
                                *line_faults("redis", MODES)]
 OF_POSTGRES: list[type[Fault]] = [of_postgres.KillPostgres, of_postgres.PausePostgres, of_postgres.PostgresStutters,
-                                  of_postgres.LockTables, *line_faults("postgres", TO_POSTGRES)]
+                                  of_postgres.LockTables, of_postgres.RedisBackFirst,
+                                  *line_faults("postgres", TO_POSTGRES)]
 OF_TOPOLOGY: dict[str, list[type[Fault]]] = {
     "single": [of_redis.EmptyRedis, of_redis.RollRedisBack],
     "cluster": [],
