@@ -22,6 +22,15 @@ class State(Enum):
     DELETED = "deleted"
 
 
+@dataclass(frozen=True)
+class Mark:
+    """What was known of a link when its count was asked for."""
+
+    answered: int
+    highest: int
+    falls: int
+
+
 @dataclass(eq=False)
 class Book:
     """What the clients know of one link.
@@ -37,6 +46,8 @@ class Book:
     answered: int = 0
     highest: int = 0
     """The highest count that was read."""
+    falls: int = 0
+    """How often the count was allowed to fall."""
     base: int = 0
     """Count minus answered redirects, at the last calm moment."""
     unanswered_base: int = 0
@@ -61,9 +72,14 @@ class Book:
         """No count may be above it."""
         return self.answered + self.base + self.unanswered
 
-    def floor(self, answered: int, highest: int) -> int:
-        """No count may be below it that was asked for when this many redirects were answered."""
-        return max(answered + self.base - self.allowed, min(highest, self.highest))
+    def mark(self) -> Mark:
+        """What is known now."""
+        return Mark(self.answered, self.highest, self.falls)
+
+    def floor(self, mark: Mark) -> int:
+        """No count may be below it that was asked for at this mark."""
+        low = mark.answered + self.base - self.allowed
+        return max(low, mark.highest) if mark.falls == self.falls else low
 
     def allow(self, clicks: int, reason: str, may_fall: bool = False) -> None:
         """Admits that some clicks may be missing; `may_fall` where they may have been read before."""
@@ -72,6 +88,7 @@ class Book:
             self.reasons.append(f"{reason}: {clicks}")
             if may_fall:
                 self.highest = 0
+                self.falls += 1
 
     def fix(self, count: int) -> None:
         """Notes the count of a calm moment: it has to be within its bounds."""

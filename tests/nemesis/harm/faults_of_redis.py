@@ -8,6 +8,7 @@ import signal
 import time
 from abc import abstractmethod
 from contextlib import suppress
+from typing import ClassVar
 
 from .evidence import DATA_LOST, PENDING_SECONDS, total
 from .faults import Fault
@@ -255,14 +256,16 @@ class Depose(TakeOver):
     kind = "take-over-beside-deposed"
     about = "the replica of Redis takes over, and one instance keeps its connections to the deposed master"
     is_apart = True
+    is_moved: ClassVar[bool] = True
+    """Whether new connections of that instance lead to the new master."""
 
     async def begin(self) -> None:
         left = self.rng.choice(self.world.instances)
         await self.world.caught_up()
         self.world.deposed, self.world.is_losing = (left, time.monotonic()), True
         await self.promote()
-        await self.move(self.lines)
         others = [line for line in self.lines if not line.startswith(left.name)]
+        await self.move(self.lines if self.is_moved else others)
         await self.world.lines.change(others, "cut")
         await self.world.lines.change(others, "none")
 
@@ -278,6 +281,18 @@ class Depose(TakeOver):
         # From here on it has no excuse.
         self.world.is_losing = False
         await asyncio.sleep(4)
-        self.world.check_processes()
+        if not self.is_moved:
+            line = [line for line in self.lines if line.startswith(left.name)]
+            await self.move(line)
+            await self.world.lines.change(line, "cut")
+            await self.world.lines.change(line, "none")
         await self.follow()
         self.world.deposed = None
+
+
+class Split(Depose):
+    """As where the setting of one instance still names the deposed master."""
+
+    kind = "take-over-beside-split"
+    about = "the replica of Redis takes over, and one instance still connects to the deposed master"
+    is_moved = False

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .books import Book, State
+from .books import Book, Mark, State
 from .client import Response
 from .servers import Instance
 from .world import CACHE_TTL, World
@@ -80,12 +80,12 @@ class Judge:
         deposed = self.world.deposed
         return deposed is not None and deposed[0] is instance and deposed[1] <= moment <= deposed[1] + DEPOSED_SECONDS
 
-    def why_low(self, instance: Instance, book: Book, count: int, floor: tuple[int, int], sent: float,
+    def why_low(self, instance: Instance, book: Book, count: int, mark: Mark, sent: float,
                 received: float) -> str:
         """The documented exception by which a count was too low; empty if there is none."""
         if self.is_deposed(instance, sent):
             return "a count of an instance just left on a deposed master"
-        if count >= book.floor(*floor):
+        if count >= book.floor(mark):
             return "a count while Redis was losing data, within the loss that was admitted afterwards"
         for other in self.world.instances:
             since = other.evidence.risk_since(sent - VERDICT_AFTER, received + VERDICT_AFTER)
@@ -109,32 +109,31 @@ class Judge:
         else:
             self.refusal(instance, "a visit", response)
 
-    def stats(self, instance: Instance, book: Book, floor: tuple[int, int], sent: float, response: Response) -> None:
+    def stats(self, instance: Instance, book: Book, mark: Mark, sent: float, response: Response) -> None:
         """Judges the response to a question for the statistics of a link that was live when it was sent."""
         self.seen[f"stats {response.status}"] += 1
         if response.status == 200:
             stats = response.json()
             if stats["clicks"] != stats["total"]:
                 self.violated(f"two counts in one response: {stats}\n{book}")
-            self.count(instance, book, floor, sent, stats["clicks"])
+            self.count(instance, book, mark, sent, stats["clicks"])
         elif response.status == 404:
             if book.state is State.LIVE:
                 self.violated(f"statistics of a live link are answered 404 by {instance.name}\n{book}")
         else:
             self.refusal(instance, "a question for statistics", response)
 
-    def count(self, instance: Instance, book: Book, floor: tuple[int, int], sent: float, count: object) -> None:
-        """Judges a count; `floor` has what was answered, and the highest count, when it was asked for."""
+    def count(self, instance: Instance, book: Book, mark: Mark, sent: float, count: object) -> None:
+        """Judges a count; `mark` is from when it was asked for."""
         assert isinstance(count, int)
-        low = book.floor(*floor)
+        low = book.floor(mark)
         if count > book.ceiling:
             self.violated(f"{instance.name} counts {count}, above the {book.ceiling} that were sent\n{book}")
         elif count < low:
-            answered, highest = floor
             received = time.monotonic()
-            self.later(f"{instance.name} counts {count}, below {low}: {answered} were answered before the question, "
-                       f"and {highest} was read before", book,
-                       lambda: self.why_low(instance, book, count, floor, sent, received))
+            self.later(f"{instance.name} counts {count}, below {low}: {mark.answered} were answered before the "
+                       f"question, and {mark.highest} was read before", book,
+                       lambda: self.why_low(instance, book, count, mark, sent, received))
         else:
             book.highest = max(book.highest, count)
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from testbed.programs import Failed
 
-from .books import Book, State
+from .books import Book, Mark, State
 from .client import Client, Cut, NotSent, Response
 from .judge import Judge
 from .servers import Instance
@@ -132,10 +132,10 @@ class Load:
             if self.world.books.gone and self.rng.random() < 0.1:
                 await self.read_deleted(instance, client, self.rng.choice(self.world.books.gone))
                 continue
-            floor, sent = (book.answered, book.highest), time.monotonic()
+            mark, sent = book.mark(), time.monotonic()
             response = await self.api(instance, client, "statistics", "GET", f"/urls/{book.code}/stats")
             if response:
-                self.judge.stats(instance, book, floor, sent, response)
+                self.judge.stats(instance, book, mark, sent, response)
 
     async def read_deleted(self, instance: Instance, client: Client, book: Book) -> None:
         """A deleted link has no statistics any more."""
@@ -153,7 +153,7 @@ class Load:
         while True:
             await asyncio.sleep(self.rng.uniform(0.2, 0.8))
             owner, books = self.rng.randrange(OWNERS), self.world.books
-            before = {book.code: (book.answered, book.highest) for book in books.live if book.owner == owner}
+            before = {book.code: book.mark() for book in books.live if book.owner == owner}
             gone = [book for book in books.gone if book.owner == owner and book.state is State.DELETED]
             sent = time.monotonic()
             response = await self.api(instance, client, "a list", "GET", "/urls/my", self.tokens[owner])
@@ -170,15 +170,15 @@ class Load:
                 continue
             self.compare(instance, before, gone, listed, sent)
 
-    def compare(self, instance: Instance, before: dict[str, tuple[int, int]], gone: list[Book],
+    def compare(self, instance: Instance, before: dict[str, Mark], gone: list[Book],
                 listed: dict[str, dict[str, object]], sent: float) -> None:
         """Judges a list: every live link is in it, with a count within its bounds, and no deleted one."""
-        for code, floor in before.items():
+        for code, mark in before.items():
             book = self.world.books.all[code]
             if code in listed:
                 if listed[code]["target_url"] != book.target:
                     self.judge.violated(f"a wrong target in a list: {listed[code]}\n{book}")
-                self.judge.count(instance, book, floor, sent, listed[code]["clicks"])
+                self.judge.count(instance, book, mark, sent, listed[code]["clicks"])
             elif book.state is State.LIVE:
                 self.judge.violated(f"a live link is not in the list of {instance.name}\n{book}")
         for book in gone:

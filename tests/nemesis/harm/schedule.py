@@ -25,7 +25,7 @@ OF_POSTGRES: list[type[Fault]] = [of_postgres.KillPostgres, of_postgres.PausePos
 OF_TOPOLOGY: dict[str, list[type[Fault]]] = {
     "single": [of_redis.EmptyRedis, of_redis.RollRedisBack],
     "cluster": [],
-    "takeover": [of_redis.TakeOverOfKilled, of_redis.TakeOverOfAlive, of_redis.Depose],
+    "takeover": [of_redis.TakeOverOfKilled, of_redis.TakeOverOfAlive, of_redis.Depose, of_redis.Split],
     "replica": [of_postgres.FailOver, of_postgres.PauseStandby, of_postgres.StandbyLags, of_postgres.KillStandby,
                 *line_faults("replica", TO_POSTGRES)],
 }
@@ -61,7 +61,7 @@ class Schedule:
         self.deck: list[str] = []
         apart = sum(kind.is_apart for kind in self.kinds.values())
         steps = max(1.0, (len(self.kinds) - apart) / 1.6)
-        self.pace = min(8.0, max(1.0, 0.75 * (seconds - APART_SECONDS * apart) / steps))
+        self.pace = min(8.0, max(0.8, 0.75 * (seconds - APART_SECONDS * apart) / steps - 0.8))
 
     def step(self) -> list[Timed]:
         """The faults that happen next, of which the first begins at once."""

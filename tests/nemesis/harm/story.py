@@ -71,7 +71,8 @@ class Story:
         schedule = Schedule(self.world, self.options.kinds, random.Random(self.options.seed), self.options.seconds)
         end = time.monotonic() + self.options.seconds
         steps = 0
-        while time.monotonic() < end:
+        # A slow machine gets some more time, so that every kind happens.
+        while time.monotonic() < end or schedule.missing and time.monotonic() < end + self.options.seconds:
             await self.step(schedule, schedule.step())
             steps += 1
             if steps % STEPS_UNTIL_CALM == 0:
