@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import signal
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import ClassVar
 
 from .books import Violated
@@ -145,7 +147,7 @@ class OfLines(Fault):
         super().__init__(world, rng)
         lines = sorted(name for name in world.targets if f"-{self.store}" in name)
         self.lines = lines if rng.random() < 0.4 else [rng.choice(lines)]
-        self.value = {"delay": rng.choice([0.02, 0.06, 0.3]),
+        self.value = {"delay": rng.choice([0.02, 0.06, 0.3]), "connecting": rng.choice([0.05, 0.15]),
                       "throttle": rng.choice([500.0, 4_000.0])}.get(self.mode, 0.0)
 
     @property
@@ -162,8 +164,32 @@ class OfLines(Fault):
         await self.world.lines.change(self.lines, "none")
 
 
+class SlowToConnect(OfLines):
+    """Connections to Redis are cut again and again, and new ones take long to make: TLS, or a busy machine."""
+
+    kind = "redis-line-connecting"
+    about = "lines to Redis are cut again and again, and new connections take long to make"
+    store = "redis"
+    mode = "connecting"
+    task: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        async def again_and_again() -> None:
+            while True:
+                await self.world.lines.change(self.lines, self.mode, self.value)
+                await asyncio.sleep(self.rng.uniform(0.4, 1.2))
+        self.task = asyncio.ensure_future(again_and_again())
+
+    async def heal(self) -> None:
+        if self.task:
+            self.task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self.task
+        await super().heal()
+
+
 def line_faults(store: str, modes: dict[str, str]) -> list[type[Fault]]:
     """A kind of fault for each mode of the lines to a store."""
     return [type(f"Line{store}{mode}", (OfLines,), {
         "kind": f"{store}-line-{mode}", "about": f"a line to {store}: {about}", "store": store, "mode": mode,
-    }) for mode, about in modes.items() if mode != "none"]
+    }) for mode, about in modes.items() if mode not in ("none", "connecting")]

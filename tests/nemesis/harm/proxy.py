@@ -26,6 +26,8 @@ from harm.resp import Values  # noqa: E402
 
 PIECE = 64 * 1024
 ERROR = b"-ERR upstream request timeout\r\n"
+YOUNG = 1.0
+"""Seconds for which a connection is new."""
 
 MODES = {
     "none": "passes everything on",
@@ -34,6 +36,7 @@ MODES = {
     "hole": "drops what is sent in both directions; such connections are closed once healed",
     "deaf": "passes requests on and drops the replies; such connections are closed once healed",
     "delay": "passes each piece on late, by a random time up to `value` seconds",
+    "connecting": "closes every connection, and passes on late what comes in the first second of a new one",
     "throttle": "passes `value` bytes a second on",
     "errors": "answers each command of Redis with an error of its own, without passing it on",
     "masked": "passes each command of Redis on, and replaces its reply with an error of its own",
@@ -62,7 +65,7 @@ class Line:
         self.mode, self.value = mode, value
         self.healed.set()
         self.healed = asyncio.Event()
-        for writer in list(self.writers if mode == "cut" else self.tainted):
+        for writer in list(self.writers if mode in ("cut", "connecting") else self.tainted):
             writer.close()
         self.tainted.clear()
 
@@ -117,6 +120,8 @@ class Line:
     async def copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
                    instead: dict[str, Callable[[bytes], Awaitable[None]]]) -> None:
         """Copies pieces as the mode says; `instead` has what a direction does of its own in some modes."""
+        clock = asyncio.get_running_loop().time
+        made = clock()
         with suppress(OSError):
             while piece := await reader.read(PIECE):
                 while self.mode == "stall":
@@ -127,7 +132,7 @@ class Line:
                 if special := instead.get(self.mode):
                     await special(piece)
                     continue
-                if self.mode == "delay":
+                if self.mode == "delay" or self.mode == "connecting" and clock() < made + YOUNG:
                     await asyncio.sleep(random.uniform(0, self.value))
                 elif self.mode == "throttle":
                     await asyncio.sleep(len(piece) / self.value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from . import faults_of_postgres as of_postgres
 from . import faults_of_redis as of_redis
-from .faults import ClockJumps, Fault, KillInstance, PauseInstance, Roll, line_faults
+from .faults import ClockJumps, Fault, KillInstance, PauseInstance, Roll, SlowToConnect, line_faults
 from .proxy import MODES
 from .world import World
 
@@ -18,7 +18,7 @@ APART_SECONDS = 9.0
 TO_POSTGRES = {mode: about for mode, about in MODES.items() if mode not in ("errors", "masked")}
 OF_INSTANCES: list[type[Fault]] = [KillInstance, PauseInstance, Roll, ClockJumps]
 OF_REDIS: list[type[Fault]] = [of_redis.KillRedis, of_redis.PauseRedis, of_redis.RedisStutters, of_redis.RedisFull,
-                               *line_faults("redis", MODES)]
+                               SlowToConnect, *line_faults("redis", MODES)]
 OF_POSTGRES: list[type[Fault]] = [of_postgres.KillPostgres, of_postgres.PausePostgres, of_postgres.PostgresStutters,
                                   of_postgres.LockTables, of_postgres.RedisBackFirst,
                                   *line_faults("postgres", TO_POSTGRES)]
