@@ -6,12 +6,16 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from .client import Client, Cut, NotSent
 
 SLACK = 0.5
 """Seconds within which a line of the log is read here after it was written, on a busy machine."""
+
+EXACT = 0.03
+"""Seconds between a change of state and its line, whose time is known."""
 
 AWAY = re.compile(r'Redis is away: .*?data_set="?([^"\s]*)')
 UP = re.compile(r'Redis is up.*?data_set="?([^"\s]*)')
@@ -28,6 +32,19 @@ DATA_LOST = ("shunt_redis_emptied_total", "shunt_redis_stepped_back_total", "shu
 DROPPED = "shunt_clicks_in_doubt_dropped_total"
 PENDING_SECONDS = "shunt_clicks_pending_oldest_seconds"
 SAMPLE = re.compile(r"^(\w+)(?:\{[^}]*\})? ([-+.\deE]+|NaN|[+-]Inf)$", re.MULTILINE)
+
+
+UNNAMED = "any"
+"""The data set of an instance that has named none yet."""
+
+
+def moment_of(line: str) -> float | None:
+    """When a line was written, by the clock of `time.monotonic`; `None` if it does not say."""
+    try:
+        written = datetime.fromisoformat(line.split(" ", 1)[0])
+    except ValueError:
+        return None
+    return written.timestamp() - time.time() + time.monotonic()
 
 
 @dataclass
@@ -68,7 +85,7 @@ class Evidence:
         for spans in self.away.values():
             spans.append(Span(time.monotonic()))
         if not self.away:
-            self.away["shunt"] = [Span(time.monotonic())]
+            self.away[UNNAMED] = [Span(time.monotonic())]
 
     def ended(self) -> None:
         """The run of the process is over, and what was in its memory is gone."""
@@ -100,13 +117,16 @@ class Evidence:
 
     def note(self, line: str, now: float) -> None:
         """Notes what a line says."""
+        written = moment_of(line)
+        # A time that is far from now is that of a clock that was set.
+        earliest, latest = (written - EXACT, written + EXACT) if written and abs(now - written) < 5 else (now - SLACK, now)
         if match := AWAY.search(line):
-            self.away.setdefault(match[1], []).append(Span(now - SLACK))
+            self.away.setdefault(match[1], []).append(Span(earliest))
         elif match := UP.search(line):
             # The name of the data set is not known before its first line.
-            for tag in (match[1], *(["shunt"] if match[1] not in self.away else [])):
+            for tag in (match[1], *([UNNAMED] if match[1] not in self.away else [])):
                 for span in self.away.setdefault(tag, []):
-                    span.end = span.end or now
+                    span.end = span.end or latest
         elif ANNOUNCED_LATE in line:
             self.announced_late.append(now)
         elif any(text in line for text in LATE_JOURNAL):
@@ -144,7 +164,7 @@ class Evidence:
 
     def redis_was_away(self, begin: float, end: float) -> bool:
         """Whether it considered any data set of Redis away at some moment between these."""
-        return any(span.meets(begin, end + SLACK) for spans in self.away.values() for span in spans)
+        return any(span.meets(begin, end) for spans in self.away.values() for span in spans)
 
     def has_redis_back(self, begin: float, end: float) -> bool:
         """Whether it considered a data set away after the first moment, and used it again before the second one."""
