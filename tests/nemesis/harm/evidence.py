@@ -30,6 +30,7 @@ MEMORY_ONLY = "shunt_clicks_memory_only"
 DATA_LOST = ("shunt_redis_emptied_total", "shunt_redis_stepped_back_total", "shunt_redis_data_lost_total",
              "shunt_redis_rolled_back_total")
 DROPPED = "shunt_clicks_in_doubt_dropped_total"
+FLUSHED = "shunt_flushed_clicks_total"
 PENDING_SECONDS = "shunt_clicks_pending_oldest_seconds"
 SAMPLE = re.compile(r"^(\w+)(?:\{[^}]*\})? ([-+.\deE]+|NaN|[+-]Inf)$", re.MULTILINE)
 
@@ -94,7 +95,7 @@ class Evidence:
         for spans in [*self.away.values(), self.at_risk]:
             for span in spans:
                 span.end = span.end or now
-        for name in (*DATA_LOST, DROPPED):
+        for name in (*DATA_LOST, DROPPED, FLUSHED):
             self.ended_runs[name] = self.counter(name)
         self.metrics = {}
 
@@ -119,7 +120,8 @@ class Evidence:
         """Notes what a line says."""
         written = moment_of(line)
         # A time that is far from now is that of a clock that was set.
-        earliest, latest = (written - EXACT, written + EXACT) if written and abs(now - written) < 5 else (now - SLACK, now)
+        is_right = written is not None and abs(now - written) < 5
+        earliest, latest = (written - EXACT, written + EXACT) if written and is_right else (now - SLACK, now)
         if match := AWAY.search(line):
             self.away.setdefault(match[1], []).append(Span(earliest))
         elif match := UP.search(line):

@@ -10,9 +10,10 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import ClassVar
 
-from .evidence import DATA_LOST, PENDING_SECONDS, total
+from .evidence import DATA_LOST, FLUSHED, PENDING_SECONDS, total
 from .faults import Fault
 from .judge import DEPOSED_SECONDS
+from .servers import until
 from .world import World
 
 NOTICE_SECONDS = 10.0
@@ -170,14 +171,29 @@ class RollRedisBack(DataLost):
     """Redis comes back with the data of some seconds ago."""
 
     kind = "redis-rolled-back"
-    about = "Redis is killed and comes back with older data; apart from the others, as pending clicks may be lost (metric)"
+    about = "Redis is killed and comes back with data from before a flush; apart from the others, as clicks may be lost (metric)"
 
     async def lose(self) -> None:
         copy = self.server.copy_data()
-        await asyncio.sleep(self.rng.uniform(1.5, 4))
+        # Only flushes that are newer show that Redis was rolled back. The first one may have begun before.
+        for _ in range(2):
+            await self.until_flushed()
+        await asyncio.sleep(self.rng.uniform(0, 2))
         await self.server.kill()
         self.server.put_back(copy)
         await self.server.start()
+
+
+    async def until_flushed(self) -> None:
+        """Waits until clicks are written back."""
+        testimonies = [instance.evidence for instance in self.world.instances]
+        before = total(testimonies, [FLUSHED])
+
+        async def is_flushed() -> bool:
+            for evidence in testimonies:
+                await evidence.sample()
+            return total(testimonies, [FLUSHED]) > before
+        await until("clicks are written back", is_flushed)
 
 
 class TakeOver(Fault):
