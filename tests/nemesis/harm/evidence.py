@@ -31,7 +31,6 @@ DATA_LOST = ("shunt_redis_emptied_total", "shunt_redis_stepped_back_total", "shu
              "shunt_redis_rolled_back_total")
 DROPPED = "shunt_clicks_in_doubt_dropped_total"
 FLUSHED = "shunt_flushed_clicks_total"
-PENDING_SECONDS = "shunt_clicks_pending_oldest_seconds"
 SAMPLE = re.compile(r"^(\w+)(?:\{[^}]*\})? ([-+.\deE]+|NaN|[+-]Inf)$", re.MULTILINE)
 
 

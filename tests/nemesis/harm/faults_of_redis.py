@@ -10,7 +10,7 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import ClassVar
 
-from .evidence import DATA_LOST, FLUSHED, PENDING_SECONDS, total
+from .evidence import DATA_LOST, FLUSHED, total
 from .faults import Fault
 from .judge import DEPOSED_SECONDS
 from .servers import until
@@ -124,12 +124,12 @@ class DataLost(OfRedis):
 
     async def begin(self) -> None:
         testimonies = [instance.evidence for instance in self.world.instances]
-        for evidence in testimonies:
-            await evidence.sample()
-        waiting = [evidence.metrics.get(PENDING_SECONDS, 0.0) for evidence in testimonies]
+        # The second flush takes all that was pending when the first one was done. So only later clicks are at risk, also
+        # where nothing was flushed for long before, as the flusher was killed.
+        await self.until_flushed()
+        self.since = time.monotonic() - 0.5
+        await self.until_flushed()
         self.before = total(testimonies, DATA_LOST)
-        # What was pending then, and a flush under way.
-        self.since = time.monotonic() - min(waiting) - 1.5
         self.world.is_losing = True
         await self.lose()
 
@@ -155,6 +155,17 @@ class DataLost(OfRedis):
         for book in books.all.values():
             lost = sum(books.answered_since(self.since, instance.name, book) for instance in self.world.instances)
             book.allow(lost, f"pending in a Redis that lost data, by its metric ({self.kind})", may_fall=True)
+
+    async def until_flushed(self) -> None:
+        """Waits until clicks are written back."""
+        testimonies = [instance.evidence for instance in self.world.instances]
+        before = total(testimonies, [FLUSHED])
+
+        async def is_flushed() -> bool:
+            for evidence in testimonies:
+                await evidence.sample()
+            return total(testimonies, [FLUSHED]) > before
+        await until("clicks are written back", is_flushed)
 
 
 class EmptyRedis(DataLost):
@@ -182,18 +193,6 @@ class RollRedisBack(DataLost):
         await self.server.kill()
         self.server.put_back(copy)
         await self.server.start()
-
-
-    async def until_flushed(self) -> None:
-        """Waits until clicks are written back."""
-        testimonies = [instance.evidence for instance in self.world.instances]
-        before = total(testimonies, [FLUSHED])
-
-        async def is_flushed() -> bool:
-            for evidence in testimonies:
-                await evidence.sample()
-            return total(testimonies, [FLUSHED]) > before
-        await until("clicks are written back", is_flushed)
 
 
 class TakeOver(Fault):
