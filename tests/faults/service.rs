@@ -63,7 +63,7 @@ mod a_service_killed_at_random_moments_loses_no_click {
 
 /// With the default deadline. Each run of the process has links and a tally of its own.
 async fn killed_with_default_deadline(mode: Mode, settings: &[(&str, &str)]) {
-    let log_late_sinks = ("RUST_LOG", "info,shunt::clicks::delivery=debug");
+    let log_late_sinks = ("RUST_LOG", "info,shunt::clicks=debug");
     let settings = [&[OFTEN, log_late_sinks], settings].concat();
     let mut app = App::start_with(mode, &settings).await;
     let (runs, mut checked) = (quick_or_long(6, 60), 0);

@@ -1,1 +1,1 @@
-"""Servers of one run: shared by tests/deploy and load/, and nothing but Python's standard library."""
+"""Servers of one run: shared by tests/deploy, tests/nemesis and load/, and nothing but Python's standard library."""

@@ -1,0 +1,247 @@
+"""The load: visitors with books, readers of statistics and lists, and an owner who makes and deletes links."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Callable, Coroutine
+from urllib.parse import quote
+
+from testbed.programs import Failed
+
+from .books import Book, Mark, State
+from .client import Client, Cut, NotSent, Response
+from .judge import Judge
+from .servers import Instance
+from .world import World
+
+LINKS = 36
+HOT = 3
+OWNERS = 3
+VISITORS = 6
+"""Visitors, for each instance."""
+READERS = 2
+VISIT_TIMEOUT = 15.0
+API_TIMEOUT = 25.0
+
+
+class Load:
+    """All clients. They run until they are cancelled."""
+
+    def __init__(self, world: World, judge: Judge, rng: random.Random) -> None:
+        self.world = world
+        self.judge = judge
+        self.rng = rng
+        self.tokens: list[str] = []
+        self.made = 0
+        self.change = asyncio.Lock()
+        """Held while a link is made or deleted."""
+        self.tasks: list[asyncio.Task[None]] = []
+
+    async def prepare(self) -> None:
+        """Registers the owners and makes the first links, before any harm."""
+        client = Client(self.world.instances[0].port, API_TIMEOUT)
+        for number in range(OWNERS):
+            person = {"email": f"owner{number}@example.org", "password": f"correct horse {number}"}
+            response = await client.ask("POST", "/auth/register", body=person)
+            if response.status != 200:
+                raise Failed(f"an owner could not be registered: {response}")
+            self.tokens.append(str(response.json()["access_token"]))
+        while len(self.world.books.live) < LINKS:
+            if not await self.make(self.world.instances[0], client):
+                raise Failed("a link could not be made before any harm")
+
+    def start(self) -> None:
+        """Starts all clients."""
+        for instance in self.world.instances:
+            self.spawn(self.visit, instance, VISITORS)
+            self.spawn(self.read, instance, READERS)
+            self.spawn(self.read_lists, instance, 1)
+        self.tasks.append(asyncio.ensure_future(self.own()))
+
+    def spawn(self, work: Callable[[Instance], Coroutine[None, None, None]], instance: Instance, count: int) -> None:
+        """Starts clients of an instance."""
+        self.tasks += [asyncio.ensure_future(work(instance)) for _ in range(count)]
+
+    async def stop(self) -> None:
+        """Ends all clients."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    def a_link(self) -> Book:
+        """A link to visit: mostly a live one, half of the time a hot one."""
+        live, gone = self.world.books.live, self.world.books.gone
+        if gone and self.rng.random() < 0.15:
+            # Mostly one that was deleted lately.
+            return self.rng.choice(gone[-8:] if self.rng.random() < 0.7 else gone)
+        return self.rng.choice(live[:HOT] if self.rng.random() < 0.5 else live)
+
+    async def visit(self, instance: Instance) -> None:
+        """Follows one link after the other."""
+        client = Client(instance.port, VISIT_TIMEOUT)
+        while True:
+            await self.world.gate.wait()
+            await self.follow(instance, client, self.a_link())
+            await asyncio.sleep(self.rng.uniform(0, 0.01))
+
+    async def follow(self, instance: Instance, client: Client, book: Book) -> None:
+        """Follows a link once."""
+        world = self.world
+        world.under_way += 1
+        try:
+            await client.connect()
+            state, sent = book.state, time.monotonic()
+            book.sent += 1
+            try:
+                response = await client.ask("GET", f"/{book.code}")
+            except Cut as cut:
+                return self.judge.no_response(instance, "a visit", sent, str(cut))
+            if response.status == 302:
+                book.answered += 1
+                book.by_instance[instance.name] += 1
+            elif response.status == 404:
+                # Surely not counted.
+                book.sent -= 1
+            self.judge.redirect(instance, book, state, sent, response)
+        except NotSent:
+            await asyncio.sleep(0.05)
+        finally:
+            world.under_way -= 1
+
+    async def api(self, instance: Instance, client: Client, what: str, method: str, path: str, token: str = "",
+                  ) -> Response | None:
+        """Asks the API; `None` without a response."""
+        sent = time.monotonic()
+        try:
+            return await client.ask(method, path, token=token)
+        except Cut as cut:
+            self.judge.no_response(instance, what, sent, str(cut))
+        except NotSent:
+            await asyncio.sleep(0.05)
+        return None
+
+    async def read(self, instance: Instance) -> None:
+        """Reads one count after the other."""
+        client = Client(instance.port, API_TIMEOUT)
+        while True:
+            await asyncio.sleep(self.rng.uniform(0, 0.04))
+            book = self.rng.choice(self.world.books.live[:HOT] if self.rng.random() < 0.5 else self.world.books.live)
+            if self.world.books.gone and self.rng.random() < 0.1:
+                await self.read_deleted(instance, client, self.rng.choice(self.world.books.gone))
+                continue
+            mark, sent = book.mark(), time.monotonic()
+            response = await self.api(instance, client, "statistics", "GET", f"/urls/{book.code}/stats")
+            if response:
+                self.judge.stats(instance, book, mark, sent, response)
+
+    async def read_deleted(self, instance: Instance, client: Client, book: Book) -> None:
+        """A deleted link has no statistics any more."""
+        state = book.state
+        response = await self.api(instance, client, "statistics", "GET", f"/urls/{book.code}/stats")
+        if response and response.status == 200:
+            if state is State.DELETED:
+                self.judge.violated(f"{instance.name} has statistics of a deleted link: {response.body!r}\n{book}")
+        elif response and response.status != 404:
+            self.judge.refusal(instance, "a question for statistics", response)
+
+    async def read_lists(self, instance: Instance) -> None:
+        """Reads one list after the other."""
+        client = Client(instance.port, API_TIMEOUT)
+        while True:
+            await asyncio.sleep(self.rng.uniform(0.2, 0.8))
+            owner, books = self.rng.randrange(OWNERS), self.world.books
+            before = {book.code: book.mark() for book in books.live if book.owner == owner}
+            gone = [book for book in books.gone if book.owner == owner and book.state is State.DELETED]
+            sent = time.monotonic()
+            response = await self.api(instance, client, "a list", "GET", "/urls/my", self.tokens[owner])
+            if response is None:
+                continue
+            self.judge.seen[f"list {response.status}"] += 1
+            if response.status != 200:
+                self.judge.refusal(instance, "a list", response)
+                continue
+            try:
+                listed = {str(link["short_code"]): link for link in response.list()}
+            except (json.JSONDecodeError, KeyError):
+                self.judge.violated(f"{instance.name} sent a list that cannot be read: {response.body!r}")
+                continue
+            self.compare(instance, before, gone, listed, sent)
+
+    def compare(self, instance: Instance, before: dict[str, Mark], gone: list[Book],
+                listed: dict[str, dict[str, object]], sent: float) -> None:
+        """Judges a list: every live link is in it, with a count within its bounds, and no deleted one."""
+        for code, mark in before.items():
+            book = self.world.books.all[code]
+            if code in listed:
+                if listed[code]["target_url"] != book.target:
+                    self.judge.violated(f"a wrong target in a list: {listed[code]}\n{book}")
+                self.judge.count(instance, book, mark, sent, listed[code]["clicks"])
+            elif book.state is State.LIVE:
+                self.judge.violated(f"a live link is not in the list of {instance.name}\n{book}")
+        for book in gone:
+            if book.code in listed:
+                self.judge.violated(f"a deleted link is in the list of {instance.name}\n{book}")
+
+    async def own(self) -> None:
+        """Makes and deletes links, on all instances."""
+        clients = {instance.name: Client(instance.port, API_TIMEOUT) for instance in self.world.instances}
+        while True:
+            await asyncio.sleep(self.rng.uniform(0.05, 0.35))
+            await self.world.gate.wait()
+            instance = self.rng.choice(self.world.instances)
+            async with self.change:
+                doubtful = [book for book in self.world.books.gone if book.state is State.DOUBTFUL]
+                if doubtful and self.rng.random() < 0.5:
+                    await self.delete(instance, clients[instance.name], self.rng.choice(doubtful))
+                elif len(self.world.books.live) < LINKS:
+                    await self.make(instance, clients[instance.name])
+                else:
+                    await self.delete(instance, clients[instance.name], self.rng.choice(self.world.books.live))
+
+    async def make(self, instance: Instance, client: Client) -> bool:
+        """Makes a link."""
+        self.made += 1
+        owner, target = self.rng.randrange(OWNERS), f"https://example.org/{self.made}?of={self.made * 7919 % 9973}"
+        response = await self.api(instance, client, "a new link", "POST",
+                                  "/urls/shorten?target_url=" + quote(target, safe=""), self.tokens[owner])
+        if response is None:
+            return False
+        self.judge.seen[f"new link {response.status}"] += 1
+        if response.status != 200:
+            self.judge.refusal(instance, "a new link", response)
+            return False
+        made = response.json()
+        code = str(made["short_code"])
+        if code in self.world.books.all or made["target_url"] != target or made["clicks"] != 0:
+            self.judge.violated(f"{instance.name} made a wrong link: {made}, of {target}")
+        self.world.books.open(Book(code, target, owner))
+        return True
+
+    async def delete(self, instance: Instance, client: Client, book: Book) -> None:
+        """Deletes a link, and follows it on every instance at once."""
+        was_live = book.state is State.LIVE
+        self.world.books.close(book, State.DOUBTFUL)
+        response = await self.api(instance, client, "a deletion", "DELETE", f"/urls/{book.code}",
+                                  self.tokens[book.owner])
+        if response is None:
+            return
+        self.judge.seen[f"deletion {response.status}"] += 1
+        if response.status == 404 and was_live:
+            self.judge.violated(f"{instance.name} knows a live link not when it is to be deleted\n{book}")
+        elif response.status not in (204, 404):
+            return self.judge.refusal(instance, "a deletion", response)
+        book.deleted_at, book.deleted_by = time.monotonic(), instance.name
+        # An earlier DELETE without a response did it, which was perhaps not announced.
+        book.is_announced_late = response.status == 404
+        book.state = State.DELETED
+        await asyncio.gather(*(self.try_deleted(other, book) for other in self.world.instances))
+
+    async def try_deleted(self, instance: Instance, book: Book) -> None:
+        """Follows a deleted link some times, on a connection of its own."""
+        client = Client(instance.port, VISIT_TIMEOUT)
+        for _ in range(3):
+            await self.follow(instance, client, book)
+        client.close()
