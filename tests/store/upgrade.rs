@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use shunt::domain::LinkId;
 use shunt::domain::SystemClock;
-use shunt::store::{ClickBatch, SqliteStore, Store};
+use shunt::store::migrations::{self, Patience};
+use shunt::store::{ClickBatch, SqliteStore, Store, migrate_sqlite};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
 
@@ -37,12 +38,10 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
         .connect()
         .await
         .unwrap();
-    let mut migrations = shunt::store::migrations::sqlite();
-    migrations
-        .migrations
-        .to_mut()
-        .retain(|migration| migration.version <= JOURNAL_WITH_SEQUENCE);
-    migrations.run(&mut older).await.unwrap();
+    let then = migrations::sqlite().up_to(JOURNAL_WITH_SEQUENCE);
+    migrate_sqlite(&mut older, &then, Patience::USUAL, migrations::log)
+        .await
+        .unwrap();
     sqlx::raw_sql(LEFT_BEHIND)
         .execute(&mut older)
         .await

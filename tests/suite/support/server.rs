@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 32] = [
+const SETTINGS: [&str; 33] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
     "DATABASE_REPLICA_URL",
     "DATABASE_MAX_CONNECTIONS",
+    "NO_MIGRATE",
     "REDIS_URL",
     "REDIS_PREFIX",
     "JWT_SECRET",
