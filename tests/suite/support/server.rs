@@ -1,6 +1,7 @@
 //! The program as a child process.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -86,6 +87,11 @@ impl Server {
         let limited = format!("ulimit -n {files} && exec \"$0\"");
         shell.args(["-c", &limited, env!("CARGO_BIN_EXE_shunt")]);
         Self::run(with(shell, settings), settings).await
+    }
+
+    /// Starts an instance of another version.
+    pub(crate) async fn start_program(program: &Path, settings: &[(String, String)]) -> Self {
+        Self::run(with(Command::new(program), settings), settings).await
     }
 
     async fn run(mut command: Command, settings: &[(String, String)]) -> Self {
