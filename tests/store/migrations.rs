@@ -1,42 +1,37 @@
-//! How migrations run beside a service at work, and which versions may run on which schema.
+//! How migrations of Postgres run beside a service at work, and which versions may run on which schema.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use shunt::domain::SystemClock;
 use shunt::store::migrations::{self, Migrations, Patience, Progress, Schema};
-use shunt::store::{
-    OpenError, PostgresStore, SqliteStore, StoreSettings, migrate_postgres, migrate_sqlite,
-};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions, Connection, PgConnection};
+use shunt::store::{OpenError, PostgresStore, StoreSettings, migrate_postgres};
+use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
 use crate::backend::{SETTINGS, with_empty_postgres};
 
-/// The newest migrations of the last version that knew no mark.
-const BEFORE_MARKS: (i64, i64) = (7, 8);
+/// The newest migration of the last version that knew no mark.
+const BEFORE_MARKS: i64 = 7;
 
 /// A version above all that exist.
-const LATER: i64 = 900;
+pub(crate) const LATER: i64 = 900;
 
-const ADDS: &str = "CREATE TABLE added_later (id bigint);";
-const CONTRACTS: &str = "-- contract: oldest version 900\nCREATE TABLE contracted (id bigint);";
+pub(crate) const ADDS: &str = "CREATE TABLE added_later (id bigint);";
+pub(crate) const CONTRACTS: &str =
+    "-- contract: oldest version 900\nCREATE TABLE contracted (id bigint);";
 const LOCKS: &str = "ALTER TABLE links ADD COLUMN note text;";
 const IN_BATCHES: &str = "-- runs: in batches
     UPDATE numbers SET doubled = 2 * id WHERE id IN (SELECT id FROM numbers WHERE doubled IS NULL LIMIT 100);";
 const INDEX: &str = "-- runs: concurrently, index numbers_doubled
     CREATE UNIQUE INDEX CONCURRENTLY numbers_doubled ON numbers (doubled);";
 
-const IMPATIENT: Patience = Patience {
+pub(crate) const IMPATIENT: Patience = Patience {
     lock_timeout: Duration::from_millis(50),
     tries: 3,
     first_pause: Duration::from_millis(20),
     ..Patience::USUAL
 };
 
-fn silent(_: &Progress<'_>) {}
+pub(crate) fn silent(_: &Progress<'_>) {}
 
 async fn migrated(url: &str, to: &Migrations, patience: Patience) -> Result<(), OpenError> {
     migrate_postgres(url, SETTINGS, to, patience, silent).await
@@ -79,7 +74,7 @@ async fn versions_without_marks_start_on_the_newest_schema_of_postgres() {
         opened(&url).await.unwrap();
         let mut connection = PgConnection::connect(&url).await.unwrap();
         let newest = "SELECT max(version) FROM _sqlx_migrations";
-        assert_eq!(number(&mut connection, newest).await, BEFORE_MARKS.0);
+        assert_eq!(number(&mut connection, newest).await, BEFORE_MARKS);
         let own = "SELECT max(version) FROM shunt_migrations";
         assert_eq!(
             number(&mut connection, own).await,
@@ -87,19 +82,6 @@ async fn versions_without_marks_start_on_the_newest_schema_of_postgres() {
         );
     })
     .await;
-}
-
-#[tokio::test]
-async fn versions_without_marks_start_on_the_newest_schema_of_sqlite() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("shunt.db");
-    open_file(&path).await.unwrap();
-    let mut connection = file(&path).await;
-    let newest: i64 = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations")
-        .fetch_one(&mut connection)
-        .await
-        .unwrap();
-    assert_eq!(newest, BEFORE_MARKS.1);
 }
 
 #[tokio::test]
@@ -118,27 +100,6 @@ async fn a_newer_schema_of_postgres_is_used_unless_its_mark_forbids_it() {
         migrated(&url, &newer, Patience::USUAL).await.unwrap();
     })
     .await;
-}
-
-#[tokio::test]
-async fn a_newer_schema_of_sqlite_is_used_unless_its_mark_forbids_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("shunt.db");
-    open_file(&path).await.unwrap();
-    let newer = migrations::sqlite().and(LATER - 1, "adds", ADDS);
-    let mut connection = file(&path).await;
-    let migrate = async |connection: &mut SqliteConnection, to: &Migrations| {
-        migrate_sqlite(connection, to, Patience::USUAL, silent)
-            .await
-            .unwrap();
-    };
-    migrate(&mut connection, &newer).await;
-    open_file(&path).await.unwrap();
-    migrate(&mut connection, &newer.and(LATER, "contracts", CONTRACTS)).await;
-    let Err(OpenError::Wrong(why)) = open_file(&path).await else {
-        panic!("it runs on a schema that forbids it");
-    };
-    assert!(why.contains("at version 900"), "{why}");
 }
 
 #[tokio::test]
@@ -318,29 +279,6 @@ async fn instances_that_start_at_once_apply_each_step_once() {
 }
 
 #[tokio::test]
-async fn a_step_waits_for_another_program_that_writes_to_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("shunt.db");
-    open_file(&path).await.unwrap();
-    let newer = migrations::sqlite().and(LATER, "adds", ADDS);
-    let (mut holder, mut connection) = (file(&path).await, file(&path).await);
-    let writer = holder.begin_with("BEGIN IMMEDIATE").await.unwrap();
-    let Err(OpenError::Wrong(why)) =
-        migrate_sqlite(&mut connection, &newer, IMPATIENT, silent).await
-    else {
-        panic!("it got the lock");
-    };
-    assert!(why.contains("migration 900 (adds)"), "{why}");
-    let migration = migrate_sqlite(&mut connection, &newer, Patience::USUAL, silent);
-    let ends = async {
-        sleep(Duration::from_millis(300)).await;
-        writer.rollback().await.unwrap();
-    };
-    let (migrated, ()) = tokio::join!(migration, ends);
-    migrated.unwrap();
-}
-
-#[tokio::test]
 async fn an_instance_that_does_not_migrate_names_what_postgres_lacks() {
     with_empty_postgres(async |url| {
         let required = StoreSettings {
@@ -356,7 +294,7 @@ async fn an_instance_that_does_not_migrate_names_what_postgres_lacks() {
             why.contains("has no schema") && why.contains("shunt migrate"),
             "{why}"
         );
-        let older = migrations::postgres().up_to(BEFORE_MARKS.0);
+        let older = migrations::postgres().up_to(BEFORE_MARKS);
         migrated(&url, &older, Patience::USUAL).await.unwrap();
         let why = refusal().await;
         assert!(
@@ -370,34 +308,4 @@ async fn an_instance_that_does_not_migrate_names_what_postgres_lacks() {
             .unwrap();
     })
     .await;
-}
-
-#[tokio::test]
-async fn an_instance_that_does_not_migrate_makes_no_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("shunt.db");
-    let required = StoreSettings {
-        schema: Schema::Require,
-        ..SETTINGS
-    };
-    let open = async || SqliteStore::open(&path, required, Arc::new(SystemClock)).await;
-    let Err(OpenError::Wrong(why)) = open().await else {
-        panic!("it starts without a database");
-    };
-    assert!(why.contains("shunt migrate"), "{why}");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    open_file(&path).await.unwrap();
-    open().await.map(drop).unwrap();
-}
-
-async fn open_file(path: &Path) -> Result<(), OpenError> {
-    let store = SqliteStore::open(path, SETTINGS, Arc::new(SystemClock)).await?;
-    drop(store);
-    Ok(())
-}
-
-async fn file(path: &Path) -> SqliteConnection {
-    let options = SqliteConnectOptions::new().filename(path);
-    let options = options.busy_timeout(Duration::from_millis(20));
-    options.connect().await.unwrap()
 }

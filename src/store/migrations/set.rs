@@ -68,9 +68,9 @@ impl Migrations {
         migrator
     }
 
-    /// Those that are noted in `shunt_migrations`.
-    pub(in crate::store) fn steps(&self) -> &[Step] {
-        &self.steps
+    /// The step with this version; `None` where sqlx runs it.
+    pub(in crate::store) fn step(&self, version: i64) -> Option<&Step> {
+        self.steps.iter().find(|step| step.version() == version)
     }
 
     pub(in crate::store) fn all(&self) -> impl Iterator<Item = &Migration> {

@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{
-    AssertSqlSafe, Connection, PgConnection, Postgres, Row, SqlSafeStr, SqlStr, Transaction,
-};
+use sqlx::{Connection, PgConnection, Row};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::pool::{self, Pool};
+use super::step_lock::{BEGIN, Locked, TIMEOUT, locked, note, run, transaction_settings};
 use crate::store::migrations::{
     History, Migrations, Patience, Progress, Report, Schema, Standing, Step, Way,
 };
@@ -24,21 +23,11 @@ use crate::store::{OpenError, StoreSettings};
 /// for it in Postgres.
 const LOCK_OF_SQLX: i64 = 0x5348_554e_5400_0001;
 
-/// The advisory lock of all others. Not the same: an older version that waited for it would hold a snapshot, for which
-/// the building of an index would wait.
-const LOCK: i64 = 0x5348_554e_5400_0002;
-
-/// How long an instance waits for either lock, or for a connection, before it logs so and tries again.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
 /// The pause between two questions for the lock.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The error codes for a lock that was not to be had in time, and for a deadlock.
 const LOCKED: [&str; 2] = ["55P03", "40P01"];
-
-/// Every statement sees what was committed before it, and an idle transaction has no snapshot.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS shunt_migrations (
     version     bigint      PRIMARY KEY,
@@ -57,14 +46,6 @@ enum Attempt {
     Further,
     /// Another instance has the lock.
     Busy,
-}
-
-/// The lock, where it was to be had.
-enum Locked<'a> {
-    Here(Transaction<'a, Postgres>),
-    Elsewhere,
-    /// Another instance has done the step.
-    Done,
 }
 
 /// Brings the schema up to date, or refuses one that lacks something.
@@ -133,12 +114,10 @@ async fn migrate(
     }
     for migration in migrations.all() {
         let version = migration.version;
-        let here = match migrations
-            .steps()
-            .iter()
-            .find(|step| step.version() == version)
-        {
-            _ if !missing.contains(&version) => false,
+        if !missing.contains(&version) {
+            continue;
+        }
+        let here = match migrations.step(version) {
             Some(step) => runner.apply(&mut connection, step).await?,
             None => true,
         };
@@ -270,7 +249,7 @@ impl Runner<'_> {
         connection: &mut PgConnection,
         step: &Step,
     ) -> Result<Attempt, sqlx::Error> {
-        let mut transaction = match self.locked(connection, step).await? {
+        let mut transaction = match locked(connection, step, self.patience.lock_timeout).await? {
             Locked::Here(transaction) => transaction,
             Locked::Elsewhere => return Ok(Attempt::Busy),
             Locked::Done => return Ok(Attempt::Done { here: false }),
@@ -283,7 +262,8 @@ impl Runner<'_> {
             transaction.commit().await?;
             return Ok(Attempt::Further);
         }
-        self.note(transaction, step).await
+        note(transaction, step, self.migrations).await?;
+        Ok(Attempt::Done { here: true })
     }
 
     /// An index that is built beside writers, by a connection of its own, while this one has the lock. One that was left
@@ -294,7 +274,7 @@ impl Runner<'_> {
         step: &Step,
         index: &str,
     ) -> Result<Attempt, sqlx::Error> {
-        let transaction = match self.locked(connection, step).await? {
+        let transaction = match locked(connection, step, self.patience.lock_timeout).await? {
             Locked::Here(transaction) => transaction,
             Locked::Elsewhere => return Ok(Attempt::Busy),
             Locked::Done => return Ok(Attempt::Done { here: false }),
@@ -324,73 +304,7 @@ impl Runner<'_> {
             sqlx::raw_sql(step.sql()).execute(&mut builder).await?;
         }
         let _ = timeout(TIMEOUT, builder.close()).await;
-        self.note(transaction, step).await
-    }
-
-    /// Begins a transaction that has the lock, for a step that is not done yet.
-    async fn locked<'a>(
-        &self,
-        connection: &'a mut PgConnection,
-        step: &Step,
-    ) -> Result<Locked<'a>, sqlx::Error> {
-        let locked = timeout(TIMEOUT, async {
-            let mut transaction = connection.begin_with(BEGIN).await?;
-            transaction_settings(&mut transaction, self.patience.lock_timeout).await?;
-            let is_locked: bool = sqlx::query_scalar("SELECT pg_try_advisory_xact_lock($1)")
-                .bind(LOCK)
-                .persistent(false)
-                .fetch_one(&mut *transaction)
-                .await?;
-            if !is_locked {
-                transaction.rollback().await?;
-                return Ok(Locked::Elsewhere);
-            }
-            let is_done: bool = sqlx::query_scalar(
-                "SELECT EXISTS (SELECT FROM shunt_migrations WHERE version = $1)",
-            )
-            .bind(step.version())
-            .persistent(false)
-            .fetch_one(&mut *transaction)
-            .await?;
-            if is_done {
-                transaction.rollback().await?;
-                return Ok(Locked::Done);
-            }
-            Ok(Locked::Here(transaction))
-        });
-        locked.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
-    }
-
-    /// Notes that a step is done, and commits.
-    async fn note(
-        &self,
-        mut transaction: Transaction<'_, Postgres>,
-        step: &Step,
-    ) -> Result<Attempt, sqlx::Error> {
-        sqlx::query(
-            "INSERT INTO shunt_migrations (version, description, checksum, oldest) VALUES ($1, $2, $3, $4)",
-        )
-        .bind(step.version())
-        .bind(step.description())
-        .bind(step.checksum())
-        .bind(step.oldest())
-        .persistent(false)
-        .execute(&mut *transaction)
-        .await?;
-        if self.migrations.keeps_out_all_by_sqlx(step) {
-            // Those versions know no mark, and refuse a row of this table that they do not know.
-            sqlx::query(
-                "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-                 VALUES ($1, $2, true, $3, 0) ON CONFLICT DO NOTHING",
-            )
-            .bind(step.version())
-            .bind(step.description())
-            .bind(step.checksum())
-            .persistent(false)
-            .execute(&mut *transaction)
-            .await?;
-        }
-        transaction.commit().await?;
+        note(transaction, step, self.migrations).await?;
         Ok(Attempt::Done { here: true })
     }
 
@@ -409,26 +323,6 @@ impl Runner<'_> {
         sleep(pause).await;
         Ok(())
     }
-}
-
-/// Settings of this transaction alone. A wait of zero is one without end.
-async fn transaction_settings(
-    connection: &mut PgConnection,
-    lock_timeout: Duration,
-) -> Result<(), sqlx::Error> {
-    let lock_timeout = lock_timeout.as_millis();
-    // A step may have much to do.
-    let settings = format!(
-        "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;
-         SET LOCAL lock_timeout = {lock_timeout}"
-    );
-    run(connection, settings).await
-}
-
-async fn run(connection: &mut PgConnection, sql: String) -> Result<(), sqlx::Error> {
-    let sql: SqlStr = AssertSqlSafe(sql).into_sql_str();
-    sqlx::raw_sql(sql).execute(connection).await?;
-    Ok(())
 }
 
 fn is_locked(error: &sqlx::Error) -> bool {

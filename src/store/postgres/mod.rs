@@ -10,6 +10,7 @@ mod outbox;
 mod pool;
 mod replica;
 mod session;
+mod step_lock;
 mod users;
 
 use pool::Pool;

@@ -79,8 +79,7 @@ pub async fn migrate_sqlite(
         if !missing.contains(&version) {
             continue;
         }
-        let mut steps = migrations.steps().iter();
-        if let Some(step) = steps.find(|step| step.version() == version) {
+        if let Some(step) = migrations.step(version) {
             apply(connection, migrations, step, patience).await?;
         }
         report(&Progress::Applied {
