@@ -29,8 +29,8 @@ impl Owned {
         let database = url_of(&backend);
         let mut admin = PgConnection::connect(&admin_url()).await.unwrap();
         let name = database.path().trim_start_matches('/');
-        let owned = format!("CREATE ROLE {owner} LOGIN; ALTER DATABASE {name} OWNER TO {owner}");
-        run(&mut admin, owned).await;
+        let own_it = format!("CREATE ROLE {owner} LOGIN; ALTER DATABASE {name} OWNER TO {owner}");
+        run(&mut admin, own_it).await;
         let mut within = PgConnection::connect(database.as_str()).await.unwrap();
         let roles = ROLES
             .replace("shunt_service", &service)

@@ -78,7 +78,7 @@ fn with(mut command: Command, settings: &[(String, String)]) -> Command {
 impl Server {
     /// Starts an instance, on a free port unless `BIND` is given, and waits until it takes traffic.
     pub(crate) async fn start(settings: &[(String, String)]) -> Self {
-        Self::run(command(settings), settings).await
+        Self::start_program(Path::new(env!("CARGO_BIN_EXE_shunt")), settings).await
     }
 
     /// Starts an instance that may open this many files.
@@ -89,7 +89,7 @@ impl Server {
         Self::run(with(shell, settings), settings).await
     }
 
-    /// Starts an instance of another version.
+    /// Starts an instance of another program.
     pub(crate) async fn start_program(program: &Path, settings: &[(String, String)]) -> Self {
         Self::run(with(Command::new(program), settings), settings).await
     }
