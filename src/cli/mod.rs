@@ -12,6 +12,7 @@ mod client;
 mod failure;
 mod healthcheck;
 mod manual;
+mod migrations;
 mod output;
 mod service;
 mod settings_in_force;
@@ -35,7 +36,7 @@ struct Cli {
 enum Command {
     /// Serve (what `shunt` alone does).
     Serve(Config),
-    /// Bring the schema of the database up to date, and nothing else.
+    /// Bring the schema of the database up to date, print each step, and do nothing else.
     Migrate(Config),
     /// Print the settings in force and where each comes from; passwords and secrets are hidden.
     Config(settings_in_force::ConfigArgs),

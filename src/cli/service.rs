@@ -5,10 +5,10 @@ use std::error::Error;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use shunt::config::Config;
 use shunt::server::{self, Shutdown};
-use shunt::telemetry::{self, traces::Traces};
+use shunt::telemetry::{self, LogFormat, traces::Traces};
 use tracing_subscriber::EnvFilter;
 
-use super::Failure;
+use super::{Failure, migrations};
 
 /// Open files apart from connections of clients and to databases: listeners, files of SQLite, leftovers of a restart.
 const OWN_FILES: u64 = 128;
@@ -36,7 +36,12 @@ pub(super) fn serve(config: Config) -> Result<(), Failure> {
 /// Brings the schema up to date.
 pub(super) fn migrate(config: Config) -> Result<(), Failure> {
     start(config, async |config| {
-        server::migrate(&config).await?;
+        let report = match config.log_format {
+            LogFormat::Text => migrations::print_text,
+            LogFormat::Json => migrations::print_json,
+        };
+        migrations::print_database(&config);
+        server::migrate(&config, report).await?;
         Ok(())
     })
 }

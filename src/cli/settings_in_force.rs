@@ -125,7 +125,7 @@ fn print_json(rows: &[Row]) -> Result<(), Failure> {
 }
 
 /// A value without secrets: a secret address loses its password, another secret is hidden whole.
-fn shown(name: &str, value: &str, secret: bool) -> String {
+pub(super) fn shown(name: &str, value: &str, secret: bool) -> String {
     let address = value.contains("//") || value.starts_with("sqlite:");
     if secret && !(name.ends_with("_URL") && address) {
         return HIDDEN.into();

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use ipnet::IpNet;
 use url::Url;
 
@@ -22,7 +22,7 @@ mod setting;
 
 use parse::{
     address, collector, cores, database, jwt_secret, log_filter, log_format, networks, postgres,
-    redis_prefix, redis_urls, within,
+    redis_prefix, redis_urls, within, yes_or_no,
 };
 use setting::{mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
@@ -74,6 +74,19 @@ pub struct Config {
     #[arg(long, env = "DATABASE_MAX_CONNECTIONS", value_name = "N")]
     #[arg(default_value = "10", value_parser = number(1..=1_000_u32))]
     pub database_max_connections: u32,
+    /// Leave the schema to `shunt migrate`: an instance whose database lacks a migration refuses to start.
+    ///
+    /// Its role needs no right to change the schema then.
+    #[arg(
+        long,
+        env = "NO_MIGRATE",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    #[arg(default_value = "false", value_parser = setting(yes_or_no), action = ArgAction::Set)]
+    pub no_migrate: bool,
     /// `redis://…` or `rediss://…`; several with commas between for a Redis Cluster. Unset: no Redis, clicks go
     /// straight to the database.
     #[arg(

@@ -44,6 +44,14 @@ pub(super) fn address(raw: &str, port: u16) -> Result<SocketAddr, String> {
     })
 }
 
+pub(super) fn yes_or_no(raw: &str) -> Result<bool, String> {
+    match raw.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" => Ok(false),
+        _ => Err(format!("must be true or false, not `{raw}`")),
+    }
+}
+
 pub(super) fn networks(raw: &str) -> Result<Vec<IpNet>, String> {
     let parse = |part: &str| {
         let network = part

@@ -14,6 +14,7 @@ use crate::config::{Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
 use crate::redis::{FindMasterError, RedisShard, RedisShards};
 use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
+use crate::store::migrations::{self, Report, Schema};
 use crate::store::{OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings};
 
 /// How long the start waits for the database.
@@ -54,14 +55,28 @@ pub(super) struct Databases {
     pub(super) replica: Option<Arc<PostgresReplica>>,
 }
 
-/// Connects to the database and brings its schema up to date.
+/// Connects to the database, and brings its schema up to date unless that is left to `shunt migrate`.
 pub(super) async fn databases(
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+) -> Result<Databases, ConnectError> {
+    let schema = if config.no_migrate {
+        Schema::Require
+    } else {
+        Schema::Migrate(migrations::log)
+    };
+    with_schema(schema, config, clock).await
+}
+
+async fn with_schema(
+    schema: Schema,
     config: &Config,
     clock: &Arc<dyn Clock>,
 ) -> Result<Databases, ConnectError> {
     let settings = StoreSettings {
         max_connections: config.database_max_connections,
         deadline: DATABASE_DEADLINE,
+        schema,
     };
     let connected = retry("DATABASE_URL", DATABASE_TIMEOUT, async || {
         match &config.database {
@@ -103,13 +118,14 @@ impl From<OpenError> for AttemptError {
     }
 }
 
-/// Brings the schema of the database up to date, and nothing else.
+/// Brings the schema of the database up to date, reports what it does, and does nothing else.
 ///
 /// # Errors
 /// When the database is not there or refuses.
-pub async fn migrate(config: &Config) -> Result<(), ConnectError> {
+pub async fn migrate(config: &Config, report: Report) -> Result<(), ConnectError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let database = databases(config, &clock).await?.store.database;
+    let opened = with_schema(Schema::Migrate(report), config, &clock);
+    let database = opened.await?.store.database;
     database.close().await.map_err(|error| ConnectError {
         dependency: "DATABASE_URL",
         reason: error.to_string(),

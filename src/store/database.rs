@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::StoreError;
+use super::migrations::Schema;
 use crate::telemetry::metrics::Connections;
 
 /// How a database is used.
@@ -16,6 +17,8 @@ pub struct StoreSettings {
     /// With Postgres: how long one operation may take, with the time it waits for a connection. With SQLite: how long an
     /// operation waits for a connection.
     pub deadline: Duration,
+    /// Who brings its schema up to date.
+    pub schema: Schema,
 }
 
 /// What all parts of a store share: the database, its connections and its upkeep.

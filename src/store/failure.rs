@@ -106,9 +106,6 @@ impl From<sqlx::migrate::MigrateError> for OpenError {
                 )),
                 not_yet @ Self::NotYet(_) => not_yet,
             },
-            sqlx::migrate::MigrateError::VersionMissing(version) => Self::Wrong(format!(
-                "the schema is of a newer shunt, which made version {version} of it; start that one, or restore a backup of before"
-            )),
             other => Self::Wrong(other.to_string()),
         }
     }

@@ -1,15 +1,38 @@
 //! The migrations of both databases, embedded.
 //!
-//! sqlx has a macro for this. It would compile both database drivers a second time, for the compiler's own use: a tenth
-//! of a cold build.
+//! Those that were there before versions ran side by side are run by sqlx, which notes them in a table of its own. A binary
+//! of that time refuses to start where it finds an unknown row there. So later migrations are *steps*: they are noted in
+//! `shunt_migrations`, each with the oldest version that may run once it is applied. An instance whose own version (that of
+//! its newest migration) is not below that mark starts on a newer schema.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `set` | all migrations of a program |
+//! | `step` | one migration, how it runs, and which versions may run on it |
+//! | `history` | what a database has of them, and whether this program may run on it |
+//! | `progress` | what is told meanwhile |
+//! | `patience` | how long a step waits for locks |
+//! | `postgres/migrate.rs`, `sqlite/migrate.rs` | run them |
+//!
+//! sqlx has a macro that embeds migrations. It would compile both database drivers a second time, for the compiler's own
+//! use: a tenth of a cold build.
 
-use std::borrow::Cow;
+use set::Files;
 
-use sqlx::SqlSafeStr;
-use sqlx::migrate::{Migration, MigrationType, Migrator};
+mod history;
+mod patience;
+mod progress;
+mod set;
+mod step;
 
-/// Version, description and text of each file in a folder of `migrations/`.
-type Files = &'static [(i64, &'static str, &'static str)];
+pub(in crate::store) use history::{History, Standing};
+pub use patience::Patience;
+pub use progress::{Progress, Report, Schema, log};
+pub use set::Migrations;
+pub(in crate::store) use step::{Step, Way};
+
+/// The last migrations that sqlx runs. A binary that knows no later one refuses to start if sqlx's table has one.
+const LAST_BY_SQLX: (i64, i64) = (7, 8);
 
 macro_rules! files {
     ($folder:literal: $($version:literal $description:literal $file:literal),+ $(,)?) => {
@@ -40,33 +63,21 @@ const SQLITE: Files = files! { "sqlite":
 
 /// The migrations of Postgres.
 #[must_use]
-pub fn postgres() -> Migrator {
-    migrator(POSTGRES)
+pub fn postgres() -> Migrations {
+    Migrations::of(POSTGRES, LAST_BY_SQLX.0)
 }
 
 /// The migrations of SQLite.
 #[must_use]
-pub fn sqlite() -> Migrator {
-    migrator(SQLITE)
-}
-
-fn migrator(files: Files) -> Migrator {
-    let migration = |(version, description, sql): &(i64, &'static str, &'static str)| {
-        let sql = (*sql).into_sql_str();
-        Migration::new(
-            *version,
-            Cow::Borrowed(*description),
-            MigrationType::Simple,
-            sql,
-            false,
-        )
-    };
-    Migrator::with_migrations(files.iter().map(migration).collect())
+pub fn sqlite() -> Migrations {
+    Migrations::of(SQLITE, LAST_BY_SQLX.1)
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    use sqlx::migrate::{Migration, Migrator};
 
     use super::*;
 
@@ -77,9 +88,8 @@ mod tests {
                 .join("migrations")
                 .join(folder);
             let read = Migrator::new(path).await.unwrap();
-            let fields = |migrator: &Migrator| -> Vec<_> {
-                migrator
-                    .iter()
+            let fields = |migrations: &mut dyn Iterator<Item = &Migration>| -> Vec<_> {
+                migrations
                     .map(|migration| {
                         let migration = migration.clone();
                         let kind = migration.migration_type;
@@ -93,7 +103,11 @@ mod tests {
                     })
                     .collect()
             };
-            assert_eq!(fields(&embedded), fields(&read), "{folder}");
+            assert_eq!(
+                fields(&mut embedded.all()),
+                fields(&mut read.iter()),
+                "{folder}"
+            );
         }
     }
 }

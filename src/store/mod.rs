@@ -30,8 +30,8 @@ pub use database::{Database, StoreSettings};
 pub use failure::{OpenError, StoreError};
 pub use links::{CreateLinkError, Links, NewLink, Position, ToCount};
 pub use outbox::{Change, Outbox};
-pub use postgres::{PostgresReplica, PostgresStore, WalPosition};
-pub use sqlite::{SqliteStore, companion_file};
+pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
+pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
 pub use users::{CreateUserError, Credentials, Users};
 
 /// A database, seen through one narrow trait for each part of the service.

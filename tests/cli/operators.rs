@@ -1,6 +1,10 @@
 //! Commands for operators of the service.
 
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::process::Stdio;
+
+use serde_json::Value;
 
 use crate::support::{Service, run, shunt};
 
@@ -156,6 +160,84 @@ fn migrate_leaves_the_database_complete_in_one_file() {
     assert!(path.exists());
     let log = std::fs::metadata(folder.path().join("shunt.db-wal"));
     assert_eq!(log.map_or(0, |log| log.len()), 0);
+}
+
+#[test]
+fn migrate_says_which_database_it_is_and_what_it_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let database = format!("sqlite://{}", path.display());
+    let migrate = |arguments: &[&str]| {
+        let mut command = shunt();
+        command.args(["migrate", "--database-url", &database]);
+        run(command.args(arguments), "").succeeds()
+    };
+    let first = migrate(&[]);
+    let lines: Vec<_> = first.lines().collect();
+    assert_eq!(lines[0], format!("database: SQLite, in {}", path.display()));
+    assert!(lines[1].starts_with("empty: making version "), "{first}");
+    assert_eq!(lines[2].trim(), "1  initial", "{first}");
+    let newest = lines[1].trim_start_matches("empty: making version ");
+    let last = lines.last().unwrap().trim();
+    assert!(last.starts_with(newest), "{first}");
+    let again = migrate(&[]);
+    let again: Vec<_> = again.lines().collect();
+    assert_eq!(again[1..], [format!("already at version {newest}")]);
+    let json = migrate(&["--log-format", "json"]);
+    let json: Vec<Value> = json
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(json[1]["up_to_date"].to_string(), newest);
+}
+
+#[test]
+fn migrate_hides_the_password_of_the_database() {
+    let mut command = shunt();
+    command.args([
+        "migrate",
+        "--database-url",
+        "postgres://me:s3cret@127.0.0.1:9/shunt",
+    ]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(line, "database: postgres://me:***@127.0.0.1:9/shunt\n");
+}
+
+#[test]
+fn a_flag_is_given_alone_or_with_a_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = format!("sqlite://{}/shunt.db", folder.path().display());
+    for (arguments, shows) in [
+        (&["--no-migrate"][..], "true"),
+        (&["--no-migrate=no"], "no"),
+        (&[], "1"),
+    ] {
+        let mut command = shunt();
+        command
+            .args(["config", "--database-url", &database])
+            .args(arguments);
+        let table = run(command.env("NO_MIGRATE", "1"), "").succeeds();
+        let row = table
+            .lines()
+            .find(|line| line.starts_with("NO_MIGRATE"))
+            .unwrap();
+        assert_eq!(row.split_whitespace().last(), Some(shows), "{table}");
+    }
+    let mut command = shunt();
+    command
+        .args(["serve", "--database-url", &database])
+        .env("NO_MIGRATE", "perhaps");
+    run(&mut command, "").fails(1, "NO_MIGRATE: must be true or false, not `perhaps`");
 }
 
 #[test]

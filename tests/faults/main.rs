@@ -27,6 +27,7 @@ mod redis;
 mod replica;
 mod service;
 mod system;
+mod versions;
 
 use std::time::Duration;
 

@@ -15,6 +15,7 @@ use shunt::domain::{
 };
 use shunt::limits::{Action, Limiter};
 use shunt::redis::{RedisShard, RedisShards};
+use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, NewLink, SqliteStore, Store, StoreSettings};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -183,6 +184,7 @@ impl Components {
 const STORE: StoreSettings = StoreSettings {
     max_connections: 2,
     deadline: Duration::from_secs(10),
+    schema: Schema::Migrate(migrations::log),
 };
 
 const CACHE: CacheLimits = CacheLimits {

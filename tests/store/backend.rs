@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shunt::domain::{Clock, LinkId, OwnHost, ShortCode, SystemClock, TargetUrl, Timestamp, UserId};
+use shunt::store::migrations::{self, Schema};
 use shunt::store::{NewLink, PostgresStore, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
 pub(crate) const SETTINGS: StoreSettings = StoreSettings {
     max_connections: 5,
     deadline: Duration::from_secs(10),
+    schema: Schema::Migrate(migrations::log),
 };
 
 /// Makes each test twice: `sqlite::name` and `postgres::name`.
@@ -94,6 +96,19 @@ pub(crate) async fn with_postgres(test: impl AsyncFnOnce(TestStore)) {
 
 /// The store, and the URL of its database.
 pub(crate) async fn with_primary(test: impl AsyncFnOnce(Arc<PostgresStore>, String)) {
+    with_empty_postgres(async |url| {
+        let (first, second) = tokio::join!(
+            PostgresStore::connect(&url, SETTINGS),
+            PostgresStore::connect(&url, SETTINGS)
+        );
+        drop(second.unwrap());
+        test(Arc::new(first.unwrap()), url).await;
+    })
+    .await;
+}
+
+/// The URL of a database without a schema.
+pub(crate) async fn with_empty_postgres(test: impl AsyncFnOnce(String)) {
     let admin_url =
         std::env::var("TEST_DATABASE_URL").expect("TEST_DATABASE_URL is set by tests/run");
     let name = format!("shunt_store_{:016x}", getrandom::u64().unwrap());
@@ -104,12 +119,7 @@ pub(crate) async fn with_primary(test: impl AsyncFnOnce(Arc<PostgresStore>, Stri
         .unwrap();
     let mut url = url::Url::parse(&admin_url).unwrap();
     url.set_path(&name);
-    let (first, second) = tokio::join!(
-        PostgresStore::connect(url.as_str(), SETTINGS),
-        PostgresStore::connect(url.as_str(), SETTINGS)
-    );
-    drop(second.unwrap());
-    test(Arc::new(first.unwrap()), url.into()).await;
+    test(url.into()).await;
     let drop = sqlx::AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"));
     sqlx::raw_sql(drop).execute(&mut admin).await.unwrap();
 }

@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod additive;
 mod backend;
 mod clicks;
 mod file;
 mod links;
+mod migrations;
 mod recorders;
 mod replica;
 mod upgrade;

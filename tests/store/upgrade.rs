@@ -1,14 +1,22 @@
-//! A file that an older version left behind.
+//! A file that an older or a newer version left behind.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use shunt::domain::LinkId;
 use shunt::domain::SystemClock;
-use shunt::store::{ClickBatch, SqliteStore, Store};
+use shunt::store::migrations::{self, Migrations, Patience, Schema};
+use shunt::store::{ClickBatch, OpenError, SqliteStore, Store, StoreSettings, migrate_sqlite};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
+use tokio::time::sleep;
 
 use crate::backend::SETTINGS;
+use crate::migrations::{ADDS, CONTRACTS, IMPATIENT, LATER, silent};
+
+/// The newest migration of the last version that knew no mark.
+const BEFORE_MARKS: i64 = 8;
 
 /// The last version whose journal had a sequence of its own.
 const JOURNAL_WITH_SEQUENCE: i64 = 3;
@@ -37,12 +45,10 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
         .connect()
         .await
         .unwrap();
-    let mut migrations = shunt::store::migrations::sqlite();
-    migrations
-        .migrations
-        .to_mut()
-        .retain(|migration| migration.version <= JOURNAL_WITH_SEQUENCE);
-    migrations.run(&mut older).await.unwrap();
+    let then = migrations::sqlite().up_to(JOURNAL_WITH_SEQUENCE);
+    migrate_sqlite(&mut older, &then, Patience::USUAL, migrations::log)
+        .await
+        .unwrap();
     sqlx::raw_sql(LEFT_BEHIND)
         .execute(&mut older)
         .await
@@ -73,4 +79,91 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
     store.append(&again, None).await.unwrap();
     assert_eq!(counts().await, [13, 23]);
     assert_eq!(store.parked(None, 10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn versions_without_marks_start_on_the_newest_schema_of_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    open_file(&path).await.unwrap();
+    let mut connection = file(&path).await;
+    let newest: i64 = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(newest, BEFORE_MARKS);
+}
+
+#[tokio::test]
+async fn a_newer_schema_of_sqlite_is_used_unless_its_mark_forbids_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    open_file(&path).await.unwrap();
+    let newer = migrations::sqlite().and(LATER - 1, "adds", ADDS);
+    let mut connection = file(&path).await;
+    let migrate = async |connection: &mut SqliteConnection, to: &Migrations| {
+        migrate_sqlite(connection, to, Patience::USUAL, silent)
+            .await
+            .unwrap();
+    };
+    migrate(&mut connection, &newer).await;
+    open_file(&path).await.unwrap();
+    migrate(&mut connection, &newer.and(LATER, "contracts", CONTRACTS)).await;
+    let Err(OpenError::Wrong(why)) = open_file(&path).await else {
+        panic!("it runs on a schema that forbids it");
+    };
+    assert!(why.contains("at version 900"), "{why}");
+}
+
+#[tokio::test]
+async fn a_step_waits_for_another_program_that_writes_to_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    open_file(&path).await.unwrap();
+    let newer = migrations::sqlite().and(LATER, "adds", ADDS);
+    let (mut holder, mut connection) = (file(&path).await, file(&path).await);
+    let writer = holder.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let Err(OpenError::Wrong(why)) =
+        migrate_sqlite(&mut connection, &newer, IMPATIENT, silent).await
+    else {
+        panic!("it got the lock");
+    };
+    assert!(why.contains("migration 900 (adds)"), "{why}");
+    let migration = migrate_sqlite(&mut connection, &newer, Patience::USUAL, silent);
+    let ends = async {
+        sleep(Duration::from_millis(300)).await;
+        writer.rollback().await.unwrap();
+    };
+    let (migrated, ()) = tokio::join!(migration, ends);
+    migrated.unwrap();
+}
+
+#[tokio::test]
+async fn an_instance_that_does_not_migrate_makes_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let required = StoreSettings {
+        schema: Schema::Require,
+        ..SETTINGS
+    };
+    let open = async || SqliteStore::open(&path, required, Arc::new(SystemClock)).await;
+    let Err(OpenError::Wrong(why)) = open().await else {
+        panic!("it starts without a database");
+    };
+    assert!(why.contains("shunt migrate"), "{why}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    open_file(&path).await.unwrap();
+    open().await.map(drop).unwrap();
+}
+
+async fn open_file(path: &Path) -> Result<(), OpenError> {
+    let store = SqliteStore::open(path, SETTINGS, Arc::new(SystemClock)).await?;
+    drop(store);
+    Ok(())
+}
+
+async fn file(path: &Path) -> SqliteConnection {
+    let options = SqliteConnectOptions::new().filename(path);
+    let options = options.busy_timeout(Duration::from_millis(20));
+    options.connect().await.unwrap()
 }

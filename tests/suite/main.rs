@@ -26,6 +26,7 @@ mod metrics;
 mod overload;
 mod pgbouncer;
 mod redirect;
+mod roles;
 mod rolled_back;
 mod settings;
 mod shorten;

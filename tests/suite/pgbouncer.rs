@@ -8,7 +8,7 @@ use crate::support::{App, Backend, Mode, PgBouncer, Server, admin_url};
 const CLIENTS: usize = 16;
 
 /// Everything that a user does, through one instance.
-async fn uses_everything(app: &App) {
+pub(crate) async fn uses_everything(app: &App) {
     let token = app.register().await;
     let me = app.get_as(&token, "/auth/me").await;
     let email = me.json()["email"].as_str().unwrap().to_owned();

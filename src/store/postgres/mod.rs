@@ -5,14 +5,17 @@ use super::{OpenError, StoreSettings};
 mod clicks;
 mod database;
 mod links;
+mod migrate;
 mod outbox;
 mod pool;
 mod replica;
 mod session;
+mod step_lock;
 mod users;
 
 use pool::Pool;
 
+pub use migrate::migrate_postgres;
 pub use replica::{PostgresReplica, WalPosition};
 
 /// Users, links and clicks in Postgres.
@@ -22,13 +25,13 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects, and brings the schema up to date under a lock that other instances respect.
+    /// Connects, and brings the schema up to date under a lock that other instances respect, or refuses one that is not.
     ///
     /// # Errors
     /// [`OpenError`].
     pub async fn connect(url: &str, settings: StoreSettings) -> Result<Self, OpenError> {
         let pool = Pool::connect(url, settings).await?;
-        pool.migrate().await?;
+        migrate::bring_up_to_date(url, &pool, settings.schema).await?;
         let installation = pool
             .run(async |session| {
                 sqlx::query_scalar("SELECT id FROM installation")

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::session::Session;
 use crate::store::failure::{of_pool, unreachable};
 use crate::store::permits::Permits;
-use crate::store::{OpenError, StoreSettings, migrations};
+use crate::store::{OpenError, StoreSettings};
 use crate::telemetry::metrics::Connections as InUse;
 
 type Connections = deadpool::managed::Pool<Server>;
@@ -29,12 +29,6 @@ const IDLE: Duration = Duration::from_secs(1);
 
 /// A connection that is older is replaced: a process of Postgres grows with its age.
 const LIFETIME: Duration = Duration::from_mins(30);
-
-/// The advisory lock under which one instance at a time brings the schema up to date: any number of this service's own.
-const MIGRATION_LOCK: i64 = 0x5348_554e_5400_0001;
-
-/// How long an instance waits for that lock before it logs so and tries again.
-const MIGRATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The error code of a proxy that refuses a setting at the start of a connection.
 const PROTOCOL_VIOLATION: &str = "08P01";
@@ -73,15 +67,7 @@ pub(super) struct Pool {
 impl Pool {
     /// Connects once, to see that it can be done, and how.
     pub(super) async fn connect(url: &str, settings: StoreSettings) -> Result<Self, OpenError> {
-        let plain = PgConnectOptions::from_str(url)
-            .map_err(|error| {
-                // Sqlx repeats this at every level.
-                let message = error.to_string();
-                OpenError::Wrong(message.replace("error with configuration: ", ""))
-            })?
-            .application_name("shunt")
-            // For floating-point numbers, of which there are none; PgBouncer does not know it.
-            .extra_float_digits(None);
+        let plain = options(url)?;
         let time_out = settings.deadline.as_millis();
         let direct = plain
             .clone()
@@ -115,33 +101,6 @@ impl Pool {
             begin: AssertSqlSafe(begin).into_sql_str(),
             is_proxied: true,
         })
-    }
-
-    /// Brings the schema up to date, in one transaction, under a lock that other instances respect. Both are of
-    /// the transaction, not of the connection.
-    pub(super) async fn migrate(&self) -> Result<(), OpenError> {
-        let mut session = self.connections.get().await.map_err(of_pool)?;
-        let locked = timeout(MIGRATION_TIMEOUT, async {
-            let mut transaction = session.connection.begin().await?;
-            sqlx::raw_sql("SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on")
-                .execute(&mut *transaction)
-                .await?;
-            sqlx::query("SELECT pg_advisory_xact_lock($1)")
-                .bind(MIGRATION_LOCK)
-                .execute(&mut *transaction)
-                .await?;
-            Ok::<_, sqlx::Error>(transaction)
-        });
-        let mut transaction = locked.await.map_err(|_| {
-            OpenError::NotYet("it does not answer, or another instance is migrating it".into())
-        })??;
-        // Without a deadline: the first instance may have much to migrate.
-        let mut migrations = migrations::postgres();
-        migrations.set_locking(false).run(&mut *transaction).await?;
-        // They have names: behind a proxy the next client of this server connection would find them taken.
-        transaction.clear_cached_statements().await?;
-        transaction.commit().await?;
-        Ok(())
     }
 
     /// Runs an operation on one connection within the deadline, waiting for the connection included. An operation of
@@ -220,9 +179,27 @@ impl Pool {
         done.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
+    /// Whether the database is behind a proxy.
+    pub(super) fn is_proxied(&self) -> bool {
+        self.is_proxied
+    }
+
     pub(super) fn connections(&self) -> InUse {
         self.permits.connections(&self.connections.status())
     }
+}
+
+/// How a connection is made, without settings of its session.
+pub(super) fn options(url: &str) -> Result<PgConnectOptions, OpenError> {
+    let options = PgConnectOptions::from_str(url).map_err(|error| {
+        // Sqlx repeats this at every level.
+        let message = error.to_string();
+        OpenError::Wrong(message.replace("error with configuration: ", ""))
+    })?;
+    Ok(options
+        .application_name("shunt")
+        // For floating-point numbers, of which there are none; PgBouncer does not know it.
+        .extra_float_digits(None))
 }
 
 /// `None` where a proxy does not pass the settings of a new connection on to Postgres.
@@ -307,7 +284,8 @@ fn is_refused_setting(error: &sqlx::Error) -> bool {
     has_code(error, PROTOCOL_VIOLATION)
 }
 
-fn has_code(error: &sqlx::Error, wanted: &str) -> bool {
+/// Whether it is an error of Postgres with this code.
+pub(super) fn has_code(error: &sqlx::Error, wanted: &str) -> bool {
     error
         .as_database_error()
         .and_then(DatabaseError::code)

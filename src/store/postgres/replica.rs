@@ -19,6 +19,7 @@ use super::PostgresStore;
 use super::pool::Pool;
 use super::session::Session;
 use crate::domain::{LinkTarget, ShortCode};
+use crate::store::migrations::Schema;
 use crate::store::rows::{self, TargetRow};
 use crate::store::{OpenError, StoreError, StoreSettings};
 use crate::telemetry::metrics::Connections;
@@ -96,6 +97,8 @@ impl PostgresReplica {
             settings: StoreSettings {
                 max_connections,
                 deadline: DEADLINE,
+                // It has that of the primary.
+                schema: Schema::Require,
             },
             pool: OnceCell::new(),
             is_up: AtomicBool::new(false),

@@ -19,7 +19,8 @@ use self::compaction::Compactor;
 use self::log::Log;
 use self::pool::{Opener, Pool};
 use self::presence::Presence;
-use super::{OpenError, StoreSettings, migrations};
+use super::migrations::Schema;
+use super::{OpenError, StoreSettings};
 use crate::domain::Clock;
 
 mod batch;
@@ -28,10 +29,13 @@ mod compaction;
 mod database;
 mod links;
 mod log;
+mod migrate;
 mod outbox;
 mod pool;
 mod presence;
 mod users;
+
+pub use migrate::migrate_sqlite;
 
 /// How long a writer waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -58,7 +62,8 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, creates it and its folder where they are missing, and brings the schema up to date.
+    /// Opens the file, creates it and its folder where they are missing, and brings the schema up to date; or refuses a
+    /// file that lacks something.
     ///
     /// # Errors
     /// [`OpenError::Wrong`] when the file cannot be created or is no database.
@@ -67,6 +72,12 @@ impl SqliteStore {
         settings: StoreSettings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
+        if matches!(settings.schema, Schema::Require) && !path.exists() {
+            return Err(OpenError::Wrong(format!(
+                "{}: there is no such file; run `shunt migrate` first, or start without NO_MIGRATE",
+                path.display()
+            )));
+        }
         if let Some(folder) = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
@@ -110,7 +121,7 @@ impl SqliteStore {
             .await
             .map_err(|error| cannot_open(path, error))?;
         let mut first = writer.get().await?;
-        migrations::sqlite().run(&mut *first).await?;
+        migrate::bring_up_to_date(&mut first, settings.schema).await?;
         let installation = sqlx::query_scalar("SELECT id FROM installation")
             .fetch_one(&mut *first)
             .await?;

@@ -33,7 +33,8 @@ def manifests() -> str:
     folder = temporary() / "kubernetes"
     shutil.copytree(DEPLOY / "kubernetes", folder)
     overlay = folder / "overlays" / "example"
-    shutil.copy(overlay / "secret.env.example", overlay / "secret.env")
+    for name in ("secret.env", "migrate.env"):
+        shutil.copy(overlay / f"{name}.example", overlay / name)
     if shutil.which("kubectl"):
         return run("kubectl", "kustomize", overlay)
     if shutil.which("kustomize"):

@@ -39,8 +39,8 @@ class Deployment:
         """Starts everything; builds shunt where no binary is named."""
         binary = binary.resolve() if binary else build()
         settings = env_file(DEPLOY / "shunt.env") | {
-            "BASE_URL": self.address, "DATABASE_URL": self.start_postgres(), "REDIS_URL": self.start_redis(),
-            "JWT_SECRET": secrets.token_hex(32), "TRUSTED_PROXIES": "127.0.0.1"}
+            "BASE_URL": self.address, "DATABASE_URL": self.start_postgres(binary), "NO_MIGRATE": "true",
+            "REDIS_URL": self.start_redis(), "JWT_SECRET": secrets.token_hex(32), "TRUSTED_PROXIES": "127.0.0.1"}
         metrics = [self.start_instance(name, binary, settings) for name in ("shunt-1", "shunt-2")]
         for instance in self.instances:
             wait_until_ready(instance)
@@ -52,12 +52,18 @@ class Deployment:
         """The public address."""
         return f"http://127.0.0.1:{self.port}"
 
-    def start_postgres(self) -> str:
-        """A cluster with the settings of compose.yaml; returns the URL of its database."""
+    def start_postgres(self, binary: Path) -> str:
+        """A cluster with the settings and roles of compose.yaml, migrated by its owner; returns the URL of its database
+        for the role of the service."""
         settings = re.findall(r"-c (\w+=\S+)", COMPOSE)
         initdb = one(r"POSTGRES_INITDB_ARGS: (.+)", COMPOSE).split()
         server = start_postgres(self.testbed, self.tools, settings, initdb=initdb, password=secrets.token_hex(16))
-        return server.create("shunt").url
+        database = server.create("shunt")
+        database.sql((DEPLOY / "postgres" / "10-roles.sql").read_text())
+        password = secrets.token_hex(16)
+        database.sql(f"ALTER ROLE shunt_service PASSWORD '{password}'")
+        run([binary, "migrate"], environment={"DATABASE_URL": database.url})
+        return f"postgres://shunt_service:{password}@127.0.0.1:{database.process.port}/shunt"
 
     def start_redis(self) -> str:
         """A Redis with the settings of redis.conf; returns its URL."""

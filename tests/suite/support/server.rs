@@ -1,6 +1,7 @@
 //! The program as a child process.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,12 +11,13 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 32] = [
+const SETTINGS: [&str; 33] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
     "DATABASE_REPLICA_URL",
     "DATABASE_MAX_CONNECTIONS",
+    "NO_MIGRATE",
     "REDIS_URL",
     "REDIS_PREFIX",
     "JWT_SECRET",
@@ -76,7 +78,7 @@ fn with(mut command: Command, settings: &[(String, String)]) -> Command {
 impl Server {
     /// Starts an instance, on a free port unless `BIND` is given, and waits until it takes traffic.
     pub(crate) async fn start(settings: &[(String, String)]) -> Self {
-        Self::run(command(settings), settings).await
+        Self::start_program(Path::new(env!("CARGO_BIN_EXE_shunt")), settings).await
     }
 
     /// Starts an instance that may open this many files.
@@ -85,6 +87,11 @@ impl Server {
         let limited = format!("ulimit -n {files} && exec \"$0\"");
         shell.args(["-c", &limited, env!("CARGO_BIN_EXE_shunt")]);
         Self::run(with(shell, settings), settings).await
+    }
+
+    /// Starts an instance of another program.
+    pub(crate) async fn start_program(program: &Path, settings: &[(String, String)]) -> Self {
+        Self::run(with(Command::new(program), settings), settings).await
     }
 
     async fn run(mut command: Command, settings: &[(String, String)]) -> Self {

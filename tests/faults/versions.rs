@@ -1,0 +1,151 @@
+//! The version before this one beside it, on one Postgres and one Redis: a rolling update, one that is halted, and the way
+//! back. `tests/upgrade/run` builds that version and names its program.
+
+use std::path::PathBuf;
+
+use reqwest::Client;
+
+use crate::load::{Address, Load};
+use crate::readers::Readers;
+use crate::support::{App, Backend, Mode, Server};
+use crate::{WITHOUT_REDIS, quick_or_long, redirects_go_on, warm_links};
+
+/// Makes instances write back all the time, so that both versions do.
+const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
+
+/// Clients of each instance.
+const EACH: usize = 6;
+
+struct Versions {
+    before: PathBuf,
+    settings: Vec<(String, String)>,
+}
+
+impl Versions {
+    async fn before(&self) -> Server {
+        Server::start_program(&self.before, &self.settings).await
+    }
+
+    async fn this(&self) -> Server {
+        Server::start(&self.settings).await
+    }
+}
+
+/// Both under load at once, each reader reads from both, and the counts are exact.
+async fn side_by_side(app: &App, before: &Server, this: &Server, deletes: bool) {
+    let codes = warm_links(app).await;
+    let both = [before, this].map(|server| Address::of(&server.base));
+    let readers = Readers::of_several(&both, &codes).await;
+    let loads = both
+        .each_ref()
+        .map(|address| Load::start(address, &codes, EACH));
+    for load in &loads {
+        redirects_go_on(load).await;
+    }
+    if deletes {
+        for _ in 0..quick_or_long(5, 50) {
+            deleted_through(before, this, app).await;
+            deleted_through(this, before, app).await;
+        }
+    }
+    let mut answered = vec![0; codes.len()];
+    for load in loads {
+        redirects_go_on(&load).await;
+        let tally = load.stop().await;
+        assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+        for (link, answered) in answered.iter_mut().enumerate() {
+            *answered += tally.answered_to(link);
+        }
+    }
+    let counted = async {
+        let mut counts = Vec::new();
+        for code in &codes {
+            counts.push(app.clicks(code).await);
+        }
+        assert_eq!(counts, answered);
+        counts
+    };
+    readers.end_with(counted).await;
+}
+
+/// A link that both follow is deleted through one, and the other does not follow it any more.
+async fn deleted_through(one: &Server, other: &Server, app: &App) {
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    for server in [one, other] {
+        assert_eq!(server.follow(&code).await, 302);
+    }
+    let url = format!("{}/urls/{code}", one.base);
+    let deleted = Client::new().delete(url).bearer_auth(&token).send().await;
+    assert_eq!(deleted.unwrap().status(), 204);
+    for server in [other, one] {
+        assert_eq!(server.follow(&code).await, 404);
+    }
+}
+
+/// The instance that `app` asks is stopped under load, and `next` takes its place.
+async fn replaced(app: &mut App, next: impl AsyncFnOnce() -> Server) {
+    let codes = warm_links(app).await;
+    let address = Address::of(&app.server.base);
+    let load = Load::start(&address, &codes, EACH);
+    let readers = Readers::through_restarts(&address, &load.tally).await;
+    redirects_go_on(&load).await;
+    app.server.stop().await;
+    app.server = next().await;
+    address.set(&app.server.base);
+    redirects_go_on(&load).await;
+    let tally = load.stop().await;
+    assert_eq!((tally.truncated(), tally.refused()), (0, 0));
+    readers.end_with(tally.check_bounds(app)).await;
+}
+
+async fn update_and_way_back(extra: &[(&str, &str)], deletes: bool) {
+    let before = std::env::var_os("SHUNT_VERSION_BEFORE")
+        .expect("SHUNT_VERSION_BEFORE names the program; tests/run --upgrade sets it");
+    let backend = Backend::new(Mode::Production).await;
+    let mut settings = backend.settings();
+    for (name, value) in [&[OFTEN], extra].concat() {
+        settings.push((name.to_owned(), value.to_owned()));
+    }
+    let versions = Versions {
+        before: before.into(),
+        settings,
+    };
+    // The version before makes the schema, and has links and clicks of its own.
+    let mut app = App::of(backend, versions.before().await);
+    let early = app
+        .shorten(&app.register().await, "https://example.org/early")
+        .await;
+    assert_eq!(app.visit(&format!("/{early}")).await.status, 302);
+
+    // This one migrates it, beside the other at work.
+    let this = versions.this().await;
+    side_by_side(&app, &app.server, &this, deletes).await;
+
+    // A halted update: the version before starts again on the newest schema.
+    replaced(&mut app, async || versions.before().await).await;
+    side_by_side(&app, &app.server, &this, deletes).await;
+
+    // The rest of the update; then the way back of both.
+    replaced(&mut app, async || versions.this().await).await;
+    replaced(&mut app, async || versions.before().await).await;
+    drop(this);
+    let other = versions.before().await;
+    assert_eq!(app.visit(&format!("/{early}")).await.status, 302);
+    assert_eq!(app.clicks(&early).await, 2);
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
+#[ignore = "needs the program of the version before: tests/run --upgrade"]
+async fn the_version_before_runs_beside_this_one_and_after_it_and_every_click_counts_once() {
+    update_and_way_back(&[], true).await;
+}
+
+#[tokio::test]
+#[ignore = "needs the program of the version before: tests/run --upgrade"]
+async fn the_version_before_runs_beside_this_one_on_postgres_alone() {
+    // A deletion takes effect on other instances only after CACHE_TTL_SECONDS there.
+    update_and_way_back(&[WITHOUT_REDIS], false).await;
+}
