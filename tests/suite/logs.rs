@@ -2,13 +2,15 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use shunt::domain::Timestamp;
 
-use crate::support::{App, Backend, Mode, Response, both_modes, command, eventually, raw, unique};
+use crate::support::{
+    App, Backend, Mode, RedisServer, Response, both_modes, command, eventually, raw, unique,
+};
 
 both_modes! {
     async fn every_response_carries_its_request_id(app) {
@@ -257,6 +259,40 @@ async fn in_a_log_for_machines_a_refused_start_is_a_line_of_it() {
             "{last}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_redis_that_comes_and_goes_is_logged_once_and_counted() {
+    const TIMES: usize = 4;
+    let started = Instant::now();
+    let mut redis = RedisServer::start(&["--appendonly", "yes"]).await;
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", &redis.url())]).await;
+    let value = async |name: &str| {
+        let metrics = app.get("/metrics").await.text;
+        let value = metrics.lines().find_map(|line| line.strip_prefix(name));
+        value.unwrap().trim().parse::<usize>().unwrap()
+    };
+    for times in 1..=TIMES {
+        redis.kill();
+        eventually("its absence is counted", async || {
+            value("shunt_redis_away_total{shard=\"0\"}").await >= times
+        })
+        .await;
+        redis.start_again().await;
+        eventually("it is used again", async || {
+            value("shunt_redis_up{shard=\"0\"}").await == 1
+        })
+        .await;
+    }
+    let log = app.server.log();
+    let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+    // Once a minute at most, however slow this machine is.
+    let minutes = usize::try_from(started.elapsed().as_secs() / 60).unwrap();
+    let (away, up) = (lines("Redis is away"), lines("Redis is up"));
+    assert!((1..=1 + minutes).contains(&away), "{log}");
+    // The first is of the start.
+    assert!((2..=2 + minutes).contains(&up), "{log}");
+    app.finish().await;
 }
 
 /// A terminal that is paused with Ctrl-S leaves its log unread, and so does a log driver that hangs.

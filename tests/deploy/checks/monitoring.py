@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
+from .agreement import anchors
 from .reading import (ALERTMANAGER, PROMETHEUS, alerts, compose, dashboards, documents, env_values, loaded, queries, rules,
                       source)
 from .tools import DEPLOY, ROOT, need, nothing_in, run, temporary, tool
@@ -13,6 +17,31 @@ from .tools import DEPLOY, ROOT, need, nothing_in, run, temporary, tool
 # Where the alerts lead: as installed, and in the example of Kubernetes.
 RUNBOOK_PAGE = "{{ externalURL }}/user/runbook.html#"
 RUNBOOK = "https://git.example.com/shunt/deploy/runbook.md"
+
+
+def runbook_page_shows_every_section() -> None:
+    """A browser shows the runbook on that page: every section with its anchor, and every row of every table."""
+    chromium = tool("chromium", "Debian's package chromium")
+    folder = temporary()
+    shutil.copy(PROMETHEUS / "pages" / "runbook.html", folder)
+    shutil.copy(DEPLOY / "runbook.md", folder)
+    handler = partial(Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom"]
+        shown = run(chromium, *flags, f"http://127.0.0.1:{server.server_port}/runbook.html")
+        server.shutdown()
+    text = (DEPLOY / "runbook.md").read_text()
+    nothing_in([anchor for anchor in anchors(DEPLOY / "runbook.md") if f'id="{anchor}"' not in shown], "not on the page")
+    lines = [line for line in text.splitlines() if line.startswith("|") and not re.fullmatch(r"[| -]+", line)]
+    need(lines and shown.count("<tr><td>") == len(lines), f"{shown.count('<tr><td>')} of {len(lines)} rows of tables")
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves a folder, and logs nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Logs nothing."""
 
 
 def promtool_accepts_the_rules() -> None:
