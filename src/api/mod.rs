@@ -9,6 +9,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::{Extension, Router};
 use tower_http::catch_panic::CatchPanicLayer;
+use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -70,6 +71,7 @@ pub fn router(
     public_metrics: bool,
 ) -> Router {
     let (router, document) = routes(base_url, guards, admission, public_metrics).split_for_parts();
+    start_at_zero(&document);
     router
         .fallback(http::not_found)
         .method_not_allowed_fallback(http::method_not_allowed)
@@ -134,6 +136,30 @@ async fn measured(request: Request, next: Next) -> Response {
     metrics::counter!(HTTP_REQUESTS, &labels).increment(1);
     metrics::histogram!(HTTP_DURATION, "route" => route).record(seconds_since(start));
     response
+}
+
+/// Exports the counter of every response in the document, and of the service's own failures, from the start. Otherwise a
+/// route's first error would be no increase.
+fn start_at_zero(document: &Document) {
+    for (route, item) in &document.paths.paths {
+        let methods = [
+            (Method::GET, &item.get),
+            (Method::POST, &item.post),
+            (Method::DELETE, &item.delete),
+        ];
+        for (method, operation) in methods {
+            let Some(operation) = operation else { continue };
+            let documented = operation.responses.responses.keys();
+            for status in documented.map(String::as_str).chain(["500", "503"]) {
+                let labels = [
+                    ("method", method_label(&method).to_owned()),
+                    ("route", route.clone()),
+                    ("status", status.to_owned()),
+                ];
+                metrics::counter!(HTTP_REQUESTS, &labels).increment(0);
+            }
+        }
+    }
 }
 
 /// Clients may send any word as a method: those that no route has share a label.

@@ -32,7 +32,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Ready until `stopping` is cancelled, as long as a store can be reached.
+    /// Ready until `stopping` is cancelled.
     #[must_use]
     pub fn new(
         database: Arc<dyn Database>,
@@ -55,8 +55,6 @@ impl Readiness {
 struct Dependencies {
     database: DependencyState,
     redis: DependencyState,
-    /// Whether the database answers, or Redis, or a part of the cluster.
-    any: bool,
 }
 
 /// How long a dependency may take to answer.
@@ -82,8 +80,6 @@ enum Traffic {
     Ready,
     /// It is shutting down.
     Stopping,
-    /// It reaches neither database nor Redis.
-    Unavailable,
 }
 
 /// Whether this instance should get traffic, and the states of its dependencies.
@@ -101,43 +97,32 @@ pub(super) struct Ready {
 
 /// Should this instance get traffic?
 ///
-/// Redirects need only one of database and Redis, or a part of a Redis Cluster. Without both, an instance goes on with
-/// the links it has in memory, but others may reach more.
+/// Yes, until it stops. A dependency that is away changes that for no instance: each one goes on redirecting the links that it
+/// has in memory, and without any instance nobody would be redirected. The states are for people.
 #[utoipa::path(
     get, path = "/ready", tag = "operations", operation_id = "ready",
     responses(
         (status = 200, description = "It should", body = Ready,
             example = json!({"status": "ready", "database": "up", "replica": "off", "redis": "off"})),
-        (status = 503, description = "It is stopping, or reaches neither database nor Redis", body = Ready,
-            example = json!({"status": "unavailable", "database": "away", "replica": "away", "redis": "away"})),
+        (status = 503, description = "It is stopping", body = Ready,
+            example = json!({"status": "stopping", "database": "up", "replica": "off", "redis": "up"})),
     ),
 )]
 pub(super) async fn ready(State(readiness): State<Arc<Readiness>>) -> (StatusCode, Json<Ready>) {
-    let Dependencies {
-        database,
-        redis,
-        any,
-    } = cached_dependencies(&readiness).await;
-    let status = if readiness.stopping.is_cancelled() {
-        Traffic::Stopping
-    } else if any {
-        Traffic::Ready
+    let Dependencies { database, redis } = cached_dependencies(&readiness).await;
+    let (code, status) = if readiness.stopping.is_cancelled() {
+        (StatusCode::SERVICE_UNAVAILABLE, Traffic::Stopping)
     } else {
-        Traffic::Unavailable
+        (StatusCode::OK, Traffic::Ready)
     };
-    let code = match status {
-        Traffic::Ready => StatusCode::OK,
-        Traffic::Stopping | Traffic::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    let replica = replica(&readiness);
+    let body = Ready {
+        status,
+        database,
+        replica,
+        redis,
     };
-    (
-        code,
-        Json(Ready {
-            status,
-            database,
-            replica: replica(&readiness),
-            redis,
-        }),
-    )
+    (code, Json(body))
 }
 
 /// The cached states, or the present ones where those are too old. Each dependency is asked once at a time, however many
@@ -147,12 +132,8 @@ async fn cached_dependencies(readiness: &Readiness) -> Dependencies {
     match *cached {
         Some((at, dependencies)) if at.elapsed() < CACHED_FOR => dependencies,
         _ => {
-            let (database, (redis, any)) = tokio::join!(database(readiness), redis(readiness));
-            let dependencies = Dependencies {
-                database,
-                redis,
-                any: any || database == DependencyState::Up,
-            };
+            let (database, redis) = tokio::join!(database(readiness), redis(readiness));
+            let dependencies = Dependencies { database, redis };
             *cached = Some((Instant::now(), dependencies));
             dependencies
         }
@@ -175,19 +156,17 @@ fn replica(readiness: &Readiness) -> DependencyState {
     }
 }
 
-/// The state of Redis as a whole, and whether any shard answers.
-async fn redis(readiness: &Readiness) -> (DependencyState, bool) {
+/// The state of Redis as a whole: up if every shard answers.
+async fn redis(readiness: &Readiness) -> DependencyState {
     let Some(shards) = &readiness.redis else {
-        return (DependencyState::Off, false);
+        return DependencyState::Off;
     };
     let pings = shards
         .iter()
         .map(async |redis| redis.ping(TIMEOUT).await.is_ok() && redis.is_up());
-    let up = join_all(pings).await;
-    let state = if up.iter().all(|is_up| *is_up) {
-        DependencyState::Up
-    } else {
+    if join_all(pings).await.contains(&false) {
         DependencyState::Away
-    };
-    (state, up.contains(&true))
+    } else {
+        DependencyState::Up
+    }
 }

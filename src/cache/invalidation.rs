@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use super::cursor::InvalidationCursor;
 use super::l2::L2;
 use super::redis_tier::RedisTier;
-use crate::telemetry::metrics::REDIS_DATA_LOST;
+use crate::telemetry::metrics::{REDIS_DATA_LOST, counter_of_shard};
 
 /// The changes of one shard that this process has applied.
 #[derive(Default)]
@@ -89,7 +89,7 @@ impl Invalidations {
             let previous = std::mem::replace(&mut epochs.current, cursor.epoch.clone());
             if !previous.is_empty() {
                 epochs.previous = Some((previous, known));
-                metrics::counter!(REDIS_DATA_LOST).increment(1);
+                counter_of_shard(REDIS_DATA_LOST, cursor.shard).increment(1);
                 tracing::error!(
                     "Redis lost data or was rolled back: clicks that were pending in it may be lost"
                 );

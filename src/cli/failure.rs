@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::json;
+use shunt::telemetry::line::json_line;
 
 /// Shown below the help of every command that has more exit codes than 0 and 1.
 pub(super) const EXIT_CODES: &str = "\
@@ -14,6 +15,17 @@ Exit codes:
   3  not logged in, or e-mail or password are wrong
   4  no such link
   5  the service cannot be reached, or asks to come back later";
+
+/// The form of the line about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ErrorForm {
+    /// For people.
+    Text,
+    /// For scripts that read the output of the command.
+    Json,
+    /// A line of the JSON log.
+    Log,
+}
 
 /// Why a command did not do what was asked: a sentence for people, a kind for scripts.
 #[derive(Debug)]
@@ -39,7 +51,7 @@ impl Failure {
     }
 
     /// Writes one line to standard error.
-    pub(super) fn report(&self, as_json: bool) {
+    pub(super) fn report(&self, form: ErrorForm) {
         let (Self::Failed(message)
         | Self::Usage(message)
         | Self::Refused(message)
@@ -48,10 +60,10 @@ impl Failure {
         else {
             return;
         };
-        let line = if as_json {
-            json!({ "error": message, "exit_code": self.code() }).to_string()
-        } else {
-            format!("shunt: {message}")
+        let line = match form {
+            ErrorForm::Text => format!("shunt: {message}"),
+            ErrorForm::Json => json!({ "error": message, "exit_code": self.code() }).to_string(),
+            ErrorForm::Log => json_line(message, json!({ "exit_code": self.code() })),
         };
         // Without a standard error the exit code is all there is.
         let _ = writeln!(io::stderr(), "{line}");

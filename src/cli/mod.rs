@@ -17,7 +17,7 @@ mod output;
 mod service;
 mod settings_in_force;
 
-use failure::{EXIT_CODES, Failure};
+use failure::{EXIT_CODES, ErrorForm, Failure};
 
 /// A URL shortener whose redirect is nearly as cheap as a static map, and whose every answered click is counted
 /// exactly once.
@@ -61,24 +61,28 @@ pub(crate) fn run() -> ExitCode {
     let command = without_empty_variables(Cli::command());
     let parsed =
         given(command.clone()).and_then(|given| Ok((Cli::from_arg_matches(&given)?, given)));
-    let (outcome, is_json) = match parsed {
+    let (outcome, form) = match parsed {
         Ok((cli, given)) => {
-            let is_json = wants_json_errors(&given);
-            (carry_out(cli, &given), is_json)
+            let form = error_form(&given);
+            (carry_out(cli, &given), form)
         }
         Err(refusal) => {
-            let Some(wrong) = ConfigError::behind(&refusal) else {
-                without_password(refusal).exit()
+            let unchecked = given(with_unchecked_values(command).ignore_errors(true));
+            let form = unchecked.map_or(ErrorForm::Text, |given| error_form(&given));
+            let failure = match ConfigError::behind(&refusal) {
+                Some(wrong) => Failure::of(wrong),
+                None if form == ErrorForm::Log && refusal.use_stderr() => {
+                    Failure::Usage(first_line(&without_password(refusal)))
+                }
+                None => without_password(refusal).exit(),
             };
-            let unchecked = given(with_unchecked_values(command));
-            let is_json = unchecked.is_ok_and(|given| wants_json_errors(&given));
-            (Err(Failure::of(wrong)), is_json)
+            (Err(failure), form)
         }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.report(is_json);
+            failure.report(form);
             failure.exit_code()
         }
     }
@@ -92,6 +96,13 @@ fn without_password(mut refusal: clap::Error) -> clap::Error {
         refusal.insert(ContextKind::InvalidValue, hidden);
     }
     refusal
+}
+
+/// What is wrong with the command line, in one line.
+fn first_line(refusal: &clap::Error) -> String {
+    let text = refusal.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_start_matches("error: ").to_owned()
 }
 
 /// What the command line and the environment say.
@@ -108,19 +119,24 @@ fn given(command: clap::Command) -> Result<ArgMatches, clap::Error> {
     }
 }
 
-/// Whether a program reads the command's errors, because it reads its log or its output.
-fn wants_json_errors(given: &ArgMatches) -> bool {
-    let has_json_log = |given: &ArgMatches| {
+/// The form of the command's errors: a program may read its log, or its output.
+fn error_form(given: &ArgMatches) -> ErrorForm {
+    let of_log = |given: &ArgMatches| {
         let format = given.get_raw("log_format").and_then(|mut raw| raw.next());
-        format.is_some_and(|format| format == "json")
+        if format.is_some_and(|format| format == "json") {
+            ErrorForm::Log
+        } else {
+            ErrorForm::Text
+        }
     };
     match given.subcommand() {
-        None => has_json_log(given),
-        Some(("serve" | "migrate", given)) => has_json_log(given),
-        Some(("config", _)) => false,
-        Some((_, given)) => given
-            .try_get_one("json")
-            .is_ok_and(|json| json == Some(&true)),
+        None => of_log(given),
+        Some(("serve" | "migrate", given)) => of_log(given),
+        Some(("config", _)) => ErrorForm::Text,
+        Some((_, given)) => match given.try_get_one("json") {
+            Ok(Some(true)) => ErrorForm::Json,
+            _ => ErrorForm::Text,
+        },
     }
 }
 

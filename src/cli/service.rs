@@ -81,11 +81,15 @@ fn start(
 ) -> Result<(), Failure> {
     let config = config.checked().map_err(|error| Failure::of(&error))?;
     let filter = EnvFilter::try_new(&config.log_filter).map_err(|error| Failure::of(&error))?;
-    // Notices of Postgres come at each start, such as that a table exists already.
-    let quiet = "sqlx::postgres::notice=warn"
-        .parse()
-        .expect("it is a directive");
-    let filter = filter.add_directive(quiet);
+    let filter = [
+        // Notices of Postgres come at each start, such as that a table exists already.
+        "sqlx::postgres::notice=warn",
+        // Where the service listens is said at every level.
+        "shunt::listening=info",
+    ]
+    .into_iter()
+    .map(|directive| directive.parse().expect("it is a directive"))
+    .fold(filter, EnvFilter::add_directive);
     let traces = config.otlp_endpoint.as_ref().map(Traces::start);
     let traces = traces.transpose().map_err(|error| Failure::of(&error))?;
     let _log = telemetry::start_logging(config.log_format, filter, traces.as_ref());

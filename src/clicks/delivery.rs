@@ -6,16 +6,17 @@ use std::time::Instant;
 
 use foldhash::fast::RandomState;
 use futures_util::future::join;
+use metrics::Gauge;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::clicks::redelivery::{Attempt, Redelivered};
 use crate::clicks::sinks::{Appended, Sinks, count_batch, note_acknowledged, total};
 use crate::clicks::{MemoryOnly, RecordError, RedisSink};
-use crate::domain::LinkId;
+use crate::domain::{LinkId, Shard};
 use crate::redis::random_id;
 use crate::store::{ClickBatch, RecorderId};
-use crate::telemetry::metrics::{BATCH_CLICKS, IN_DOUBT, bounded};
+use crate::telemetry::metrics::{BATCH_CLICKS, IN_DOUBT, bounded, gauge_of_shard};
 
 /// Max links in one batch: bounds how long one script call or statement keeps a sink busy.
 const MAX_LINKS: usize = 1_000;
@@ -115,7 +116,7 @@ impl Delivery {
             if !is_parked {
                 self.memory_only.add(&batch.clicks);
             }
-            metrics::gauge!(IN_DOUBT).increment(bounded(total(&batch.clicks)));
+            self.in_doubt().increment(bounded(total(&batch.clicks)));
             self.outstanding = Some(Outstanding::InDoubt {
                 batch,
                 epoch,
@@ -255,6 +256,12 @@ impl Delivery {
         Attempt::Append(batch)
     }
 
+    /// Clicks in doubt in the shard of this delivery.
+    fn in_doubt(&self) -> Gauge {
+        let redis = self.sinks.redis.as_ref();
+        gauge_of_shard(IN_DOUBT, redis.map_or(Shard::ONLY, RedisSink::shard))
+    }
+
     fn note_redelivered(&mut self, redelivered: Redelivered) {
         match redelivered {
             Redelivered::InRedis => match self.outstanding.take() {
@@ -262,7 +269,7 @@ impl Delivery {
                 Some(Outstanding::InDoubt {
                     batch, is_parked, ..
                 }) => {
-                    metrics::gauge!(IN_DOUBT).decrement(bounded(total(&batch.clicks)));
+                    self.in_doubt().decrement(bounded(total(&batch.clicks)));
                     if !is_parked {
                         self.memory_only.remove(&batch.clicks);
                     }
@@ -271,7 +278,7 @@ impl Delivery {
             },
             Redelivered::InDoubt { epoch } => {
                 if let Some(Outstanding::Unsent(batch)) = self.outstanding.take_if(is_unsent) {
-                    metrics::gauge!(IN_DOUBT).increment(bounded(total(&batch.clicks)));
+                    self.in_doubt().increment(bounded(total(&batch.clicks)));
                     self.outstanding = Some(Outstanding::InDoubt {
                         batch,
                         epoch,

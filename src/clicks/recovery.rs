@@ -12,7 +12,7 @@
 use crate::redis::keys::Keys;
 use crate::redis::{Call, Candidate, FindMasterError, RedisFailure, RedisShard, scripts};
 use crate::store::{Clicks, Fence, FlushId, StoreError};
-use crate::telemetry::metrics::REDIS_ROLLED_BACK;
+use crate::telemetry::metrics::{REDIS_ROLLED_BACK, counter_of_shard};
 
 /// How often recovery starts again because the data set changed meanwhile.
 const MAX_TRIES: usize = 5;
@@ -111,7 +111,7 @@ pub async fn recover(
         }
         if let Some(recovered) = recovered? {
             if let Some(links) = recovered.dropped {
-                metrics::counter!(REDIS_ROLLED_BACK).increment(1);
+                counter_of_shard(REDIS_ROLLED_BACK, redis.shard()).increment(1);
                 tracing::error!(
                     links,
                     "Redis was rolled back: clicks pending in it may be counted already and are dropped"

@@ -7,7 +7,7 @@ use crate::cache::{InvalidationCursor, LinkCache};
 use crate::domain::Shard;
 use crate::redis::{DedicatedConnection, RedisFailure, RedisShard, scripts};
 use crate::store::{ClickBatch, Clicks, ParkedBatch, StoreError};
-use crate::telemetry::metrics::CLICKS_DROPPED;
+use crate::telemetry::metrics::{CLICKS_DROPPED, counter_of_shard};
 
 /// To how many epochs a batch is sent before it goes elsewhere: data is not lost again and again.
 const MAX_EPOCHS: usize = 3;
@@ -191,7 +191,7 @@ pub(super) async fn settle(
         Applied::InEpoch(cursor) => cursor,
         Applied::OtherEpoch(cursor) => {
             let clicks: u64 = batch.clicks.iter().map(|(_, clicks)| clicks).sum();
-            metrics::counter!(CLICKS_DROPPED).increment(clicks);
+            counter_of_shard(CLICKS_DROPPED, sink.shard()).increment(clicks);
             tracing::error!(
                 clicks,
                 "clicks in doubt are dropped: the Redis data set that they were sent to is gone"

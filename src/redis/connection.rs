@@ -13,7 +13,7 @@ use super::call::Call;
 use super::failure::RedisFailure;
 use super::master::Master;
 use super::shard::RedisShard;
-use crate::telemetry::metrics::REDIS_ERRORS;
+use crate::telemetry::metrics::{REDIS_ERRORS, counter_of_shard};
 
 /// A multiplexed connection of one part of the program: no commands of other parts delay its own, and it is closed after
 /// a failure.
@@ -87,6 +87,7 @@ impl DedicatedConnection {
         call: &Call,
     ) -> Result<Reply<T>, RedisFailure> {
         let deadline = Instant::now() + self.redis.deadline();
+        self.redis.count_command();
         let failure = match self.attempt(call, deadline).await {
             Ok(value) => {
                 return Ok(Reply {
@@ -109,7 +110,7 @@ impl DedicatedConnection {
                 Err(_) => failure,
             },
         };
-        metrics::counter!(REDIS_ERRORS).increment(1);
+        counter_of_shard(REDIS_ERRORS, self.redis.shard()).increment(1);
         self.redis.trip(&failure);
         Err(failure)
     }

@@ -34,6 +34,13 @@ scripts! {
     ///   ones, then those of each flush
     READ_COUNTS => ["read_counts.lua"],
 
+    /// Counts the links with clicks that are not written back.
+    ///
+    /// * KEYS: `state`, `pending`, `flushing`
+    /// * ARGV: prefix of flush keys
+    /// * returns: links; one that is in a flush as well counts twice
+    COUNT_PENDING => ["count_pending.lua"],
+
     /// Takes the lease on flushing, and moves what is pending to a flush of its own unless one is under way.
     ///
     /// * KEYS: `state`, `pending`, `flushing`, `flusher`

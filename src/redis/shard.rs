@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use deadpool_redis::PoolError;
-use metrics::Gauge;
+use metrics::{Counter, Gauge};
 use redis::{ConnectionInfo, FromRedisValue};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -14,8 +14,13 @@ use super::call::Call;
 use super::failure::RedisFailure;
 use super::keys::Keys;
 use super::master::{self, Candidate, FindMasterError, Master};
+use super::scripts;
 use crate::domain::{Clock, Shard, Timestamp};
-use crate::telemetry::metrics::{Connections, REDIS_ERRORS, REDIS_UP};
+use crate::telemetry::metrics::{
+    Connections, REDIS_COMMANDS, REDIS_ERRORS, REDIS_LOSSES, REDIS_UP, counter_of_shard,
+    gauge_of_shard, start_shard_at_zero,
+};
+use crate::telemetry::throttle::FlapLog;
 
 /// A handle on one data set; cheap to clone.
 #[derive(Clone)]
@@ -40,7 +45,9 @@ struct Inner {
     /// How often this process found its connections broken.
     cuts: AtomicU64,
     is_up: Gauge,
+    commands: Counter,
     tripped: Notify,
+    flaps: FlapLog,
 }
 
 /// A random number of 64 bits, which no other process draws.
@@ -58,15 +65,15 @@ impl RedisShard {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let epoch_prefix = keys.shard().map_or_else(String::new, Shard::epoch_prefix);
+        let shard = keys.shard().unwrap_or(Shard::ONLY);
+        start_shard_at_zero(shard);
         let inner = Inner {
             servers,
             deadline,
             clock,
             process: format!("{epoch_prefix}{:016x}", random_id()),
-            is_up: match keys.shard() {
-                None => metrics::gauge!(REDIS_UP),
-                Some(shard) => metrics::gauge!(REDIS_UP, "shard" => shard.index().to_string()),
-            },
+            is_up: gauge_of_shard(REDIS_UP, shard),
+            commands: counter_of_shard(REDIS_COMMANDS, shard),
             keys,
             master: RwLock::new(None),
             epoch: RwLock::new("".into()),
@@ -74,6 +81,7 @@ impl RedisShard {
             full: AtomicBool::new(false),
             cuts: AtomicU64::new(0),
             tripped: Notify::new(),
+            flaps: FlapLog::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -205,12 +213,15 @@ impl RedisShard {
         self.inner.full.store(full, Ordering::Release);
     }
 
-    /// Notes that Redis is away. Logs it once, and wakes the task in [`RedisShard::tripped`].
+    /// Notes that Redis is away, logs it unless it comes and goes, and wakes the task in [`RedisShard::tripped`].
     pub fn trip(&self, failure: &RedisFailure) {
         self.note_why_away(failure);
         if self.inner.up.swap(false, Ordering::AcqRel) {
-            let data_set = self.keys().tag();
-            tracing::warn!(%failure, data_set, "Redis is away: clicks go to the database until it is back");
+            if self.inner.flaps.away() {
+                let data_set = self.keys().tag();
+                tracing::warn!(%failure, data_set, "Redis is away: clicks go to the database until it is back");
+            }
+            counter_of_shard(REDIS_LOSSES, self.shard()).increment(1);
             self.inner.is_up.set(0);
             self.inner.tripped.notify_one();
         }
@@ -220,9 +231,22 @@ impl RedisShard {
     pub fn recovered(&self) {
         self.inner.is_up.set(1);
         self.inner.full.store(false, Ordering::Release);
-        if !self.inner.up.swap(true, Ordering::AcqRel) {
+        if !self.inner.up.swap(true, Ordering::AcqRel) && self.inner.flaps.back() {
             tracing::info!(data_set = self.keys().tag(), "Redis is up");
         }
+    }
+
+    /// Logs how often Redis went away without a line of its own, once a minute at most. To be called every few seconds.
+    pub fn report_flaps(&self) {
+        if let Some(times) = self.inner.flaps.report(self.is_up()) {
+            let (data_set, is_up) = (self.keys().tag(), self.is_up());
+            tracing::warn!(times, is_up, data_set, "Redis goes away again and again");
+        }
+    }
+
+    /// Counts a command that Redis is asked for.
+    pub(super) fn count_command(&self) {
+        self.inner.commands.increment(1);
     }
 
     /// Returns once Redis is away; for the one background task that probes it.
@@ -247,6 +271,18 @@ impl RedisShard {
     pub async fn ping(&self, deadline: Duration) -> Result<(), RedisFailure> {
         let ping = Call::plain(redis::cmd("PING"));
         self.query::<String>(&ping, deadline).await.map(drop)
+    }
+
+    /// Links with clicks that are not written back.
+    ///
+    /// # Errors
+    /// [`RedisFailure`].
+    pub async fn pending_links(&self, deadline: Duration) -> Result<u64, RedisFailure> {
+        let keys = self.keys();
+        let (state, pending, flushing) = (keys.state(), keys.pending(), keys.flushing());
+        let mut call = scripts::COUNT_PENDING.call(&[&state, &pending, &flushing]);
+        call.arg(keys.flush_prefix());
+        self.query(&call, deadline).await
     }
 
     /// A setting of the server; `None` where it has none of this name.
@@ -274,6 +310,7 @@ impl RedisShard {
         call: &Call,
         deadline: Duration,
     ) -> Result<T, RedisFailure> {
+        self.count_command();
         let master = self.master()?;
         let work = async {
             let mut connection = match master.pool.get().await {
@@ -293,7 +330,7 @@ impl RedisShard {
         let answer = timeout(deadline, Box::pin(work)).await;
         answer
             .unwrap_or_else(|_| Err(RedisFailure::late()))
-            .inspect_err(|_| metrics::counter!(REDIS_ERRORS).increment(1))
+            .inspect_err(|_| counter_of_shard(REDIS_ERRORS, self.shard()).increment(1))
     }
 }
 

@@ -1,36 +1,32 @@
-//! The screen at the start: where the service listens, what it uses, and the first steps.
+//! The screen at the start: where the service listens, what it uses, and the first steps. In a log for machines it is a line
+//! as any other.
 
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
-
-use serde_json::json;
 
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::telemetry::LogFormat;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Prints one screen, or one line where machines read it. A closed standard output is no reason not to serve.
+/// Prints one screen, or logs one line where machines read it. A closed standard output is no reason not to serve.
 pub(super) fn print(config: &Config, base_url: &BaseUrl, address: SocketAddr) {
-    let text = match config.log_format {
-        LogFormat::Text => screen(config, base_url, address),
-        LogFormat::Json => line(config, base_url, address),
-    };
-    let _ = writeln!(stdout(), "{text}");
-    let _ = stdout().flush();
-}
-
-fn line(config: &Config, base_url: &BaseUrl, address: SocketAddr) -> String {
-    json!({
-        "level": "INFO",
-        "message": "listening",
-        "address": address,
-        "base_url": base_url.as_str(),
-        "version": VERSION,
-        "database": database(config),
-        "redis": config.redis.is_some(),
-    })
-    .to_string()
+    match config.log_format {
+        LogFormat::Text => {
+            let _ = writeln!(stdout(), "{}", screen(config, base_url, address));
+            let _ = stdout().flush();
+        }
+        LogFormat::Json => tracing::info!(
+            target: "shunt::listening",
+            %address,
+            base_url = base_url.as_str(),
+            version = VERSION,
+            revision = env!("SHUNT_REVISION"),
+            database = database(config),
+            redis = config.redis.is_some(),
+            "listening"
+        ),
+    }
 }
 
 fn database(config: &Config) -> String {

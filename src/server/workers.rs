@@ -4,12 +4,14 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{Shared, select_all};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,10 +24,13 @@ use crate::server::http1::connection::ConnectionHandler;
 use crate::server::http1::dispatch::Api;
 use crate::server::redirect_worker::RedirectWorker;
 use crate::server::shutdown::Shutdown;
-use crate::telemetry::metrics::{CONNECTIONS, GaugeGuard};
+use crate::telemetry::metrics::{CONNECTIONS, GaugeGuard, cpu_of_worker};
 
 /// Connections that may wait for a worker to take them.
 const INBOX_CAPACITY: usize = 1_024;
+
+/// How often a worker notes the CPU time of its thread.
+const CPU_PAUSE: Duration = Duration::from_secs(1);
 
 /// A connection on its way to a worker, with the permit that it returns when it is closed.
 pub(super) struct AcceptedConnection {
@@ -158,9 +163,14 @@ impl WorkerThread {
         );
         let handler = Arc::new(handler.await);
         let serve = |accepted| serve(Arc::clone(&handler), accepted);
+        let (cpu, mut ticks) = (cpu_of_worker(), interval(CPU_PAUSE));
         loop {
             let accepted = tokio::select! {
                 accepted = self.accepted.recv() => accepted,
+                _ = ticks.tick() => {
+                    cpu.note();
+                    continue;
+                }
                 () = self.shutdown.draining() => break,
                 // It panicked: without it no click would ever be acknowledged.
                 _ = &mut recorder => return,

@@ -21,6 +21,33 @@ pub struct StoreSettings {
     pub schema: Schema,
 }
 
+/// Up to where rows are counted: a metric must not cost more where there are more.
+pub(super) const MAX_COUNTED: i64 = 100_000;
+
+/// What is stored for the time being, and the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Batches in the journal, parked ones included; 100,000 at most.
+    pub journal: u64,
+    /// Changes of links that are not published yet; 100,000 at most.
+    pub outbox: u64,
+    /// The files, where this process keeps the database itself.
+    pub disk: Option<DiskUsage>,
+}
+
+/// The files of a database, and their disk, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskUsage {
+    /// The database file.
+    pub database: u64,
+    /// Its write-ahead log.
+    pub log: u64,
+    /// Free on the disk.
+    pub free: u64,
+    /// Size of the disk.
+    pub size: u64,
+}
+
 /// What all parts of a store share: the database, its connections and its upkeep.
 #[async_trait]
 pub trait Database: Send + Sync {
@@ -33,6 +60,9 @@ pub trait Database: Send + Sync {
     /// Whether the database answers. Goes before operations for which no redirect waits: a busy database is not an
     /// absent one.
     async fn ping(&self) -> Result<(), StoreError>;
+
+    /// What is stored for the time being, and the disk: for metrics.
+    async fn usage(&self) -> Result<Usage, StoreError>;
 
     /// Does the upkeep that the database does not do by itself. To be called about once a second, and when
     /// [`Database::maintenance_is_due`].

@@ -26,7 +26,7 @@ pub use clicks::{
     ClickBatch, Clicks, Compacted, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen,
     ParkedBatch, RecorderId,
 };
-pub use database::{Database, StoreSettings};
+pub use database::{Database, DiskUsage, StoreSettings, Usage};
 pub use failure::{OpenError, StoreError};
 pub use links::{CreateLinkError, Links, NewLink, Position, ToCount};
 pub use outbox::{Change, Outbox};

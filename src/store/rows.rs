@@ -1,6 +1,6 @@
 //! Rows that have the same form in both databases, turned into values.
 
-use super::{Change, CountSnapshot, FlushMark, RecorderId, StoreError, ToCount};
+use super::{Change, CountSnapshot, DiskUsage, FlushMark, RecorderId, StoreError, ToCount, Usage};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds, whether batches are parked.
@@ -11,6 +11,19 @@ pub(super) type TargetRow = (i64, String, bool);
 
 /// `id`, `target_url`, `is_active`, whether batches are parked.
 pub(super) type CountedRow = (i64, String, bool, bool);
+
+/// Batches in the journal, changes in the outbox; each up to the parameter.
+pub(super) const USAGE: &str =
+    "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) batches),
+        (SELECT count(*) FROM (SELECT 1 FROM link_changes LIMIT $1) changes)";
+
+pub(super) fn usage((journal, outbox): (i64, i64), disk: Option<DiskUsage>) -> Usage {
+    Usage {
+        journal: journal.unsigned_abs(),
+        outbox: outbox.unsigned_abs(),
+        disk,
+    }
+}
 
 /// The row that a writing statement returned. To be read with `fetch_all`: with SQLite the other ways of fetching stop
 /// at the first row, and a statement is committed, or fails to be, only at its end.

@@ -3,10 +3,14 @@
 //! Names follow Prometheus' conventions: base units, `_total` on counters. Routes are templates, never raw paths. The metrics
 //! of the redirect path are in `redirects`.
 
-use metrics::{Gauge, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics::{
+    Counter, Gauge, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
+use super::cpu::{CpuOfProcess, CpuOfWorker, CpuOfWorkers};
 use super::histogram::HistogramOfWorkers;
+use crate::domain::Shard;
 
 /// Declares metrics: each line becomes the constant with its name, and its comment the help text in `/metrics`.
 macro_rules! metrics {
@@ -40,7 +44,21 @@ metrics! {
     /// Clicks in batches that Redis may or may not have applied.
     gauge IN_DOUBT = "shunt_clicks_in_doubt";
     /// Clicks that the newest flush of this instance wrote back.
-    gauge PENDING = "shunt_clicks_pending";
+    gauge LAST_FLUSH_CLICKS = "shunt_last_flush_clicks";
+    /// The former name of `shunt_last_flush_clicks`; the next release has it no more.
+    gauge LAST_FLUSH_CLICKS_ALIAS = "shunt_clicks_pending";
+    /// Links with clicks in Redis that are not written back yet.
+    gauge PENDING_LINKS = "shunt_redis_pending_links";
+    /// Batches in the journal of the database, parked ones included; past 100,000 they are not counted.
+    gauge JOURNAL_BATCHES = "shunt_journal_batches";
+    /// Changes of links in the outbox; past 100,000 they are not counted.
+    gauge OUTBOX_CHANGES = "shunt_outbox_changes";
+    /// Size of the files of SQLite.
+    gauge SQLITE_BYTES = "shunt_sqlite_bytes" Bytes;
+    /// Free space on the disk of SQLite.
+    gauge SQLITE_DISK_FREE = "shunt_sqlite_disk_free_bytes" Bytes;
+    /// Size of the disk of SQLite.
+    gauge SQLITE_DISK = "shunt_sqlite_disk_bytes" Bytes;
     /// Time since this instance wrote back everything that was pending in a shard. Another instance may flush the
     /// shard, so the minimum over all instances is how long clicks wait.
     gauge PENDING_OLDEST = "shunt_clicks_pending_oldest_seconds" Seconds;
@@ -60,6 +78,10 @@ metrics! {
     counter REDIS_ROLLED_BACK = "shunt_redis_stepped_back_total";
     /// Clicks in doubt that were dropped, because the epoch of Redis that they were sent to has ended.
     counter CLICKS_DROPPED = "shunt_clicks_in_doubt_dropped_total";
+    /// How often Redis went away.
+    counter REDIS_LOSSES = "shunt_redis_away_total";
+    /// Commands and calls of scripts that Redis was asked for.
+    counter REDIS_COMMANDS = "shunt_redis_commands_total";
     /// Redis commands that were refused or had no response in time.
     counter REDIS_ERRORS = "shunt_redis_errors_total";
     /// Connections to Redis that occasional commands share, by state; and tasks that wait for one.
@@ -82,6 +104,8 @@ metrics! {
     gauge REPLICA_CONNECTIONS_MAX = "shunt_database_replica_connections_max";
     /// Look-ups of redirects in the database by the server whose response was used.
     counter LOOKUPS = "shunt_database_lookups_total";
+    /// Operations that the database was asked for.
+    counter DATABASE_OPERATIONS = "shunt_database_operations_total";
     /// Operations that the database refused or did not respond to in time.
     counter DATABASE_ERRORS = "shunt_database_errors_total";
     /// Links cached in the process.
@@ -104,7 +128,7 @@ metrics! {
     gauge RUNTIME_QUEUE = "shunt_runtime_global_queue_depth";
     /// Open connections of clients.
     gauge CONNECTIONS = "shunt_connections";
-    /// Always 1; the version is in the label.
+    /// Always 1; version and revision are in the labels.
     gauge BUILD_INFO = "shunt_build_info";
 }
 
@@ -122,6 +146,22 @@ pub(super) static REDIRECT_DURATIONS: HistogramOfWorkers = HistogramOfWorkers::n
     &DURATION_BOUNDS,
 );
 
+/// CPU time, in seconds with a fraction: the counters of the recorder behind `/metrics` are whole numbers.
+static WORKER_CPU: CpuOfWorkers = CpuOfWorkers::new(
+    "shunt_worker_cpu_seconds_total",
+    "CPU time of the threads that serve redirects and the connections of all clients",
+);
+static PROCESS_CPU: CpuOfProcess = CpuOfProcess {
+    name: "shunt_cpu_seconds_total",
+    help: "CPU time of the process",
+};
+
+/// The CPU time of a further worker.
+#[must_use]
+pub fn cpu_of_worker() -> CpuOfWorker {
+    WORKER_CPU.for_worker()
+}
+
 /// Renders all metrics; cheap to clone.
 #[derive(Clone)]
 pub struct Exposition(PrometheusHandle);
@@ -130,7 +170,13 @@ impl Exposition {
     /// In the text format of Prometheus.
     #[must_use]
     pub fn render(&self) -> String {
-        self.0.render() + &REDIRECT_DURATIONS.render()
+        [
+            self.0.render(),
+            REDIRECT_DURATIONS.render(),
+            WORKER_CPU.render(),
+            PROCESS_CPU.render(),
+        ]
+        .concat()
     }
 
     /// Bounds the memory of samples that are not scraped. To be called every few seconds.
@@ -149,33 +195,89 @@ pub fn start() -> Result<Exposition, BuildError> {
         .set_buckets_for_metric(Matcher::Full(BATCH_CLICKS.into()), &SIZE_BOUNDS)?
         .install_recorder()?;
     describe();
-    gauge!(BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1);
+    let (version, revision) = (env!("CARGO_PKG_VERSION"), env!("SHUNT_REVISION"));
+    gauge!(BUILD_INFO, "version" => version, "revision" => revision).set(1);
     start_at_zero();
     Ok(Exposition(handle))
 }
 
-/// Exports the metrics of rare events from the start. Otherwise the first event would be no increase, and panels would show
-/// no data.
+/// Every limit by which requests are refused.
+const LIMITS: [&str; 12] = [
+    "connections",
+    "requests",
+    "request_time",
+    "header_size",
+    "header_time",
+    "body_size",
+    "body_time",
+    "lists",
+    "hashing",
+    "login",
+    "register",
+    "create",
+];
+
+/// Every outcome of a batch, by sink.
+const OUTCOMES: [(&str, &str); 5] = [
+    ("redis", "acknowledged"),
+    ("redis", "refused"),
+    ("redis", "in_doubt"),
+    ("journal", "acknowledged"),
+    ("journal", "failed"),
+];
+
+/// Exports counters from the start, with each value of their labels. Otherwise the first event would be no increase, and
+/// panels would show no data. The redirect path, the routes and the shards of Redis add theirs.
 fn start_at_zero() {
+    for name in [DATABASE_OPERATIONS, DATABASE_ERRORS, FLUSH_ERRORS] {
+        counter!(name).increment(0);
+    }
+    for limit in LIMITS {
+        counter!(LIMIT_HITS, "limit" => limit).increment(0);
+    }
+    for (sink, outcome) in OUTCOMES {
+        counter!(BATCHES, "sink" => sink, "outcome" => outcome).increment(0);
+    }
+    gauge!(MEMORY_ONLY).set(0);
+}
+
+/// Exports the metrics of a shard of Redis from the start.
+pub fn start_shard_at_zero(shard: Shard) {
     for name in [
-        DATABASE_ERRORS,
-        FLUSH_ERRORS,
+        REDIS_LOSSES,
+        REDIS_COMMANDS,
         REDIS_ERRORS,
         REDIS_DATA_LOST,
         REDIS_ROLLED_BACK,
         CLICKS_DROPPED,
     ] {
-        counter!(name).increment(0);
+        counter_of_shard(name, shard).increment(0);
     }
-    for name in [MEMORY_ONLY, IN_DOUBT] {
-        gauge!(name).set(0);
-    }
+    gauge_of_shard(IN_DOUBT, shard).set(0);
+}
+
+/// The counter of a shard of Redis.
+pub fn counter_of_shard(name: &'static str, shard: Shard) -> Counter {
+    counter!(name, "shard" => shard.index().to_string())
+}
+
+/// The gauge of a shard of Redis.
+pub fn gauge_of_shard(name: &'static str, shard: Shard) -> Gauge {
+    gauge!(name, "shard" => shard.index().to_string())
 }
 
 /// A count as metrics take it: exact up to 2^32, and no more than that.
 #[must_use]
 pub fn bounded(count: u64) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+/// A number of bytes as metrics take it: exact up to 2^52, and beyond that to a share of a billionth.
+#[must_use]
+pub fn bytes(count: u64) -> f64 {
+    const HIGH: f64 = 4_294_967_296.0;
+    let [high, low] = [count >> 32, count & u64::from(u32::MAX)].map(bounded);
+    high * HIGH + low
 }
 
 /// The connections of a pool at one moment.

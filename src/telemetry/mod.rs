@@ -9,7 +9,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
+pub mod cpu;
 pub mod histogram;
+pub mod line;
 pub mod metrics;
 pub mod redirects;
 pub mod requests;
@@ -44,7 +46,10 @@ pub fn start_logging(format: LogFormat, filter: EnvFilter, traces: Option<&Trace
     let lines = fmt::layer().with_writer(writer).with_ansi(colours);
     let lines = match format {
         LogFormat::Text => lines.boxed(),
-        LogFormat::Json => lines.json().boxed(),
+        LogFormat::Json => {
+            line::log_panics_as_json();
+            lines.json().boxed()
+        }
     };
     let spans = traces.map(|traces| {
         // Source locations and threads are of no use to readers of traces.

@@ -54,6 +54,70 @@ impl FailureLog {
     }
 }
 
+/// Keeps the log short when something comes and goes: the first time is logged with its return, and those within a minute
+/// after it are counted.
+#[derive(Default)]
+pub struct FlapLog(Mutex<Flaps>);
+
+#[derive(Default)]
+struct Flaps {
+    /// When a line about it was logged last.
+    logged: Option<Instant>,
+    /// How often it went away without a line since.
+    times: u32,
+    /// Whether the last one has a line, so that its return gets one, too.
+    is_logged: bool,
+}
+
+impl FlapLog {
+    const PAUSE: Duration = Duration::from_mins(1);
+
+    /// It went away: whether the caller has to log so.
+    pub fn away(&self) -> bool {
+        self.away_at(Instant::now())
+    }
+
+    fn away_at(&self, now: Instant) -> bool {
+        let mut flaps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = flaps
+            .logged
+            .is_none_or(|logged| now.duration_since(logged) >= Self::PAUSE);
+        flaps.is_logged = is_new && flaps.times == 0;
+        if flaps.is_logged {
+            flaps.logged = Some(now);
+        } else {
+            flaps.times += 1;
+        }
+        flaps.is_logged
+    }
+
+    /// It is back: whether the caller has to log so.
+    pub fn back(&self) -> bool {
+        let mut flaps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before the first time it was away without a line.
+        std::mem::take(&mut flaps.is_logged) || flaps.logged.is_none()
+    }
+
+    /// How often it went away without a line, if that has to be logged now. Where it is away at that time, its return will be
+    /// logged.
+    pub fn report(&self, is_up: bool) -> Option<u32> {
+        self.report_at(Instant::now(), is_up)
+    }
+
+    fn report_at(&self, now: Instant, is_up: bool) -> Option<u32> {
+        let mut flaps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = flaps
+            .logged
+            .is_some_and(|logged| now.duration_since(logged) >= Self::PAUSE);
+        if !is_due || flaps.times == 0 {
+            return None;
+        }
+        flaps.logged = Some(now);
+        flaps.is_logged = !is_up;
+        Some(std::mem::take(&mut flaps.times))
+    }
+}
+
 /// Lets a message that many requests would log through once a second.
 #[derive(Default)]
 pub struct LogThrottle(Mutex<Option<Instant>>);
@@ -74,5 +138,37 @@ impl LogThrottle {
             *last = Some(now);
         }
         is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_and_goes_is_logged_once_and_then_counted() {
+        let (flaps, start) = (FlapLog::default(), Instant::now());
+        let after = |seconds| start + Duration::from_secs(seconds);
+        assert!(flaps.back(), "the first return has nothing before it");
+        assert!(flaps.away_at(start) && flaps.back());
+        for second in 1..=40 {
+            assert!(!flaps.away_at(after(second)) && !flaps.back(), "{second}");
+        }
+        assert_eq!(flaps.report_at(after(59), true), None);
+        assert_eq!(flaps.report_at(after(60), true), Some(40));
+        assert_eq!(flaps.report_at(after(130), true), None, "nothing since");
+        assert!(flaps.away_at(after(130)) && flaps.back());
+    }
+
+    #[test]
+    fn what_stays_away_after_it_came_and_went_is_logged_with_its_return() {
+        let (flaps, start) = (FlapLog::default(), Instant::now());
+        assert!(flaps.away_at(start) && flaps.back());
+        assert!(!flaps.away_at(start + Duration::from_secs(5)));
+        assert_eq!(
+            flaps.report_at(start + Duration::from_mins(1), false),
+            Some(1)
+        );
+        assert!(flaps.back());
     }
 }

@@ -77,6 +77,13 @@ async fn with_redis_and_postgres_away_clicks_wait_in_memory() {
         response.status, 503,
         "no count may lack clicks: {response:?}"
     );
+    // Every instance is in the same state: if none took traffic, no redirect would be answered.
+    let ready = service.app.get("/ready").await;
+    let body = ready.json();
+    assert_eq!(
+        (ready.status.as_u16(), &body["database"], &body["redis"]),
+        (200, &"away".into(), &"away".into())
+    );
     let logged = |line| service.app.server.log().contains(line);
     eventually("the log says so", async || {
         logged("clicks are in memory alone")

@@ -15,10 +15,10 @@ const WORKERS: (&str, &str) = ("WORKERS", "4");
 /// instance notices the loss a moment later.
 async fn is_reported(app: &App, times: u32) {
     eventually("the loss is reported", async || {
-        metric(app, "shunt_redis_emptied_total").await >= f64::from(times)
+        metric(app, "shunt_redis_emptied_total{shard=\"0\"}").await >= f64::from(times)
     })
     .await;
-    let counted = metric(app, "shunt_redis_emptied_total").await;
+    let counted = metric(app, "shunt_redis_emptied_total{shard=\"0\"}").await;
     let log = app.server.log();
     let lines = log.matches("Redis lost data or was rolled back").count();
     assert_eq!(
@@ -96,7 +96,7 @@ async fn a_redis_that_lost_its_disk_loses_at_most_the_pending_clicks_and_is_repo
         redis.kill();
         // Until the failure is noticed, batches are still sent, and are in doubt.
         eventually("the failure is noticed", async || {
-            metric(&app, "shunt_redis_up").await < 1.0
+            metric(&app, "shunt_redis_up{shard=\"0\"}").await < 1.0
         })
         .await;
         let pending = load.tally.sent() - written_back;

@@ -73,6 +73,11 @@ impl Tally {
         self.links[link].answered.load(Ordering::SeqCst)
     }
 
+    /// Redirects of one link that were requested.
+    pub(crate) fn sent_to(&self, link: usize) -> u64 {
+        self.links[link].sent.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn codes(&self) -> Vec<String> {
         self.links.iter().map(|link| link.code.clone()).collect()
     }

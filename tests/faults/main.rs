@@ -18,6 +18,7 @@ mod postgres;
 mod proxy;
 mod readers;
 
+mod backup;
 mod both_away;
 mod clock;
 mod data_lost;

@@ -1,6 +1,6 @@
 //! A Postgres of a test's own, which can be stopped and killed.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -64,6 +64,36 @@ impl Postgres {
 
     pub(crate) fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// A dump as the runbook makes it.
+    pub(crate) fn dump(&self, file: &Path) {
+        let mut dump = self.client("pg_dump");
+        dump.args(["-Fc", "postgres"]);
+        let done = dump.stdout(File::create(file).unwrap()).status().unwrap();
+        assert!(done.success());
+    }
+
+    /// Restores a dump into an empty database of this name, as the runbook does; returns its URL.
+    pub(crate) fn restore(&self, dump: &Path, database: &str) -> String {
+        run(self.client("createdb").arg(database));
+        let mut restore = self.client("pg_restore");
+        restore.args(["-d", database, "--exit-on-error", "--single-transaction"]);
+        run(restore.stdin(File::open(dump).unwrap()));
+        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+
+    fn client(&self, name: &str) -> Command {
+        let mut client = self.program(name);
+        client.args([
+            "-h",
+            "127.0.0.1",
+            "-U",
+            "postgres",
+            "-p",
+            &self.port.to_string(),
+        ]);
+        client
     }
 
     pub(crate) fn start_again(&self) {

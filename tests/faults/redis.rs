@@ -41,7 +41,7 @@ async fn fill(redis: &RedisServer) {
 pub(crate) async fn is_used_again(app: &App) {
     let back = Instant::now();
     eventually("Redis is used again", async || {
-        metric(app, "shunt_redis_up").await > 0.0
+        metric(app, "shunt_redis_up{shard=\"0\"}").await > 0.0
     })
     .await;
     println!("used again after {:?}", back.elapsed());
@@ -242,7 +242,7 @@ async fn a_deletion_takes_effect_though_all_connections_to_redis_were_just_cut()
         assert_eq!(app.delete(&token, &code).await.status, 204);
         assert_eq!(other.follow(&code).await, 404);
     }
-    assert!(metric(&app, "shunt_redis_up").await > 0.0);
+    assert!(metric(&app, "shunt_redis_up{shard=\"0\"}").await > 0.0);
     drop(other);
     app.finish().await;
 }
@@ -264,7 +264,7 @@ async fn pending_clicks_of_a_full_redis_are_read_and_written_back() {
     }
     fill(&redis).await;
     assert_eq!(app.get(&format!("/{code}")).await.status, 302);
-    assert!(metric(&app, "shunt_redis_up").await < 1.0);
+    assert!(metric(&app, "shunt_redis_up{shard=\"0\"}").await < 1.0);
     eventually("the reason is known", async || {
         app.get(&format!("/urls/{code}/stats")).await.status == 200
     })
@@ -355,7 +355,7 @@ async fn a_slow_redis_is_not_given_up_while_no_click_waits_for_it() {
     // Longer than the deadline of a click, and than the interval at which changes are read.
     proxy.inject(Fault::Late);
     sleep(Duration::from_secs(2)).await;
-    assert!(metric(&app, "shunt_redis_up").await > 0.0);
+    assert!(metric(&app, "shunt_redis_up{shard=\"0\"}").await > 0.0);
     proxy.inject(Fault::None);
     app.finish().await;
 }

@@ -2,12 +2,15 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use shunt::domain::Timestamp;
 
-use crate::support::{App, Backend, Mode, Response, both_modes, command, eventually, raw, unique};
+use crate::support::{
+    App, Backend, Mode, RedisServer, Response, both_modes, command, eventually, raw, unique,
+};
 
 both_modes! {
     async fn every_response_carries_its_request_id(app) {
@@ -130,6 +133,165 @@ async fn no_secret_is_logged_at_any_level() {
         let line = log.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret}");
     }
+    app.finish().await;
+}
+
+/// Every line has the shape of the log.
+fn is_log(text: &str) {
+    assert!(!text.is_empty());
+    for line in text.lines() {
+        let parsed: Value =
+            serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+        let time = parsed["timestamp"].as_str().unwrap();
+        assert!(time.parse::<Timestamp>().is_ok(), "{line}");
+        assert!(
+            ["ERROR", "WARN", "INFO"].contains(&parsed["level"].as_str().unwrap()),
+            "{line}"
+        );
+        assert!(
+            !parsed["fields"]["message"].as_str().unwrap().is_empty(),
+            "{line}"
+        );
+        assert!(parsed["target"].is_string(), "{line}");
+    }
+}
+
+/// Runs the program with these settings until it listens or ends; what it wrote to standard output and standard error.
+async fn output_of_a_run(settings: &[(String, String)], line: &[&str]) -> (String, String) {
+    let mut child = command(settings)
+        .args(line)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    tokio::task::spawn_blocking(move || {
+        let mut log = String::new();
+        for line in stderr.lines().map_while(Result::ok) {
+            if line.contains("listening") {
+                let killed = Command::new("kill").arg(child.id().to_string()).status();
+                assert!(killed.unwrap().success());
+            }
+            log += &line;
+            log.push('\n');
+        }
+        let output = child.wait_with_output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), log)
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn in_a_log_for_machines_every_line_from_the_first_to_the_last_has_one_shape() {
+    let backend = Backend::new(Mode::Embedded).await;
+    let mut settings = backend.settings();
+    for (name, value) in [
+        ("BIND", "127.0.0.1:0"),
+        ("LOG_FORMAT", "json"),
+        ("RUST_LOG", "info"),
+    ] {
+        settings.push((name.to_owned(), value.to_owned()));
+    }
+    let (output, log) = output_of_a_run(&settings, &[]).await;
+    assert_eq!(output, "");
+    is_log(&log);
+    let first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!(first["fields"]["message"], "listening");
+    let address = first["fields"]["address"].as_str().unwrap();
+    assert!(address.starts_with("127.0.0.1:"), "{first}");
+    assert!(log.contains("stopped"), "{log}");
+}
+
+#[tokio::test]
+async fn where_a_service_listens_is_logged_at_every_level() {
+    let backend = Backend::new(Mode::Embedded).await;
+    let mut settings = backend.settings();
+    for (name, value) in [
+        ("BIND", "127.0.0.1:0"),
+        ("LOG_FORMAT", "json"),
+        ("RUST_LOG", "error"),
+    ] {
+        settings.push((name.to_owned(), value.to_owned()));
+    }
+    let (_, log) = output_of_a_run(&settings, &[]).await;
+    is_log(&log);
+    assert_eq!(log.lines().count(), 1, "{log}");
+}
+
+#[tokio::test]
+async fn in_a_log_for_machines_a_refused_start_is_a_line_of_it() {
+    let occupied = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let occupied = occupied.local_addr().unwrap().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let database = format!("sqlite://{}/shunt.db", folder.path().display());
+    for (name, value, line, code, word) in [
+        ("WORKERS", "many", &[][..], 1, "WORKERS"),
+        ("BIND", &*occupied, &[], 1, "BIND"),
+        (
+            "RUST_LOG",
+            "info",
+            &["serve", "--no-such-flag"],
+            2,
+            "--no-such-flag",
+        ),
+        (
+            "RUST_LOG",
+            "info",
+            &["migrate", "--no-such-flag"],
+            2,
+            "--no-such-flag",
+        ),
+    ] {
+        let settings = [
+            ("LOG_FORMAT", "json"),
+            ("DATABASE_URL", &database),
+            (name, value),
+        ];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let (output, log) = output_of_a_run(&settings, line).await;
+        assert_eq!(output, "");
+        is_log(&log);
+        let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+        assert_eq!(last["fields"]["exit_code"], code, "{last}");
+        assert!(
+            last["fields"]["message"].as_str().unwrap().contains(word),
+            "{last}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_redis_that_comes_and_goes_is_logged_once_and_counted() {
+    const TIMES: usize = 4;
+    let started = Instant::now();
+    let mut redis = RedisServer::start(&["--appendonly", "yes"]).await;
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", &redis.url())]).await;
+    let value = async |name: &str| {
+        let metrics = app.get("/metrics").await.text;
+        let value = metrics.lines().find_map(|line| line.strip_prefix(name));
+        value.unwrap().trim().parse::<usize>().unwrap()
+    };
+    for times in 1..=TIMES {
+        redis.kill();
+        eventually("its absence is counted", async || {
+            value("shunt_redis_away_total{shard=\"0\"}").await >= times
+        })
+        .await;
+        redis.start_again().await;
+        eventually("it is used again", async || {
+            value("shunt_redis_up{shard=\"0\"}").await == 1
+        })
+        .await;
+    }
+    let log = app.server.log();
+    let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+    // Once a minute at most, however slow this machine is.
+    let minutes = usize::try_from(started.elapsed().as_secs() / 60).unwrap();
+    let (away, up) = (lines("Redis is away"), lines("Redis is up"));
+    assert!((1..=1 + minutes).contains(&away), "{log}");
+    // The first is of the start.
+    assert!((2..=2 + minutes).contains(&up), "{log}");
     app.finish().await;
 }
 

@@ -165,7 +165,9 @@ fn the_reason_of_a_failed_start_is_json_where_the_log_is() {
     let ended = refused(&settings(&[("LOG_FORMAT", "json"), ("WORKERS", "many")]));
     assert_eq!(ended.status.code(), Some(1));
     let line: serde_json::Value = serde_json::from_str(ended.stderr.trim()).unwrap();
-    assert!(line["error"].as_str().unwrap().contains("WORKERS"));
+    let message = line["fields"]["message"].as_str().unwrap();
+    assert!(message.contains("WORKERS"), "{line}");
+    assert_eq!(line["fields"]["exit_code"], 1);
 }
 
 #[test]
@@ -279,7 +281,10 @@ async fn nothing_is_written_while_the_database_file_is_moved_away() {
         app.try_shorten(&token, "https://example.org/").await.status == 503
     })
     .await;
-    assert_eq!(app.get("/ready").await.status, 503);
+    eventually("the reason is shown", async || {
+        app.get("/ready").await.json()["database"] == "away"
+    })
+    .await;
     assert!(!path.exists(), "no other is made in its place");
     assert!(app.server.log().contains("was removed or replaced"));
     std::fs::rename(&aside, &path).unwrap();

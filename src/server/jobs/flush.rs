@@ -8,7 +8,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::flush_times::FlushTimes;
 use crate::clicks::{FlushError, FlushOutcome, Flusher};
 use crate::telemetry::metrics::{
-    FLUSH_DURATION, FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, PENDING, bounded,
+    FLUSH_DURATION, FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, LAST_FLUSH_CLICKS,
+    LAST_FLUSH_CLICKS_ALIAS, bounded,
 };
 use crate::telemetry::throttle::FailureLog;
 
@@ -49,7 +50,9 @@ async fn flush(flusher: &Flusher) -> FlushOutcome {
     if outcome.failure.is_some() {
         metrics::counter!(FLUSH_ERRORS).increment(1);
     } else {
-        metrics::gauge!(PENDING).set(bounded(outcome.flushed.clicks));
+        for name in [LAST_FLUSH_CLICKS, LAST_FLUSH_CLICKS_ALIAS] {
+            metrics::gauge!(name).set(bounded(outcome.flushed.clicks));
+        }
         metrics::histogram!(FLUSH_DURATION).record(started.elapsed().as_secs_f64());
     }
     outcome

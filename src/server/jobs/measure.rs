@@ -1,9 +1,11 @@
-//! Measures, every few seconds, the values that are not counted where they change; drains the histograms.
+//! Measures, every few seconds, the values that are not counted where they change; drains the histograms; reports shards
+//! that come and go.
 
 use std::ops::Add;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::runtime::Handle;
 
 use super::flush_times::FlushTimes;
@@ -12,13 +14,18 @@ use crate::cache::LinkCache;
 use crate::redis::{RedisShard, RedisShards};
 use crate::store::{Database, PostgresReplica};
 use crate::telemetry::metrics::{
-    CACHE_BYTES, CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition,
-    PENDING_OLDEST, REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS,
-    REPLICA_CONNECTIONS_MAX, RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS, bounded,
+    CACHE_BYTES, CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition, JOURNAL_BATCHES,
+    OUTBOX_CHANGES, PENDING_LINKS, PENDING_OLDEST, REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX,
+    REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX, RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS,
+    SQLITE_BYTES, SQLITE_DISK, SQLITE_DISK_FREE, bounded, bytes, gauge_of_shard,
 };
 
 /// Pause between two measurements.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// The same for what is in the stores, and how long Redis may take to count.
+const STORES_PAUSE: Duration = Duration::from_secs(5);
+const SHARD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The parts that are measured.
 pub(super) struct Measured {
@@ -41,14 +48,49 @@ pub(super) async fn run(parts: Measured, metrics: Exposition) {
     }
 }
 
+/// Measures what is in the stores: apart from the rest, as a store that is away delays it.
+pub(super) async fn run_stores(database: Arc<dyn Database>, redis: Option<RedisShards>) {
+    let mut ticks = ticks(STORES_PAUSE);
+    loop {
+        ticks.tick().await;
+        let shards = redis.iter().flat_map(RedisShards::iter);
+        let shards = join_all(shards.map(measure_shard));
+        tokio::join!(measure_database(&*database), shards);
+    }
+}
+
+/// While the database is away, the values stay as they were.
+async fn measure_database(database: &dyn Database) {
+    let Ok(usage) = database.usage().await else {
+        return;
+    };
+    metrics::gauge!(JOURNAL_BATCHES).set(bounded(usage.journal));
+    metrics::gauge!(OUTBOX_CHANGES).set(bounded(usage.outbox));
+    if let Some(disk) = usage.disk {
+        metrics::gauge!(SQLITE_BYTES, "file" => "database").set(bytes(disk.database));
+        metrics::gauge!(SQLITE_BYTES, "file" => "log").set(bytes(disk.log));
+        metrics::gauge!(SQLITE_DISK_FREE).set(bytes(disk.free));
+        metrics::gauge!(SQLITE_DISK).set(bytes(disk.size));
+    }
+}
+
+/// While Redis is away, the value stays as it was.
+async fn measure_shard(redis: &RedisShard) {
+    redis.report_flaps();
+    if redis.is_reachable()
+        && let Ok(links) = redis.pending_links(SHARD_TIMEOUT).await
+    {
+        gauge_of_shard(PENDING_LINKS, redis.shard()).set(bounded(links));
+    }
+}
+
 impl Measured {
     async fn measure(&self) {
         let (links, bytes) = self.cache.size().await;
         metrics::gauge!(CACHE_LINKS).set(bounded(links));
         metrics::gauge!(CACHE_BYTES).set(bounded(bytes));
         for (shard, age) in self.flush_times.ages() {
-            metrics::gauge!(PENDING_OLDEST, "shard" => shard.index().to_string())
-                .set(age.as_secs_f64());
+            gauge_of_shard(PENDING_OLDEST, shard).set(age.as_secs_f64());
         }
         let database = self.database.connections();
         database.report(DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX);

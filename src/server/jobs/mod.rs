@@ -63,6 +63,7 @@ pub(super) fn spawn(
         has_redis,
     ));
     jobs.spawn(measure::run(measured, metrics));
+    jobs.spawn(measure::run_stores(database(), app.redis.clone()));
     jobs.spawn(prune::run(flusher()));
     jobs.spawn(maintain::run(database()));
     jobs.spawn(database::run(database()));

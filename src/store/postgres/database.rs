@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 
 use super::PostgresStore;
-use crate::store::{Database, StoreError};
+use crate::store::database::MAX_COUNTED;
+use crate::store::{Database, StoreError, Usage, rows};
 use crate::telemetry::metrics::Connections;
 
 #[async_trait]
@@ -21,5 +22,18 @@ impl Database for PostgresStore {
             .run_with_priority(async |session| sqlx::query("SELECT 1").execute(session).await)
             .await?;
         Ok(())
+    }
+
+    async fn usage(&self) -> Result<Usage, StoreError> {
+        let counted = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(rows::USAGE)
+                    .bind(MAX_COUNTED)
+                    .fetch_one(session)
+                    .await
+            })
+            .await?;
+        Ok(rows::usage(counted, None))
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use deadpool::Runtime;
 use deadpool::managed::{Manager, Metrics, Object, RecycleError, RecycleResult, Timeouts};
+use metrics::Counter;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
@@ -19,7 +20,7 @@ use super::session::Session;
 use crate::store::failure::{of_pool, unreachable};
 use crate::store::permits::Permits;
 use crate::store::{OpenError, StoreSettings};
-use crate::telemetry::metrics::Connections as InUse;
+use crate::telemetry::metrics::{Connections as InUse, DATABASE_OPERATIONS};
 
 type Connections = deadpool::managed::Pool<Server>;
 
@@ -57,6 +58,7 @@ const PLANNING: [(&str, &str); 3] = [
 pub(super) struct Pool {
     connections: Connections,
     permits: Permits,
+    operations: Counter,
     deadline: Duration,
     /// How a transaction begins.
     begin: SqlStr,
@@ -81,10 +83,12 @@ impl Pool {
             .options(PLANNING)
             .options([(MARK, "on")]);
         let permits = Permits::new(settings.max_connections as usize);
+        let operations = metrics::counter!(DATABASE_OPERATIONS);
         if let Some(connections) = direct_pool(direct, settings).await? {
             return Ok(Self {
                 connections,
                 permits,
+                operations,
                 deadline: settings.deadline,
                 begin: BEGIN.into_sql_str(),
                 is_proxied: false,
@@ -97,6 +101,7 @@ impl Pool {
         Ok(Self {
             connections: pool(plain, settings, false).await?,
             permits,
+            operations,
             deadline: settings.deadline,
             begin: AssertSqlSafe(begin).into_sql_str(),
             is_proxied: true,
@@ -158,6 +163,7 @@ impl Pool {
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
+        self.operations.increment(1);
         let done = timeout(self.deadline, async {
             let mut lease = Lease(Some(self.connections.get().await.map_err(unreachable)?));
             let done = call(lease.session()).await;

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 
 use super::SqliteStore;
-use crate::store::{Database, StoreError};
+use crate::store::database::MAX_COUNTED;
+use crate::store::{Database, StoreError, Usage, rows};
 use crate::telemetry::metrics::Connections;
 
 #[async_trait]
@@ -21,6 +22,14 @@ impl Database for SqliteStore {
             .execute(&mut *self.reader.get_with_priority().await?)
             .await?;
         Ok(())
+    }
+
+    async fn usage(&self) -> Result<Usage, StoreError> {
+        let counted = sqlx::query_as(rows::USAGE)
+            .bind(MAX_COUNTED)
+            .fetch_one(&mut *self.reader.get().await?)
+            .await?;
+        Ok(rows::usage(counted, self.log.disk()))
     }
 
     async fn maintenance_is_due(&self) {

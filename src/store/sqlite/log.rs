@@ -16,7 +16,7 @@ use std::time::Instant;
 use tokio::sync::Notify;
 
 use super::pool::{Lease, Pool};
-use crate::store::StoreError;
+use crate::store::{DiskUsage, StoreError};
 
 /// Batches of clicks after which the log is copied, with one or a few pages of 4 KiB each. Fewer cost more CPU, more keep
 /// commits waiting for longer (`load/README.md`, "Where the time went").
@@ -117,6 +117,18 @@ impl Log {
         pages > max_pages(&self.file) || pages > PAGES && Instant::now() >= paused_until
     }
 
+    /// The files and their disk; `None` where the system gives no number.
+    pub(super) fn disk(&self) -> Option<DiskUsage> {
+        let disk = rustix::fs::statvfs(folder(&self.file)).ok()?;
+        let path = self.file.to_str()?.strip_suffix("-wal")?;
+        Some(DiskUsage {
+            database: bytes_of(Path::new(path)),
+            log: bytes_of(&self.file),
+            free: disk.f_bavail.saturating_mul(disk.f_frsize),
+            size: disk.f_blocks.saturating_mul(disk.f_frsize),
+        })
+    }
+
     /// Copies all of the log: then the file can be copied by itself while no process uses it.
     pub(super) async fn close(&self) -> Result<(), StoreError> {
         self.copy().await?;
@@ -150,18 +162,21 @@ pub(super) fn bounds(log: &Path) -> [(&'static str, String); 2] {
 
 /// Pages past which a log has to restart in any case: a quarter of the space that there is for it.
 fn max_pages(log: &Path) -> u64 {
-    let folder = log
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
     // Where the system gives no number, there is space.
-    let free = rustix::fs::statvfs(folder)
+    let free = rustix::fs::statvfs(folder(log))
         .map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
     let space = bytes_of(log).saturating_add(free);
     (space / 4 / PAGE_BYTES).clamp(MIN_PAGES, MAX_PAGES)
 }
 
-fn bytes_of(log: &Path) -> u64 {
+fn folder(file: &Path) -> &Path {
+    let folder = file.parent();
+    folder
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
+fn bytes_of(file: &Path) -> u64 {
     // Without a file there is no log.
-    std::fs::metadata(log).map_or(0, |file| file.len())
+    std::fs::metadata(file).map_or(0, |file| file.len())
 }

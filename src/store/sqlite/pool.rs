@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use deadpool::Runtime;
 use deadpool::managed::{self, Manager, Metrics, Object, RecycleError, RecycleResult, Timeouts};
+use metrics::Counter;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::SemaphorePermit;
@@ -18,7 +19,7 @@ use super::presence::Presence;
 use crate::store::StoreError;
 use crate::store::failure::{of_pool, unreachable};
 use crate::store::permits::Permits;
-use crate::telemetry::metrics::Connections;
+use crate::telemetry::metrics::{Connections, DATABASE_OPERATIONS};
 
 /// After so long without use, and after so many uses, a connection is pinged: its thread may have died.
 const IDLE: Duration = Duration::from_secs(1);
@@ -36,6 +37,7 @@ pub(super) struct Pool {
     connections: managed::Pool<Opener>,
     presence: Arc<Presence>,
     permits: Permits,
+    operations: Counter,
     deadline: Duration,
 }
 
@@ -68,6 +70,7 @@ impl Pool {
             connections: pool,
             presence,
             permits: Permits::new(connections),
+            operations: metrics::counter!(DATABASE_OPERATIONS),
             deadline,
         })
     }
@@ -87,6 +90,7 @@ impl Pool {
 
     /// The same, before operations for which no redirect waits.
     pub(super) async fn get_with_priority(&self) -> Result<Lease<'_>, StoreError> {
+        self.operations.increment(1);
         self.presence.require()?;
         Ok(Lease {
             connection: self.connections.get().await.map_err(unreachable)?,

@@ -43,7 +43,7 @@ def settings_exist() -> None:
 def examples_hold_no_secret() -> None:
     """The examples lack a valid secret, so a copy without one refuses to start."""
     given = {str(path.relative_to(DEPLOY)): re.findall(r"(?m)^#? ?JWT_SECRET=(.*)$", path.read_text())
-             for path in sorted(DEPLOY.rglob("*.example"))}
+             for path in sorted(DEPLOY.rglob("*.example")) if path.name != "exporters.env.example"}
     nothing_in([name for name, values in given.items() if not values and "migrate" not in name],
                "an example without JWT_SECRET")
     nothing_in([name for name, values in given.items() for value in values if len(value.encode()) >= SECRET],

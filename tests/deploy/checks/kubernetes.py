@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 
-from .reading import loaded
+from .reading import documents, loaded
 from .tools import DEPLOY, need, note, nothing_in, run, temporary, tool
 
 # The oldest version that the manifests support, and the newest that the validator knows.
 KUBERNETES = ["1.30", ""]
 # Kinds of the Prometheus Operator, for which the validator has no schema.
-FOREIGN = {"ServiceMonitor", "PrometheusRule"}
+FOREIGN = {"ServiceMonitor", "PrometheusRule", "Probe"}
 
 
 def manifests_follow_their_schemas() -> None:
@@ -33,7 +33,7 @@ def manifests() -> str:
     folder = temporary() / "kubernetes"
     shutil.copytree(DEPLOY / "kubernetes", folder)
     overlay = folder / "overlays" / "example"
-    for name in ("secret.env", "migrate.env"):
+    for name in ("secret.env", "migrate.env", "exporters.env"):
         shutil.copy(overlay / f"{name}.example", overlay / name)
     if shutil.which("kubectl"):
         return run("kubectl", "kustomize", overlay)
@@ -48,14 +48,22 @@ def manifests() -> str:
 
 def pods_are_hardened() -> None:
     """Pods are unprivileged and have a read-only root, probes and limits."""
-    pod = loaded(DEPLOY / "kubernetes/base/deployment.yaml")["spec"]["template"]["spec"]
-    need(pod["securityContext"]["runAsNonRoot"] is True, "pods may run as root")
-    need(pod["automountServiceAccountToken"] is False, "pods get a token of the cluster")
-    for container in pod["initContainers"] + pod["containers"]:
-        context = container["securityContext"]
-        need(context["readOnlyRootFilesystem"] is True and context["allowPrivilegeEscalation"] is False
-             and context["capabilities"]["drop"] == ["ALL"], f"{container['name']}: its security context")
-        need("memory" in container["resources"]["limits"], f"{container['name']}: no limit of memory")
+    exporters = documents((DEPLOY / "kubernetes/overlays/example/exporters.yaml").read_text())
+    deployments = [loaded(DEPLOY / "kubernetes/base/deployment.yaml")]
+    deployments += [one for one in exporters if one["kind"] == "Deployment"]
+    need(len(deployments) == 4, f"{len(deployments)} deployments")
+    for deployment in deployments:
+        name, pod = deployment["metadata"]["name"], deployment["spec"]["template"]["spec"]
+        need(pod["securityContext"]["runAsNonRoot"] is True, f"{name}: pods may run as root")
+        need(pod["automountServiceAccountToken"] is False, f"{name}: pods get a token of the cluster")
+        for container in pod.get("initContainers", []) + pod["containers"]:
+            context = container["securityContext"]
+            need(context["readOnlyRootFilesystem"] is True and context["allowPrivilegeEscalation"] is False
+                 and context["capabilities"]["drop"] == ["ALL"], f"{name} {container['name']}: its security context")
+            need("memory" in container["resources"]["limits"], f"{name} {container['name']}: no limit of memory")
+            need(container["image"] == "shunt" or re.search(r":v[\d.]+", container["image"]),
+                 f"{name}: an image without a version")
+    pod = deployments[0]["spec"]["template"]["spec"]
     probes = {name: pod["containers"][0][name]["httpGet"]["path"]
               for name in ("startupProbe", "livenessProbe", "readinessProbe")}
     need(list(probes.values()) == ["/health", "/health", "/ready"], str(probes))

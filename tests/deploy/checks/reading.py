@@ -50,11 +50,16 @@ def dashboards() -> Iterator[tuple[str, dict[str, Any]]]:
         yield path.name, json.loads(path.read_text())
 
 
-def queries(dashboard: dict[str, Any]) -> list[str]:
-    """Every expression of a dashboard, with its variables filled in."""
+def queries(dashboard: dict[str, Any], *, filled: bool = True) -> list[str]:
+    """Every expression of a dashboard, with its variables filled in, or as it is written."""
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
     asked += [annotation["expr"] for annotation in dashboard["annotations"]["list"] if "expr" in annotation]
-    return [query.replace("$__rate_interval", "5m").replace("$instance", ".*") for query in asked]
+    if not filled:
+        return asked
+    values = {"$__rate_interval": "5m", "$instance": ".*", "$job": "shunt", "$namespace": ".*"}
+    for variable, value in values.items():
+        asked = [query.replace(variable, value) for query in asked]
+    return asked
 
 
 def source() -> str:

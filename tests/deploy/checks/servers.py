@@ -81,7 +81,7 @@ def containers_are_hardened() -> None:
         need(re.search(r":[\w.-]*\d", service["image"]) or service["image"] == "shunt:local",
              f"{name}: an image without a version")
         for mount in service.get("volumes", []):
-            place = mount.split(":")[0]
+            place = mount["source"] if isinstance(mount, dict) else mount.split(":")[0]
             need(place in whole["volumes"] or (DEPLOY / place).exists(), f"{name}: {place} does not exist")
     published = [port for name, service in whole["services"].items() if name != "nginx"
                  for port in service.get("ports", []) if not port.startswith("127.0.0.1:")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
+import re
 import secrets
 import threading
 import time
@@ -17,7 +18,7 @@ from testbed.processes import Process, wait_for
 from testbed.programs import Failed
 
 from .client import Response, Client
-from .deployment import Deployment, wait_until_ready
+from .deployment import DEPLOY, Deployment, wait_until_ready
 
 FOLLOWED = 100
 STOP_TIMEOUT = 45.0
@@ -95,6 +96,8 @@ class Check:
         self.hides_metrics()
         self.refuses_in_one_shape()
         self.both_are_scraped()
+        self.exporters_measure()
+        self.the_runbook_opens()
         self.restart_one_by_one(code, token)
         self.nothing_is_critical()
         self.answers_without_instances(code)
@@ -198,6 +201,30 @@ class Check:
         assert isinstance(groups, list)
         wrong = [rule["name"] for group in groups for rule in group["rules"] if rule["health"] == "err"]
         expect(bool(groups) and not wrong, "and its rules can be evaluated", wrong)
+
+    def exporters_measure(self) -> None:
+        """The exporters and the probe measure what the rules on disks, memory and the public address ask for."""
+        for expression in ("redis_up", "pg_up", "probe_success"):
+            wait_for(f"{expression} is 1", lambda asked=expression: self.query(asked) == [1.0], seconds=60)
+        rules = (DEPLOY / "prometheus" / "rules.yml").read_text()
+        metrics = set(re.findall(r"\b((?:node|redis|pg)_\w+)\{", rules))
+        for metric in sorted(metrics):
+            wait_for(f"{metric} is measured", lambda asked=metric: self.query(asked), seconds=30)
+        expect(len(metrics) >= 10, f"{len(metrics)} metrics of exporters are there", metrics)
+
+    def the_runbook_opens(self) -> None:
+        """The page to which an alert leads is served, with the runbook that has its section."""
+        def fires() -> list[str]:
+            alerts = self.prometheus("/api/v1/alerts")["alerts"]
+            assert isinstance(alerts, list)
+            return [alert["annotations"]["runbook_url"] for alert in alerts if alert["labels"]["alertname"] == "Watchdog"]
+        wait_for("the watchdog fires", fires, seconds=60)
+        base, path = f"http://127.0.0.1:{self.deployment.prometheus_port}", "/user/runbook.html"
+        expect(fires() == [f"{base}{path}#watchdog"], "the watchdog fires, and leads to the runbook", fires())
+        client = Client(self.deployment.prometheus_port)
+        page, text = client.ask("GET", path), client.ask("GET", "/user/runbook.md")
+        expect(page.status == 200 and page.headers["Content-Type"].startswith("text/html"), "its page opens", page)
+        expect(text.status == 200 and b"### Watchdog" in text.body, "and has the runbook", text)
 
     def query(self, expression: str) -> list[float]:
         """The current values of an expression."""

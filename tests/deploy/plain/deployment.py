@@ -21,7 +21,11 @@ from .client import get
 ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"
 COMPOSE = (DEPLOY / "compose.yaml").read_text()
-PROGRAMS = ["initdb", "nginx", "postgres", "prometheus", "psql", "redis-cli", "redis-server"]
+PROGRAMS = ["initdb", "nginx", "postgres", "prometheus", "psql", "redis-cli", "redis-server",
+            "prometheus-blackbox-exporter", "prometheus-node-exporter", "prometheus-postgres-exporter",
+            "prometheus-redis-exporter"]
+# The label of every target, as in the files of deploy/prometheus.
+LABELS = {"namespace": "local"}
 
 
 class Deployment:
@@ -45,6 +49,7 @@ class Deployment:
         for instance in self.instances:
             wait_until_ready(instance)
         self.start_nginx()
+        self.start_exporters()
         self.start_prometheus(metrics)
 
     @property
@@ -58,17 +63,18 @@ class Deployment:
         settings = re.findall(r"-c (\w+=\S+)", COMPOSE)
         initdb = one(r"POSTGRES_INITDB_ARGS: (.+)", COMPOSE).split()
         server = start_postgres(self.testbed, self.tools, settings, initdb=initdb, password=secrets.token_hex(16))
-        database = server.create("shunt")
-        database.sql((DEPLOY / "postgres" / "10-roles.sql").read_text())
+        self.database = server.create("shunt")
+        self.database.sql((DEPLOY / "postgres" / "10-roles.sql").read_text())
         password = secrets.token_hex(16)
-        database.sql(f"ALTER ROLE shunt_service PASSWORD '{password}'")
-        run([binary, "migrate"], environment={"DATABASE_URL": database.url})
-        return f"postgres://shunt_service:{password}@127.0.0.1:{database.process.port}/shunt"
+        self.database.sql(f"ALTER ROLE shunt_service PASSWORD '{password}'")
+        run([binary, "migrate"], environment={"DATABASE_URL": self.database.url})
+        return f"postgres://shunt_service:{password}@127.0.0.1:{self.database.process.port}/shunt"
 
     def start_redis(self) -> str:
         """A Redis with the settings of redis.conf; returns its URL."""
         conf = DEPLOY / "redis" / "redis.conf"
-        return start_redis(self.testbed, self.tools, [conf], password=secrets.token_hex(16)).url
+        self.redis = start_redis(self.testbed, self.tools, [conf], password=secrets.token_hex(16))
+        return self.redis.url
 
     def start_instance(self, name: str, binary: Path, settings: dict[str, str]) -> str:
         """An instance; returns the address of its metrics."""
@@ -96,18 +102,44 @@ class Deployment:
             stop_signal=signal.SIGQUIT)
         self.nginx.wait_until_listening()
 
-    def start_prometheus(self, targets: Sequence[str]) -> None:
-        """Prometheus with the files of deploy/prometheus; the targets' addresses are put in."""
+    def start_exporters(self) -> None:
+        """The exporters of compose.yaml."""
+        blackbox = DEPLOY / "prometheus" / "blackbox.yml"
+        collectors = re.findall(r"--collector\.[\w-]+", COMPOSE)
+        self.exporters = {
+            "redis": self.start_exporter("redis", [f"--redis.addr={self.redis.url}"]),
+            "postgres": self.start_exporter(
+                "postgres", [], {"DATA_SOURCE_NAME": self.database.url + "?sslmode=disable"}),
+            "node": self.start_exporter("node", collectors),
+            "blackbox": self.start_exporter("blackbox", [f"--config.file={blackbox}"]),
+        }
+
+    def start_exporter(self, name: str, flags: Sequence[str], environment: dict[str, str] | None = None) -> str:
+        """An exporter; returns its address."""
+        port = free_port()
+        program = f"prometheus-{name}-exporter"
+        command = [self.tools[program], f"--web.listen-address=127.0.0.1:{port}", *flags]
+        self.testbed.start(program, command, port, environment=environment).wait_until_listening()
+        return f"127.0.0.1:{port}"
+
+    def start_prometheus(self, instances: Sequence[str]) -> None:
+        """Prometheus with the files of deploy/prometheus; the targets' addresses are put in, and the runbook beside its page."""
         folder = self.testbed.folder / "prometheus"
         shutil.copytree(DEPLOY / "prometheus", folder)
-        (folder / "targets.yml").write_text(json.dumps([{"targets": list(targets)}]))
+        shutil.copy(DEPLOY / "runbook.md", folder / "pages")
+        targets = {"targets": list(instances)} | {name: [self.exporters[name]] for name in ("redis", "postgres", "node")}
+        for name, addresses in targets.items():
+            (folder / f"{name}.yml").write_text(json.dumps([{"targets": addresses, "labels": LABELS}]))
+        probe = {"targets": [f"{self.address}/health"], "labels": LABELS | {"exporter": self.exporters["blackbox"]}}
+        (folder / "probes.yml").write_text(json.dumps([probe]))
         (folder / "alertmanagers.yml").write_text("[]")
         conf = folder / "prometheus.yml"
         own = f"127.0.0.1:{self.prometheus_port}"
         conf.write_text(replaced(r"localhost:9090", own, conf.read_text()))
         self.testbed.start("prometheus", [
             self.tools["prometheus"], f"--config.file={conf}", f"--storage.tsdb.path={folder / 'data'}",
-            f"--web.listen-address={own}"], self.prometheus_port).wait_until_listening()
+            f"--web.listen-address={own}", f"--web.external-url=http://{own}",
+            f"--web.user-assets={folder / 'pages'}"], self.prometheus_port).wait_until_listening()
 
     def print_addresses(self) -> None:
         """Prints all addresses."""

@@ -67,6 +67,15 @@ pub(crate) fn command(settings: &[(String, String)]) -> Command {
     with(Command::new(env!("CARGO_BIN_EXE_shunt")), settings)
 }
 
+/// The address that the line of a JSON log gives where the program listens.
+fn address_in_log(line: &str) -> Option<String> {
+    let line: serde_json::Value = serde_json::from_str(line).ok()?;
+    let fields = line.get("fields")?;
+    let is_listening = fields["message"] == "listening";
+    let address = fields["address"].as_str().filter(|_| is_listening)?;
+    Some(format!("http://{address}"))
+}
+
 fn with(mut command: Command, settings: &[(String, String)]) -> Command {
     for name in SETTINGS {
         command.env_remove(name);
@@ -103,50 +112,36 @@ impl Server {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let (sender, receiver) = tokio::sync::oneshot::channel();
-        thread::spawn(move || {
-            let mut line = String::new();
-            let address = loop {
-                line.clear();
-                if stdout.read_line(&mut line).unwrap_or(0) == 0 {
-                    break None;
-                }
-                if let Some((_, address)) = line.split_once("listening on ") {
-                    break Some(address.trim().to_owned());
-                }
-                if let Ok(line) = serde_json::from_str::<serde_json::Value>(&line) {
-                    break line["address"]
-                        .as_str()
-                        .map(|address| format!("http://{address}"));
-                }
-            };
-            let _ = sender.send(address);
-            // Goes on reading: a full pipe would stop the program.
-            let _ = std::io::copy(&mut stdout, &mut std::io::sink());
-        });
-        let address = tokio::time::timeout(TIMEOUT, receiver)
-            .await
-            .ok()
-            .and_then(Result::ok)
-            .flatten();
-        let Some(base) = address else {
-            let _ = child.kill();
-            let mut stderr = String::new();
-            let _ = child.stderr.take().unwrap().read_to_string(&mut stderr);
-            panic!("the program did not start: {stderr}");
-        };
+        let stdout = BufReader::new(child.stdout.take().unwrap());
         let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (addresses, mut found) = tokio::sync::mpsc::unbounded_channel();
+        let of_screen = addresses.clone();
+        // Reads to the end: a full pipe would stop the program.
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if let Some((_, address)) = line.split_once("listening on ") {
+                    let _ = of_screen.send(address.trim().to_owned());
+                }
+            }
+        });
         let log = Arc::<Mutex<String>>::default();
         let lines = Arc::clone(&log);
         let reader = thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
                 eprintln!("{line}");
+                if let Some(address) = address_in_log(&line) {
+                    let _ = addresses.send(address);
+                }
                 let mut lines = lines.lock().unwrap();
                 lines.push_str(&line);
                 lines.push('\n');
             }
         });
+        let address = tokio::time::timeout(TIMEOUT, found.recv()).await;
+        let Some(base) = address.ok().flatten() else {
+            let _ = child.kill();
+            panic!("the program did not start: {}", log.lock().unwrap());
+        };
         let server = Self {
             child,
             log,

@@ -1,0 +1,100 @@
+//! A backup that is made under load, and restored.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+use crate::postgres::Postgres;
+use crate::support::{App, Mode, Server};
+use crate::{MAX_DELAY, WITHOUT_REDIS, redirects_go_on, under_load, warm_links};
+
+/// Other links, so that the dump takes a while.
+const OTHERS: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at)
+    SELECT 'other-' || number, 'https://example.org/' || repeat('x', 200), (SELECT min(id) FROM users), now()
+    FROM generate_series(1, 200000) number";
+
+async fn clicks(server: &Server, code: &str) -> u64 {
+    let stats = reqwest::get(format!("{}/urls/{code}/stats", server.base)).await;
+    let stats: Value = stats.unwrap().json().await.unwrap();
+    stats["clicks"]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{stats}"))
+}
+
+/// The runbook's step after a restore to an earlier moment, as it is written there.
+fn raise_sequences() -> Vec<String> {
+    let runbook = include_str!("../../deploy/runbook.md");
+    let statement = runbook.split("psql -c \"select setval(").nth(1);
+    let statement = statement.unwrap().split('"').next().unwrap();
+    let of_table = |table| format!("select setval({}", statement.replace("$table", table));
+    ["users", "links"].map(of_table).to_vec()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_made_under_load_delays_no_redirect_and_is_restored_with_the_counts_of_its_moment()
+{
+    let postgres = Postgres::start();
+    let url = postgres.url();
+    let app = App::start_with(Mode::Production, &[("DATABASE_URL", &url), WITHOUT_REDIS]).await;
+    let codes = warm_links(&app).await;
+    let mut database = postgres.connection().await;
+    sqlx::raw_sql(OTHERS).execute(&mut database).await.unwrap();
+    let (_, load) = under_load(&app, &codes).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file: PathBuf = folder.path().join("shunt.dump");
+    load.tally.watch_from_now();
+    let before: Vec<_> = (0..codes.len())
+        .map(|link| load.tally.answered_to(link))
+        .collect();
+    let postgres = tokio::task::block_in_place(|| {
+        postgres.dump(&file);
+        postgres
+    });
+    let after: Vec<_> = (0..codes.len())
+        .map(|link| load.tally.sent_to(link))
+        .collect();
+    assert!(before < after, "there was load during the dump");
+    redirects_go_on(&load).await;
+    assert!(load.tally.slowest() < MAX_DELAY);
+    let tally = load.stop().await;
+    assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
+    tally.check_bounds(&app).await;
+
+    let restored = postgres.restore(&file, "restored");
+    let mut database = PgConnection::connect(&restored).await.unwrap();
+    for statement in raise_sequences() {
+        sqlx::raw_sql(AssertSqlSafe(statement))
+            .execute(&mut database)
+            .await
+            .unwrap();
+    }
+    let newest: i64 = sqlx::query_scalar("SELECT max(id) FROM links")
+        .fetch_one(&mut database)
+        .await
+        .unwrap();
+    let server = app
+        .another(&[("DATABASE_URL", &restored), WITHOUT_REDIS])
+        .await;
+    for (link, code) in codes.iter().enumerate() {
+        let counted = clicks(&server, code).await;
+        let (at_least, at_most) = (before[link], after[link]);
+        assert!(
+            (at_least..=at_most).contains(&counted),
+            "{at_least} <= {counted} <= {at_most}"
+        );
+        assert_eq!(server.follow(code).await, 302);
+        assert_eq!(clicks(&server, code).await, counted + 1);
+    }
+    let restored = App::of(crate::support::Backend::new(Mode::Production).await, server);
+    let token = restored.register().await;
+    let made = restored
+        .try_shorten(&token, "https://example.org/new")
+        .await;
+    assert!(
+        made.json()["id"].as_i64().unwrap() > newest + 999_999,
+        "{made:?}"
+    );
+    restored.finish().await;
+    app.finish().await;
+}
