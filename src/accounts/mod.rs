@@ -13,7 +13,7 @@ mod token;
 
 pub use password::{HashError, HasherError, PasswordHasher};
 pub use secret::{SecretError, load_or_create_secret};
-pub use token::Tokens;
+pub use token::{TokenFault, Tokens};
 
 /// Registers accounts and checks credentials and tokens; knows no HTTP.
 pub struct Accounts {
@@ -33,8 +33,8 @@ pub enum AccountError {
     /// There is no such account, or the password is not its own.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
-    /// The account is gone.
-    #[error("the account does not exist")]
+    /// The account of a token is gone.
+    #[error("the account of the token is gone")]
     Gone,
     /// The client or the account reached a limit.
     #[error(transparent)]
@@ -128,8 +128,10 @@ impl Accounts {
     }
 
     /// The user that a valid token was issued to; the account may be gone since.
-    #[must_use]
-    pub fn token_owner(&self, token: &str) -> Option<UserId> {
+    ///
+    /// # Errors
+    /// [`TokenFault`]: the token is not valid.
+    pub fn token_owner(&self, token: &str) -> Result<UserId, TokenFault> {
         self.tokens.owner(token)
     }
 

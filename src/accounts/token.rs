@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, TokenData, Validation, decode, encode,
 };
@@ -29,6 +30,20 @@ struct Keys {
     encoding: EncodingKey,
     decoding: DecodingKey,
     validation: Validation,
+}
+
+/// Why a token is refused; its text is for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenFault {
+    /// It is no token, or not one that this service signed.
+    #[error("the token is malformed, or was not issued by this service")]
+    Malformed,
+    /// Its time is over.
+    #[error("the token has expired")]
+    Ended,
+    /// Its time has not begun: the clock of another instance is ahead.
+    #[error("the token is not valid yet")]
+    Early,
 }
 
 /// RFC 7519: subject, issued at, expires; times in seconds since 1970.
@@ -73,22 +88,33 @@ impl Tokens {
         encode(&Header::new(Algorithm::HS256), &claims, &self.keys.encoding)
     }
 
-    /// The user that the token was issued to; `None` if anything is wrong with it.
-    pub(super) fn owner(&self, token: &str) -> Option<UserId> {
+    /// The user that the token was issued to.
+    pub(super) fn owner(&self, token: &str) -> Result<UserId, TokenFault> {
         if token.len() > MAX_BYTES {
-            return None;
+            return Err(TokenFault::Malformed);
         }
         let TokenData { header, claims } =
-            decode::<Claims>(token, &self.keys.decoding, &self.keys.validation).ok()?;
+            decode::<Claims>(token, &self.keys.decoding, &self.keys.validation).map_err(fault)?;
         // Extensions that a recipient has to understand (RFC 7515, 4.1.11): none is supported here.
         if header.crit.is_some() {
-            return None;
+            return Err(TokenFault::Malformed);
         }
         let now = self.clock.now().unix_seconds();
-        if claims.iat > now + CLOCK_SKEW_SECONDS || claims.exp <= now {
-            return None;
+        if claims.exp <= now {
+            return Err(TokenFault::Ended);
         }
-        claims.sub.parse().ok().filter(|id| *id > 0).map(UserId)
+        if claims.iat > now + CLOCK_SKEW_SECONDS {
+            return Err(TokenFault::Early);
+        }
+        let id = claims.sub.parse().ok().filter(|id| *id > 0);
+        id.map(UserId).ok_or(TokenFault::Malformed)
+    }
+}
+
+fn fault(error: jsonwebtoken::errors::Error) -> TokenFault {
+    match error.into_kind() {
+        ErrorKind::ImmatureSignature => TokenFault::Early,
+        _ => TokenFault::Malformed,
     }
 }
 
@@ -127,7 +153,7 @@ mod tests {
         let tokens = tokens("a");
         assert_eq!(
             tokens.owner(&tokens.issue(UserId(7)).unwrap()),
-            Some(UserId(7))
+            Ok(UserId(7))
         );
     }
 
@@ -135,17 +161,18 @@ mod tests {
     fn a_token_of_another_secret_algorithm_or_time_is_refused() {
         let now = now();
         let good = minted(Algorithm::HS256, now, now + 60);
-        assert_eq!(tokens("a").owner(&good), Some(UserId(7)));
-        assert_eq!(tokens("b").owner(&good), None, "another secret");
-        for token in [
-            minted(Algorithm::HS512, now, now + 60),
-            minted(Algorithm::HS256, now - 120, now - 60),
-            minted(Algorithm::HS256, now - 60, now),
-            minted(Algorithm::HS256, now + 3_600, now + 7_200),
-            good.rsplit_once('.').unwrap().0.to_owned() + ".",
-            good[..good.len() - 2].to_owned(),
+        use TokenFault::{Early, Ended, Malformed};
+        assert_eq!(tokens("a").owner(&good), Ok(UserId(7)));
+        assert_eq!(tokens("b").owner(&good), Err(Malformed), "another secret");
+        for (token, fault) in [
+            (minted(Algorithm::HS512, now, now + 60), Malformed),
+            (minted(Algorithm::HS256, now - 120, now - 60), Ended),
+            (minted(Algorithm::HS256, now - 60, now), Ended),
+            (minted(Algorithm::HS256, now + 3_600, now + 7_200), Early),
+            (good.rsplit_once('.').unwrap().0.to_owned() + ".", Malformed),
+            (good[..good.len() - 2].to_owned(), Malformed),
         ] {
-            assert_eq!(tokens("a").owner(&token), None, "{token}");
+            assert_eq!(tokens("a").owner(&token), Err(fault), "{token}");
         }
     }
 
@@ -156,9 +183,9 @@ mod tests {
         let tokens = Tokens::new(&secret, Duration::from_mins(1), Arc::clone(&clock) as _);
         let token = tokens.issue(UserId(7)).unwrap();
         clock.advance(Duration::from_secs(59));
-        assert_eq!(tokens.owner(&token), Some(UserId(7)));
+        assert_eq!(tokens.owner(&token), Ok(UserId(7)));
         clock.advance(Duration::from_secs(1));
-        assert_eq!(tokens.owner(&token), None);
+        assert_eq!(tokens.owner(&token), Err(TokenFault::Ended));
     }
 
     #[test]
@@ -168,13 +195,13 @@ mod tests {
             ..Header::new(Algorithm::HS256)
         };
         let token = minted_under(&header, now(), now() + 60);
-        assert_eq!(tokens("a").owner(&token), None);
+        assert_eq!(tokens("a").owner(&token), Err(TokenFault::Malformed));
     }
 
     proptest! {
         #[test]
         fn no_other_string_is_a_token(raw in prop_oneof!["\\PC*", "[A-Za-z0-9_-]{0,60}\\.[A-Za-z0-9_-]{0,60}\\.[A-Za-z0-9_-]{0,60}"]) {
-            prop_assert_eq!(tokens("a").owner(&raw), None);
+            prop_assert_eq!(tokens("a").owner(&raw), Err(TokenFault::Malformed));
         }
 
         #[test]
@@ -185,15 +212,16 @@ mod tests {
         ) {
             let tokens = tokens("a");
             let token = tokens.issue(UserId(id)).unwrap();
-            prop_assert_eq!(tokens.owner(&token), Some(UserId(id)));
+            prop_assert_eq!(tokens.owner(&token), Ok(UserId(id)));
+            let refused = Err(TokenFault::Malformed);
             let mut forged = token.clone().into_bytes();
             let at = at.index(forged.len());
             forged[at] = other;
             let forged = String::from_utf8(forged).unwrap();
             prop_assume!(forged != token);
-            prop_assert_eq!(tokens.owner(&forged), None);
-            prop_assert_eq!(tokens.owner(&token[..at]), None, "cut off");
-            prop_assert_eq!(tokens.owner(&format!("{token}{}", char::from(other))), None, "longer");
+            prop_assert_eq!(tokens.owner(&forged), refused);
+            prop_assert_eq!(tokens.owner(&token[..at]), refused, "cut off");
+            prop_assert_eq!(tokens.owner(&format!("{token}{}", char::from(other))), refused, "longer");
         }
     }
 }

@@ -6,9 +6,9 @@ use utoipa::ToSchema;
 use crate::domain::{EmailAddress, Password};
 use crate::http::ApiError;
 
-/// Body of a registration and of a login.
+/// Body of a registration.
 #[derive(Deserialize, ToSchema)]
-pub(super) struct AccountBody {
+pub(super) struct RegistrationBody {
     /// E-mail address with a host of at least two labels; kept as given, compared without regard to case.
     #[schema(
         example = "ada@example.org",
@@ -22,14 +22,40 @@ pub(super) struct AccountBody {
     password: String,
 }
 
-impl AccountBody {
+impl RegistrationBody {
     pub(super) fn parse(self) -> Result<(EmailAddress, Password), ApiError> {
-        let email = EmailAddress::parse(self.email)
-            .map_err(|error| ApiError::invalid(error.to_string()))?;
+        let email = parse_email(self.email)?;
         let password =
             Password::parse(self.password).map_err(|error| ApiError::invalid(error.to_string()))?;
         Ok((email, password))
     }
+}
+
+/// Body of a login.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct LoginBody {
+    /// E-mail address of the account, in any case.
+    #[schema(
+        example = "ada@example.org",
+        format = "email",
+        min_length = 5,
+        max_length = 254
+    )]
+    email: String,
+    /// Its password.
+    #[schema(example = "correct horse battery")]
+    password: String,
+}
+
+impl LoginBody {
+    pub(super) fn parse(self) -> Result<(EmailAddress, Password), ApiError> {
+        let email = parse_email(self.email)?;
+        Ok((email, Password::at_log_in(self.password)))
+    }
+}
+
+fn parse_email(raw: String) -> Result<EmailAddress, ApiError> {
+    EmailAddress::parse(raw).map_err(|error| ApiError::invalid(error.to_string()))
 }
 
 /// Response to a registration and to a login.

@@ -6,7 +6,7 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, TokenFault};
 use crate::domain::{User, UserId};
 use crate::http::ApiError;
 
@@ -25,8 +25,8 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let accounts = Arc::<Accounts>::from_ref(state);
-        let user = bearer(parts).and_then(|token| accounts.token_owner(token));
-        user.map(Self).ok_or_else(ApiError::not_authenticated)
+        let token = bearer(parts)?;
+        Ok(Self(accounts.token_owner(token)?))
     }
 }
 
@@ -45,13 +45,17 @@ where
 }
 
 /// The token of the one `Authorization: Bearer …` header.
-fn bearer(parts: &Parts) -> Option<&str> {
+fn bearer(parts: &Parts) -> Result<&str, ApiError> {
     let mut headers = parts.headers.get_all(AUTHORIZATION).iter();
-    let (Some(header), None) = (headers.next(), headers.next()) else {
-        return None;
-    };
-    let (scheme, token) = header.to_str().ok()?.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("bearer")
-        .then(|| token.trim_start_matches(' '))
+    let header = headers.next().ok_or_else(ApiError::not_authenticated)?;
+    let text = header.to_str().map_err(|_| TokenFault::Malformed)?;
+    if headers.next().is_some() {
+        return Err(TokenFault::Malformed.into());
+    }
+    let (scheme, token) = text.split_once(' ').unwrap_or((text, ""));
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        // Another way to authenticate is no token: RFC 6750 (3.1) wants no error named then.
+        return Err(ApiError::not_authenticated());
+    }
+    Ok(token.trim_start_matches(' '))
 }

@@ -9,7 +9,7 @@ use utoipa::openapi::{OpenApi as Document, ServerBuilder};
 use utoipa::{Modify, OpenApi};
 
 use crate::config::BaseUrl;
-use crate::http::ErrorBody;
+use crate::http::{ErrorBody, JSON, json_line};
 
 /// The parts of the document that no route brings: title, tags, how to authorize.
 #[derive(OpenApi)]
@@ -38,7 +38,8 @@ impl Modify for BearerScheme {
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("JWT")
             .description(Some(
-                "An `access_token` of `/auth/register` or `/auth/login`",
+                "Paste the `access_token` of a response to `POST /auth/register` or `POST /auth/login`: \
+                 only what is between the quotes, without `Bearer`.",
             ))
             .build();
         document
@@ -64,8 +65,7 @@ pub(super) struct DocumentJson(Bytes);
 
 impl DocumentJson {
     pub(super) fn new(document: &Document) -> Self {
-        let json = serde_json::to_vec(document).expect("a document is made of JSON's own types");
-        Self(json.into())
+        Self(json_line(document).into())
     }
 }
 
@@ -77,5 +77,5 @@ impl DocumentJson {
     responses((status = 200, description = "This document", body = Object, content_type = "application/json")),
 )]
 pub(super) async fn document(Extension(DocumentJson(json)): Extension<DocumentJson>) -> Response {
-    ([(CONTENT_TYPE, "application/json")], json).into_response()
+    ([(CONTENT_TYPE, JSON)], json).into_response()
 }

@@ -1,8 +1,9 @@
 //! `GET /health`: whether the process lives.
 
-use axum::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::http::Json;
 
 /// The process lives.
 #[derive(Serialize, ToSchema)]

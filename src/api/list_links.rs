@@ -17,7 +17,7 @@ use super::link_body::LinkBody;
 use crate::accounts::Accounts;
 use crate::domain::{LinkId, Timestamp, UserId};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, QueryOf};
+use crate::http::{ApiError, ErrorBody, JSON, QueryOf};
 use crate::links::{LinkError, LinkService, Page};
 use crate::store::Position;
 
@@ -26,6 +26,9 @@ const PAGE: u32 = 250;
 
 /// Links at most on a page that a client asks for.
 const MAX_PER_PAGE: u32 = 1_000;
+
+/// The end of a list, with the newline of every JSON body.
+const LIST_END: &[u8] = b"]\n";
 
 /// Which part of the list; without both, all of it.
 #[derive(Deserialize, IntoParams)]
@@ -145,7 +148,7 @@ fn parse_cursor(raw: &str) -> Option<Position> {
 fn one_page(page: &Page, limit: u32, base: &BaseAddress) -> Result<Response, ApiError> {
     let mut body = vec![b'['];
     write_links(page, true, &mut body)?;
-    body.push(b']');
+    body.extend_from_slice(LIST_END);
     let mut response = json(body);
     if let Some(next) = page.next {
         let next = format!(
@@ -166,7 +169,7 @@ fn whole_list(links: Arc<LinkService>, owner: UserId, first: &Page) -> Result<Re
     let mut head = vec![b'['];
     write_links(first, true, &mut head)?;
     let Some(after) = first.next else {
-        head.push(b']');
+        head.extend_from_slice(LIST_END);
         return Ok(json(head));
     };
     let rest = Rest {
@@ -202,7 +205,7 @@ async fn next_piece(
     let is_first = rest.is_first && piece.is_empty();
     let rest = page.next.map(|after| Rest { after, is_first });
     if rest.is_none() {
-        piece.push(b']');
+        piece.extend_from_slice(LIST_END);
     }
     Ok((piece.into(), rest))
 }
@@ -220,11 +223,7 @@ fn write_links(page: &Page, mut first: bool, out: &mut Vec<u8>) -> Result<(), Ap
 }
 
 fn json(body: impl Into<Body>) -> Response {
-    (
-        [(CONTENT_TYPE, HeaderValue::from_static("application/json"))],
-        body.into(),
-    )
-        .into_response()
+    ([(CONTENT_TYPE, JSON)], body.into()).into_response()
 }
 
 #[cfg(test)]

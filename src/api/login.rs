@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 
-use super::account_bodies::{AccountBody, TokenBody};
+use super::account_bodies::{LoginBody, TokenBody};
 use crate::accounts::Accounts;
 use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
-use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
+use crate::http::{ApiError, ClientAddress, ErrorBody, Json, JsonBody};
 
 /// Get a token.
 ///
@@ -16,7 +15,7 @@ use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
 /// set up otherwise.
 #[utoipa::path(
     post, path = "/auth/login", tag = "accounts", operation_id = "login",
-    request_body(content = AccountBody, description = "Any JSON object with these two fields; others are ignored"),
+    request_body(content = LoginBody, description = "Any JSON object with these two fields; others are ignored"),
     responses(
         (status = 200, description = "A fresh token", body = TokenBody),
         (status = 401, description = "No such account, or not its password; the response does not say which", body = ErrorBody,
@@ -27,7 +26,7 @@ use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
 pub(super) async fn login(
     State(accounts): State<Arc<Accounts>>,
     client: ClientAddress,
-    JsonBody(body): JsonBody<AccountBody>,
+    JsonBody(body): JsonBody<LoginBody>,
 ) -> Result<Json<TokenBody>, ApiError> {
     let (email, password) = body.parse()?;
     let token = accounts.log_in(client.as_str(), &email, password).await?;

@@ -1,11 +1,11 @@
 //! `GET /auth/me`: the account of the token.
 
-use axum::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::authentication::CurrentUser;
 use crate::domain::UserId;
+use crate::http::Json;
 use crate::http::documented::{NeedsDatabase, NeedsToken};
 
 /// The account that a token belongs to.

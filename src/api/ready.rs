@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use futures_util::future::join_all;
@@ -13,6 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
+use crate::http::Json;
 use crate::redis::RedisShards;
 use crate::store::{Database, PostgresReplica};
 

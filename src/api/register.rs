@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 
-use super::account_bodies::{AccountBody, TokenBody};
+use super::account_bodies::{RegistrationBody, TokenBody};
 use crate::accounts::Accounts;
 use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
-use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
+use crate::http::{ApiError, ClientAddress, ErrorBody, Json, JsonBody};
 
 /// Create an account.
 ///
@@ -16,7 +15,7 @@ use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
 /// `POST /urls/shorten`. An address is registered once, whatever its case.
 #[utoipa::path(
     post, path = "/auth/register", tag = "accounts", operation_id = "register",
-    request_body(content = AccountBody, description = "Any JSON object with these two fields; others are ignored"),
+    request_body(content = RegistrationBody, description = "Any JSON object with these two fields; others are ignored"),
     responses(
         (status = 200, description = "The account is created", body = TokenBody),
         (status = 400, description = "The address is taken", body = ErrorBody,
@@ -27,7 +26,7 @@ use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
 pub(super) async fn register(
     State(accounts): State<Arc<Accounts>>,
     client: ClientAddress,
-    JsonBody(body): JsonBody<AccountBody>,
+    JsonBody(body): JsonBody<RegistrationBody>,
 ) -> Result<Json<TokenBody>, ApiError> {
     let (email, password) = body.parse()?;
     let token = accounts.register(client.as_str(), &email, password).await?;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -12,7 +11,7 @@ use super::link_body::LinkBody;
 use crate::accounts::Accounts;
 use crate::domain::{OwnHost, TargetUrl};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, QueryOf};
+use crate::http::{ApiError, ErrorBody, Json, QueryOf};
 use crate::links::LinkService;
 
 /// The target of the new link.

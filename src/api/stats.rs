@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::documented::NeedsDatabase;
-use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
+use crate::http::{ApiError, CodeParameter, ErrorBody, Json, PathCode};
 use crate::links::LinkService;
 
 /// Public statistics of a link.

@@ -6,15 +6,31 @@ use std::process::ExitCode;
 use serde_json::json;
 use shunt::telemetry::line::json_line;
 
-/// Shown below the help of every command that has more exit codes than 0 and 1.
-pub(super) const EXIT_CODES: &str = "\
+/// The part of a command's help that says which exit codes it has.
+macro_rules! exit_codes {
+    (@0) => { "\n  0  done" };
+    (@1) => { "\n  1  failed: a setting is wrong, or the service refused" };
+    (@2) => { "\n  2  the command line cannot be read" };
+    (@3) => { "\n  3  not logged in, or e-mail or password are wrong" };
+    (@4) => { "\n  4  no such link" };
+    (@5) => { "\n  5  the service cannot be reached, or asks to come back later" };
+    ($($code:tt)+) => { concat!("Exit codes:", $(exit_codes!(@$code)),+) };
+}
+pub(super) use exit_codes;
+
+/// The same for the commands that take the settings of the service.
+pub(super) const EXIT_CODES_OF_SERVICE: &str = "\
 Exit codes:
-  0  done
-  1  failed: a setting is wrong, or the service refused
-  2  the command line cannot be read
-  3  not logged in, or e-mail or password are wrong
-  4  no such link
-  5  the service cannot be reached, or asks to come back later";
+  0  done, or stopped as it was asked to
+  1  failed: a setting is wrong, a dependency is missing, or a part of the service died
+  2  the command line cannot be read";
+
+/// The same for health checks: container engines know 0 and 1 alone.
+pub(super) const EXIT_CODES_OF_HEALTHCHECK: &str = "\
+Exit codes:
+  0  the service is ready; with --live: its process lives
+  1  it is not, cannot be reached, or does not answer in time
+  2  the command line cannot be read";
 
 /// The form of the line about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,14 +17,28 @@ mod output;
 mod service;
 mod settings_in_force;
 
-use failure::{EXIT_CODES, ErrorForm, Failure};
+use failure::{EXIT_CODES_OF_HEALTHCHECK, EXIT_CODES_OF_SERVICE, ErrorForm, Failure, exit_codes};
+
+/// Settings in the short help (`-h`): those of a first start, and that of the client commands.
+const IN_SHORT_HELP: [&str; 6] = [
+    "BIND",
+    "BASE_URL",
+    "DATABASE_URL",
+    "REDIS_URL",
+    "JWT_SECRET",
+    "SHUNT_URL",
+];
 
 /// A URL shortener whose redirect is nearly as cheap as a static map, and whose every answered click is counted
 /// exactly once.
 ///
 /// Without a command it serves.
 #[derive(Parser)]
-#[command(name = "shunt", version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
+#[command(name = "shunt", version, args_conflicts_with_subcommands = true)]
+#[command(
+    after_help = "`shunt --help` has the commands of operators, too, all settings, and the exit codes."
+)]
+#[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -35,12 +49,16 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Serve (what `shunt` alone does).
+    #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Serve(Config),
     /// Bring the schema of the database up to date, print each step, and do nothing else.
+    #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Migrate(Config),
     /// Print the settings in force and where each comes from; passwords and secrets are hidden.
+    #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Config(settings_in_force::ConfigArgs),
     /// Ask the service on this machine whether it is ready: for containers.
+    #[command(after_long_help = EXIT_CODES_OF_HEALTHCHECK)]
     Healthcheck(healthcheck::HealthcheckArgs),
     #[command(flatten)]
     Client(client::Command),
@@ -56,9 +74,14 @@ enum Command {
     },
 }
 
-/// Reads the command line and does what was asked; [`EXIT_CODES`] says what the code means.
+/// Reads the command line and does what was asked; the help says what the exit code means.
 pub(crate) fn run() -> ExitCode {
-    let command = without_empty_variables(Cli::command());
+    let mut command = with_short_help(Cli::command());
+    let mut words = std::env::args_os().skip(1).peekable();
+    if words.peek().is_some_and(|word| word != "help") && words.any(|word| word == "-h") {
+        command = for_clients(command);
+    }
+    let command = without_empty_variables(command);
     let parsed =
         given(command.clone()).and_then(|given| Ok((Cli::from_arg_matches(&given)?, given)));
     let (outcome, form) = match parsed {
@@ -86,6 +109,30 @@ pub(crate) fn run() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// The same command line, whose short help (`-h`) fits on a screen.
+fn with_short_help(command: clap::Command) -> clap::Command {
+    let is_left_out = |arg: &Arg| {
+        let name = arg.get_env().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| !IN_SHORT_HELP.contains(&&*name))
+    };
+    command
+        .mut_args(|arg| {
+            let is_left_out = is_left_out(&arg);
+            arg.hide_short_help(is_left_out)
+        })
+        .mut_subcommands(with_short_help)
+}
+
+/// The same command line, whose help lists the commands of clients alone. Clap hides a command from both helps or none.
+fn for_clients(command: clap::Command) -> clap::Command {
+    command
+        .disable_help_subcommand(true)
+        .mut_subcommands(|sub| {
+            let is_of_clients = client::Command::has_subcommand(sub.get_name());
+            sub.hide(!is_of_clients)
+        })
 }
 
 /// The refusal of an address, without the address if that may hold a password: clap shows wrong values.

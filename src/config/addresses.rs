@@ -1,8 +1,11 @@
 //! Where the databases are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::domain::Shard;
+
+/// The service on this machine, by the default of `BIND`.
+pub const LOCAL_URL: &str = "http://127.0.0.1:8000";
 
 /// Where users and links are kept.
 #[derive(Clone, PartialEq, Eq)]
@@ -11,6 +14,17 @@ pub enum DatabaseUrl {
     Sqlite(PathBuf),
     /// A server, by URL; the URL may hold a password, so there is no `Debug`.
     Postgres(String),
+}
+
+impl DatabaseUrl {
+    /// The file where no other database is named.
+    pub(super) const DEFAULT: &str = "sqlite://data/shunt.db";
+
+    /// Whether it is the default: the folder of that file alone is made, so that a first start needs no preparation.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        matches!(self, Self::Sqlite(path) if path == Path::new("data/shunt.db"))
+    }
 }
 
 /// Address of a Redis, or several of a Redis Cluster; may hold passwords, so there is no `Debug`.

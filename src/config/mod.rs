@@ -26,7 +26,7 @@ use parse::{
 };
 use setting::{mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
-pub use addresses::{DatabaseUrl, RedisUrls};
+pub use addresses::{DatabaseUrl, LOCAL_URL, RedisUrls};
 pub use base_url::BaseUrl;
 pub use error::ConfigError;
 pub use guards::Guards;
@@ -51,14 +51,14 @@ pub struct Config {
     #[arg(long, env = "BASE_URL", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(BaseUrl::parse))]
     pub base_url: Optional<BaseUrl>,
-    /// `sqlite://PATH` (embedded; made at first start) or `postgres://…`.
+    /// `sqlite://PATH` (embedded; the file is made at first start, for one process at a time) or `postgres://…`.
     #[arg(
         long = "database-url",
         env = "DATABASE_URL",
         value_name = "URL",
         hide_env_values = true
     )]
-    #[arg(default_value = "sqlite://data/shunt.db", value_parser = setting(database))]
+    #[arg(default_value = DatabaseUrl::DEFAULT, value_parser = setting(database))]
     pub database: DatabaseUrl,
     /// A streaming replica of that Postgres, which answers look-ups of redirects where it has caught up; needs
     /// Redis.
@@ -169,7 +169,7 @@ pub struct Config {
     pub cache_max_links: Optional<u64>,
     /// How long a link is served from memory without confirmation from Redis that nothing changed.
     ///
-    /// A deleted link may be served for so long while Redis is away. A single process on an SQLite file needs no
+    /// A deleted link may be served for so long while Redis is away. SQLite, which one process owns, needs no
     /// confirmation.
     #[arg(
         long = "cache-ttl-seconds",

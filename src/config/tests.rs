@@ -153,6 +153,9 @@ fn a_database_is_a_file_or_a_server() {
             == Ok(DatabaseUrl::Sqlite("/var/lib/shunt/shunt.db".into()))
     );
     assert!(database("postgres://u:p@localhost:5432/shunt").is_ok());
+    let is_default = |raw| database(raw).is_ok_and(|database| database.is_default());
+    assert!(is_default(DatabaseUrl::DEFAULT));
+    assert!(!is_default("sqlite:///data/shunt.db"));
     assert!(database("postgres://u:p%23@localhost/shunt?sslmode=disable&options[a]=b").is_ok());
 }
 

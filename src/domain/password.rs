@@ -3,7 +3,7 @@
 /// Number of characters of a password (contract).
 const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
 
-/// A password of 8 to 128 characters. Deliberately without `Debug`, `Display`, `Clone` and `Serialize`.
+/// A password: of 8 to 128 characters where it is a new one. Deliberately without `Debug`, `Display`, `Clone` and `Serialize`.
 pub struct Password(String);
 
 /// Why a string is not accepted as a password; its text is for the client.
@@ -22,6 +22,12 @@ impl Password {
         } else {
             Err(InvalidPassword)
         }
+    }
+
+    /// A password that somebody logs in with. The rule is that of new passwords: a text that breaks it is simply wrong.
+    #[must_use]
+    pub fn at_log_in(raw: String) -> Self {
+        Self(raw)
     }
 
     /// The bytes to be hashed; for `accounts::password` alone.

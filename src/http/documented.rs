@@ -13,12 +13,13 @@ pub enum TakesBody {
     /// The body is larger than 16 KiB, or than the limit that this service is set up for
     #[response(status = 413, example = json!({"detail": "The body is larger than 16384 bytes"}))]
     TooLarge(ErrorBody),
-    /// The body is not a JSON object, or a field is missing or breaks its rule: `detail` names it
+    /// The body is not a JSON object, or a field is missing or breaks its rule: `detail` names the field, or the place
+    /// where the JSON is broken
     #[response(status = 422, examples(
         ("missing" = (value = json!({"detail": "email: field is required"}))),
         ("email" = (value = json!({"detail": "email: this is not a valid e-mail address"}))),
-        ("password" = (value = json!({"detail": "password: must be 8 to 128 characters long"}))),
-        ("no JSON" = (value = json!({"detail": "body: must be a JSON object"}))),
+        ("no object" = (value = json!({"detail": "body: must be a JSON object"}))),
+        ("broken" = (value = json!({"detail": "body: must be a JSON object, and is broken at line 3, column 3: expected `,` or `}`"}))),
     ))]
     Invalid(ErrorBody),
 }
@@ -34,10 +35,11 @@ pub enum TakesQuery {
 /// A route that needs a token.
 #[derive(IntoResponses)]
 pub enum NeedsToken {
-    /// There is no token, or it is malformed, expired or was not issued by this service, or its account is gone
+    /// There is no token, or it is malformed, expired or was not issued by this service, or its account is gone: the
+    /// header says which
     #[response(
         status = 401,
-        headers(("WWW-Authenticate" = String, description = "`Bearer`")),
+        headers(("WWW-Authenticate" = String, description = "`Bearer` where there is no token; otherwise with `error=\"invalid_token\"` and the reason in `error_description`")),
         example = json!({"detail": "Not authenticated"}),
     )]
     NotAuthenticated(ErrorBody),

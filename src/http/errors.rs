@@ -1,16 +1,17 @@
 //! Errors of the services become responses here, and nowhere else.
 
+use std::fmt::Display;
 use std::time::Duration;
 
-use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::json::Json;
 use super::security_headers::SECURITY_HEADERS;
-use crate::accounts::{AccountError, HashError};
+use crate::accounts::{AccountError, HashError, TokenFault};
 use crate::clicks::counts::CountError;
 use crate::limits::TooMany;
 use crate::links::LinkError;
@@ -52,12 +53,24 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
-    /// 401 of a route that needs a token, whatever is wrong with the token.
+    /// 401 of a route that needs a token, for a request without one.
     pub fn not_authenticated() -> Self {
+        Self::challenge(HeaderValue::from_static("Bearer"))
+    }
+
+    /// 401 of a route that needs a token, for one that is refused. The body is the same, and the header says why.
+    fn invalid_token(why: &impl Display) -> Self {
+        let challenge = format!("Bearer error=\"invalid_token\", error_description=\"{why}\"");
+        match HeaderValue::try_from(challenge) {
+            Ok(challenge) => Self::challenge(challenge),
+            Err(error) => Self::internal(&error.to_string()),
+        }
+    }
+
+    /// RFC 6750, section 3.
+    fn challenge(challenge: HeaderValue) -> Self {
         let mut error = Self::new(StatusCode::UNAUTHORIZED, "Not authenticated");
-        error
-            .headers
-            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        error.headers.insert(WWW_AUTHENTICATE, challenge);
         error
     }
 
@@ -190,7 +203,7 @@ impl From<TooMany> for ApiError {
 impl From<LinkError> for ApiError {
     fn from(error: LinkError) -> Self {
         match error {
-            LinkError::OwnerGone => Self::not_authenticated(),
+            LinkError::OwnerGone => AccountError::Gone.into(),
             LinkError::TooMany(too_many) => too_many.into(),
             LinkError::Count(error) => error.into(),
             LinkError::Store(error) => error.into(),
@@ -204,7 +217,7 @@ impl From<AccountError> for ApiError {
         match error {
             AccountError::EmailTaken => Self::bad_request("Email already registered"),
             AccountError::WrongCredentials => Self::wrong_credentials(),
-            AccountError::Gone => Self::not_authenticated(),
+            AccountError::Gone => Self::invalid_token(&error),
             AccountError::TooMany(too_many) => too_many.into(),
             AccountError::Hash(HashError::Busy) => Self::overloaded(),
             AccountError::Hash(HashError::Failed(_)) | AccountError::Token(_) => {
@@ -212,6 +225,12 @@ impl From<AccountError> for ApiError {
             }
             AccountError::Store(error) => error.into(),
         }
+    }
+}
+
+impl From<TokenFault> for ApiError {
+    fn from(fault: TokenFault) -> Self {
+        Self::invalid_token(&fault)
     }
 }
 

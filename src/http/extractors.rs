@@ -8,7 +8,7 @@ use axum::http::header::EXPECT;
 use axum::http::request::Parts;
 use futures_util::StreamExt;
 use percent_encoding::percent_decode_str;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::time::timeout;
 use utoipa::IntoParams;
 
@@ -58,19 +58,37 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
                 metrics::counter!(LIMIT_HITS, "limit" => "body_time").increment(1);
                 Err(ApiError::request_timeout())
             })?;
-        // serde would also take the fields as an array, in order.
-        if !body.trim_ascii_start().starts_with(b"{") {
-            return Err(ApiError::invalid(NO_OBJECT));
-        }
-        let mut json = serde_json::Deserializer::from_slice(&body);
-        match serde_path_to_error::deserialize(&mut json) {
-            Ok(value) => match json.end() {
-                Ok(()) => Ok(Self(value)),
-                Err(_) => Err(ApiError::invalid("body: must be one JSON object")),
-            },
-            Err(error) => Err(ApiError::invalid(sentence(&error))),
+        parse(&body).map(Self).map_err(ApiError::invalid)
+    }
+}
+
+/// The value of a JSON object, or a sentence that names the field or the place where the JSON is broken.
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    // serde would also take the fields as an array, in order.
+    match body.trim_ascii_start().first() {
+        None => return Err(format!("{NO_OBJECT}, and is empty")),
+        Some(b'{') => {}
+        Some(_) => {
+            let other = serde_json::from_slice::<IgnoredAny>(body);
+            return Err(other.map_or_else(|error| broken(&error), |_| NO_OBJECT.into()));
         }
     }
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| sentence(&error))?;
+    let more = |error: serde_json::Error| {
+        let (line, column) = (error.line(), error.column());
+        format!("body: must be one JSON object; more follows at line {line}, column {column}")
+    };
+    json.end().map_err(more)?;
+    Ok(value)
+}
+
+/// Where a body stops being JSON, and why. serde's reason quotes nothing of the body, which may hold a password.
+fn broken(error: &serde_json::Error) -> String {
+    let (line, column) = (error.line(), error.column());
+    let text = error.to_string();
+    let (why, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
+    format!("{NO_OBJECT}, and is broken at line {line}, column {column}: {why}")
 }
 
 async fn read(body: Body, is_coming: bool, limits: BodyLimits) -> Result<Vec<u8>, ApiError> {
@@ -115,16 +133,16 @@ async fn drain(mut pieces: BodyDataStream) {
 fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let path = error.path().to_string();
     let fault = error.inner().to_string();
-    // The position in the text adds nothing to the field's name.
-    let fault = fault.split(" at line ").next().unwrap_or_default();
     if !error.inner().is_data() {
         // JSON may write half a character; text may not have one.
         return if fault.contains("hex escape") && path != "." {
             format!("{path}: must be whole characters")
         } else {
-            NO_OBJECT.into()
+            broken(error.inner())
         };
     }
+    // The position in the text adds nothing to the field's name.
+    let fault = fault.split(" at line ").next().unwrap_or_default();
     let field = if path == "." { "body" } else { &path };
     // serde quotes the value: it is the client's own, and perhaps a password.
     if let Some((_, expected)) = fault.rsplit_once(", expected ") {

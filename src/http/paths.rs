@@ -131,12 +131,22 @@ pub fn parse_code(raw: &str) -> Option<ShortCode> {
     ShortCode::parse(raw).filter(|code| !reserved_words().contains(&code.as_str()))
 }
 
-/// The code of a redirect: in `/{short_code}` and `/urls/r/{short_code}`. `None` for what needs decoding or is no
-/// code: the router answers that.
+/// The code of a redirect: in `/{short_code}` and `/urls/r/{short_code}`, perhaps with a slash behind it. `None` for
+/// what needs decoding or is no code: the router answers that.
 #[must_use]
 pub fn redirect_code(path: &str) -> Option<ShortCode> {
     let mut prefixes = DERIVED.redirect_prefixes.iter();
-    parse_code(prefixes.find_map(|prefix| path.strip_prefix(prefix))?)
+    let rest = prefixes.find_map(|prefix| path.strip_prefix(prefix))?;
+    parse_code(rest.strip_suffix('/').unwrap_or(rest))
+}
+
+/// The path without the one slash that some programs write behind a code; `None` where it has no such slash.
+#[must_use]
+pub fn without_slash(path: &str) -> Option<&str> {
+    let plain = path.strip_suffix('/')?;
+    let prefix = route_of(plain)?.template.strip_suffix(CODE)?;
+    let word = plain.strip_prefix(prefix)?;
+    (!reserved_words().contains(&word)).then_some(plain)
 }
 
 /// What stands in a short code's place in a path, as it was sent.
@@ -188,17 +198,51 @@ mod tests {
             let code =
                 (route.class == Class::Redirect).then(|| ShortCode::parse("K7mXq2R").unwrap());
             assert_eq!(redirect_code(&path), code, "{path}");
+            if path.ends_with("K7mXq2R") {
+                assert_eq!(redirect_code(&format!("{path}/")), code, "{path}/");
+            }
         }
         for path in [
             "",
             "/",
             "//K7mXq2R",
-            "/K7mXq2R/",
+            "/K7mXq2R//",
             "/K7mXq2R/stats",
+            "/K7mXq2R/stats/",
+            "/docs/",
             "/urls/r/",
             "/%4b7mXq2R",
         ] {
             assert_eq!(redirect_code(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_slash_is_taken_off_a_code_only() {
+        for path in [
+            "/K7mXq2R",
+            "/urls/r/K7mXq2R",
+            "/urls/K7mXq2R",
+            "/%4b7mXq2R",
+            "/a.b",
+        ] {
+            assert_eq!(without_slash(&format!("{path}/")), Some(path));
+            assert_eq!(without_slash(path), None);
+            assert_eq!(without_slash(&format!("{path}//")), None);
+        }
+        for path in [
+            "/",
+            "//",
+            "/docs/",
+            "/health/",
+            "/urls/",
+            "/urls/r/",
+            "/urls/my/",
+            "/auth/me/",
+            "/urls/K7mXq2R/stats/",
+            "/a/b/",
+        ] {
+            assert_eq!(without_slash(path), None, "{path}");
         }
     }
 

@@ -2,15 +2,22 @@
 //! as any other.
 
 use std::io::{Write, stdout};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::config::{BaseUrl, Config, DatabaseUrl};
+use crate::config::{BaseUrl, Config, DatabaseUrl, LOCAL_URL};
 use crate::telemetry::LogFormat;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Prints one screen, or logs one line where machines read it. A closed standard output is no reason not to serve.
 pub(super) fn print(config: &Config, base_url: &BaseUrl, address: SocketAddr) {
+    if config.base_url.is_none() && address.ip().is_unspecified() {
+        tracing::warn!(
+            "BASE_URL is not set, and {} leads nowhere: the API document and links to further pages name it, and a target \
+             on this service's own host is not recognised; set BASE_URL to the public address",
+            base_url.as_str()
+        );
+    }
     match config.log_format {
         LogFormat::Text => {
             let _ = writeln!(stdout(), "{}", screen(config, base_url, address));
@@ -37,11 +44,19 @@ fn database(config: &Config) -> String {
 }
 
 fn screen(config: &Config, base_url: &BaseUrl, address: SocketAddr) -> String {
-    let base = base_url.as_str();
     let database = database(config);
     let redis = match &config.redis {
         Some(_) => "caches links and gathers clicks",
         None => "not used: clicks go straight to the database",
+    };
+    let base = match &config.base_url {
+        Some(_) => base_url.as_str().to_owned(),
+        None => format!("http://{}", on_this_machine(address)),
+    };
+    let url = if base == LOCAL_URL {
+        String::new()
+    } else {
+        format!(" --url {base}")
     };
     format!(
         "shunt {VERSION} is listening on http://{address}
@@ -49,13 +64,26 @@ fn screen(config: &Config, base_url: &BaseUrl, address: SocketAddr) -> String {
   Redis      {redis}
   explorer   {base}/docs
 
-Your first short link:
-  curl -s {base}/auth/register -H 'content-type: application/json' \\
-    -d '{{\"email\":\"you@example.org\",\"password\":\"correct horse\"}}'
-  TOKEN=...   # the access_token of the response
-  curl -s -X POST -G {base}/urls/shorten -H \"Authorization: Bearer $TOKEN\" \\
-    --data-urlencode 'target_url=https://example.org/'
-  curl -i {base}/...   # the short_code of the response
+Your first short link, from another terminal:
+  shunt register you@example.org{url}
+  shunt shorten https://example.org/{url}
+
+The same without this program:
+  TOKEN=$(curl -s {base}/auth/register -H 'content-type: application/json' \\
+    -d '{{\"email\":\"you@example.org\",\"password\":\"correct horse\"}}' | cut -d '\"' -f 4)
+  curl -s -G -X POST -H \"Authorization: Bearer $TOKEN\" \\
+    --data-urlencode target_url=https://example.org/ {base}/urls/shorten
 "
     )
+}
+
+/// Where a listener can be reached from the machine that it runs on.
+fn on_this_machine(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
 }

@@ -81,6 +81,9 @@ async fn with_schema(
     let connected = retry("DATABASE_URL", DATABASE_TIMEOUT, async || {
         match &config.database {
             DatabaseUrl::Sqlite(path) => {
+                if config.database.is_default() {
+                    SqliteStore::make_folder(path)?;
+                }
                 let store = Arc::new(SqliteStore::open(path, settings, Arc::clone(clock)).await?);
                 Ok(Databases {
                     store: Store::of(store),

@@ -33,8 +33,8 @@ fn a_person_registers_shortens_lists_reads_statistics_and_deletes() {
         ada.runs(&["list"]).succeeds(),
         format!("CODE      CLICKS  TARGET\n{code}        3  {TARGET}\n")
     );
-    // Statistics need no account, and take a code or a link.
-    for given in [code, &short_url] {
+    // Statistics need no account, and take a code or a link, also as some programs write it.
+    for given in [code, &short_url, &format!("{short_url}/")] {
         assert_eq!(
             Person::of(&service).runs(&["stats", given]).succeeds(),
             format!("code    {code}\ntarget  {TARGET}\nclicks  3\n")
@@ -45,7 +45,9 @@ fn a_person_registers_shortens_lists_reads_statistics_and_deletes() {
         format!("deleted {code}")
     );
     assert_eq!(ada.runs(&["list"]).line(), "CODE      CLICKS  TARGET");
-    ada.runs(&["stats", code]).fails(4, code);
+    let unknown = format!("{code}: URL not found");
+    ada.runs(&["stats", code]).fails(4, &unknown);
+    ada.runs(&["rm", code]).fails(4, &unknown);
     assert!(service.follow(&short_url).starts_with("HTTP/1.1 404"));
 }
 
@@ -215,6 +217,8 @@ fn a_wrong_missing_or_expired_login_has_its_own_exit_code() {
         .fails(1, "Email already registered");
     ada.runs_with_input(&["register", "bob@example.org"], "short")
         .fails(1, "password");
+    ada.runs_with_input(&["login", "ada@example.org"], "short")
+        .fails(3, "Incorrect email or password");
     ada.runs(&["login", "ada@example.org"])
         .fails(2, "no password");
     ada.runs(&["list"]).succeeds();
@@ -224,7 +228,10 @@ fn a_wrong_missing_or_expired_login_has_its_own_exit_code() {
         .fails(3, "not logged in");
     let kept = fs::read_to_string(ada.token_file()).unwrap();
     fs::write(ada.token_file(), kept.replace("eyJ", "eyK")).unwrap();
-    ada.runs(&["list"]).fails(3, "no longer valid");
+    ada.runs(&["list"]).fails(
+        3,
+        "(the token is malformed, or was not issued by this service); run `shunt login",
+    );
     fs::write(ada.token_file(), "{").unwrap();
     ada.runs(&["list"])
         .fails(1, "token.json cannot be understood");

@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -304,8 +305,122 @@ fn help_shows_exit_codes_and_no_secret_of_the_environment() {
         command.env("REDIS_URL", "redis://:s3cret-3@redis");
         let help = run(&mut command, "").succeeds();
         assert!(!help.contains("s3cret"), "{help}");
-        assert_eq!(help.contains("Exit codes:"), line[0] != "serve", "{help}");
+        assert!(help.contains("Exit codes:"), "{help}");
     }
+}
+
+#[test]
+fn the_short_help_has_the_commands_of_clients_and_five_settings() {
+    let short = run(shunt().arg("-h"), "").succeeds();
+    let long = run(shunt().arg("--help"), "").succeeds();
+    let commands = |help: &str| {
+        let from = help.split_once("Commands:\n").unwrap().1;
+        let lines = from.lines().take_while(|line| line.starts_with("  "));
+        let words = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        let words = words.filter(|word| !word.is_empty()).map(str::to_owned);
+        words.collect::<Vec<_>>()
+    };
+    let of_clients = ["register", "login", "shorten", "list", "stats", "rm"];
+    assert_eq!(commands(&short), of_clients);
+    for command in of_clients
+        .iter()
+        .chain(&["serve", "migrate", "config", "healthcheck", "man"])
+    {
+        assert!(
+            commands(&long).iter().any(|known| known == command),
+            "{command}: {long}"
+        );
+    }
+    let settings = |help: &str| help.matches("[env:").count();
+    assert_eq!(settings(&short), 5, "{short}");
+    for name in [
+        "BIND",
+        "BASE_URL",
+        "DATABASE_URL",
+        "REDIS_URL",
+        "JWT_SECRET",
+    ] {
+        let words: Vec<_> = short.split_whitespace().collect();
+        let is_named = words.join(" ").contains(&format!("[env: {name}"));
+        assert!(is_named, "{name}: {short}");
+    }
+    assert!(settings(&long) > 30, "{long}");
+    assert!(short.lines().count() <= 40, "one screen: {short}");
+    assert!(short.contains("shunt --help"), "{short}");
+    let of_serve = run(shunt().args(["serve", "-h"]), "").succeeds();
+    assert_eq!(settings(&of_serve), 5, "{of_serve}");
+    // What is not listed is there all the same.
+    run(shunt().args(["config", "--limit-login", "7"]), "").succeeds();
+}
+
+#[test]
+fn each_command_says_which_exit_codes_it_has() {
+    for (command, codes) in [
+        ("healthcheck", "012"),
+        ("serve", "012"),
+        ("migrate", "012"),
+        ("config", "012"),
+        ("list", "01235"),
+        ("stats", "01245"),
+        ("register", "01235"),
+        ("rm", "012345"),
+    ] {
+        let help = run(shunt().args([command, "--help"]), "").succeeds();
+        let said = help
+            .split_once("Exit codes:\n")
+            .map_or("", |(_, codes)| codes);
+        let said: String = said
+            .lines()
+            .filter_map(|line| line.trim().chars().next())
+            .collect();
+        assert_eq!(said, codes, "{command}: {help}");
+    }
+}
+
+#[test]
+fn the_first_lines_of_a_service_can_be_pasted() {
+    let service = Service::start();
+    let base = &service.base;
+    let lines = service.banner_up_to("urls/shorten");
+    let home = tempfile::tempdir().unwrap();
+    let shell = |line: &str, input: &str| {
+        let mut shell = Command::new("sh");
+        let folder = Path::new(env!("CARGO_BIN_EXE_shunt")).parent().unwrap();
+        shell
+            .args(["-ec", line])
+            .env_clear()
+            .env("HOME", home.path());
+        shell.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+        run(&mut shell, input)
+    };
+    let pasted = |from: &str| {
+        let lines = lines.iter().skip_while(|line| !line.contains(from));
+        let lines = lines.take_while(|line| line.starts_with("  ")).cloned();
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let with_client = pasted("shunt register");
+    assert_eq!(with_client.lines().count(), 2, "{lines:?}");
+    let finished = shell(&with_client, "correct horse\n").succeeds();
+    let link = finished.lines().last().unwrap();
+    assert!(link.starts_with(&format!("{base}/")), "{finished}");
+    assert!(service.follow(link).contains("302 Found"), "{finished}");
+    let login = |line: String| line.replace("/auth/register", "/auth/login");
+    let with_curl = login(pasted("TOKEN=").replace("curl -s", "curl -sS"));
+    let made: serde_json::Value = serde_json::from_str(&shell(&with_curl, "").succeeds()).unwrap();
+    assert_eq!(made["is_active"], true, "{made}");
+}
+
+#[test]
+fn the_first_lines_name_an_address_that_leads_there() {
+    let public = Service::start_with(&[("BASE_URL", "https://sho.rt")]);
+    let lines = public.banner_up_to("urls/shorten").join("\n");
+    assert!(lines.contains("--url https://sho.rt"), "{lines}");
+    let everywhere = Service::start_with(&[("BIND", "0.0.0.0:0")]);
+    let lines = everywhere.banner_up_to("urls/shorten").join("\n");
+    assert!(
+        lines.contains("http://127.0.0.1:") && !lines.contains("0.0.0.0"),
+        "{lines}"
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ pub(crate) const PASSWORD: &str = "correct horse";
 pub(crate) struct Service {
     child: Child,
     pub(crate) base: String,
+    /// What it printed at its start.
+    banner: Receiver<String>,
     _folder: TempDir,
 }
 
@@ -65,11 +68,17 @@ pub(crate) fn run(command: &mut Command, input: &str) -> Finished {
 
 impl Service {
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts a service with further settings.
+    pub(crate) fn start_with(settings: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}/shunt.db", folder.path().display());
         let mut child = shunt()
             .env("BIND", "127.0.0.1:0")
             .env("DATABASE_URL", database)
+            .envs(settings.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -87,12 +96,28 @@ impl Service {
             }
         };
         // Reads on: a full pipe would stop the service.
-        thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
+        let (sender, banner) = channel();
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                // The test may not want the banner.
+                let _ = sender.send(line);
+            }
+        });
         Self {
             child,
             base,
+            banner,
             _folder: folder,
         }
+    }
+
+    /// The banner's lines below the first, up to this one.
+    pub(crate) fn banner_up_to(&self, last: &str) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        while lines.last().is_none_or(|line| !line.contains(last)) {
+            lines.push(self.banner.recv_timeout(Duration::from_secs(30)).unwrap());
+        }
+        lines
     }
 
     /// Address without its scheme.

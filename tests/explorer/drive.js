@@ -57,6 +57,10 @@ await step("/docs is the explorer, with every operation", async () => {
   await page.goto(`${base}/docs`);
   await page.locator("#operations-links-shorten").waitFor();
   assert.ok((await page.locator(".opblock").count()) >= 10);
+  // Not twice: HEAD answers as GET does. Not the files that the page is made of.
+  assert.equal(await page.locator(".opblock-head").count(), 0);
+  const paths = await page.locator(".opblock-summary-path").allInnerTexts();
+  assert.deepEqual(paths.filter((path) => path.replace(/\u200b/g, "").startsWith("/docs")), []);
   await page.screenshot({ path: artefact("explorer.png") });
 });
 
@@ -70,16 +74,46 @@ const token = await step("an account is registered", async () => {
 
 await step("the token is pasted", async () => {
   await page.locator(".scheme-container .authorize").click();
+  const box = await page.locator(".modal-ux").innerText();
+  assert.match(box, /Paste the access_token of a response/);
   await page.locator(".modal-ux input[type=text], .modal-ux input[type=password]").fill(token);
   await page.locator(".modal-ux .auth-btn-wrapper button[type=submit]").click();
   await page.screenshot({ path: artefact("explorer-authorize.png") });
   await page.locator(".modal-ux .btn-done").click();
 });
 
-await step("the token shows its account", async () => {
+await step("the token shows its account, also after the page is loaded anew", async () => {
+  await page.reload();
+  await page.locator("#operations-links-shorten").waitFor();
   const { status, body: shown } = await tryOut("accounts-me");
   assert.equal(status, 200, shown);
   assert.equal(JSON.parse(shown).email, email);
+});
+
+await step("a value that cannot be right is refused beside its field, in words", async () => {
+  const refusals = [
+    ["links-shorten", "target_url", "no address", "must be an absolute http:// or https:// URL with a host"],
+    ["links-stats", "short_code", "a b", "must be 1 to 64 of A-Z a-z 0-9 - _"],
+    ["links-list", "cursor", "second", "must be that of a page's Link header"],
+  ];
+  const { paths } = await (await fetch(`${base}/openapi.json`)).json();
+  const parameters = Object.values(paths).flatMap((item) => Object.values(item).flatMap(({ parameters = [] }) => parameters));
+  const withPattern = new Set(parameters.filter(({ schema }) => schema.pattern).map(({ name }) => name));
+  assert.deepEqual([...withPattern].sort(), refusals.map(([, name]) => name).sort());
+  for (const [operation, name, value, reason] of refusals) {
+    const block = page.locator(`#operations-${operation}`);
+    await block.locator(".opblock-summary-control").click();
+    await parameter(name, value)(block);
+    await block.locator(".execute").click();
+    assert.equal(await block.locator(`tr[data-param-name="${name}"] .fault`).innerText(), reason);
+    assert.equal((await block.locator(".validation-errors li").innerText()).trim(), `${name}: ${reason}`);
+    assert.doesNotMatch(await block.innerText(), /must follow pattern/);
+    assert.equal(await block.locator(".live-responses-table").count(), 0);
+    await block.scrollIntoViewIfNeeded();
+    await page.screenshot({ path: artefact(`explorer-refused-${name}.png`) });
+    await parameter(name, "")(block);
+    await block.locator(".opblock-summary-control").click();
+  }
 });
 
 const code = await step("a link is created", async () => {

@@ -73,14 +73,9 @@ impl Deref for TestStore {
 
 pub(crate) async fn with_sqlite(test: impl AsyncFnOnce(TestStore)) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("deep/shunt.db");
-    // Two at once, as two processes would.
-    let (first, second) = tokio::join!(
-        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock)),
-        SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock))
-    );
-    drop(second.unwrap());
-    let store = Store::of(Arc::new(first.unwrap()));
+    let path = folder.path().join("shunt.db");
+    let store = SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock)).await;
+    let store = Store::of(Arc::new(store.unwrap()));
     let database = Address::Sqlite(path);
     test(TestStore { store, database }).await;
 }

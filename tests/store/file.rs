@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use shunt::domain::LinkId;
 use shunt::domain::SystemClock;
-use shunt::store::{ClickBatch, SqliteStore, Store};
+use shunt::store::{ClickBatch, OpenError, SqliteStore, Store};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor};
 
@@ -51,36 +51,21 @@ async fn a_long_log_makes_maintenance_due_which_restarts_it() {
 }
 
 #[tokio::test]
-async fn changes_of_a_second_process_are_left_in_the_outbox_for_the_first() {
+async fn of_processes_that_open_a_new_file_at_once_one_has_it_until_it_ends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
-    let first = open(&path).await;
-    let second = open(&path).await;
-    assert!(first.outbox.is_alone());
-    assert!(!second.outbox.is_alone());
-    let owner = user(&first).await;
-    let (code, _) = link(&first, owner).await;
-    let change = second
-        .links
-        .delete_link(owner, &code)
-        .await
-        .unwrap()
-        .unwrap();
-    second
-        .outbox
-        .changes_published(&[change.number])
-        .await
-        .unwrap();
-    assert!(
-        second
-            .outbox
-            .unpublished_changes(0, 10)
-            .await
-            .unwrap()
-            .is_empty()
-    );
-    let changes = first.outbox.unpublished_changes(0, 10).await.unwrap();
-    assert_eq!(changes[0].code, Some(code));
+    let opening = (0..4).map(|_| SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock)));
+    let opened = futures_util::future::join_all(opening).await;
+    let (stores, refusals): (Vec<_>, Vec<_>) = opened.into_iter().partition(Result::is_ok);
+    assert_eq!((stores.len(), refusals.len()), (1, 3));
+    for refusal in refusals {
+        let Err(OpenError::Wrong(fault)) = refusal else {
+            panic!("the file is given up soon");
+        };
+        assert!(fault.contains("is in use by another shunt"), "{fault}");
+    }
+    drop(stores);
+    open(&path).await;
 }
 
 #[tokio::test]

@@ -90,12 +90,22 @@ both_modes! {
         unknown.is_error(401, "Incorrect email or password");
     }
 
+    async fn a_password_that_no_account_can_have_is_a_wrong_one_at_log_in(app) {
+        let email = format!("{}@example.org", unique());
+        app.account("/auth/register", &email, "correct horse").await;
+        for password in ["", "7 chars", &"x".repeat(129), &"x".repeat(10_000)] {
+            app.account("/auth/login", &email, password).await.is_error(401, "Incorrect email or password");
+        }
+    }
+
     async fn a_field_that_breaks_its_rule_is_named(app) {
+        for password in ["7 chars", &"x".repeat(129)] {
+            app.account("/auth/register", "a@example.org", password).await
+                .is_error(422, "password: must be 8 to 128 characters long");
+        }
         for path in ["/auth/register", "/auth/login"] {
             for (body, field) in [
                 (json!({ "email": "ada", "password": "correct horse" }), "email"),
-                (json!({ "email": "a@example.org", "password": "7 chars" }), "password"),
-                (json!({ "email": "a@example.org", "password": "x".repeat(129) }), "password"),
                 (json!({ "email": "a@example.org" }), "password"),
                 (json!({ "password": "correct horse" }), "email"),
                 (json!({ "email": 1, "password": "correct horse" }), "email"),
@@ -111,10 +121,21 @@ both_modes! {
         }
     }
 
-    async fn a_body_that_is_not_json_is_refused(app) {
-        for body in ["", "{", "email=a@example.org", "\u{0}"] {
-            assert_eq!(app.post("/auth/register", body).await.status, 422, "{body:?}");
+    async fn a_body_that_is_not_json_is_refused_with_the_place_where_it_is_broken(app) {
+        for (body, place) in [
+            ("{", "line 1, column 1"),
+            ("email=a@example.org", "line 1, column 1"),
+            ("\u{0}", "line 1, column 1"),
+            ("{\n  \"email\": \"a@example.org\"\n  \"password\": \"correct horse\"\n}", "line 3, column 3"),
+            ("{'email': 'a@example.org'}", "line 1, column 2"),
+            (r#"{"email":"a@example.org","password":"correct horse"} x"#, "line 1, column 54"),
+        ] {
+            let response = app.post("/auth/register", body).await;
+            assert_eq!(response.status, 422, "{body:?}");
+            let detail = response.detail();
+            assert!(detail.starts_with("body: ") && detail.contains(place), "{body:?}: {detail}");
         }
+        app.post("/auth/register", "").await.is_error(422, "body: must be a JSON object, and is empty");
         assert_eq!(app.post("/auth/register", vec![0xff_u8; 100]).await.status, 422);
     }
 
@@ -165,11 +186,50 @@ both_modes! {
                 }
                 let response = Response::of(request).await;
                 response.is_error(401, "Not authenticated");
-                assert_eq!(response.header("www-authenticate"), "Bearer", "{path} {header}");
+                let challenge = response.header("www-authenticate");
+                assert!(challenge == "Bearer" || challenge.starts_with("Bearer error="), "{path} {header}: {challenge}");
             }
         }
         let minted = minted(app, HMAC_SHA256, &claims(unix_seconds(), unix_seconds() + 100));
         assert_eq!(app.get_as(&minted, "/auth/me").await.status, 200, "the test's own tokens are right");
+    }
+
+    async fn the_header_of_a_401_says_why_the_token_is_refused(app) {
+        let good = app.register().await;
+        let me = decoded(good.split('.').nth(1).unwrap());
+        let (now, id) = (unix_seconds(), &me["sub"]);
+        let ended = minted(app, HMAC_SHA256, &json!({ "sub": id, "iat": now - 100, "exp": now - 50 }));
+        let early = minted(app, HMAC_SHA256, &json!({ "sub": id, "iat": now + 1_000, "exp": now + 2_000 }));
+        let gone = minted(app, HMAC_SHA256, &json!({ "sub": "999999", "iat": now, "exp": now + 100 }));
+        let cut_off = &good[..good.len() - 3];
+        let because = |why: &str| format!("Bearer error=\"invalid_token\", error_description=\"{why}\"");
+        let malformed = because("the token is malformed, or was not issued by this service");
+        for (method, path) in [
+            (Method::GET, "/auth/me"),
+            (Method::POST, "/urls/shorten?target_url=https://example.org/"),
+            (Method::POST, "/urls/shorten"),
+            (Method::GET, "/urls/my"),
+            (Method::DELETE, "/urls/K7mXq2R"),
+        ] {
+            for (header, challenge) in [
+                (None, "Bearer".to_owned()),
+                (Some(format!("Basic {good}")), "Bearer".to_owned()),
+                (Some("Bearer".to_owned()), malformed.clone()),
+                (Some("Bearer not-a-token".to_owned()), malformed.clone()),
+                (Some(format!("Bearer {cut_off}")), malformed.clone()),
+                (Some(format!("Bearer {ended}")), because("the token has expired")),
+                (Some(format!("Bearer {early}")), because("the token is not valid yet")),
+                (Some(format!("Bearer {gone}")), because("the account of the token is gone")),
+            ] {
+                let mut request = app.request(method.clone(), path);
+                if let Some(header) = &header {
+                    request = request.header("authorization", header);
+                }
+                let response = Response::of(request).await;
+                response.is_error(401, "Not authenticated");
+                assert_eq!(response.header("www-authenticate"), challenge, "{method} {path} {header:?}");
+            }
+        }
     }
 
     async fn the_token_of_a_deleted_user_is_refused(app) {

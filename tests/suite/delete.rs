@@ -12,7 +12,7 @@ both_modes! {
         app.get(&format!("/{code}")).await.is_error(404, "URL not found");
         app.get(&format!("/urls/r/{code}")).await.is_error(404, "URL not found");
         app.get(&format!("/urls/{code}/stats")).await.is_error(404, "Not Found");
-        assert_eq!(app.get_as(&token, "/urls/my").await.text, "[]");
+        assert_eq!(app.get_as(&token, "/urls/my").await.text, "[]\n");
         app.delete(&token, &code).await.is_error(404, "URL not found");
     }
 

@@ -6,9 +6,38 @@ use crate::support::{Response, both_modes, raw};
 
 both_modes! {
     async fn the_service_reports_its_health_and_readiness(app) {
-        assert_eq!(app.get("/health").await.text, r#"{"status":"ok"}"#);
+        assert_eq!(app.get("/health").await.text, "{\"status\":\"ok\"}\n");
         let ready = app.get("/ready").await;
         assert_eq!((ready.status.as_u16(), &ready.json()["database"]), (200, &serde_json::json!("up")));
+    }
+
+    async fn a_json_body_ends_with_a_newline_for_terminals(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let shorten = "/urls/shorten?target_url=https://example.org/";
+        let account = r#"{"email":"nobody@example.org","password":"correct horse"}"#;
+        let mut responses = vec![app.post("/auth/login", account).await];
+        for path in ["/health", "/ready", "/openapi.json", "/nopenope", "/a/b", &format!("/urls/{code}/stats")] {
+            responses.push(app.get(path).await);
+        }
+        for path in ["/auth/me", "/urls/my", "/urls/my?limit=1", "/urls/my?limit=none"] {
+            responses.push(app.get_as(&token, path).await);
+        }
+        responses.push(Response::of(app.request(Method::POST, shorten).bearer_auth(&token)).await);
+        responses.push(Response::of(app.request(Method::PUT, "/health")).await);
+        for response in responses {
+            assert_eq!(response.header("content-type"), "application/json", "{response:?}");
+            assert!(response.text.ends_with("}\n") || response.text.ends_with("]\n"), "{response:?}");
+            assert!(!response.text.trim_end_matches('\n').contains('\n'), "{response:?}");
+            let length: usize = response.header("content-length").parse().unwrap();
+            assert_eq!(length, response.text.len());
+        }
+        for request in ["GET /health HTTP/9.9\r\n\r\n", "GET /nopenope HTTP/1.1\r\nHost: x\r\n\r\n"] {
+            let response = raw::exchange(&app.server.base, request).await;
+            let (head, body) = response.split_once("\r\n\r\n").unwrap();
+            assert!(body.ends_with("\"}\n"), "{response}");
+            assert!(head.contains(&format!("content-length: {}", body.len())), "{response}");
+        }
     }
 
     async fn an_unknown_path_is_not_found(app) {
@@ -71,7 +100,7 @@ both_modes! {
         let code = app.shorten(&token, "https://example.org/").await;
         for path in ["/urls/r/<x>", "/<script>", "/a`b"] {
             let response = raw::get(&app.server.base, path).await;
-            assert!(response.starts_with("HTTP/1.1 404") && response.ends_with(r#"{"detail":"URL not found"}"#), "{path}: {response}");
+            assert!(response.starts_with("HTTP/1.1 404") && response.ends_with("{\"detail\":\"URL not found\"}\n"), "{path}: {response}");
         }
         let response = raw::get(&app.server.base, &format!("/{code}?<>")).await;
         assert!(response.starts_with("HTTP/1.1 302"), "{response}");

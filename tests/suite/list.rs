@@ -69,7 +69,7 @@ both_modes! {
 
     async fn a_list_without_links_is_empty(app) {
         let token = app.register().await;
-        assert_eq!(app.get_as(&token, "/urls/my").await.text, "[]");
+        assert_eq!(app.get_as(&token, "/urls/my").await.text, "[]\n");
     }
 
     async fn a_list_has_the_exact_clicks(app) {

@@ -18,6 +18,32 @@ both_modes! {
         assert_eq!(app.clicks(&code).await, 2);
     }
 
+    async fn one_slash_after_a_code_is_ignored(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let encoded = format!("%{:02x}{}", code.as_bytes()[0], &code[1..]);
+        for path in [
+            format!("/{code}/"), format!("/urls/r/{code}/"), format!("/{code}/?x=1"), format!("/urls/r/{code}/?"),
+            format!("/{encoded}/"), format!("/urls/r/{encoded}/?x=1"),
+        ] {
+            for method in [Method::GET, Method::HEAD] {
+                let response = Response::of(app.request(method.clone(), &path)).await;
+                assert_eq!((response.status.as_u16(), response.header("location")), (302, "https://example.org/"), "{method} {path}");
+            }
+        }
+        assert_eq!(app.clicks(&code).await, 6);
+        for path in ["/nopenope/", "/urls/r/nopenope/", "/a.b/"] {
+            app.get(path).await.is_error(404, "URL not found");
+        }
+        for path in ["/health/", "/auth/", "/urls/", "/urls/r/", "/urls/my/", &format!("/{code}//")] {
+            app.get(path).await.is_error(404, "Not Found");
+        }
+        let refused = Response::of(app.request(Method::POST, &format!("/{code}/"))).await;
+        assert_eq!((refused.status.as_u16(), refused.header("allow")), (405, "GET,HEAD"));
+        assert_eq!(app.delete(&token, &format!("{code}/")).await.status, 204);
+        app.get(&format!("/{code}/")).await.is_error(404, "URL not found");
+    }
+
     async fn every_redirect_that_was_answered_is_counted_at_once(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;

@@ -224,6 +224,73 @@ async fn the_keys_of_another_database_are_refused() {
     app.finish().await;
 }
 
+#[test]
+fn a_missing_folder_of_the_database_is_named_and_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("no/such");
+    let database = format!("sqlite://{}/x.db", missing.display());
+    let ended = refused(&settings(&[("DATABASE_URL", &database)]));
+    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    let named = format!(
+        "DATABASE_URL: the folder {} does not exist",
+        missing.display()
+    );
+    assert!(ended.stderr.contains(&named), "{}", ended.stderr);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn the_folder_of_the_default_database_is_made_for_its_owner_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut migrate = command(&[]);
+    let finished = migrate.arg("migrate").current_dir(folder.path()).output();
+    assert!(finished.unwrap().status.success());
+    let data = std::fs::metadata(folder.path().join("data")).unwrap();
+    assert_eq!(data.permissions().mode() & 0o777, 0o700);
+    assert!(folder.path().join("data/shunt.db").exists());
+}
+
+#[tokio::test]
+async fn a_second_process_on_one_sqlite_file_is_refused_until_the_first_is_gone() {
+    let mut app = App::start(Mode::Embedded).await;
+    let settings = app.backend.settings();
+    let ended = refused(&settings);
+    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    let path = app.backend.folder().join("shunt.db");
+    let named = format!(
+        "DATABASE_URL: {} is in use by another shunt",
+        path.display()
+    );
+    assert!(ended.stderr.contains(&named), "{}", ended.stderr);
+    // A newer program would change the schema under the running one.
+    let migrate = command(&settings).arg("migrate").output().unwrap();
+    assert_eq!(migrate.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&migrate.stderr).contains("is in use by another shunt"));
+    app.server.kill();
+    app.server = Server::start(&settings).await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_warned_of_where_links_would_have_it() {
+    for (bind, base_url, is_warned_of) in [
+        ("0.0.0.0:0", "", true),
+        ("[::]:0", "", true),
+        ("0.0.0.0:0", "https://sho.rt", false),
+        ("127.0.0.1:0", "", false),
+    ] {
+        let app = App::start_with(Mode::Embedded, &[("BIND", bind), ("BASE_URL", base_url)]).await;
+        let is_in_log = || app.server.log().contains("BASE_URL is not set");
+        if is_warned_of {
+            eventually("the warning is logged", async || is_in_log()).await;
+        }
+        assert_eq!(is_in_log(), is_warned_of, "{bind}: {}", app.server.log());
+        app.finish().await;
+    }
+}
+
 #[tokio::test]
 async fn databases_side_by_side_share_no_data() {
     let folder = tempfile::tempdir().unwrap();

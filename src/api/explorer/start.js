@@ -4,12 +4,55 @@
 const { src } = document.currentScript;
 const here = new URL("..", src).href.replace(/\/$/, "");
 
+// What is worth trying out: no HEAD, which answers as its GET does, and not the files of this page.
+const worthTrying = (paths) => {
+  const listed = Object.entries(paths).filter(([path]) => !/^\/docs(\/|$)/.test(path));
+  return Object.fromEntries(listed.map(([path, { head, ...operations }]) => [path, operations]));
+};
+
 const fromHere = () => ({
   statePlugins: {
     spec: {
       wrapActions: {
-        updateJsonSpec: (update) => (document) => update({ ...document, servers: [{ url: here }] }),
+        updateJsonSpec: (update) => (document) =>
+          update({ ...document, paths: worthTrying(document.paths), servers: [{ url: here }] }),
       },
+    },
+  },
+});
+
+// Swagger UI would show the regular expression that a value does not match.
+const reasons = {
+  cursor: "must be that of a page's Link header",
+  short_code: "must be 1 to 64 of A-Z a-z 0-9 - _",
+  target_url: "must be an absolute http:// or https:// URL with a host",
+};
+const readable = (name, error) =>
+  typeof error === "string" && error.includes("must follow pattern") ? (reasons[name] ?? "is not of the right form") : error;
+
+const readableReasons = ({ React }) => ({
+  statePlugins: {
+    spec: {
+      wrapSelectors: {
+        parameterWithMetaByIdentity: (original) => (...args) => {
+          const parameter = original(...args);
+          const errors = parameter.get("errors");
+          return errors ? parameter.set("errors", errors.map((error) => readable(parameter.get("name"), error))) : parameter;
+        },
+        validationErrors: (original) => (...args) =>
+          original(...args).map((text) => {
+            const [, name, error] = text.match(/^For '([^']*)': (.*)\.$/s) ?? [];
+            return name === undefined ? text : `${name}: ${readable(name, error)}`;
+          }),
+      },
+    },
+  },
+  wrapComponents: {
+    // Swagger UI shows the reason only while the pointer is on the field.
+    JsonSchema_string: (Original) => (props) => {
+      const errors = props.errors?.toJS?.() ?? [];
+      const texts = errors.map((error) => React.createElement("p", { key: error, className: "fault", role: "alert" }, error));
+      return React.createElement(React.Fragment, null, React.createElement(Original, props), ...texts);
     },
   },
 });
@@ -35,10 +78,12 @@ SwaggerUIBundle({
   deepLinking: true,
   defaultModelsExpandDepth: 0,
   displayRequestDuration: true,
+  // The token is kept in this browser until "Logout" in the box, also over a reload.
+  persistAuthorization: true,
   tryItOutEnabled: true,
   validatorUrl: null,
   presets: [SwaggerUIBundle.presets.apis],
-  plugins: [fromHere],
+  plugins: [fromHere, readableReasons],
   requestInterceptor: stayHere,
   responseInterceptor: tellRedirect,
 });

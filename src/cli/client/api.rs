@@ -39,6 +39,8 @@ struct Refusal {
     status: StatusCode,
     detail: Option<String>,
     retry_after: Option<String>,
+    /// Why the token is refused.
+    token_fault: Option<String>,
     location: Option<String>,
 }
 
@@ -61,7 +63,7 @@ impl Api {
     /// The token kept for this service.
     pub(super) fn token(&self) -> Result<String, Failure> {
         let kept = TokenFile::of_user()?.token(&self.service.to_string())?;
-        kept.ok_or_else(|| Failure::Refused(self.please_log_in("not logged in")))
+        kept.ok_or_else(|| Failure::Refused(self.please_log_in("not logged in", "")))
     }
 
     /// Sends a JSON body.
@@ -162,10 +164,14 @@ impl Api {
         };
         match status {
             401 if detail == "Not authenticated" => {
-                Failure::Refused(self.please_log_in("the login is no longer valid"))
+                let fault = refusal.token_fault.as_ref();
+                let fault = fault.map(|fault| format!(" ({fault})")).unwrap_or_default();
+                Failure::Refused(self.please_log_in("the login is no longer valid", &fault))
             }
             401 => Failure::Refused(detail.clone()),
-            404 => Failure::NotFound(detail.clone()),
+            404 => Failure::NotFound(format!(
+                "{service} answered 404: {detail}; is the address right?"
+            )),
             429 | 502..=504 => Failure::Unavailable(match &refusal.retry_after {
                 Some(_) if detail.contains("try again in") => detail.clone(),
                 Some(seconds) if detail.ends_with("try again") => {
@@ -178,9 +184,9 @@ impl Api {
         }
     }
 
-    fn please_log_in(&self, why: &str) -> String {
+    fn please_log_in(&self, why: &str, fault: &str) -> String {
         format!(
-            "{why} at {0}; run `shunt login EMAIL --url {0}`",
+            "{why} at {0}{fault}; run `shunt login EMAIL --url {0}`",
             self.service
         )
     }
@@ -199,6 +205,8 @@ impl Refusal {
             status: response.status(),
             detail: detail.map(|body| output::harmless(&body.detail).into_owned()),
             retry_after: header(&response, "retry-after"),
+            token_fault: header(&response, "www-authenticate")
+                .and_then(|challenge| token_fault(&challenge)),
             location: header(&response, "location").filter(|_| redirected),
         }
     }
@@ -215,6 +223,13 @@ fn with_token(request: RequestBuilder<WithoutBody>, token: &str) -> RequestBuild
 fn header(response: &Response<Body>, name: &str) -> Option<String> {
     let value = response.headers().get(name)?.to_str().ok()?;
     Some(output::harmless(value).into_owned())
+}
+
+/// The reason in `Bearer error="invalid_token", error_description="…"` (RFC 6750).
+fn token_fault(challenge: &str) -> Option<String> {
+    let (_, description) = challenge.split_once("error_description=\"")?;
+    let (fault, _) = description.split_once('"')?;
+    Some(fault.to_owned())
 }
 
 /// The cursor in `<…?limit=…&cursor=…>; rel="next"`. Only the cursor is used: the address is the service's public one,
@@ -257,6 +272,9 @@ mod tests {
             status: StatusCode::from_u16(status).unwrap_or_default(),
             detail: detail.map(Into::into),
             retry_after: Some("7".into()),
+            token_fault: token_fault(
+                "Bearer error=\"invalid_token\", error_description=\"the token has expired\"",
+            ),
             location: None,
         };
         match api {
@@ -278,14 +296,18 @@ mod tests {
             (
                 401,
                 Some("Not authenticated"),
-                "refused: the login is no longer valid",
+                "refused: the login is no longer valid at http://127.0.0.1:1 (the token has expired); run",
             ),
             (
                 401,
                 Some("Incorrect email or password"),
                 "refused: Incorrect email or password",
             ),
-            (404, Some("URL not found"), "not found: URL not found"),
+            (
+                404,
+                Some("URL not found"),
+                "not found: http://127.0.0.1:1 answered 404: URL not found",
+            ),
             (
                 404,
                 None,

@@ -120,10 +120,10 @@ pub(super) fn remove(args: RmArgs) -> Result<(), Failure> {
     printed
 }
 
-/// Adds the link that was not found: the command line may name several.
+/// Names the link that was not found: the command line may name several. The API has two wordings for this one case.
 fn about(code: &str, failure: Failure) -> Failure {
     match failure {
-        Failure::NotFound(detail) => Failure::NotFound(format!("{code}: {detail}")),
+        Failure::NotFound(_) => Failure::NotFound(format!("{code}: URL not found")),
         other => other,
     }
 }

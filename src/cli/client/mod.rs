@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::failure::{EXIT_CODES, Failure};
+use super::failure::{Failure, exit_codes};
 use super::output;
 
 mod account;
@@ -24,25 +24,25 @@ pub(super) enum Command {
     ///
     /// The password is asked for, or read from standard input where that is no terminal. The token is kept in
     /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Register(account::AccountArgs),
     /// Log in: get a token and keep it.
     ///
     /// The password is asked for, or read from standard input where that is no terminal. The token is kept in
     /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Login(account::AccountArgs),
     /// Create a short link and print it.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Shorten(link::ShortenArgs),
     /// List your links, newest first.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     List(list::ListArgs),
     /// Show where a link leads and how often it was followed; no login needed.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_long_help = exit_codes!(0 1 2 4 5))]
     Stats(link::StatsArgs),
     /// Delete links, one after the other, up to the first that cannot be deleted.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
     Rm(link::RmArgs),
 }
 

@@ -1,6 +1,7 @@
 //! Arguments of every client command: the service, and the form of the output.
 
 use clap::Args;
+use shunt::config::LOCAL_URL;
 
 use super::service_url::ServiceUrl;
 
@@ -11,7 +12,7 @@ pub(in crate::cli) struct ServiceArgs {
     #[arg(
         long,
         env = "SHUNT_URL",
-        default_value = "http://127.0.0.1:8000",
+        default_value = LOCAL_URL,
         value_name = "URL"
     )]
     pub(super) url: ServiceUrl,

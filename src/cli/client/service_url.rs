@@ -74,6 +74,7 @@ impl ServiceUrl {
             .strip_prefix(&base)
             .and_then(|path| path.strip_prefix('/'))
             .map_or(given, |path| path.strip_prefix("urls/r/").unwrap_or(path));
+        let code = code.strip_suffix('/').unwrap_or(code);
         paths::parse_code(code).ok_or_else(|| {
             Failure::Usage(format!(
                 "`{given}` is neither a short code nor a short link of {base}"
@@ -119,6 +120,7 @@ mod tests {
             "K7mXq2R",
             "https://sho.rt/K7mXq2R",
             "https://sho.rt/urls/r/K7mXq2R",
+            "https://sho.rt/K7mXq2R/",
         ] {
             let code = here.code(given).ok();
             assert_eq!(
@@ -130,6 +132,8 @@ mod tests {
         for given in [
             "https://other.example/K7mXq2R",
             "https://sho.rt",
+            "https://sho.rt/K7mXq2R//",
+            "https://sho.rt/",
             "a/b",
             "../x",
             "metrics",

@@ -36,9 +36,21 @@ async fn refusal(body: impl Into<Body>) -> (StatusCode, String) {
 #[tokio::test]
 async fn a_bad_body_is_answered_with_a_sentence_that_names_the_field() {
     for (body, detail) in [
-        ("", "body: must be a JSON object"),
-        ("{", "body: must be a JSON object"),
-        ("[[[[", "body: must be a JSON object"),
+        ("", "body: must be a JSON object, and is empty"),
+        (" \n", "body: must be a JSON object, and is empty"),
+        (
+            "{",
+            "body: must be a JSON object, and is broken at line 1, column 1: EOF while parsing an object",
+        ),
+        (
+            "[[[[",
+            "body: must be a JSON object, and is broken at line 1, column 4: EOF while parsing a list",
+        ),
+        (
+            "{\"email\":\"a\",\n \"password\":\"geheim\" x}",
+            "body: must be a JSON object, and is broken at line 2, column 22: expected `,` or `}`",
+        ),
+        ("[1, 2]", "body: must be a JSON object"),
         (r#"{"email":"a@b.c"}"#, "password: field is required"),
         (r#"["a@b.c","x"]"#, "body: must be a JSON object"),
         (r#"{"password":"x"}"#, "email: field is required"),
@@ -53,7 +65,7 @@ async fn a_bad_body_is_answered_with_a_sentence_that_names_the_field() {
         ),
         (
             r#"{"email":"a","password":"b"} x"#,
-            "body: must be one JSON object",
+            "body: must be one JSON object; more follows at line 1, column 30",
         ),
     ] {
         assert_eq!(

@@ -16,7 +16,7 @@ use futures_util::StreamExt;
 use futures_util::stream::unfold;
 use hyper::body::Incoming;
 use hyper::service::Service;
-use hyper::{Method, Request, StatusCode, Version};
+use hyper::{Method, Request, StatusCode, Uri, Version};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
@@ -24,7 +24,7 @@ use tower::ServiceExt;
 use tracing::Instrument;
 
 use crate::domain::ShortCode;
-use crate::http::paths::redirect_code;
+use crate::http::paths::{self, redirect_code};
 use crate::http::{Admission, ApiError, Peer, RequestId, RequestIds, X_REQUEST_ID};
 use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
@@ -96,6 +96,9 @@ impl Service<Request<Incoming>> for ConnectionService {
         }
         Box::pin(async move {
             let id = dispatcher.ids.of(request.headers());
+            if let Some(uri) = without_slash(request.uri()) {
+                *request.uri_mut() = uri;
+            }
             let is_addressed = names_one_host(&request);
             let mut response = match redirect_code(request.uri().path()) {
                 _ if !is_addressed => {
@@ -125,6 +128,18 @@ impl Service<Request<Incoming>> for ConnectionService {
             Ok(response)
         })
     }
+}
+
+/// The address without the slash behind its code; `None` where there is none.
+fn without_slash(uri: &Uri) -> Option<Uri> {
+    let path = paths::without_slash(uri.path())?;
+    let path_and_query = match uri.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(path_and_query.parse().ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 /// Whether the request names its host exactly once: with two, a proxy before this service may have taken the other

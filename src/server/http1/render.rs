@@ -141,7 +141,7 @@ pub(in crate::server) fn error_with_body(response: &[u8], ids: &RequestIds) -> O
         b"431" => "The head of the request is too large",
         _ => "The request cannot be understood",
     };
-    let body = format!("{{\"detail\":\"{detail}\"}}");
+    let body = format!("{{\"detail\":\"{detail}\"}}\n");
     let headers = format!(
         "\r\ncontent-type: application/json\r\n{}x-request-id: {}\r\ncontent-length: {}\r\n",
         security_header_lines(),
@@ -154,7 +154,7 @@ pub(in crate::server) fn error_with_body(response: &[u8], ids: &RequestIds) -> O
 
 /// The response to a connection that is one too many.
 pub(in crate::server) fn too_many_connections(id: &RequestId) -> Vec<u8> {
-    const BODY: &str = r#"{"detail":"The service is busy; try again"}"#;
+    const BODY: &str = "{\"detail\":\"The service is busy; try again\"}\n";
     format!(
         "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
         content-type: application/json\r\ncontent-length: {}\r\nx-request-id: {}\r\n{}\r\n{BODY}",

@@ -1,4 +1,5 @@
-//! The store in SQLite: one file, for one process.
+//! The store in SQLite: one file, for one process. A second process is refused: it would not learn of the deletions of
+//! the first.
 //!
 //! WAL with `synchronous = NORMAL`: what is committed survives a crash of the process; a power failure
 //! may take the last commits with it, and never corrupts the file.
@@ -13,7 +14,6 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use tokio::time::{Instant, sleep};
 
 use self::compaction::Compactor;
 use self::log::Log;
@@ -37,12 +37,8 @@ mod users;
 
 pub use migrate::migrate_sqlite;
 
-/// How long a writer waits for another process's write.
+/// How long a writer waits for a write by hand, such as in the sqlite3 shell.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long a start waits for another process's start, and the pause between two tries.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Connections that only read. Readers never wait for the writer.
 const READERS: usize = 4;
@@ -56,17 +52,17 @@ pub struct SqliteStore {
     compactor: Compactor,
     presence: Arc<Presence>,
     installation: String,
-    /// A file that the first process with this database keeps locked: this process alone reads the outbox.
-    owner: Option<File>,
+    /// Keeps other processes away. The kernel releases the lock when this process ends, however it ends.
+    _lock: File,
     clock: Arc<dyn Clock>,
 }
 
 impl SqliteStore {
-    /// Opens the file, creates it and its folder where they are missing, and brings the schema up to date; or refuses a
-    /// file that lacks something.
+    /// Opens the file, creates it where it is missing, and brings the schema up to date; or refuses a file that lacks
+    /// something.
     ///
     /// # Errors
-    /// [`OpenError::Wrong`] when the file cannot be created or is no database.
+    /// [`OpenError::Wrong`] when the file cannot be created, is no database, or is in use by another process.
     pub async fn open(
         path: &Path,
         settings: StoreSettings,
@@ -78,21 +74,7 @@ impl SqliteStore {
                 path.display()
             )));
         }
-        if let Some(folder) = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-        {
-            // The database holds e-mail addresses and password hashes.
-            let mut maker = std::fs::DirBuilder::new();
-            maker.recursive(true).mode(0o700);
-            maker.create(folder).map_err(|error| {
-                let fault = format!(
-                    "{}: {error}; name a file in a folder that can be made",
-                    folder.display()
-                );
-                OpenError::Wrong(fault)
-            })?;
-        }
+        let lock = lock(path)?;
         let options = SqliteConnectOptions::new()
             .filename(path)
             .journal_mode(SqliteJournalMode::Wal)
@@ -100,9 +82,6 @@ impl SqliteStore {
             .busy_timeout(BUSY_TIMEOUT)
             .foreign_keys(true)
             .pragma("wal_autocheckpoint", "0");
-        // Until all are connected: switching to WAL does not wait for locks, and migrations are several transactions.
-        let _lock = opening_lock(path).await?;
-        let owner = locked(&companion_file(path, ".owner"))?;
         writable(path)?;
         let presence = Arc::new(Presence::of(path).map_err(|error| cannot_make(path, &error))?);
         let pool = |options, connections| {
@@ -146,10 +125,35 @@ impl SqliteStore {
             log,
             presence,
             installation,
-            owner,
+            _lock: lock,
             clock,
         })
     }
+
+    /// Makes the folder of a database.
+    ///
+    /// # Errors
+    /// [`OpenError::Wrong`] when it cannot be made.
+    pub fn make_folder(path: &Path) -> Result<(), OpenError> {
+        let Some(folder) = folder(path) else {
+            return Ok(());
+        };
+        // The database holds e-mail addresses and password hashes.
+        let mut maker = std::fs::DirBuilder::new();
+        maker.recursive(true).mode(0o700);
+        maker.create(folder).map_err(|error| {
+            OpenError::Wrong(format!(
+                "{}: {error}; name a file in a folder that can be made",
+                folder.display()
+            ))
+        })
+    }
+}
+
+/// The folder of a file; `None` where it is the one that the process runs in.
+fn folder(path: &Path) -> Option<&Path> {
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
 }
 
 /// A file that belongs to the database, named in the way of SQLite's own files: no other database has the same.
@@ -184,33 +188,27 @@ fn writable(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// One process at a time opens the database. The lock ends when the file is closed.
-async fn opening_lock(path: &Path) -> Result<File, OpenError> {
-    let deadline = Instant::now() + LOCK_TIMEOUT;
-    loop {
-        match locked(&companion_file(path, ".lock"))? {
-            Some(lock) => return Ok(lock),
-            None if Instant::now() < deadline => sleep(LOCK_PAUSE).await,
-            None => {
-                return Err(OpenError::NotYet(
-                    "another process is opening the database".into(),
-                ));
-            }
-        }
+/// Locks a database for this process, before anything is read or written.
+fn lock(path: &Path) -> Result<File, OpenError> {
+    // A folder that is made for a mistyped path would hide that the links are elsewhere.
+    if let Some(folder) = folder(path).filter(|folder| !folder.exists()) {
+        return Err(OpenError::Wrong(format!(
+            "the folder {} does not exist; make it, or name a file in one that does",
+            folder.display()
+        )));
     }
-}
-
-/// The file, locked until it is closed; `None` while another process has it.
-fn locked(path: &Path) -> Result<Option<File>, OpenError> {
     let failed = |error: std::io::Error| cannot_make(path, &error);
     let file = File::options()
         .create(true)
         .append(true)
-        .open(path)
+        .open(companion_file(path, ".owner"))
         .map_err(failed)?;
     match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Wrong(format!(
+            "{} is in use by another shunt; stop that one first, or name another file",
+            path.display()
+        ))),
         Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }

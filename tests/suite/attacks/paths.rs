@@ -21,13 +21,13 @@ both_modes! {
         let code = app.shorten(&token, "https://example.org/").await;
         for target in [
             format!("//{code}"), format!("/./{code}"), format!("/x/../{code}"), format!("/../{code}"), format!("/%2e%2e/{code}"), format!("/..%2f{code}"),
-            format!("/{code}/"), format!("/{code}//"), format!("/{code}%2f"), format!("/%2f{code}"), format!("/{code}%00"), format!("/{code}%00.html"),
+            format!("/{code}//"), format!("/{code}%2f"), format!("/%2f{code}"), format!("/{code}%00"), format!("/{code}%00.html"),
             format!("/%00{code}"), format!("/{code};x=y"), format!("/{code}."), format!("/{code}%20"), format!("/{code}%0d%0a"), format!("/{code}%23"),
             format!("/{code}%3f"), format!("/{code}%"), format!("/{code}%zz"), format!("/{code}%u002f"), format!("/{code}%c0%af"), format!("/{code}%c0%80"),
             format!("/{code}%e0%80%af"), format!("/{code}%f0%80%80%af"), format!("/{code}%ff"), format!("/{code}%ed%a0%80"), format!("/{code}+"),
             format!("/{code}%5c"), format!("/%5c{code}"), format!("/{code}*"), format!("/urls//r/{code}"), format!("/urls/r//{code}"),
-            format!("/urls/r/{code}/"), format!("/urls/./r/{code}"), format!("/urls/x/../r/{code}"), format!("/urls%2fr%2f{code}"),
-            format!("/URLS/R/{code}"), format!("/urls/r/../r/{code}"), format!("/urls/r/{code}%2fstats"), format!("//urls/r/{code}"),
+            format!("/urls/r/{code}//"), format!("/urls/./r/{code}"), format!("/urls/x/../r/{code}"), format!("/urls%2fr%2f{code}"),
+            format!("/URLS/R/{code}"), format!("/{code}/%2f"), format!("/urls/{code}/stats/"), format!("/urls/r/../r/{code}"), format!("/urls/r/{code}%2fstats"), format!("//urls/r/{code}"),
             format!("/{}", code.bytes().fold(String::new(), |all, byte| all + &format!("%25{byte:02x}"))),
             format!("/urls/r/%c1%{:02x}{}", code.as_bytes()[0], &code[1..]),
         ] {
