@@ -16,7 +16,7 @@
 //! | [`links`] | 5 | shorten, list, statistics, delete; announces every change of a link |
 //! | [`accounts`] | 5 | register, log in; passwords and tokens |
 //! | [`clicks`] | 4 | the click pipeline: recorder, sinks, flusher, exact counts, recovery |
-//! | [`limits`] | 3 | rate limits |
+//! | [`limits`] | 3 | limits by address and by account |
 //! | [`cache`] | 3 | links in a worker's table (l1), in the process (l2) and in Redis; invalidation |
 //! | [`store`] | 3 | the source of truth, in Postgres or SQLite |
 //! | [`config`] | 2 | settings: flags and environment, checked |

@@ -23,6 +23,11 @@ from .tables import fill_postgres, fill_sqlite
 
 SECRET = "a secret for measuring, and for nothing else"
 
+# The line of settings for load tests (load/README.md): one address and one account do everything.
+WITHOUT_LIMITS = {name: "0" for name in (
+    "LIMIT_LOGIN", "LIMIT_LOGIN_FAILURES", "LIMIT_ACCOUNT_FAILURES", "LIMIT_REGISTER", "LIMIT_CREATE",
+    "LINKS_PER_ACCOUNT", "MAX_CONNECTIONS_PER_ADDRESS")}
+
 
 @dataclass
 class Running:
@@ -194,7 +199,8 @@ class Shunt(Contender):
         """Writes the links to the database."""
 
     def prepare(self) -> None:
-        self.settings = self.backends() | {"JWT_SECRET": SECRET, "RUST_LOG": "warn"} | self.settings
+        own = {"JWT_SECRET": SECRET, "RUST_LOG": "warn"} | WITHOUT_LIMITS
+        self.settings = self.backends() | own | self.settings
         run([self.program, "migrate"], environment=self.settings)
         with self.running() as running:
             assert running.api

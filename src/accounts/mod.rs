@@ -3,14 +3,20 @@
 use std::sync::Arc;
 
 use crate::domain::{Clock, EmailAddress, Password, User, UserId};
-use crate::limits::{Action, Limiter, TooMany};
+use crate::limits::{Action, FailureLimiter, Limiter, TooMany};
 use crate::store::{CreateUserError, StoreError, Users};
 
+mod client;
 mod hmac;
+mod known_addresses;
 mod password;
 mod secret;
 mod token;
+mod waiting_room;
 
+use known_addresses::KnownAddresses;
+
+pub use client::Client;
 pub use password::{HashError, HasherError, PasswordHasher};
 pub use secret::{SecretError, load_or_create_secret};
 pub use token::{TokenFault, Tokens};
@@ -21,6 +27,8 @@ pub struct Accounts {
     hasher: PasswordHasher,
     tokens: Tokens,
     limiter: Limiter,
+    failures: FailureLimiter,
+    known: KnownAddresses,
     clock: Arc<dyn Clock>,
 }
 
@@ -58,65 +66,96 @@ impl Accounts {
         hasher: PasswordHasher,
         tokens: Tokens,
         limiter: Limiter,
+        failures: FailureLimiter,
         clock: Arc<dyn Clock>,
     ) -> Self {
+        let known = KnownAddresses::new(Arc::clone(&users), Arc::clone(&clock));
         Self {
             users,
             hasher,
             tokens,
             limiter,
+            failures,
+            known,
             clock,
         }
     }
 
-    /// Creates an account and issues its first token. `client` is the address that is limited.
+    /// Creates an account and issues its first token.
     ///
     /// # Errors
     /// [`AccountError`].
     pub async fn register(
         &self,
-        client: &str,
+        client: &Client,
         email: &EmailAddress,
         password: Password,
     ) -> Result<String, AccountError> {
-        self.limiter.count(Action::Register, client).await?;
-        let permit = self.hasher.permit().await?;
+        let address = client.address();
+        self.limiter.count(Action::Register, address).await?;
+        let permit = self.hasher.permit(client).await?;
         // Looked up first: a taken address costs no hash.
         if self.users.credentials(email).await?.is_some() {
             return Err(AccountError::EmailTaken);
         }
         let hash = permit.hash(password).await?;
         match self.users.create_user(email, &hash, self.clock.now()).await {
-            Ok(user) => self.issue(user),
+            Ok(user) => {
+                self.known.remember(user, address).await;
+                self.issue(user)
+            }
             Err(CreateUserError::EmailTaken) => Err(AccountError::EmailTaken),
             Err(CreateUserError::Store(error)) => Err(error.into()),
         }
     }
 
-    /// Issues a token to the owner of these credentials. `client` is the address that is limited.
+    /// Issues a token to the owner of these credentials.
     ///
     /// # Errors
     /// [`AccountError`].
     pub async fn log_in(
         &self,
-        client: &str,
+        client: &Client,
         email: &EmailAddress,
         password: Password,
     ) -> Result<String, AccountError> {
-        for caller in [client, &email.lookup_key()] {
-            self.limiter.count(Action::Login, caller).await?;
+        let address = client.address();
+        self.limiter.count(Action::Login, address).await?;
+        let is_known = async || self.known.knows(email, address).await;
+        let attempt = self
+            .failures
+            .begin(&email.lookup_key(), address, is_known)
+            .await?;
+        match self.authenticated(client, email, password).await {
+            Ok(user) => {
+                attempt.forgive().await;
+                self.known.remember(user, address).await;
+                self.issue(user)
+            }
+            Err(AccountError::WrongCredentials) => Err(AccountError::WrongCredentials),
+            // No password was tried.
+            Err(error) => {
+                attempt.forgive().await;
+                Err(error)
+            }
         }
-        let permit = self.hasher.permit().await?;
+    }
+
+    async fn authenticated(
+        &self,
+        client: &Client,
+        email: &EmailAddress,
+        password: Password,
+    ) -> Result<UserId, AccountError> {
+        let permit = self.hasher.permit(client).await?;
         let credentials = self.users.credentials(email).await?;
         let (user, hash) = credentials
             .map(|credentials| (credentials.user, credentials.password_hash))
             .unzip();
         // Without an account a dummy hash is checked, so that the time does not show whether there is one.
         let matches = permit.verify(password, hash).await?;
-        match user.filter(|_| matches) {
-            Some(user) => self.issue(user),
-            None => Err(AccountError::WrongCredentials),
-        }
+        user.filter(|_| matches)
+            .ok_or(AccountError::WrongCredentials)
     }
 
     /// The account with this id.

@@ -7,9 +7,11 @@ use std::time::Duration;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use argon2::{Algorithm, Argon2, Params, Version};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
+use super::client::Client;
+use super::waiting_room::{Permit, WaitingRoom};
 use crate::domain::Password;
 use crate::telemetry::metrics::{GaugeGuard, HASHES, HASHING, LIMIT_HITS};
 
@@ -21,23 +23,18 @@ const PARALLELISM: u32 = 1;
 /// Requests that may wait, per permit: a longer queue would take longer than the timeout.
 const MAX_WAITING_PER_PERMIT: usize = 256;
 
-/// How long a request waits for a permit to hash in idle time. Where all cores are busy for longer, one hash at a time gets
-/// a small share of a core.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
-
-/// How long a request waits for a permit in all.
+/// How long a request waits for a permit.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Unix niceness of the small share.
-const NICENESS: i32 = 10;
+/// Unix niceness of hashing, which gives it about a third of the share of a worker: redirects come first, and a log-in
+/// still takes less than a second beside other busy processes.
+const NICENESS: i32 = 5;
 
 /// Hashes and checks passwords; cheap to clone.
 #[derive(Clone)]
 pub struct PasswordHasher {
     argon2: Argon2<'static>,
-    permits: Arc<Semaphore>,
-    late_permits: Arc<Semaphore>,
-    waiting_slots: Arc<Semaphore>,
+    room: WaitingRoom,
     /// Checked when there is no account.
     dummy: Arc<str>,
 }
@@ -74,54 +71,48 @@ impl PasswordHasher {
             .to_string();
         Ok(Self {
             argon2,
-            permits: Arc::new(Semaphore::new(at_once)),
-            late_permits: Arc::new(Semaphore::new(1)),
-            waiting_slots: Arc::new(Semaphore::new(at_once * (MAX_WAITING_PER_PERMIT + 1))),
+            room: WaitingRoom::new(at_once, at_once * MAX_WAITING_PER_PERMIT),
             dummy: dummy.into(),
         })
     }
 
     /// Waits until a password may be hashed. Callers do so before they ask the database: of many requests at once, only
-    /// those with a permit cost anything.
+    /// those with a permit cost anything. Clients have their turns one after the other, and one that has left waits no
+    /// more.
     ///
     /// # Errors
-    /// [`HashError::Busy`]: too many requests wait already, or this one waited too long.
-    pub(super) async fn permit(&self) -> Result<HashPermit, HashError> {
-        let Ok(slot) = Arc::clone(&self.waiting_slots).try_acquire_owned() else {
-            return Err(busy());
-        };
-        let waiting = GaugeGuard::new(metrics::gauge!(HASHING, "state" => "waiting"));
-        let permit = timeout(TIMEOUT, self.next()).await;
-        drop(waiting);
-        let Ok(Some((permit, share))) = permit else {
-            return Err(busy());
+    /// [`HashError::Busy`]: too many requests wait already, this one waited too long, or nobody waits for its answer.
+    pub(super) async fn permit(&self, client: &Client) -> Result<HashPermit, HashError> {
+        let permit = match self.room.try_enter() {
+            Some(permit) => permit,
+            None => self.wait(client).await?,
         };
         Ok(HashPermit {
             hasher: self.clone(),
-            share,
-            permits: (permit, slot),
+            permit,
         })
     }
 
-    async fn next(&self) -> Option<(OwnedSemaphorePermit, Share)> {
-        let late_permit = async {
-            sleep(IDLE_TIMEOUT).await;
-            Arc::clone(&self.late_permits).acquire_owned().await
-        };
-        tokio::select! {
+    async fn wait(&self, client: &Client) -> Result<Permit, HashError> {
+        let _waiting = GaugeGuard::new(metrics::gauge!(HASHING, "state" => "waiting"));
+        let entered = tokio::select! {
             biased;
-            permit = Arc::clone(&self.permits).acquire_owned() => Some((permit.ok()?, Share::Idle)),
-            permit = late_permit => Some((permit.ok()?, Share::Small)),
-        }
+            () = client.left() => return Err(HashError::Busy),
+            entered = timeout(TIMEOUT, self.room.enter(client.address())) => entered,
+        };
+        let Ok(Ok(permit)) = entered else {
+            metrics::counter!(LIMIT_HITS, "limit" => "hashing").increment(1);
+            return Err(HashError::Busy);
+        };
+        Ok(permit)
     }
 }
 
 /// The permit to hash one password.
 pub(super) struct HashPermit {
     hasher: PasswordHasher,
-    share: Share,
     /// Released when the hash is ready, also where its request has gone.
-    permits: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+    permit: Permit,
 }
 
 impl HashPermit {
@@ -162,16 +153,16 @@ impl HashPermit {
     ) -> Result<T, HashError> {
         let running = GaugeGuard::new(metrics::gauge!(HASHING, "state" => "running"));
         let (result, done) = oneshot::channel();
-        let Self { share, permits, .. } = self;
+        let permit = self.permit;
         // A thread of its own: its low priority would stay with a shared thread's later work. The permit goes with the
         // work: a client that disconnects does not let more hashes run at once.
         let started = thread::Builder::new()
             .name("hashing".into())
             .spawn(move || {
-                share.apply();
+                lower_priority();
                 // The request may be gone.
                 let _ = result.send(work());
-                drop((permits, running));
+                drop((permit, running));
             });
         let result = match started {
             Ok(_) => done
@@ -183,44 +174,11 @@ impl HashPermit {
     }
 }
 
-/// How much of a core a hash gets where cores are short: redirects come first.
-#[derive(Clone, Copy)]
-enum Share {
-    /// Idle time: the scheduler takes the core away as soon as another thread needs it.
-    Idle,
-    /// About a tenth.
-    Small,
-}
-
-impl Share {
-    /// Other systems have no such shares: all threads are equal.
-    #[cfg(not(target_os = "linux"))]
-    fn apply(self) {}
-
-    /// Sets the priority of the calling thread. Where the system does not allow it, all threads are equal.
+/// Lowers the priority of the calling thread. Where the system does not allow it, all threads are equal; so they are on
+/// systems where a process has one niceness.
+fn lower_priority() {
     #[cfg(target_os = "linux")]
-    fn apply(self) {
-        use thread_priority::ThreadPriority;
-        use thread_priority::unix::{
-            NormalThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy,
-            thread_native_id,
-        };
-        match self {
-            Self::Idle => {
-                let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
-                let _ =
-                    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
-            }
-            Self::Small => {
-                let _ = rustix::process::setpriority_process(None, NICENESS);
-            }
-        }
-    }
-}
-
-fn busy() -> HashError {
-    metrics::counter!(LIMIT_HITS, "limit" => "hashing").increment(1);
-    HashError::Busy
+    let _ = rustix::process::setpriority_process(None, NICENESS);
 }
 
 #[cfg(test)]
@@ -234,7 +192,8 @@ mod tests {
     #[tokio::test]
     async fn a_password_is_hashed_with_owasps_figures_for_argon2id_and_verified() {
         let hasher = PasswordHasher::new(1).unwrap();
-        let permit = hasher.permit().await.unwrap();
+        let client = Client::new("198.51.100.1".to_owned());
+        let permit = hasher.permit(&client).await.unwrap();
         let hash = permit.hash(password("correct horse")).await.unwrap();
         assert!(
             hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
@@ -242,7 +201,7 @@ mod tests {
         );
         assert!(
             hasher
-                .permit()
+                .permit(&client)
                 .await
                 .unwrap()
                 .verify(password("correct horse"), Some(hash.clone()))
@@ -251,7 +210,7 @@ mod tests {
         );
         assert!(
             !hasher
-                .permit()
+                .permit(&client)
                 .await
                 .unwrap()
                 .verify(password("wrong horse"), Some(hash))
@@ -263,9 +222,10 @@ mod tests {
     #[tokio::test]
     async fn without_an_account_every_password_is_wrong() {
         let hasher = PasswordHasher::new(1).unwrap();
+        let client = Client::new("198.51.100.1".to_owned());
         assert!(
             !hasher
-                .permit()
+                .permit(&client)
                 .await
                 .unwrap()
                 .verify(password("nobody has this password"), None)

@@ -5,18 +5,17 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use crate::domain::{SecretTooShort, TokenSecret};
+use crate::domain::{TokenSecret, WeakSecret};
 use crate::redis::random_id;
 
 /// Why there is no secret. No message has any of its bytes.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The file beside the database is too short.
+    /// The file beside the database holds no secret.
     #[error(
-        "JWT_SECRET: {0} holds fewer than {least} bytes; remove it: a new one is made, and everybody logs in again",
-        least = TokenSecret::MIN_BYTES
+        "JWT_SECRET: {0} can be guessed: {1}; remove it: a new one is made, and everybody logs in again"
     )]
-    TooShort(String),
+    Weak(String, WeakSecret),
     /// The file beside the database cannot be read or created.
     #[error("JWT_SECRET: {0}: {1}; let it be read and made, or set JWT_SECRET")]
     File(String, io::Error),
@@ -31,7 +30,7 @@ pub fn load_or_create_secret(path: &Path) -> Result<TokenSecret, SecretError> {
     let failed = |error| SecretError::File(path.display().to_string(), error);
     let whole = |bytes| {
         TokenSecret::from_bytes(bytes)
-            .map_err(|SecretTooShort| SecretError::TooShort(path.display().to_string()))
+            .map_err(|weak| SecretError::Weak(path.display().to_string(), weak))
     };
     match fs::read(path) {
         Ok(bytes) => {
@@ -132,7 +131,7 @@ mod tests {
         fs::write(&path, "short").unwrap();
         assert!(matches!(
             load_or_create_secret(&path),
-            Err(SecretError::TooShort(_))
+            Err(SecretError::Weak(_, WeakSecret::Short))
         ));
     }
 }

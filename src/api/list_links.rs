@@ -17,7 +17,7 @@ use super::link_body::LinkBody;
 use crate::accounts::Accounts;
 use crate::domain::{LinkId, Timestamp, UserId};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, JSON, QueryOf};
+use crate::http::{ApiError, ClientAddress, ErrorBody, JSON, QueryOf};
 use crate::links::{LinkError, LinkService, Page};
 use crate::store::Position;
 
@@ -64,6 +64,7 @@ pub(super) async fn list(
     State(accounts): State<Arc<Accounts>>,
     State(base_address): State<BaseAddress>,
     TokenOwner(owner): TokenOwner,
+    client: ClientAddress,
     query: Result<QueryOf<ListQuery>, ApiError>,
 ) -> Result<Response, ApiError> {
     let part = query.and_then(|QueryOf(query)| query.parse());
@@ -77,7 +78,7 @@ pub(super) async fn list(
         accounts.user(owner).await?;
     }
     match part? {
-        Part::Whole => whole_list(links, owner, &first),
+        Part::Whole => whole_list(links, owner, &client, &first),
         Part::Page { limit, .. } => one_page(&first, limit, &base_address),
     }
 }
@@ -165,7 +166,12 @@ fn one_page(page: &Page, limit: u32, base: &BaseAddress) -> Result<Response, Api
 
 /// The first page was read before the response begins, so that an early failure is a proper error. A later failure
 /// breaks the connection, so that half a list never looks whole.
-fn whole_list(links: Arc<LinkService>, owner: UserId, first: &Page) -> Result<Response, ApiError> {
+fn whole_list(
+    links: Arc<LinkService>,
+    owner: UserId,
+    client: &ClientAddress,
+    first: &Page,
+) -> Result<Response, ApiError> {
     let mut head = vec![b'['];
     write_links(first, true, &mut head)?;
     let Some(after) = first.next else {
@@ -176,7 +182,9 @@ fn whole_list(links: Arc<LinkService>, owner: UserId, first: &Page) -> Result<Re
         after,
         is_first: head.len() == 1,
     };
-    let stream = links.begin_list(owner).map_err(LinkError::from)?;
+    let stream = links
+        .begin_list(owner, client.as_str())
+        .map_err(LinkError::from)?;
     let pieces = try_unfold(Some(rest), move |rest| {
         // Reserved until the response is dropped.
         let _ = &stream;

@@ -198,6 +198,8 @@ mod tests {
         let base_url = BaseUrl::parse("https://sho.rt").unwrap();
         let guards = Guards {
             max_connections: 1,
+            max_connections_per_address: 1,
+            min_read_bytes_per_second: 0,
             max_requests: 1,
             request_timeout: Duration::ZERO,
             header_timeout: Duration::ZERO,

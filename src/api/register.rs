@@ -7,7 +7,7 @@ use axum::extract::State;
 use super::account_bodies::{RegistrationBody, TokenBody};
 use crate::accounts::Accounts;
 use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
-use crate::http::{ApiError, ClientAddress, ErrorBody, Json, JsonBody};
+use crate::http::{ApiError, Asking, ErrorBody, Json, JsonBody};
 
 /// Create an account.
 ///
@@ -25,10 +25,10 @@ use crate::http::{ApiError, ClientAddress, ErrorBody, Json, JsonBody};
 )]
 pub(super) async fn register(
     State(accounts): State<Arc<Accounts>>,
-    client: ClientAddress,
+    Asking(client): Asking,
     JsonBody(body): JsonBody<RegistrationBody>,
 ) -> Result<Json<TokenBody>, ApiError> {
     let (email, password) = body.parse()?;
-    let token = accounts.register(client.as_str(), &email, password).await?;
+    let token = accounts.register(&client, &email, password).await?;
     Ok(Json(TokenBody::new(token)))
 }

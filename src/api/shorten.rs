@@ -50,6 +50,8 @@ impl ShortenQuery {
             ("visit" = (operation_id = "visit", parameters(("short_code" = "$response.body#/short_code")))),
             ("delete" = (operation_id = "delete", parameters(("short_code" = "$response.body#/short_code")))),
         )),
+        (status = 403, description = "The account has as many links as it may have", body = ErrorBody,
+            example = json!({"detail": "This account has 100000 links, and may not have more; delete some to make room"})),
         (status = 422, description = "`target_url` is missing, given twice or not acceptable", body = ErrorBody, examples(
             ("missing" = (value = json!({"detail": "target_url: query parameter is required"}))),
             ("no URL" = (value = json!({"detail": "target_url: must be an absolute http:// or https:// URL with a host"}))),

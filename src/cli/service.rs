@@ -5,8 +5,7 @@ use std::error::Error;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use shunt::config::Config;
 use shunt::server::{self, Shutdown};
-use shunt::telemetry::{self, LogFormat, traces::Traces};
-use tracing_subscriber::EnvFilter;
+use shunt::telemetry::{self, LogFilter, LogFormat, traces::Traces};
 
 use super::{Failure, migrations};
 
@@ -22,20 +21,20 @@ const PER_WORKER: usize = 2;
 
 /// Serves until it is asked to stop.
 pub(super) fn serve(config: Config) -> Result<(), Failure> {
-    start(config, async |mut config| {
+    start(config, async |mut config, log| {
         if let Some(files) = raise_file_limit() {
             fit_clients_into(files, &mut config);
         }
         let stop = Shutdown::on_signals()?;
         let metrics = telemetry::metrics::start()?;
-        server::serve(config, metrics, stop).await?;
+        server::serve(config, metrics, log, stop).await?;
         Ok(())
     })
 }
 
 /// Brings the schema up to date.
 pub(super) fn migrate(config: Config) -> Result<(), Failure> {
-    start(config, async |config| {
+    start(config, async |config, _| {
         let report = match config.log_format {
             LogFormat::Text => migrations::print_text,
             LogFormat::Json => migrations::print_json,
@@ -77,27 +76,20 @@ fn fit_clients_into(files: u64, config: &mut Config) {
 
 fn start(
     config: Config,
-    work: impl AsyncFnOnce(Config) -> Result<(), Box<dyn Error>>,
+    work: impl AsyncFnOnce(Config, LogFilter) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Failure> {
     let config = config.checked().map_err(|error| Failure::of(&error))?;
-    let filter = EnvFilter::try_new(&config.log_filter).map_err(|error| Failure::of(&error))?;
-    let filter = [
-        // Notices of Postgres come at each start, such as that a table exists already.
-        "sqlx::postgres::notice=warn",
-        // Where the service listens is said at every level.
-        "shunt::listening=info",
-    ]
-    .into_iter()
-    .map(|directive| directive.parse().expect("it is a directive"))
-    .fold(filter, EnvFilter::add_directive);
+    let settings = config.reloaded().map_err(|error| Failure::of(&error))?;
     let traces = config.otlp_endpoint.as_ref().map(Traces::start);
     let traces = traces.transpose().map_err(|error| Failure::of(&error))?;
-    let _log = telemetry::start_logging(config.log_format, filter, traces.as_ref());
+    let logging =
+        telemetry::start_logging(config.log_format, &settings.log_filter, traces.as_ref());
+    let (log, _guard) = logging.map_err(|error| Failure::of(&error))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::of(&error))?;
-    let outcome = runtime.block_on(work(config));
+    let outcome = runtime.block_on(work(config, log));
     // Tasks that still run then, such as those of slow clients, are cut off.
     runtime.shutdown_background();
     if let Some(traces) = traces {

@@ -16,11 +16,17 @@ pub struct Guards {
     #[arg(long, env = "MAX_CONNECTIONS", value_name = "N")]
     #[arg(default_value = "16384", value_parser = number(1..=10_000_000_usize))]
     pub max_connections: usize,
+    /// Open connections of one address at most (of IPv6: of one /64); further ones are answered 429 and closed. 0: no limit.
+    ///
+    /// `TRUSTED_PROXIES` are not limited: they limit their clients themselves, as `deploy/nginx` does.
+    #[arg(long, env = "MAX_CONNECTIONS_PER_ADDRESS", value_name = "N")]
+    #[arg(default_value = "512", value_parser = number(0..=10_000_000_usize))]
+    pub max_connections_per_address: usize,
     /// API requests worked on at once; further ones are answered 503. Redirects are not among them, nor are
     /// registrations and log-ins, which wait for their turn to hash.
     ///
-    /// Up to 256 of those wait for each of `HASHING_CONCURRENCY`. Up to 32 whole lists of links are sent at once, four of
-    /// them to one account.
+    /// Up to 256 of those wait for each of `HASHING_CONCURRENCY`, and clients have their turns by address. Up to 32 whole
+    /// lists of links are sent at once, four of them to one account and eight to one address.
     #[arg(long, env = "MAX_REQUESTS", value_name = "N")]
     #[arg(default_value = "512", value_parser = number(1..=1_000_000_usize))]
     pub max_requests: usize,
@@ -40,6 +46,11 @@ pub struct Guards {
     )]
     #[arg(default_value = "30", value_parser = seconds(1..=3_600))]
     pub header_timeout: Duration,
+    /// How fast a client has to read a whole list of links, in bytes per second over 10 s; a slower one is cut off. 0: it
+    /// only has to read something every 30 s.
+    #[arg(long, env = "MIN_READ_BYTES_PER_SECOND", value_name = "BYTES")]
+    #[arg(default_value = "4096", value_parser = number(0..=1_000_000_000_u32))]
+    pub min_read_bytes_per_second: u32,
     /// Longest head of a request.
     // The HTTP library reads 8 KiB at least.
     #[arg(long, env = "MAX_HEADER_BYTES", value_name = "BYTES")]

@@ -4,13 +4,14 @@
 //! of its text. The command line, `shunt config`, the help texts and `deploy/settings.md` follow from it.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use ipnet::IpNet;
 use url::Url;
 
-use crate::domain::{PerMinute, TokenSecret};
+use crate::domain::{Limits, TokenSecret};
 use crate::telemetry::LogFormat;
 
 mod addresses;
@@ -18,11 +19,12 @@ mod base_url;
 mod error;
 mod guards;
 mod parse;
+mod reload;
 mod setting;
 
 use parse::{
     address, collector, cores, database, jwt_secret, log_filter, log_format, networks, postgres,
-    redis_prefix, redis_urls, within, yes_or_no,
+    redis_prefix, redis_urls, settings_file, within, yes_or_no,
 };
 use setting::{mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
@@ -30,6 +32,7 @@ pub use addresses::{DatabaseUrl, LOCAL_URL, RedisUrls};
 pub use base_url::BaseUrl;
 pub use error::ConfigError;
 pub use guards::Guards;
+pub use reload::Reloaded;
 pub use setting::bind;
 
 /// A value that is absent where the setting is empty: `--redis-url=` takes back what the environment says. Clap would
@@ -206,21 +209,35 @@ pub struct Config {
     #[arg(long, env = "HASHING_CONCURRENCY", value_name = "N")]
     #[arg(default_value = "", hide_default_value = true, value_parser = number_or((cores() / 2).max(1), 1..=1_024))]
     pub hashing_concurrency: usize,
-    /// Log-in attempts per minute, per address and per account. 0: no limit.
+    /// Log-in attempts per minute and address. 0: no limit.
     ///
-    /// The `LIMIT_` settings hold over all instances. From 1,000 on they are approximate: each instance after the first may
-    /// let 12.5 % more through.
+    /// The `LIMIT_` settings hold over all instances. From 1,000 on that of links is approximate: each instance after the
+    /// first may let 12.5 % more through.
     #[arg(long, env = "LIMIT_LOGIN", value_name = "N")]
-    #[arg(default_value = "1200", value_parser = number(0..=u32::MAX))]
+    #[arg(default_value = "60", value_parser = number(0..=u32::MAX))]
     pub limit_login: u32,
+    /// Failed log-ins per quarter of an hour, account and address. 0: no limit.
+    #[arg(long, env = "LIMIT_LOGIN_FAILURES", value_name = "N")]
+    #[arg(default_value = "10", value_parser = number(0..=u32::MAX))]
+    pub limit_login_failures: u32,
+    /// Failed log-ins per hour and account. 0: no limit.
+    ///
+    /// It stops strangers: an address that logged in to the account before is stopped by its own failures alone.
+    #[arg(long, env = "LIMIT_ACCOUNT_FAILURES", value_name = "N")]
+    #[arg(default_value = "100", value_parser = number(0..=u32::MAX))]
+    pub limit_account_failures: u32,
     /// Registrations per minute and address. 0: no limit.
     #[arg(long, env = "LIMIT_REGISTER", value_name = "N")]
-    #[arg(default_value = "1200", value_parser = number(0..=u32::MAX))]
+    #[arg(default_value = "20", value_parser = number(0..=u32::MAX))]
     pub limit_register: u32,
-    /// Links made per minute and user. 0: no limit.
+    /// Links made per minute and account. 0: no limit.
     #[arg(long, env = "LIMIT_CREATE", value_name = "N")]
-    #[arg(default_value = "1000000", value_parser = number(0..=u32::MAX))]
+    #[arg(default_value = "600", value_parser = number(0..=u32::MAX))]
     pub limit_create: u32,
+    /// Links that an account may have; further ones are answered 403. 0: no limit.
+    #[arg(long, env = "LINKS_PER_ACCOUNT", value_name = "N")]
+    #[arg(default_value = "100000", value_parser = number(0..=1_000_000_000_000_u64))]
+    pub links_per_account: u64,
     /// Proxies whose X-Forwarded-For is trusted: networks with commas between, as 10.0.0.0/8.
     #[arg(long, env = "TRUSTED_PROXIES", value_name = "NETWORKS")]
     #[arg(default_value = "", hide_default_value = true, value_parser = setting(networks))]
@@ -228,6 +245,11 @@ pub struct Config {
     /// What clients may use up.
     #[command(flatten)]
     pub guards: Guards,
+    /// A file of lines `NAME=value`, read at start and again upon SIGHUP, whose values of `RUST_LOG`, `LIMIT_*` and
+    /// `LINKS_PER_ACCOUNT` win over flags and environment. Its other lines are ignored.
+    #[arg(long, env = "SETTINGS_FILE", value_name = "PATH")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(settings_file))]
+    pub settings_file: Optional<PathBuf>,
     /// How long a stop may take before it is forced.
     ///
     /// Open requests get half of it; the rest is for the clicks.
@@ -265,13 +287,16 @@ impl Config {
         Ok(self)
     }
 
-    /// How often per minute an action is allowed.
+    /// What accounts and addresses may do.
     #[must_use]
-    pub fn limits(&self) -> PerMinute {
-        PerMinute {
+    pub fn limits(&self) -> Limits {
+        Limits {
             login: self.limit_login,
+            failures_from_address: self.limit_login_failures,
+            failures_of_account: self.limit_account_failures,
             register: self.limit_register,
             create: self.limit_create,
+            links_per_account: self.links_per_account,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use ipnet::IpNet;
@@ -11,7 +11,7 @@ use tracing::level_filters::LevelFilter;
 use url::Url;
 
 use super::{DatabaseUrl, RedisUrls};
-use crate::domain::{SecretTooShort, TokenSecret};
+use crate::domain::{TokenSecret, WeakSecret};
 use crate::telemetry::LogFormat;
 
 /// The default log filter.
@@ -192,6 +192,13 @@ pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, String> {
     Ok(RedisUrls(texts))
 }
 
+pub(super) fn settings_file(raw: &str) -> Result<PathBuf, String> {
+    if Path::new(raw).is_dir() {
+        return Err(format!("`{raw}` is a folder; give a file"));
+    }
+    Ok(raw.into())
+}
+
 pub(super) fn redis_prefix(raw: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     if (1..=64).contains(&raw.len()) && raw.chars().all(plain) {
@@ -202,12 +209,16 @@ pub(super) fn redis_prefix(raw: &str) -> Result<String, String> {
 }
 
 pub(super) fn jwt_secret(raw: &str) -> Result<TokenSecret, String> {
-    TokenSecret::from_bytes(raw.into()).map_err(|SecretTooShort| {
-        format!(
-            "is {} bytes long; give at least {}, such as the output of `openssl rand -hex 32`",
+    const GIVE: &str = "such as the output of `openssl rand -hex 32`";
+    TokenSecret::from_bytes(raw.into()).map_err(|weak| match weak {
+        WeakSecret::Short => format!(
+            "is {} bytes long; give at least {}, {GIVE}",
             raw.len(),
             TokenSecret::MIN_BYTES
-        )
+        ),
+        WeakSecret::Monotonous => {
+            format!("repeats a few characters, and can be guessed; give a random one, {GIVE}")
+        }
     })
 }
 

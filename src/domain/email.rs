@@ -1,9 +1,12 @@
-//! E-mail addresses: kept as given, compared without regard to case.
+//! E-mail addresses: kept as given, compared by the mailbox that they name.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use email_address::Options;
+use icu_properties::CodePointSetData;
+use icu_properties::props::DefaultIgnorableCodePoint;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use url::Host;
@@ -34,12 +37,11 @@ impl EmailAddress {
         // The library accepts letters, but not the combining marks of many scripts.
         let letters: String = raw.chars().filter(|c| !is_combining_mark(*c)).collect();
         let parsed = email_address::EmailAddress::parse_with_options(&letters, options);
-        if fits
-            && parsed.is_ok()
-            && raw
-                .rsplit_once('@')
-                .is_some_and(|(_, host)| is_host_name(host))
-        {
+        let is_whole = |(local, host): (&str, &str)| {
+            // Nothing would be left of a local part that is not seen.
+            is_host_name(host) && !matches!(&*local_key(local), "" | "\"\"")
+        };
+        if fits && parsed.is_ok() && raw.rsplit_once('@').is_some_and(is_whole) {
             Ok(Self(raw))
         } else {
             Err(InvalidEmail)
@@ -58,12 +60,69 @@ impl EmailAddress {
         &self.0
     }
 
-    /// The form under which an address is unique: lower case, with one form of the small sigma, and letters composed with
-    /// their marks (NFC), since some keyboards compose them and others do not.
+    /// The form under which an address is unique: all spellings of one mailbox have the same. The host is in the form of
+    /// the DNS (UTS 46, punycode). The local part is in lower case, with one form of the small sigma, in NFKC (full-width
+    /// letters are letters), and without characters that are not seen and quotes that nothing needs.
     #[must_use]
     pub fn lookup_key(&self) -> String {
+        let (local, host) = self.parts();
+        match Host::parse(host) {
+            Ok(host) => format!("{}@{host}", local_key(local)),
+            // Only an address from the database can have such a host.
+            Err(_) => self.older_key(),
+        }
+    }
+
+    /// The keys under which an account with this address may be kept, the best match first. Older versions kept an
+    /// address in lower case and NFC, and so may have kept several accounts of one mailbox: each goes on under the
+    /// spelling that it was registered with.
+    #[must_use]
+    pub fn lookup_keys(&self) -> [String; 3] {
+        let (local, host) = self.parts();
+        let (host, _) = idna::domain_to_unicode(host);
+        let in_letters = Self(format!("{local}@{host}"));
+        [self.older_key(), self.lookup_key(), in_letters.older_key()]
+    }
+
+    fn older_key(&self) -> String {
         let lower = self.0.to_lowercase();
         lower.nfc().collect::<String>().replace('ς', "σ")
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.0.rsplit_once('@').unwrap_or((&self.0, ""))
+    }
+}
+
+fn local_key(local: &str) -> String {
+    let hidden = CodePointSetData::new::<DefaultIgnorableCodePoint>();
+    let seen: String = local.nfkc().filter(|c| !hidden.contains(*c)).collect();
+    let lower = without_quotes(&seen).to_lowercase();
+    lower.nfkc().collect::<String>().replace('ς', "σ")
+}
+
+/// `"ada"` is `ada` (RFC 5321, 4.1.2); quotes around what has to be quoted stay.
+fn without_quotes(local: &str) -> Cow<'_, str> {
+    let Some(quoted) = local
+        .strip_prefix('"')
+        .and_then(|local| local.strip_suffix('"'))
+    else {
+        return local.into();
+    };
+    let mut plain = String::with_capacity(quoted.len());
+    let mut characters = quoted.chars();
+    while let Some(character) = characters.next() {
+        let escaped = (character == '\\').then(|| characters.next()).flatten();
+        plain.push(escaped.unwrap_or(character));
+    }
+    let is_atom = |atom: &str| {
+        let is_special = |c: char| c.is_whitespace() || "()<>[]:;@\\,\"".contains(c);
+        !atom.is_empty() && !atom.contains(is_special)
+    };
+    if plain.split('.').all(is_atom) {
+        plain.into()
+    } else {
+        local.into()
     }
 }
 
@@ -134,6 +193,32 @@ mod tests {
     }
 
     #[test]
+    fn an_address_that_no_spelling_changes_is_its_own_key_and_that_of_older_versions() {
+        for raw in [
+            "ada@example.org",
+            "jos\u{e9}@example.org",
+            "\"a b\"@example.org",
+        ] {
+            let keys = raw.parse::<EmailAddress>().unwrap().lookup_keys();
+            assert_eq!(keys, [raw; 3]);
+        }
+    }
+
+    #[test]
+    fn quotes_that_are_needed_stay() {
+        let key = |raw: &str| raw.parse::<EmailAddress>().unwrap().lookup_key();
+        assert_eq!(key("\"Ada.L\"@example.org"), "ada.l@example.org");
+        assert_eq!(key("\"a\\da\"@example.org"), "ada@example.org");
+        for needed in [
+            "\"a b\"@example.org",
+            "\"a@b\"@example.org",
+            "\"a..b\"@example.org",
+        ] {
+            assert_eq!(key(needed), needed);
+        }
+    }
+
+    #[test]
     fn a_host_may_have_its_own_letters() {
         for raw in ["a@bücher.example", "a@xn--bcher-kva.example", "a@почта.рф"] {
             assert!(raw.parse::<EmailAddress>().is_ok(), "{raw:?}");
@@ -162,6 +247,8 @@ mod tests {
             "a@exam_ple.org",
             "a@example%2eorg.com",
             "a@example!.org",
+            "\u{200b}@example.org",
+            "\u{fe0f}\u{ad}@example.org",
             &long,
         ] {
             assert!(raw.parse::<EmailAddress>().is_err(), "{raw:?}");
@@ -179,7 +266,17 @@ mod tests {
                 prop_assert!(!raw.chars().any(|c| c.is_control() || c.is_whitespace()));
                 let (local, host) = raw.rsplit_once('@').unwrap();
                 prop_assert!(!local.is_empty());
+                prop_assert!(!email.lookup_key().starts_with('@'));
                 prop_assert!(host.split('.').count() >= 2 && host.split('.').all(|label| !label.is_empty()));
+            }
+        }
+
+        #[test]
+        fn the_key_of_a_key_is_the_key(raw in "[a-zA-Z0-9\u{c0}-\u{24f}\u{fe00}-\u{fe0f}\u{ff21}-\u{ff5a}\u{1d400}-\u{1d433}ςΣİ]{1,12}@[a-z\u{e0}-\u{ff}\u{ff41}-\u{ff5a}]{1,8}\\.org") {
+            if let Ok(email) = raw.parse::<EmailAddress>() {
+                let key = email.lookup_key();
+                let again = EmailAddress::from_stored(key.clone());
+                prop_assert_eq!(again.lookup_key(), key);
             }
         }
 

@@ -1,12 +1,18 @@
-//! Rate limits.
+//! What an account or an address may do.
 
-/// Actions per minute; 0 is no limit.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PerMinute {
-    /// Log-in attempts.
+/// How often actions are allowed, and how much an account may keep; 0 is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Log-in attempts per minute and address.
     pub login: u32,
-    /// Registrations.
+    /// Failed log-ins per quarter of an hour, account and address.
+    pub failures_from_address: u32,
+    /// Failed log-ins per hour and account.
+    pub failures_of_account: u32,
+    /// Registrations per minute and address.
     pub register: u32,
-    /// Links made.
+    /// Links made per minute and account.
     pub create: u32,
+    /// Links that an account may have.
+    pub links_per_account: u64,
 }

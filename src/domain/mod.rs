@@ -16,11 +16,11 @@ mod user;
 
 pub use code::ShortCode;
 pub use email::{EmailAddress, InvalidEmail};
-pub use limits::PerMinute;
+pub use limits::Limits;
 pub use link::{Link, LinkId, LinkTarget};
 pub use password::{InvalidPassword, Password};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};
 pub use time::{Clock, InvalidTimestamp, ManualClock, SystemClock, Timestamp};
-pub use token_secret::{SecretTooShort, TokenSecret};
+pub use token_secret::{TokenSecret, WeakSecret};
 pub use user::{User, UserId};

@@ -1,4 +1,4 @@
-//! The address of the client, through trusted proxies.
+//! The address of the client, through trusted proxies, and whether the client still waits.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -8,17 +8,22 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use ipnet::IpNet;
+use tokio_util::sync::CancellationToken;
+
+use crate::accounts::Client;
 
 /// The address of the client's end of a connection, put into the request by the worker.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
-/// Proxies whose `X-Forwarded-For` is believed; put into the request by the server.
+/// Proxies whose `X-Forwarded-For` and `traceparent` are believed; put into the request by the server.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedProxies(pub Arc<[IpNet]>);
 
 impl TrustedProxies {
-    fn trust(&self, address: IpAddr) -> bool {
+    /// Whether this is the address of one of them.
+    #[must_use]
+    pub fn trust(&self, address: IpAddr) -> bool {
         self.0
             .iter()
             .any(|network| network.contains(&address.to_canonical()))
@@ -50,18 +55,20 @@ fn address_of(hop: &str) -> Option<IpAddr> {
     bare.unwrap_or(hop).parse().ok().or_else(with_port)
 }
 
-/// The client's address, for limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The client's address as text, for limits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ClientAddress(String);
 
 impl ClientAddress {
-    /// The address as text. An IPv6 client is its /64: one subscriber has all of it.
+    /// The address as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    fn of(address: IpAddr) -> Self {
+    /// The client at this address. One of IPv6 is its /64: a subscriber has all of it.
+    #[must_use]
+    pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(address.to_string()),
             IpAddr::V6(address) => {
@@ -84,6 +91,26 @@ impl<S: Sync> FromRequestParts<S> for ClientAddress {
             None => peer.ip(),
         };
         Ok(Self::of(client))
+    }
+}
+
+/// Cancelled once the client has closed its connection; put into requests that may wait in a queue.
+#[derive(Clone)]
+pub struct ClientLeft(pub CancellationToken);
+
+/// The client of a request that may wait in a queue.
+pub struct Asking(pub Client);
+
+impl<S: Sync> FromRequestParts<S> for Asking {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let ClientAddress(address) = ClientAddress::from_request_parts(parts, state).await?;
+        let left = parts.extensions.get::<ClientLeft>().cloned();
+        Ok(Self(match left {
+            Some(ClientLeft(left)) => Client::until(address, left),
+            None => Client::new(address),
+        }))
     }
 }
 

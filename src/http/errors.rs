@@ -79,6 +79,14 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "Incorrect email or password")
     }
 
+    /// 403: the account has as many links as it may have.
+    pub fn quota_reached(max: u64) -> Self {
+        let detail = format!(
+            "This account has {max} links, and may not have more; delete some to make room"
+        );
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
     /// 404 of a path.
     pub fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "Not Found")
@@ -149,6 +157,12 @@ impl ApiError {
         .retry_after(RETRY_AFTER_FAILURE)
     }
 
+    /// 501: the body is coded in a way that the service does not undo.
+    pub fn unknown_coding() -> Self {
+        let detail = "Transfer-Encoding: must be chunked, once, or left out";
+        Self::new(StatusCode::NOT_IMPLEMENTED, detail)
+    }
+
     /// 500: a defect. `why` goes to the log alone.
     pub fn internal(why: &str) -> Self {
         tracing::error!(why, "answered 500");
@@ -205,6 +219,7 @@ impl From<LinkError> for ApiError {
         match error {
             LinkError::OwnerGone => AccountError::Gone.into(),
             LinkError::TooMany(too_many) => too_many.into(),
+            LinkError::QuotaReached(max) => Self::quota_reached(max),
             LinkError::Count(error) => error.into(),
             LinkError::Store(error) => error.into(),
             LinkError::NoCode(_) => Self::internal(&error.to_string()),

@@ -16,8 +16,10 @@ pub enum Class {
     Redirect,
     /// Work of the API: it needs a permit before it is dispatched to the main runtime.
     Bounded,
-    /// It is answered on the main runtime without a permit: it is cheap, or it waits for a permit of its own, as a
-    /// request does whose password is to be hashed.
+    /// It waits in a queue of its own on the main runtime, as a request does whose password is to be hashed, until its
+    /// turn comes or its client leaves.
+    Queued,
+    /// It is cheap, and answered on the main runtime without a permit.
     Unbounded,
 }
 
@@ -33,9 +35,9 @@ pub struct Route {
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
 pub const ROUTES: [Route; 16] = [
-    route("/auth/login", Class::Unbounded),
+    route("/auth/login", Class::Queued),
     route("/auth/me", Class::Bounded),
-    route("/auth/register", Class::Unbounded),
+    route("/auth/register", Class::Queued),
     route("/docs", Class::Unbounded),
     route("/docs/", Class::Unbounded),
     route("/docs/{file}", Class::Unbounded),

@@ -1,22 +1,25 @@
-//! Rate limits per minute. Attempts are counted in Redis for all instances, or in the process where there is no Redis or
-//! it is away.
+//! Rate limits. Attempts are counted in Redis for all instances, or in the process where there is no Redis or it is away.
 //!
-//! The window is a fixed minute: simple, one script call, and exact enough for limits that no person reaches. At worst
-//! twice the limit passes around the turn of a minute.
+//! Windows are fixed: simple, one script call, and exact enough for limits that no person reaches. At worst twice the
+//! limit passes around the turn of a window.
 
 use std::hash::BuildHasher;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use moka::sync::Cache;
 
-use crate::domain::{Clock, PerMinute};
+use crate::domain::{Clock, Limits};
 use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
-/// The window.
+mod failures;
+
+pub use failures::{FailureGuard, FailureLimiter};
+
+/// The window of all limits but those of failures.
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// From here on a limit of links is counted in Redis only past its first eighth: most links are made without that round
@@ -30,10 +33,10 @@ const LOCAL_PART: u32 = 8;
 /// Callers that one process keeps count of at once.
 const MAX_CALLERS: u64 = 100_000;
 
-/// What is limited.
+/// What is limited per minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Log-in attempts, per address and per account.
+    /// Log-in attempts, per address.
     Login,
     /// Registrations, per address.
     Register,
@@ -59,10 +62,33 @@ pub struct TooMany {
     pub retry_after: Duration,
 }
 
+/// The limits in force, which a running service may be given anew; cheap to clone.
+#[derive(Clone)]
+pub struct CurrentLimits(Arc<RwLock<Limits>>);
+
+impl CurrentLimits {
+    /// Starts with these limits.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self(Arc::new(RwLock::new(limits)))
+    }
+
+    /// The limits in force.
+    #[must_use]
+    pub fn get(&self) -> Limits {
+        *self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts other limits in force, for the windows under way, too.
+    pub fn set(&self, limits: Limits) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+}
+
 /// Counts attempts; cheap to clone.
 #[derive(Clone)]
 pub struct Limiter {
-    per_minute: PerMinute,
+    limits: CurrentLimits,
     redis: Option<RedisShards>,
     clock: Arc<dyn Clock>,
     local: Cache<(Action, u64, u64), Arc<CountHere>>,
@@ -71,13 +97,13 @@ pub struct Limiter {
 impl Limiter {
     /// Counts in `redis` where there is one.
     #[must_use]
-    pub fn new(per_minute: PerMinute, redis: Option<RedisShards>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(limits: CurrentLimits, redis: Option<RedisShards>, clock: Arc<dyn Clock>) -> Self {
         let local = Cache::builder()
             .max_capacity(MAX_CALLERS)
             .time_to_live(2 * MINUTE)
             .build();
         Self {
-            per_minute,
+            limits,
             redis,
             clock,
             local,
@@ -89,10 +115,11 @@ impl Limiter {
     /// # Errors
     /// [`TooMany`] when it is over the limit of this minute.
     pub async fn count(&self, action: Action, caller: &str) -> Result<(), TooMany> {
+        let limits = self.limits.get();
         let limit = match action {
-            Action::Login => self.per_minute.login,
-            Action::Register => self.per_minute.register,
-            Action::Create => self.per_minute.create,
+            Action::Login => limits.login,
+            Action::Register => limits.register,
+            Action::Create => limits.create,
         };
         if limit == 0 {
             return Ok(());
@@ -134,7 +161,7 @@ impl Limiter {
         }
         let key = redis.keys().limit(action.name(), caller, window);
         let mut call = scripts::COUNT_ATTEMPTS.call(&[&key]);
-        call.arg(more);
+        call.arg(more).arg(2 * MINUTE.as_secs());
         redis.query(&call, redis.deadline()).await.ok()
     }
 }
@@ -190,11 +217,11 @@ mod tests {
 
     fn limiter(login: u32) -> (Limiter, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::at("2027-01-31T18:00:00Z".parse().unwrap()));
-        let per_minute = PerMinute {
+        let limits = CurrentLimits::new(Limits {
             login,
-            ..PerMinute::default()
-        };
-        let limiter = Limiter::new(per_minute, None, Arc::clone(&clock) as _);
+            ..Limits::default()
+        });
+        let limiter = Limiter::new(limits, None, Arc::clone(&clock) as _);
         (limiter, clock)
     }
 

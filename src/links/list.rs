@@ -61,8 +61,8 @@ impl LinkService {
     /// Reserves the sending of a whole list, until the returned value is dropped.
     ///
     /// # Errors
-    /// [`TooMany`] where the owner is being sent as many as one may be.
-    pub fn begin_list(&self, owner: UserId) -> Result<ListStream, TooMany> {
-        self.list_streams.begin(owner)
+    /// [`TooMany`] where the owner, or the client's address, is being sent as many as one may be.
+    pub fn begin_list(&self, owner: UserId, address: &str) -> Result<ListStream, TooMany> {
+        self.list_streams.begin(owner, address)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cache::LinkCache;
 use crate::clicks::counts::{CountError, Counts};
 use crate::domain::{Clock, OwnHost};
-use crate::limits::{Limiter, TooMany};
+use crate::limits::{CurrentLimits, Limiter, TooMany};
 use crate::store::{Links, Outbox, StoreError};
 
 mod announce;
@@ -33,6 +33,8 @@ pub struct LinkService {
     pub cache: LinkCache,
     /// How often a user may create links.
     pub limiter: Limiter,
+    /// How many links an account may have.
+    pub limits: CurrentLimits,
     /// Whole lists that are being sent.
     pub list_streams: ListStreams,
     /// The service's own host: a target on it would loop.
@@ -52,6 +54,9 @@ pub enum LinkError {
     /// The owner reached a limit.
     #[error(transparent)]
     TooMany(#[from] TooMany),
+    /// The owner has as many links as an account may have: this many.
+    #[error("the owner has {0} links, as many as an account may have")]
+    QuotaReached(u64),
     /// An exact count cannot be read.
     #[error(transparent)]
     Count(#[from] CountError),

@@ -4,6 +4,7 @@ use super::{LinkError, LinkService};
 use crate::domain::{Link, ShortCode, TargetUrl, UserId};
 use crate::limits::Action;
 use crate::store::{CreateLinkError, NewLink};
+use crate::telemetry::metrics::LIMIT_HITS;
 
 /// How often another code is drawn where a link has the first one: with a thousand million links one draw in 1,700 is
 /// taken.
@@ -17,6 +18,7 @@ impl LinkService {
     pub async fn shorten(&self, owner: UserId, target: &TargetUrl) -> Result<Link, LinkError> {
         let caller = owner.0.to_string();
         self.limiter.count(Action::Create, &caller).await?;
+        let max_links = self.limits.get().links_per_account;
         for _ in 0..DRAWS {
             let code = draw(self.reserved_words, ShortCode::generate)
                 .map_err(|error| LinkError::NoCode(error.to_string()))?;
@@ -26,9 +28,13 @@ impl LinkService {
                 owner,
                 created_at: self.clock.now(),
             };
-            match self.links.create_link(link).await {
+            match self.links.create_link(link, max_links).await {
                 Ok(link) => return Ok(link),
                 Err(CreateLinkError::CodeTaken) => {}
+                Err(CreateLinkError::QuotaReached) => {
+                    metrics::counter!(LIMIT_HITS, "limit" => "links_of_account").increment(1);
+                    return Err(LinkError::QuotaReached(max_links));
+                }
                 Err(CreateLinkError::OwnerGone) => return Err(LinkError::OwnerGone),
                 Err(CreateLinkError::Store(error)) => return Err(error.into()),
             }

@@ -10,7 +10,7 @@
 //! | `{prefix}:flusher` | string, name of the flusher with the lease | seconds | `begin_flush`, `extend_flush_lease` | `release_flush_lease`, expiry |
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `recover_data_set` |
 //! | `{prefix}:probe` | string | a second | the search for a master (`redis::master`) | expiry |
-//! | `{prefix}:limit:ACTION:CALLER:MINUTE` | counter | two minutes | `count_attempts` | expiry |
+//! | `{prefix}:limit:ACTION:CALLER:WINDOW` | counter | two windows | `count_attempts` | expiry |
 //! | `{prefix}:link:CODE` | string, a cached link | six hours | `cache_link` | `announce_changes`, expiry, eviction |
 //!
 //! Only cached links have an expiry worth evicting: Redis runs with a `volatile-*` policy, so that
@@ -94,7 +94,7 @@ impl Keys {
         format!("{}:flush:", self.tag)
     }
 
-    /// Counter of the rate limit of one caller and minute.
+    /// Counter of the rate limit of one caller and window.
     #[must_use]
     pub fn limit(&self, action: &str, caller: u64, window: u64) -> String {
         format!("{}:limit:{action}:{caller:016x}:{window}", self.tag)

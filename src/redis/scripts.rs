@@ -116,7 +116,7 @@ scripts! {
     /// Adds to a counter of a rate limit.
     ///
     /// * KEYS: the counter
-    /// * ARGV: how much to add
+    /// * ARGV: how much to add, seconds until it expires
     /// * returns: the sum
     COUNT_ATTEMPTS => ["count_attempts.lua"],
 }

@@ -16,7 +16,7 @@ use crate::clicks::{
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, TokenSecret};
 use crate::http::paths;
-use crate::limits::Limiter;
+use crate::limits::{CurrentLimits, FailureLimiter, Limiter};
 use crate::links::{LinkService, ListStreams};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
@@ -78,6 +78,7 @@ impl App {
         redis: Option<RedisShards>,
         cache: LinkCache,
         base_url: &BaseUrl,
+        limits: &CurrentLimits,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ServeError> {
         let Databases { store, replica } = databases;
@@ -88,12 +89,14 @@ impl App {
             redis.as_ref(),
             &cache,
         );
-        let limiter = Limiter::new(config.limits(), redis.clone(), Arc::clone(&clock));
+        let limiter = Limiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
+        let failures = FailureLimiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
         let accounts = Accounts::new(
             Arc::clone(&store.users),
             PasswordHasher::new(config.hashing_concurrency)?,
             Tokens::new(&secret(config)?, config.jwt_ttl, Arc::clone(&clock)),
             limiter.clone(),
+            failures,
             Arc::clone(&clock),
         );
         let links = LinkService {
@@ -102,6 +105,7 @@ impl App {
             counts,
             cache: cache.clone(),
             limiter,
+            limits: limits.clone(),
             list_streams: ListStreams::default(),
             own_host: base_url.own_host().clone(),
             reserved_words: paths::reserved_words(),

@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::accounts::{HasherError, SecretError};
+use crate::config::ConfigError;
 use crate::redis::InvalidRedisUrl;
 use crate::server::bound_socket::BindError;
 use crate::server::startup::ConnectError;
@@ -19,6 +20,9 @@ pub enum ServeError {
     /// The listener's address makes no base address.
     #[error("BASE_URL: {0}")]
     BaseUrl(String),
+    /// A setting of the file of settings is wrong.
+    #[error(transparent)]
+    Settings(#[from] ConfigError),
     /// Postgres without a secret.
     #[error(
         "JWT_SECRET: is not set; with Postgres give at least 32 bytes, such as the output of `openssl rand -hex 32`"

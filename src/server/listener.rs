@@ -1,16 +1,15 @@
 //! Accepts connections and hands them to the workers.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::Sender;
 use tokio::time::sleep;
 
 use crate::http::{RequestId, RequestIds};
-use crate::server::http1::render::too_many_connections;
+use crate::server::connections::{Connections, OneTooMany};
+use crate::server::http1::render::refused_connection;
 use crate::server::shutdown::{GRACE_PERIOD, Shutdown};
 use crate::server::workers::AcceptedConnection;
 use crate::telemetry::metrics::LIMIT_HITS;
@@ -26,7 +25,7 @@ const UNREAD_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) async fn accept(
     listener: TcpListener,
     workers: Vec<Sender<AcceptedConnection>>,
-    max_connections: usize,
+    connections: Connections,
     ids: RequestIds,
     shutdown: Shutdown,
 ) {
@@ -35,7 +34,7 @@ pub(super) async fn accept(
         sleep(GRACE_PERIOD).await;
     };
     tokio::select! {
-        () = accept_until_requested(listener, workers, max_connections, &ids, &shutdown) => {}
+        () = accept_until_requested(listener, workers, &connections, &ids, &shutdown) => {}
         () = end_of_grace_period => {}
     }
     shutdown.drain();
@@ -45,12 +44,10 @@ pub(super) async fn accept(
 async fn accept_until_requested(
     listener: TcpListener,
     workers: Vec<Sender<AcceptedConnection>>,
-    max_connections: usize,
+    connections: &Connections,
     ids: &RequestIds,
     shutdown: &Shutdown,
 ) {
-    let permits = Arc::new(Semaphore::new(max_connections));
-    let limit_hits = metrics::counter!(LIMIT_HITS, "limit" => "connections");
     let mut next = 0;
     loop {
         let accepted = tokio::select! {
@@ -59,22 +56,25 @@ async fn accept_until_requested(
             accepted = listener.accept() => accepted,
             () = shutdown.requested() => return,
         };
-        let stream = accepted.and_then(|(stream, _)| {
+        let stream = accepted.and_then(|(stream, peer)| {
             stream.set_nodelay(true)?;
             #[cfg(target_os = "linux")]
             socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(UNREAD_TIMEOUT))?;
-            stream.into_std()
+            Ok((stream.into_std()?, peer.ip()))
         });
         match stream {
-            Ok(stream) => {
-                let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
-                    limit_hits.increment(1);
-                    refuse(&stream, &ids.make());
-                    continue;
+            Ok((stream, peer)) => {
+                let open = match connections.open(peer) {
+                    Ok(open) => open,
+                    Err(one_too_many) => {
+                        metrics::counter!(LIMIT_HITS, "limit" => one_too_many.limit()).increment(1);
+                        refuse(&stream, one_too_many, &ids.make());
+                        continue;
+                    }
                 };
                 // A worker that is gone stops the service; until then the other workers get their connections.
                 let _ = workers[next % workers.len()]
-                    .send(AcceptedConnection { stream, permit })
+                    .send(AcceptedConnection { stream, open })
                     .await;
                 next += 1;
             }
@@ -90,8 +90,20 @@ async fn accept_until_requested(
 
 /// Responds before anything is read, so that the client learns at once that it is one too many. The socket does not
 /// block: a client that takes not even these bytes gets none.
-fn refuse(mut stream: &std::net::TcpStream, id: &RequestId) {
-    let _ = stream.write_all(&too_many_connections(id));
+fn refuse(mut stream: &std::net::TcpStream, one_too_many: OneTooMany, id: &RequestId) {
+    let response = match one_too_many {
+        OneTooMany::InAll => refused_connection(
+            "503 Service Unavailable",
+            "The service is busy; try again",
+            id,
+        ),
+        OneTooMany::OfAddress => refused_connection(
+            "429 Too Many Requests",
+            "Too many connections from your address; close some and try again",
+            id,
+        ),
+    };
+    let _ = stream.write_all(&response);
 }
 
 fn is_of_one_connection(error: &io::Error) -> bool {

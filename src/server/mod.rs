@@ -10,16 +10,17 @@
 //! | `running` | starts, watches and stops all parts |
 //! | `app` | puts the parts together |
 //! | `jobs` | background jobs |
-//! | `listener`, `workers`, `http1` | a connection from its acceptance to its responses |
+//! | `listener`, `connections`, `workers`, `http1` | a connection from its acceptance to its responses |
 //! | `redirect_worker` | the redirect path of one worker |
 //! | `metrics_listener`, `bounded_listener` | metrics on an address of their own |
 //! | `startup`, `redis_recovery` | connect to the database and to Redis |
-//! | `bound_socket`, `shutdown`, `error`, `banner` | what the files above share |
+//! | `bound_socket`, `shutdown`, `error`, `banner`, `risks`, `reload` | what the files above share |
 
 mod app;
 mod banner;
 mod bound_socket;
 mod bounded_listener;
+mod connections;
 mod error;
 mod http1;
 mod jobs;
@@ -27,6 +28,8 @@ mod listener;
 mod metrics_listener;
 mod redirect_worker;
 mod redis_recovery;
+mod reload;
+mod risks;
 mod running;
 mod serve;
 mod shutdown;

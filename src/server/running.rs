@@ -5,21 +5,25 @@ use std::io;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::signal::unix::Signal;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::api;
-use crate::config::{BaseUrl, Config};
+use crate::config::{BaseUrl, Config, Reloaded};
 use crate::http::{Admission, RequestIds, TrustedProxies};
+use crate::limits::CurrentLimits;
 use crate::server::app::App;
+use crate::server::connections::Connections;
 use crate::server::error::ServeError;
 use crate::server::http1::dispatch::Api;
 use crate::server::redirect_worker::RedirectWorker;
 use crate::server::shutdown::Shutdown;
 use crate::server::workers::Workers;
-use crate::server::{jobs, listener, metrics_listener};
+use crate::server::{jobs, listener, metrics_listener, reload};
 use crate::store::Database;
+use crate::telemetry::LogFilter;
 use crate::telemetry::metrics::Exposition;
 
 /// A service that accepts requests.
@@ -67,7 +71,7 @@ impl Running {
         let admission = Admission::new(&config.guards);
         let router = api::router(
             state,
-            proxies,
+            proxies.clone(),
             base_url,
             &config.guards,
             &admission,
@@ -83,7 +87,12 @@ impl Running {
         let workers = Workers::start(
             config.workers,
             &app,
-            &Api { router, admission },
+            &Api {
+                router,
+                admission,
+                proxies: proxies.clone(),
+                min_read_rate: config.guards.min_read_bytes_per_second,
+            },
             &config.guards,
             &shutdown,
             &drained,
@@ -91,7 +100,7 @@ impl Running {
         tasks.spawn(listener::accept(
             listeners.public,
             workers.inboxes(),
-            config.guards.max_connections,
+            Connections::new(&config.guards, proxies),
             RequestIds::new().map_err(io::Error::from)?,
             shutdown.clone(),
         ));
@@ -104,6 +113,22 @@ impl Running {
             probes,
             app,
         })
+    }
+
+    /// Reads settings again upon a signal, for as long as the service runs.
+    pub(super) fn reload_upon(
+        &mut self,
+        hangup: Signal,
+        config: Config,
+        current: Reloaded,
+        limits: CurrentLimits,
+        log: LogFilter,
+    ) {
+        let draining = self.shutdown.draining_token();
+        let reloading = reload::run(hangup, config, current, limits, log);
+        self.tasks.spawn(async move {
+            draining.run_until_cancelled(reloading).await;
+        });
     }
 
     /// Serves until a shutdown is requested or a part of the service dies, then stops within `limit`.

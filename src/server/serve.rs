@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use crate::cache::LinkCache;
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
+use crate::limits::CurrentLimits;
 use crate::redis::RedisShards;
 use crate::server::app::{App, cache_limits};
 use crate::server::bound_socket::BoundSocket;
 use crate::server::error::ServeError;
 use crate::server::running::{Listeners, Running};
 use crate::server::shutdown::Shutdown;
-use crate::server::{banner, startup};
+use crate::server::{banner, risks, startup};
+use crate::telemetry::LogFilter;
 use crate::telemetry::metrics::Exposition;
 
 /// Serves until `shutdown`: connects to the dependencies, answers requests, finishes the open ones, and writes pending
@@ -22,12 +26,17 @@ use crate::telemetry::metrics::Exposition;
 pub async fn serve(
     config: Config,
     metrics: Exposition,
+    log: LogFilter,
     shutdown: Shutdown,
 ) -> Result<(), ServeError> {
     // Checked before any wait.
     if config.jwt_secret.is_none() && matches!(config.database, DatabaseUrl::Postgres(_)) {
         return Err(ServeError::NoSecret);
     }
+    // From here on a SIGHUP does not end the process.
+    let hangup = signal(SignalKind::hangup())?;
+    let settings = config.reloaded()?;
+    risks::warn(&config);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let redis = config
         .redis
@@ -73,8 +82,10 @@ pub async fn serve(
         public,
         metrics: of_metrics.map(BoundSocket::listen).transpose()?,
     };
-    let app = App::new(&config, databases, redis, cache, &base_url, clock)?;
-    let running = Running::start(app, &config, &base_url, listeners, metrics, shutdown)?;
+    let limits = CurrentLimits::new(settings.limits);
+    let app = App::new(&config, databases, redis, cache, &base_url, &limits, clock)?;
+    let mut running = Running::start(app, &config, &base_url, listeners, metrics, shutdown)?;
+    running.reload_upon(hangup, config.clone(), settings, limits, log);
     banner::print(&config, &base_url, address);
     running.until_stopped(config.shutdown_timeout).await
 }

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::{Shared, select_all};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,6 +19,7 @@ use crate::config::Guards;
 use crate::domain::Clock;
 use crate::http::RequestIds;
 use crate::server::app::App;
+use crate::server::connections::OpenConnection;
 use crate::server::error::ServeError;
 use crate::server::http1::connection::ConnectionHandler;
 use crate::server::http1::dispatch::Api;
@@ -32,10 +33,10 @@ const INBOX_CAPACITY: usize = 1_024;
 /// How often a worker notes the CPU time of its thread.
 const CPU_PAUSE: Duration = Duration::from_secs(1);
 
-/// A connection on its way to a worker, with the permit that it returns when it is closed.
+/// A connection on its way to a worker, which is counted until it is closed.
 pub(super) struct AcceptedConnection {
     pub(super) stream: TcpStream,
-    pub(super) permit: OwnedSemaphorePermit,
+    pub(super) open: OpenConnection,
 }
 
 /// All workers.
@@ -188,10 +189,10 @@ impl WorkerThread {
     }
 }
 
-/// Serves one connection. Until its end it is counted and keeps its permit.
+/// Serves one connection. Until its end it is counted.
 async fn serve(handler: Arc<ConnectionHandler>, accepted: AcceptedConnection) {
-    let AcceptedConnection { stream, permit } = accepted;
-    let (_permit, _counted) = (permit, GaugeGuard::new(metrics::gauge!(CONNECTIONS)));
+    let AcceptedConnection { stream, open } = accepted;
+    let (_open, _counted) = (open, GaugeGuard::new(metrics::gauge!(CONNECTIONS)));
     let stream = stream
         .set_nonblocking(true)
         .and_then(|()| tokio::net::TcpStream::from_std(stream));

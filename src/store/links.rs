@@ -14,6 +14,9 @@ pub enum CreateLinkError {
     /// The owner's account is gone.
     #[error("the owner does not exist")]
     OwnerGone,
+    /// The owner has as many links as an account may have.
+    #[error("the owner has as many links as an account may have")]
+    QuotaReached,
     /// See [`StoreError`].
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -43,6 +46,14 @@ impl NewLink<'_> {
             is_active: true,
             created_at: self.created_at,
         }
+    }
+}
+
+/// The most links that an account may have, as a number of the database; 0 is any number.
+pub(super) fn quota(max_links: u64) -> i64 {
+    match max_links {
+        0 => i64::MAX,
+        max_links => i64::try_from(max_links).unwrap_or(i64::MAX),
     }
 }
 
@@ -84,8 +95,10 @@ pub struct ToCount<T> {
 /// Links.
 #[async_trait]
 pub trait Links: Send + Sync {
-    /// Creates an active link with no clicks. The code of a deleted link is refused as taken.
-    async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError>;
+    /// Creates an active link with no clicks, of an owner who has fewer than `max_links` (0: any number), exactly so under
+    /// concurrency, too. The code of a deleted link is refused as taken.
+    async fn create_link(&self, link: NewLink<'_>, max_links: u64)
+    -> Result<Link, CreateLinkError>;
 
     /// What a redirect needs of the link with this code, active or not. Goes before operations for which no redirect
     /// waits.

@@ -32,7 +32,7 @@ pub use links::{CreateLinkError, Links, NewLink, Position, ToCount};
 pub use outbox::{Change, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
-pub use users::{CreateUserError, Credentials, Users};
+pub use users::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, Users};
 
 /// A database, seen through one narrow trait for each part of the service.
 #[derive(Clone)]

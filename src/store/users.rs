@@ -8,7 +8,7 @@ use crate::domain::{EmailAddress, Timestamp, User, UserId};
 /// Why an account was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateUserError {
-    /// Another account has this address, perhaps in other letter case.
+    /// Another account has this address, perhaps in another spelling.
     #[error("the e-mail address is taken")]
     EmailTaken,
     /// See [`StoreError`].
@@ -25,10 +25,13 @@ pub struct Credentials {
     pub password_hash: String,
 }
 
+/// Addresses kept of one account.
+pub const MAX_KNOWN_ADDRESSES: i64 = 32;
+
 /// Accounts.
 #[async_trait]
 pub trait Users: Send + Sync {
-    /// Creates an account; `email` is kept as given and unique without regard to case.
+    /// Creates an account; `email` is kept as given and unique by [`EmailAddress::lookup_key`].
     async fn create_user(
         &self,
         email: &EmailAddress,
@@ -36,9 +39,20 @@ pub trait Users: Send + Sync {
         now: Timestamp,
     ) -> Result<UserId, CreateUserError>;
 
-    /// The credentials of the account with this address, without regard to case.
+    /// The credentials of the account with this address: of several, the first by [`EmailAddress::lookup_keys`].
     async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError>;
 
     /// The account with this identifier.
     async fn user(&self, id: UserId) -> Result<Option<User>, StoreError>;
+
+    /// Notes that an address, as a hash, logged in to an account. The newest [`MAX_KNOWN_ADDRESSES`] of it are kept.
+    async fn remember_address(
+        &self,
+        user: UserId,
+        address: i64,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Whether an address, as a hash, logged in to the account with this e-mail address before.
+    async fn knows_address(&self, email: &EmailAddress, address: i64) -> Result<bool, StoreError>;
 }

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use anstream::{AutoStream, ColorChoice};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, registry, reload};
 
 pub mod cpu;
 pub mod histogram;
@@ -36,7 +37,15 @@ const MAX_BUFFERED_LINES: usize = 8_192;
 ///
 /// A separate thread writes the log, so that no request waits for a paused terminal or a slow reader. Buffered lines are
 /// written when the guard is dropped, within a second.
-pub fn start_logging(format: LogFormat, filter: EnvFilter, traces: Option<&Traces>) -> WorkerGuard {
+///
+/// # Errors
+/// [`WrongFilter`].
+pub fn start_logging(
+    format: LogFormat,
+    filter: &str,
+    traces: Option<&Traces>,
+) -> Result<(LogFilter, WorkerGuard), WrongFilter> {
+    let (filter, handle) = reload::Layer::new(parse(filter)?);
     let colours = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(MAX_BUFFERED_LINES)
@@ -59,8 +68,39 @@ pub fn start_logging(format: LogFormat, filter: EnvFilter, traces: Option<&Trace
             .with_threads(false)
     });
     // A second call comes from a second server in one process (tests), which uses the log of the first.
-    let _ = registry().with(lines).with(spans).with(filter).try_init();
-    guard
+    let _ = registry().with(filter).with(lines).with(spans).try_init();
+    Ok((LogFilter(handle), guard))
+}
+
+/// What is logged, which may be changed while the service runs.
+#[derive(Clone)]
+pub struct LogFilter(reload::Handle<EnvFilter, Registry>);
+
+/// Text that is no filter.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct WrongFilter(#[from] ParseError);
+
+impl LogFilter {
+    /// Logs by another filter from now on.
+    ///
+    /// # Errors
+    /// [`WrongFilter`].
+    pub fn set(&self, filter: &str) -> Result<(), WrongFilter> {
+        let filter = parse(filter)?;
+        // Nobody reads a log that is gone.
+        let _ = self.0.reload(filter);
+        Ok(())
+    }
+}
+
+fn parse(filter: &str) -> Result<EnvFilter, ParseError> {
+    let filter = EnvFilter::try_new(filter)?
+        // Notices of Postgres come at each start, such as that a table exists already.
+        .add_directive("sqlx::postgres::notice=warn".parse()?)
+        // Where the service listens is said at every level.
+        .add_directive("shunt::listening=info".parse()?);
+    Ok(filter)
 }
 
 /// Seconds since `start`, the unit of all durations in metrics.

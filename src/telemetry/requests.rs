@@ -21,8 +21,9 @@ pub struct RequestSpan {
 }
 
 impl RequestSpan {
-    /// A request to the API. Every line that it logs has its ID; its trace continues that of the client's `traceparent`.
-    pub fn api(id: &str, method: &str, path: &str, headers: &HeaderMap) -> Self {
+    /// A request to the API. Every line that it logs has its ID. With the headers of a client that is trusted its trace
+    /// continues that of their `traceparent`: a stranger would choose what is sampled, and add spans to traces of others.
+    pub fn api(id: &str, method: &str, path: &str, trusted: Option<&HeaderMap>) -> Self {
         let span = info_span!(
             "request",
             request_id = id,
@@ -33,7 +34,7 @@ impl RequestSpan {
             otel.kind = "server",
             otel.status_code = Empty,
         );
-        if headers.contains_key("traceparent") {
+        if let Some(headers) = trusted.filter(|headers| headers.contains_key("traceparent")) {
             let caller = get_text_map_propagator(|known| known.extract(&HeaderExtractor(headers)));
             // Without a collector there are no traces.
             let _ = span.set_parent(caller);

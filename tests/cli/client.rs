@@ -267,3 +267,44 @@ fn each_kind_of_error_has_its_message_and_exit_code() {
     assert!(misuse.err.contains("must have no user"), "{misuse:?}");
     assert!(!misuse.err.contains("s3cret"), "{misuse:?}");
 }
+
+/// U+202E shows what follows from right to left: a target could look like another one.
+#[test]
+fn characters_that_hide_or_reorder_text_are_shown_as_what_they_are() {
+    const DECEPTIVE: [char; 8] = [
+        '\u{202e}', '\u{202a}', '\u{2066}', '\u{2069}', '\u{200f}', '\u{61c}', '\u{200b}',
+        '\u{2028}',
+    ];
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    for character in DECEPTIVE {
+        let target = format!("https://example.org/{character}gpj.exe");
+        let code = ada.runs(&["shorten", &target]).line();
+        let escaped = format!(
+            "https://example.org/\\u{{{:x}}}gpj.exe",
+            u32::from(character)
+        );
+        for line in [&["stats", &code][..], &["list", "-n", "1"]] {
+            let shown = ada.runs(line).succeeds();
+            assert!(!shown.contains(character), "{line:?}: {shown:?}");
+            assert!(shown.contains(&escaped), "{line:?}: {shown:?}");
+        }
+        for line in [
+            &["stats", "--json", &code][..],
+            &["list", "--json", "-n", "1"],
+        ] {
+            let shown = ada.runs(line).succeeds();
+            assert!(!shown.contains(character), "{line:?}: {shown:?}");
+            assert!(
+                shown.contains(&format!("\\u{:04x}", u32::from(character))),
+                "{shown:?}"
+            );
+            let read: Value = serde_json::from_str(&shown).unwrap();
+            let link = read.as_array().map_or(&read, |links| &links[0]);
+            assert_eq!(
+                link["target_url"], target,
+                "machines read the target unchanged"
+            );
+        }
+    }
+}

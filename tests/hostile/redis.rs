@@ -10,10 +10,10 @@ use shunt::cache::{CacheLimits, LinkCache};
 use shunt::clicks::counts::Counts;
 use shunt::clicks::{Flusher, MemoryOnly, RecoveryError, RedisSink, recover, settle_parked};
 use shunt::domain::{
-    Click, Clock, EmailAddress, LinkId, LinkTarget, OwnHost, PerMinute, Shard, ShortCode,
-    SystemClock, TargetUrl,
+    Click, Clock, EmailAddress, Limits, LinkId, LinkTarget, OwnHost, Shard, ShortCode, SystemClock,
+    TargetUrl,
 };
-use shunt::limits::{Action, Limiter};
+use shunt::limits::{Action, CurrentLimits, Limiter};
 use shunt::redis::{RedisShard, RedisShards};
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, NewLink, SqliteStore, Store, StoreSettings};
@@ -167,11 +167,15 @@ impl Components {
     }
 
     async fn limit(&self) {
-        let limits = PerMinute {
+        let limits = Limits {
             login: 1,
-            ..PerMinute::default()
+            ..Limits::default()
         };
-        let limiter = Limiter::new(limits, Some(self.shards.clone()), Arc::new(SystemClock));
+        let limiter = Limiter::new(
+            CurrentLimits::new(limits),
+            Some(self.shards.clone()),
+            Arc::new(SystemClock),
+        );
         let _ = limiter.count(Action::Login, "somebody").await;
     }
 
@@ -217,7 +221,7 @@ async fn links(store: &Store) -> Vec<LinkId> {
             owner,
             created_at: SystemClock.now(),
         };
-        links.push(store.links.create_link(new).await.unwrap().id);
+        links.push(store.links.create_link(new, 0).await.unwrap().id);
     }
     links
 }

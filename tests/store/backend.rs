@@ -141,7 +141,7 @@ pub(crate) async fn link(store: &Store, owner: UserId) -> (ShortCode, LinkId) {
         owner,
         created_at: SystemClock.now(),
     };
-    let link = store.links.create_link(new).await.unwrap();
+    let link = store.links.create_link(new, 0).await.unwrap();
     (code, link.id)
 }
 

@@ -18,13 +18,13 @@ both_stores! {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
         let new = NewLink { code: &code, target: &target(), owner, created_at: SystemClock.now() };
-        assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::CodeTaken)));
+        assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
     }
 
     async fn a_link_needs_an_owner(store) {
         let code = ShortCode::generate().unwrap();
         let new = NewLink { code: &code, target: &target(), owner: UserId(999), created_at: SystemClock.now() };
-        assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::OwnerGone)));
+        assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::OwnerGone)));
     }
 
     async fn a_deleted_link_is_gone_and_its_code_stays_taken(store) {
@@ -34,7 +34,7 @@ both_stores! {
         assert!(store.links.link_target(&code).await.unwrap().is_none());
         assert!(store.links.delete_link(owner, &code).await.unwrap().is_none());
         let new = NewLink { code: &code, target: &target(), owner, created_at: SystemClock.now() };
-        assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::CodeTaken)));
+        assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
     }
 
     async fn a_link_of_another_owner_is_not_deleted(store) {
@@ -87,7 +87,7 @@ both_stores! {
             let code = ShortCode::generate().unwrap();
             let created_at = moment(1_700_000_000_000_000 + micros);
             let new = NewLink { code: &code, target: &target(), owner: ada, created_at };
-            ids.push(store.links.create_link(new).await.unwrap().id);
+            ids.push(store.links.create_link(new, 0).await.unwrap().id);
         }
         let order = [ids[3], ids[2], ids[1], ids[4], ids[0]];
         let all = store.links.links_of(ada, None, 10).await.unwrap().value;
@@ -102,5 +102,52 @@ both_stores! {
             paged.extend(page.iter().map(|link| link.id));
         }
         assert_eq!(paged, order);
+    }
+
+    async fn of_links_made_at_once_exactly_as_many_as_an_account_may_have_are_made(store) {
+        let (ada, bob) = (user(&store).await, user(&store).await);
+        let (code, _) = link(&store, ada).await;
+        let create = async |owner, most| {
+            let code = ShortCode::generate().unwrap();
+            let new = NewLink { code: &code, target: &target(), owner, created_at: SystemClock.now() };
+            store.links.create_link(new, most).await
+        };
+        let at_once = futures_util::future::join_all((0..20).map(|_| create(ada, 8))).await;
+        let made = at_once.iter().filter(|made| made.is_ok()).count();
+        assert_eq!(made, 7, "with the one before there are eight");
+        assert!(at_once.iter().all(|made| matches!(made, Ok(_) | Err(CreateLinkError::QuotaReached))));
+        assert!(create(bob, 8).await.is_ok());
+        assert!(create(ada, 0).await.is_ok(), "0 is no limit");
+        assert!(matches!(create(ada, 9).await, Err(CreateLinkError::QuotaReached)));
+        store.links.delete_link(ada, &code).await.unwrap();
+        assert!(create(ada, 9).await.is_ok(), "a deleted link makes room");
+        assert!(matches!(create(ada, 9).await, Err(CreateLinkError::QuotaReached)));
+        store.by_hand("DELETE FROM links").await;
+        assert!(create(ada, 1).await.is_ok(), "statements by hand are counted, too");
+        assert!(matches!(create(ada, 1).await, Err(CreateLinkError::QuotaReached)));
+        let taken = NewLink { code: &code, target: &target(), owner: bob, created_at: SystemClock.now() };
+        assert!(matches!(store.links.create_link(taken, 8).await, Err(CreateLinkError::CodeTaken)));
+    }
+
+    async fn the_newest_addresses_of_an_account_are_known_and_no_others(store) {
+        let owner = user(&store).await;
+        let email = store.users.user(owner).await.unwrap().unwrap().email;
+        let other = "other@example.org".parse().unwrap();
+        for address in 0..40 {
+            let at = moment(1_800_000_000_000_000 + address);
+            store.users.remember_address(owner, address, at).await.unwrap();
+            store.users.remember_address(owner, 3, at).await.unwrap();
+        }
+        let mut known = Vec::new();
+        for address in 0..40 {
+            if store.users.knows_address(&email, address).await.unwrap() {
+                known.push(address);
+            }
+            assert!(!store.users.knows_address(&other, address).await.unwrap());
+        }
+        let expected: Vec<i64> = std::iter::once(3).chain(9..40).collect();
+        assert_eq!(known, expected);
+        let gone = UserId(owner.0 + 1_000);
+        store.users.remember_address(gone, 1, moment(1)).await.unwrap();
     }
 }

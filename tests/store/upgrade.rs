@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shunt::domain::LinkId;
-use shunt::domain::SystemClock;
+use shunt::domain::{Clock, LinkId, ShortCode, SystemClock, UserId};
 use shunt::store::migrations::{self, Migrations, Patience, Schema};
-use shunt::store::{ClickBatch, OpenError, SqliteStore, Store, StoreSettings, migrate_sqlite};
+use shunt::store::{
+    ClickBatch, CreateLinkError, NewLink, OpenError, SqliteStore, Store, StoreSettings,
+    migrate_sqlite,
+};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::time::sleep;
@@ -20,6 +22,16 @@ const BEFORE_MARKS: i64 = 8;
 
 /// The last version whose journal had a sequence of its own.
 const JOURNAL_WITH_SEQUENCE: i64 = 3;
+
+/// The version that counts the links of each account.
+const LINK_TOTALS: i64 = 15;
+
+/// An account with two links, and one with none.
+const TWO_LINKS: &str = "
+    INSERT INTO users VALUES (1, 'a@example.org', 'a@example.org', 'hash', 0), (2, 'b@example.org', 'b@example.org', 'hash', 0);
+    INSERT INTO links (id, short_code, target_url, owner_id, created_at) VALUES
+        (1, 'one', 'https://example.org/', 1, 0), (2, 'two', 'https://example.org/', 1, 0);
+";
 
 /// Two links and four batches. Two batches are being compacted, which is done up to the first link; one is parked.
 const LEFT_BEHIND: &str = r#"
@@ -166,4 +178,41 @@ async fn file(path: &Path) -> SqliteConnection {
     let options = SqliteConnectOptions::new().filename(path);
     let options = options.busy_timeout(Duration::from_millis(20));
     options.connect().await.unwrap()
+}
+
+#[tokio::test]
+async fn links_of_an_older_version_are_counted_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let mut older = SqliteConnectOptions::new()
+        .filename(&path)
+        .create_if_missing(true)
+        .connect()
+        .await
+        .unwrap();
+    let then = migrations::sqlite().up_to(LINK_TOTALS - 1);
+    migrate_sqlite(&mut older, &then, Patience::USUAL, migrations::log)
+        .await
+        .unwrap();
+    sqlx::raw_sql(TWO_LINKS).execute(&mut older).await.unwrap();
+    SqliteConnection::close(older).await.unwrap();
+    for _ in 0..2 {
+        let store = SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock));
+        let store = Store::of(Arc::new(store.await.unwrap()));
+        let made = async |owner, most| {
+            let new = NewLink {
+                code: &ShortCode::generate().unwrap(),
+                target: &crate::backend::target(),
+                owner: UserId(owner),
+                created_at: SystemClock.now(),
+            };
+            store.links.create_link(new, most).await
+        };
+        assert!(matches!(
+            made(1, 2).await,
+            Err(CreateLinkError::QuotaReached)
+        ));
+        assert!(made(2, 2).await.is_ok());
+        store.database.close().await.unwrap();
+    }
 }

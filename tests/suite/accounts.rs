@@ -61,6 +61,61 @@ both_modes! {
             .is_error(400, "Email already registered");
     }
 
+    /// Mail to all of these reaches one mailbox: hosts are read by UTS 46, the local part by NFKC; characters that are not
+    /// seen are left out, and quotes that nothing needs.
+    async fn one_mailbox_is_one_account_however_its_address_is_spelt(app) {
+        let name = unique();
+        for (registered, spellings) in [
+            (format!("a{name}@b\u{fc}cher.example"), vec![
+                format!("a{name}@xn--bcher-kva.example"), format!("A{name}@B\u{dc}CHER.EXAMPLE"), format!("a{name}@bu\u{308}cher.example"),
+                format!("a{name}@b\u{fc}cher\u{3002}example"), format!("\u{ff41}{name}@b\u{fc}cher.\u{ff45}xample"),
+            ]),
+            (format!("b{name}@xn--bcher-kva.example"), vec![format!("b{name}@b\u{fc}cher.example"), format!("b{name}@XN--BCHER-KVA.example")]),
+            (format!("c{name}@example.org"), vec![
+                format!("\u{ff43}{name}@example.org"), format!("c\u{fe0f}{name}@example.org"), format!("c{name}\u{e0101}@example.org"),
+                format!("c\u{200b}{name}@example.org"), format!("c\u{ad}{name}@example.org"), format!("c\u{2060}{name}@exam\u{ad}ple.org"),
+                format!("\u{1d41c}{name}@example.org"), format!("\u{24d2}{name}@example.org"), format!("\"c{name}\"@example.org"),
+            ]),
+            (format!("\u{ff44}{name}\u{fe0f}@example.org"), vec![format!("d{name}@example.org")]),
+        ] {
+            let first = app.account("/auth/register", &registered, "correct horse").await;
+            assert_eq!(first.status, 200, "{registered}: {first:?}");
+            for spelt in spellings {
+                let again = app.account("/auth/register", &spelt, "another horse").await;
+                assert!([400, 422].contains(&again.status.as_u16()), "{registered}, {spelt:?}: {again:?}");
+                if again.status == 400 {
+                    let login = app.account("/auth/login", &spelt, "correct horse").await;
+                    assert_eq!(login.status, 200, "{registered}, {spelt:?}: {login:?}");
+                }
+            }
+        }
+    }
+
+    /// Older versions kept an address in lower case and NFC, and so could make several accounts of one mailbox.
+    async fn accounts_of_an_older_version_keep_working_and_get_no_doubles(app) {
+        const KEPT_BY_OLDER: &str = "UPDATE users SET email_key = lower(email) WHERE email = $1";
+        let name = unique();
+        let register = async |email: &str, password: &str| app.account("/auth/register", email, password).await;
+        let login = async |email: &str, password: &str| app.account("/auth/login", email, password).await.status;
+        let (unicode, punycode) = (format!("{name}@b\u{fc}cher.example"), format!("{name}@xn--bcher-kva.example"));
+        let wide = format!("\u{ff41}{name}@example.org");
+        for email in [&unicode, &wide] {
+            assert_eq!(register(email, "older horse").await.status, 200);
+            app.backend.execute(KEPT_BY_OLDER, email).await;
+        }
+        for spelt in [&unicode, &punycode] {
+            register(spelt, "newer horse").await.is_error(400, "Email already registered");
+            assert_eq!(login(spelt, "older horse").await, 200, "{spelt}");
+        }
+        assert_eq!(login(&wide, "older horse").await, 200);
+        // Another account of the same mailbox: each has its own password.
+        let renamed = format!("a{name}@example.org");
+        assert_eq!(register(&renamed, "plain horse").await.status, 200);
+        assert_eq!(login(&renamed, "plain horse").await, 200);
+        assert_eq!(login(&wide, "older horse").await, 200);
+        assert_eq!(login(&wide, "plain horse").await, 401);
+    }
+
     async fn simultaneous_registrations_of_one_address_make_one_account(app) {
         let email = format!("{}@example.org", unique());
         let responses = futures_util::future::join_all(

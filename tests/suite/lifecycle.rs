@@ -174,7 +174,7 @@ fn a_stop_ends_the_wait_for_the_database() {
             "DATABASE_URL".into(),
             "postgres://u@127.0.0.1:9/shunt".into(),
         ),
-        ("JWT_SECRET".into(), "x".repeat(32)),
+        ("JWT_SECRET".into(), "0123456789abcdef".repeat(2)),
     ]);
     let mut starting = starting.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(starting.stderr.take().unwrap()).lines();
@@ -251,4 +251,73 @@ async fn a_stop_during_a_flush_also_writes_back_the_clicks_that_came_after_its_s
     assert_eq!(app.server.ended().await.code(), Some(0));
     assert_eq!(app.backend.clicks_in_database(&code).await, 3);
     app.backend.remove().await;
+}
+
+#[tokio::test]
+async fn sighup_reads_limits_and_the_log_level_again_and_loses_no_click() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("reload.env");
+    let path = file.to_str().unwrap().to_owned();
+    std::fs::write(&file, "# limits\nLIMIT_REGISTER=1000\nBIND=ignored\n").unwrap();
+    let app = App::start_with(Mode::Embedded, &[("SETTINGS_FILE", &path)]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    for _ in 0..20 {
+        app.visit(&format!("/{code}")).await;
+    }
+    let hangup = async |text: &str, said: &str| {
+        std::fs::write(&file, text).unwrap();
+        app.server.signal("HUP");
+        eventually(said, async || app.server.log().contains(said)).await;
+    };
+    hangup(
+        "LINKS_PER_ACCOUNT=\"1\"\nRUST_LOG=shunt=debug\n",
+        "LINKS_PER_ACCOUNT: 0, now 1",
+    )
+    .await;
+    assert!(
+        app.server.log().contains("LIMIT_REGISTER: 1000, now 0"),
+        "back to its own value"
+    );
+    assert_eq!(
+        app.try_shorten(&token, "https://example.org/").await.status,
+        403
+    );
+    eventually("debug lines are logged", async || {
+        app.get("/health").await;
+        app.server.log().contains("answered")
+    })
+    .await;
+    hangup(
+        "LIMIT_CREATE=many\n",
+        "SETTINGS_FILE: LIMIT_CREATE: must be a whole number",
+    )
+    .await;
+    assert_eq!(
+        app.try_shorten(&token, "https://example.org/").await.status,
+        403,
+        "nothing changed"
+    );
+    hangup(
+        "LINKS_PER_ACCOUNT=5\nRUST_LOG=info",
+        "LINKS_PER_ACCOUNT: 1, now 5",
+    )
+    .await;
+    app.shorten(&token, "https://example.org/").await;
+    assert_eq!(app.clicks(&code).await, 20);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn sighup_without_a_file_of_settings_changes_nothing() {
+    let app = App::start(Mode::Embedded).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    for _ in 0..3 {
+        app.server.signal("HUP");
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    }
+    let said = "SETTINGS_FILE is not set";
+    eventually(said, async || app.server.log().contains(said)).await;
+    app.finish().await;
 }

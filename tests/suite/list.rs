@@ -1,10 +1,11 @@
 //! The list of the caller's own links.
 
+use reqwest::Method;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{App, both_modes, eventually};
+use crate::support::{App, Mode, Response, both_modes, eventually};
 
 fn codes(list: &Value) -> Vec<String> {
     list.as_array()
@@ -43,14 +44,21 @@ async fn long_list(app: &App) -> String {
 
 /// Requests the whole list and reads only the beginning of it.
 async fn slow_reader(app: &App, token: &str) -> TcpStream {
+    slow_reader_from(app, token, "203.0.113.1").await
+}
+
+/// The same behind a proxy, where there is one.
+async fn slow_reader_from(app: &App, token: &str, address: &str) -> TcpStream {
+    let from = format!("X-Forwarded-For: {address}\r\n");
     let address = app.server.base.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let request =
-        format!("GET /urls/my HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\n\r\n");
+    let request = format!(
+        "GET /urls/my HTTP/1.1\r\nHost: test\r\n{from}Authorization: Bearer {token}\r\n\r\n"
+    );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut begin = [0; 12];
     stream.read_exact(&mut begin).await.unwrap();
-    assert_eq!(&begin, b"HTTP/1.1 200");
+    assert!([&b"HTTP/1.1 200"[..], b"HTTP/1.1 429"].contains(&&begin[..]));
     stream
 }
 
@@ -159,4 +167,51 @@ both_modes! {
         })
         .await;
     }
+}
+
+const PROXIED: (&str, &str) = ("TRUSTED_PROXIES", "127.0.0.0/8");
+
+#[tokio::test]
+async fn accounts_with_slow_readers_at_one_address_block_no_list_of_others() {
+    let app = App::start_with(Mode::Embedded, &[PROXIED]).await;
+    let mut readers = Vec::new();
+    for _ in 0..8 {
+        let token = long_list(&app).await;
+        for _ in 0..4 {
+            let reader = slow_reader_from(&app, &token, "203.0.113.1");
+            readers.push(reader.await);
+        }
+    }
+    let other = long_list(&app).await;
+    let list = app
+        .request(Method::GET, "/urls/my")
+        .bearer_auth(&other)
+        .header("x-forwarded-for", "198.51.100.1");
+    let response = Response::of(list).await;
+    assert_eq!(response.status, 200, "{}", response.text);
+    assert_eq!(codes(&response.json()).len(), LONG_LIST + 1);
+    assert_eq!(app.limit_hits("lists").await, 24);
+    drop(readers);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_client_that_reads_its_list_too_slowly_is_cut_off_and_counted() {
+    let settings = [("MIN_READ_BYTES_PER_SECOND", "100000000")];
+    let app = App::start_with(Mode::Embedded, &settings).await;
+    let token = long_list(&app).await;
+    let mut reader = slow_reader(&app, &token).await;
+    for _ in 0..600 {
+        if app.limit_hits("read_rate").await == 1 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(app.limit_hits("read_rate").await, 1);
+    let mut rest = Vec::new();
+    let _ = reader.read_to_end(&mut rest).await;
+    assert!(!rest.ends_with(b"0\r\n\r\n"), "it does not look whole");
+    let in_time = app.get_as(&token, "/urls/my").await;
+    assert_eq!(codes(&in_time.json()).len(), LONG_LIST + 1);
+    app.finish().await;
 }

@@ -45,9 +45,12 @@ fn spans(received: &Received) -> Vec<Span> {
 }
 
 #[tokio::test]
-async fn a_request_of_the_api_is_a_span_of_its_callers_trace() {
+async fn a_request_through_a_trusted_proxy_is_a_span_of_the_proxys_trace() {
     let (endpoint, received) = collector().await;
-    let settings = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint)];
+    let settings = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint),
+        ("TRUSTED_PROXIES", "127.0.0.0/8"),
+    ];
     let app = App::start_with(Mode::Embedded, &settings).await;
     let (trace, parent) = (
         0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736_u128,
@@ -71,6 +74,45 @@ async fn a_request_of_the_api_is_a_span_of_its_callers_trace() {
         .iter()
         .find(|attribute| attribute.key == "http.response.status_code");
     assert!(format!("{status:?}").contains("404"), "{status:?}");
+}
+
+/// A stranger could otherwise put spans into traces of others, and choose what is sampled.
+#[tokio::test]
+async fn a_trace_that_a_stranger_names_is_not_continued() {
+    let (endpoint, received) = collector().await;
+    let settings = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint),
+        ("TRUSTED_PROXIES", "192.0.2.0/24"),
+    ];
+    let app = App::start_with(Mode::Embedded, &settings).await;
+    let (trace, parent) = (0x4bf9_2f35_77b3_4da6_u128, 0x00f0_67aa_u64);
+    for sampled in [0, 1] {
+        let request = app
+            .request(Method::GET, "/urls/abc/stats")
+            .header("x-forwarded-for", "192.0.2.1")
+            .header("tracestate", "rojo=00f067aa0ba902b7")
+            .header(
+                "traceparent",
+                format!("00-{trace:032x}-{parent:016x}-0{sampled}"),
+            );
+        assert_eq!(Response::of(request).await.status, 404);
+    }
+    app.finish().await;
+    let spans = spans(&received);
+    let ours: Vec<_> = spans
+        .iter()
+        .filter(|span| span.name == "GET /urls/{short_code}/stats")
+        .collect();
+    assert_eq!(
+        ours.len(),
+        2,
+        "whether it is sampled is not a stranger's to say"
+    );
+    for span in ours {
+        assert_ne!(span.trace_id, trace.to_be_bytes());
+        assert!(span.parent_span_id.is_empty(), "{span:?}");
+        assert!(span.trace_state.is_empty(), "{span:?}");
+    }
 }
 
 #[tokio::test]

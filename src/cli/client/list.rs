@@ -69,8 +69,7 @@ fn print_json(
     let mut before = "[";
     for page in pages {
         for link in page? {
-            let link = serde_json::to_string(&Shown::new(api, link));
-            let link = link.map_err(|error| Failure::of(&error))?;
+            let link = output::json(&Shown::new(api, link))?;
             write!(out, "{before}{link}")?;
             before = ",\n";
         }

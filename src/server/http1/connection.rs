@@ -1,11 +1,12 @@
 //! A connection from its first byte to its end: first on the fast path, then with hyper.
 
+use std::io::Cursor;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncReadExt, join};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -13,6 +14,7 @@ use tokio::time::timeout;
 use super::dispatch::{Api, Dispatcher};
 use super::error_bodies::WithErrorBodies;
 use super::fast_path::{FastPath, FastPathOutcome};
+use super::shared_stream::SharedStream;
 use crate::config::Guards;
 use crate::domain::Clock;
 use crate::http::RequestIds;
@@ -61,17 +63,21 @@ impl ConnectionHandler {
     pub(in crate::server) async fn serve(&self, stream: TcpStream) {
         let peer = stream.peer_addr().ok();
         let outcome = self.fast_path.serve(stream, &self.shutdown).await;
-        if let FastPathOutcome::HandedOver(stream) = outcome {
+        if let FastPathOutcome::HandedOver(stream, received) = outcome {
             // Boxed: most connections stay on the fast path, and do not pay for the size of this future.
-            Box::pin(self.serve_with_hyper(stream, peer)).await;
+            Box::pin(self.serve_with_hyper(stream, received, peer)).await;
         }
     }
 
     async fn serve_with_hyper(
         &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin,
+        stream: TcpStream,
+        received: Vec<u8>,
         peer: Option<SocketAddr>,
     ) {
+        let shared = SharedStream::new(stream);
+        let reader = AsyncReadExt::chain(Cursor::new(received), shared.clone());
+        let stream = join(reader, shared.clone());
         let stream = WithErrorBodies::new(stream, Arc::clone(&self.ids));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -79,7 +85,10 @@ impl ConnectionHandler {
             // A client that closes its sending side still waits for the response.
             .half_close(true)
             .max_buf_size(self.guards.max_header_bytes)
-            .serve_connection(TokioIo::new(stream), self.dispatcher.service_for(peer));
+            .serve_connection(
+                TokioIo::new(stream),
+                self.dispatcher.service_for(peer, shared),
+            );
         tokio::pin!(connection);
         let served = tokio::select! {
             served = &mut connection => served,

@@ -5,42 +5,39 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{Body, HttpBody};
 use axum::http::HeaderValue;
-use axum::http::header::{CONNECTION, HOST};
+use axum::http::header::{CONNECTION, HOST, TRANSFER_ENCODING};
 use axum::response::{IntoResponse, Response};
-use futures_util::StreamExt;
-use futures_util::stream::unfold;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper::{Method, Request, StatusCode, Uri, Version};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::Instrument;
 
+use super::forward::{Patience, forward_body};
+use super::shared_stream::SharedStream;
 use crate::domain::ShortCode;
-use crate::http::paths::{self, redirect_code};
-use crate::http::{Admission, ApiError, Peer, RequestId, RequestIds, X_REQUEST_ID};
+use crate::http::paths::{self, Class, redirect_code, route_of};
+use crate::http::{
+    Admission, ApiError, ClientLeft, Peer, RequestId, RequestIds, TrustedProxies, X_REQUEST_ID,
+};
 use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::requests::RequestSpan;
-
-/// Chunks of a response body that may wait for a slow client.
-const CHUNKS_AHEAD: usize = 1;
-
-/// How long a client may take to read a chunk.
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The API on the main runtime; cheap to clone.
 #[derive(Clone)]
 pub(in crate::server) struct Api {
     pub(in crate::server) router: Router,
     pub(in crate::server) admission: Admission,
+    pub(in crate::server) proxies: TrustedProxies,
+    /// Bytes per second that a client reads of a streamed response; 0: any.
+    pub(in crate::server) min_read_rate: u32,
 }
 
 /// Serves the requests of one worker's connections.
@@ -70,10 +67,15 @@ impl Dispatcher {
     }
 
     /// The service of one connection, whose other end is `peer`.
-    pub(super) fn service_for(self: &Arc<Self>, peer: Option<SocketAddr>) -> ConnectionService {
+    pub(super) fn service_for(
+        self: &Arc<Self>,
+        peer: Option<SocketAddr>,
+        stream: SharedStream,
+    ) -> ConnectionService {
         ConnectionService {
             dispatcher: Arc::clone(self),
             peer: peer.map(Peer),
+            stream,
         }
     }
 }
@@ -82,6 +84,7 @@ impl Dispatcher {
 pub(super) struct ConnectionService {
     dispatcher: Arc<Dispatcher>,
     peer: Option<Peer>,
+    stream: SharedStream,
 }
 
 impl Service<Request<Incoming>> for ConnectionService {
@@ -90,7 +93,7 @@ impl Service<Request<Incoming>> for ConnectionService {
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        let dispatcher = Arc::clone(&self.dispatcher);
+        let (dispatcher, stream) = (Arc::clone(&self.dispatcher), self.stream.clone());
         if let Some(peer) = self.peer {
             request.extensions_mut().insert(peer);
         }
@@ -99,16 +102,30 @@ impl Service<Request<Incoming>> for ConnectionService {
             if let Some(uri) = without_slash(request.uri()) {
                 *request.uri_mut() = uri;
             }
-            let is_addressed = names_one_host(&request);
-            let mut response = match redirect_code(request.uri().path()) {
-                _ if !is_addressed => {
-                    ApiError::bad_request("The request has to name one host").into_response()
-                }
-                Some(code) if matches!(*request.method(), Method::GET | Method::HEAD) => {
+            let doubt = doubt_about(&request);
+            let is_last = doubt.is_some();
+            let mut response = match (doubt, redirect_code(request.uri().path())) {
+                (Some(doubt), _) => doubt.into_response(),
+                (None, Some(code)) if matches!(*request.method(), Method::GET | Method::HEAD) => {
                     let is_head = request.method() == Method::HEAD;
                     dispatcher.redirect(&code, is_head, &request, &id).await
                 }
                 _ => match dispatcher.api.admission.admit(&mut request) {
+                    Ok(()) if is_queued(request.uri().path()) => {
+                        let left = CancellationToken::new();
+                        request.extensions_mut().insert(ClientLeft(left.clone()));
+                        // Cancelled also where hyper gives the connection up.
+                        let _left = left.clone().drop_guard();
+                        let answering = dispatcher.call_api(request, &id);
+                        tokio::pin!(answering);
+                        tokio::select! {
+                            response = &mut answering => response,
+                            () = stream.closed() => {
+                                left.cancel();
+                                answering.await
+                            }
+                        }
+                    }
                     Ok(()) => dispatcher.call_api(request, &id).await,
                     Err(refusal) => {
                         let (method, path) = (request.method().as_str(), request.uri().path());
@@ -122,7 +139,7 @@ impl Service<Request<Incoming>> for ConnectionService {
             let status = response.status();
             let headers = response.headers_mut();
             headers.insert(X_REQUEST_ID, HeaderValue::from(&id));
-            if dispatcher.shutdown.is_draining() || !is_addressed || closes_unread(status) {
+            if dispatcher.shutdown.is_draining() || is_last || closes_unread(status) {
                 headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok(response)
@@ -140,6 +157,29 @@ fn without_slash(uri: &Uri) -> Option<Uri> {
     let mut parts = uri.clone().into_parts();
     parts.path_and_query = Some(path_and_query.parse().ok()?);
     Uri::from_parts(parts).ok()
+}
+
+fn is_queued(path: &str) -> bool {
+    route_of(path).is_some_and(|route| route.class == Class::Queued)
+}
+
+/// The refusal of a request that another program may have read in another way; its connection ends.
+fn doubt_about(request: &Request<Incoming>) -> Option<ApiError> {
+    if !names_one_host(request) {
+        return Some(ApiError::bad_request("The request has to name one host"));
+    }
+    (!has_plain_coding(request)).then(ApiError::unknown_coding)
+}
+
+/// Whether the body is sent as it is, or in chunks and in no other way. hyper reads any list that ends with `chunked` as
+/// chunks, and does not undo the codings before it (RFC 9112, 6.1: an unknown one is answered 501).
+fn has_plain_coding(request: &Request<Incoming>) -> bool {
+    let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => true,
+        (Some(coding), None) => coding.as_bytes().eq_ignore_ascii_case(b"chunked"),
+        (Some(_), Some(_)) => false,
+    }
 }
 
 /// Whether the request names its host exactly once: with two, a proxy before this service may have taken the other
@@ -183,22 +223,25 @@ impl Dispatcher {
     /// Answers on the main runtime, so that neither work nor connections of the API are on the worker.
     async fn call_api(&self, request: Request<Incoming>, id: &RequestId) -> Response {
         let main = self.main.clone();
+        let peer: Option<&Peer> = request.extensions().get();
+        let is_trusted = peer.is_some_and(|peer| self.api.proxies.trust(peer.0.ip()));
         let span = RequestSpan::api(
             id.as_str(),
             request.method().as_str(),
             request.uri().path(),
-            request.headers(),
+            is_trusted.then(|| request.headers()),
         );
         let request = request.map(Body::new);
         let api = self.api.router.clone();
         let admission = self.api.admission.clone();
+        let patience = Patience::new(self.api.min_read_rate);
         let answering = async move {
             let Ok(response) = api.oneshot(request).await;
             if response.body().size_hint().exact().is_some() {
                 return response;
             }
             match admission.stream() {
-                Ok(permit) => forward_body(response, &main, permit, READ_TIMEOUT),
+                Ok(permit) => forward_body(response, &main, permit, patience),
                 Err(refusal) => refusal,
             }
         };
@@ -209,102 +252,5 @@ impl Dispatcher {
         });
         span.answered(response.status().as_u16());
         response
-    }
-}
-
-/// Forwards a body that is still being made on the main runtime, until its end or until the client stops reading.
-fn forward_body(
-    response: Response,
-    main: &Handle,
-    permit: OwnedSemaphorePermit,
-    read_timeout: Duration,
-) -> Response {
-    response.map(|body| {
-        let (sender, receiver) = mpsc::channel::<Result<Bytes, axum::Error>>(CHUNKS_AHEAD);
-        let producer = main.spawn(async move {
-            let _permit = permit;
-            let mut chunks = body.into_data_stream();
-            while let Some(chunk) = chunks.next().await {
-                match timeout(read_timeout, sender.send(chunk)).await {
-                    Ok(Ok(())) => {}
-                    // The client is gone.
-                    Ok(Err(_)) => break,
-                    Err(_) => return Err("the client reads too slowly"),
-                }
-            }
-            Ok(())
-        });
-        Body::from_stream(unfold(
-            (receiver, Some(producer)),
-            async |(mut receiver, producer)| {
-                if let Some(chunk) = receiver.recv().await {
-                    return Some((chunk, (receiver, producer)));
-                }
-                // A part of a response must not look like a whole one.
-                let failed = match producer?.await {
-                    Ok(Ok(())) => return None,
-                    Ok(Err(slow)) => axum::Error::new(slow),
-                    Err(failed) => {
-                        tracing::error!(%failed, "a response could not be finished");
-                        axum::Error::new(failed)
-                    }
-                };
-                Some((Err(failed), (receiver, None)))
-            },
-        ))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::sync::Semaphore;
-
-    use super::*;
-
-    fn permit() -> OwnedSemaphorePermit {
-        Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap()
-    }
-
-    fn response(
-        chunks: impl futures_util::Stream<Item = Result<&'static str, axum::Error>> + Send + 'static,
-    ) -> Response {
-        Response::new(Body::from_stream(chunks))
-    }
-
-    #[tokio::test]
-    async fn a_response_is_forwarded_whole() {
-        let chunks = futures_util::stream::iter([Ok("[1,"), Ok("2]")]);
-        let response = forward_body(response(chunks), &Handle::current(), permit(), READ_TIMEOUT);
-        let body = axum::body::to_bytes(response.into_body(), 100)
-            .await
-            .unwrap();
-        assert_eq!(&*body, b"[1,2]");
-    }
-
-    #[tokio::test]
-    async fn a_client_that_reads_nothing_is_given_up() {
-        let chunks = futures_util::stream::iter((0..10).map(|_| Ok("chunk")));
-        let read_timeout = Duration::from_millis(10);
-        let response = forward_body(response(chunks), &Handle::current(), permit(), read_timeout);
-        tokio::time::sleep(50 * read_timeout).await;
-        assert!(
-            axum::body::to_bytes(response.into_body(), 100)
-                .await
-                .is_err()
-        );
-    }
-
-    #[tokio::test]
-    async fn a_panic_in_the_middle_of_a_response_is_an_error_to_its_reader() {
-        let chunks = unfold(0, async |number| {
-            assert!(number < 2, "this panic is part of the test");
-            Some((Ok("chunk"), number + 1))
-        });
-        let response = forward_body(response(chunks), &Handle::current(), permit(), READ_TIMEOUT);
-        assert!(
-            axum::body::to_bytes(response.into_body(), 100)
-                .await
-                .is_err()
-        );
     }
 }

@@ -7,13 +7,13 @@
 //! router would.
 
 use std::future::poll_fn;
-use std::io::{self, Cursor};
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::response::IntoResponse;
 use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, join};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
@@ -48,11 +48,11 @@ pub(super) struct FastPath {
 }
 
 /// How a connection left the fast path.
-pub(super) enum FastPathOutcome<S> {
+pub(super) enum FastPathOutcome {
     /// It is closed, or has to be.
     Closed,
-    /// hyper takes over: the stream starts with the bytes that were read and not answered.
-    HandedOver(S),
+    /// hyper takes over, beginning with the bytes that were read and not answered.
+    HandedOver(TcpStream, Vec<u8>),
 }
 
 impl FastPath {
@@ -77,7 +77,7 @@ impl FastPath {
         &self,
         mut stream: TcpStream,
         shutdown: &Shutdown,
-    ) -> FastPathOutcome<impl AsyncRead + AsyncWrite + Unpin + use<>> {
+    ) -> FastPathOutcome {
         let mut received = BytesMut::new();
         let mut response = Vec::new();
         let mut consecutive = 0;
@@ -117,14 +117,7 @@ impl FastPath {
                 }
             }
         }
-        let (reader, writer) = stream.into_split();
-        FastPathOutcome::HandedOver(join(
-            AsyncReadExt::chain(
-                Cursor::new(request_target::encoded(&received).into_owned()),
-                reader,
-            ),
-            writer,
-        ))
+        FastPathOutcome::HandedOver(stream, request_target::encoded(&received).into_owned())
     }
 
     /// Appends the response to `response`, and returns whether the connection closes after it.

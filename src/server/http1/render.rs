@@ -153,12 +153,12 @@ pub(in crate::server) fn error_with_body(response: &[u8], ids: &RequestIds) -> O
 }
 
 /// The response to a connection that is one too many.
-pub(in crate::server) fn too_many_connections(id: &RequestId) -> Vec<u8> {
-    const BODY: &str = "{\"detail\":\"The service is busy; try again\"}\n";
+pub(in crate::server) fn refused_connection(status: &str, detail: &str, id: &RequestId) -> Vec<u8> {
+    let body = format!("{{\"detail\":\"{detail}\"}}\n");
     format!(
-        "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
-        content-type: application/json\r\ncontent-length: {}\r\nx-request-id: {}\r\n{}\r\n{BODY}",
-        BODY.len(),
+        "HTTP/1.1 {status}\r\nretry-after: 1\r\nconnection: close\r\n\
+        content-type: application/json\r\ncontent-length: {}\r\nx-request-id: {}\r\n{}\r\n{body}",
+        body.len(),
         id.as_str(),
         security_header_lines(),
     )

@@ -4,30 +4,44 @@ use async_trait::async_trait;
 
 use super::{PostgresStore, micros, moment};
 use crate::domain::{Link, LinkTarget, ShortCode, UserId};
+use crate::store::links::quota;
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
 
 #[async_trait]
 impl Links for PostgresStore {
-    async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError> {
-        let created: Result<Vec<i64>, _> = self
+    async fn create_link(
+        &self,
+        link: NewLink<'_>,
+        max_links: u64,
+    ) -> Result<Link, CreateLinkError> {
+        // The owner's total is locked before it is compared: of links that are made at once, each is compared with a total
+        // that has the ones before. A trigger then adds this one.
+        let created: Result<Vec<(Option<i64>, bool)>, _> = self
             .pool
             .run(async |session| {
-                sqlx::query_scalar(concat!(
-            "INSERT INTO links (short_code, target_url, owner_id, created_at) SELECT $1, $2, $3, ",
-            moment!("$4"),
-            " WHERE NOT EXISTS (SELECT FROM retired_codes WHERE short_code = $1) RETURNING id"
-        ))
-        .bind(link.code.as_str())
-        .bind(link.target.as_str())
-        .bind(link.owner.0)
-        .bind(link.created_at.micros())
-        .fetch_all(session).await
+                sqlx::query_as(concat!(
+                    "WITH owner AS (SELECT links FROM link_totals WHERE owner_id = $3 FOR UPDATE),
+                     made AS (INSERT INTO links (short_code, target_url, owner_id, created_at)
+                         SELECT $1, $2, $3, ",
+                    moment!("$4"),
+                    " WHERE NOT EXISTS (SELECT FROM retired_codes WHERE short_code = $1)
+                         AND coalesce((SELECT links FROM owner), 0) < $5 RETURNING id)
+                     SELECT (SELECT id FROM made), coalesce((SELECT links FROM owner), 0) >= $5"
+                ))
+                .bind(link.code.as_str())
+                .bind(link.target.as_str())
+                .bind(link.owner.0)
+                .bind(link.created_at.micros())
+                .bind(quota(max_links))
+                .fetch_all(session)
+                .await
             })
             .await;
         match created.map(rows::written) {
-            Ok(Some(id)) => Ok(link.with_id(rows::link_id(id)?)),
-            Ok(None) => Err(CreateLinkError::CodeTaken),
+            Ok(Some((Some(id), _))) => Ok(link.with_id(rows::link_id(id)?)),
+            Ok(Some((None, true))) => Err(CreateLinkError::QuotaReached),
+            Ok(Some((None, false)) | None) => Err(CreateLinkError::CodeTaken),
             Err(sqlx::Error::Database(error)) => match error.constraint() {
                 Some("links_short_code_unique") => Err(CreateLinkError::CodeTaken),
                 Some("links_owner_exists") => Err(CreateLinkError::OwnerGone),

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::{PostgresStore, moment};
 use crate::domain::{EmailAddress, Timestamp, User, UserId};
 use crate::store::rows;
-use crate::store::{CreateUserError, Credentials, StoreError, Users};
+use crate::store::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, StoreError, Users};
 
 #[async_trait]
 impl Users for PostgresStore {
@@ -43,13 +43,17 @@ impl Users for PostgresStore {
     }
 
     async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError> {
+        let keys = email.lookup_keys();
         let found: Option<(i64, String)> = self
             .pool
             .run(async |session| {
-                sqlx::query_as("SELECT id, password_hash FROM users WHERE email_key = $1")
-                    .bind(email.lookup_key())
-                    .fetch_optional(session)
-                    .await
+                sqlx::query_as(
+                    "SELECT id, password_hash FROM users WHERE email_key = ANY ($1)
+                     ORDER BY array_position($1, email_key) LIMIT 1",
+                )
+                .bind(&keys[..])
+                .fetch_optional(session)
+                .await
             })
             .await?;
         Ok(found.map(|(id, password_hash)| Credentials {
@@ -72,5 +76,49 @@ impl Users for PostgresStore {
             id,
             email: EmailAddress::from_stored(email),
         }))
+    }
+
+    async fn remember_address(
+        &self,
+        user: UserId,
+        address: i64,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let remembered = self.pool.run(async |session| {
+            sqlx::query(concat!(
+                "WITH noted AS (
+                     INSERT INTO known_addresses (user_id, address, last_used)
+                     SELECT id, $2, ",
+                moment!("$3"),
+                " FROM users WHERE id = $1
+                     ON CONFLICT (user_id, address) DO UPDATE SET last_used = excluded.last_used)
+                 DELETE FROM known_addresses WHERE user_id = $1 AND address IN (
+                     SELECT address FROM known_addresses WHERE user_id = $1 AND address <> $2
+                     ORDER BY last_used DESC OFFSET $4)"
+            ))
+            .bind(user.0)
+            .bind(address)
+            .bind(now.micros())
+            .bind(MAX_KNOWN_ADDRESSES - 1)
+            .execute(session)
+            .await
+        });
+        remembered.await?;
+        Ok(())
+    }
+
+    async fn knows_address(&self, email: &EmailAddress, address: i64) -> Result<bool, StoreError> {
+        let keys = email.lookup_keys();
+        let known = self.pool.run(async |session| {
+            sqlx::query_scalar(
+                "SELECT EXISTS (SELECT FROM known_addresses WHERE address = $2 AND user_id IN (
+                     SELECT id FROM users WHERE email_key = ANY ($1)))",
+            )
+            .bind(&keys[..])
+            .bind(address)
+            .fetch_one(session)
+            .await
+        });
+        Ok(known.await?)
     }
 }

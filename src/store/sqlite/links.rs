@@ -5,26 +5,47 @@ use sqlx::error::ErrorKind;
 
 use super::SqliteStore;
 use crate::domain::{Link, LinkTarget, ShortCode, UserId};
+use crate::store::links::quota;
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
 
 #[async_trait]
 impl Links for SqliteStore {
-    async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError> {
+    async fn create_link(
+        &self,
+        link: NewLink<'_>,
+        max_links: u64,
+    ) -> Result<Link, CreateLinkError> {
+        const TOTAL: &str = "SELECT links FROM link_totals WHERE owner_id = ?1";
+        let quota = quota(max_links);
+        let mut writer = self.writer.get().await?;
+        // There is one writer at a time, and a trigger adds the link to the owner's total.
         let created: Result<Vec<i64>, _> = sqlx::query_scalar(
             "INSERT INTO links (short_code, target_url, owner_id, created_at) SELECT ?1, ?2, ?3, ?4
              WHERE NOT EXISTS (SELECT 1 FROM retired_codes WHERE short_code = ?1)
+                 AND coalesce((SELECT links FROM link_totals WHERE owner_id = ?3), 0) < ?5
              ON CONFLICT (short_code) DO NOTHING RETURNING id",
         )
         .bind(link.code.as_str())
         .bind(link.target.as_str())
         .bind(link.owner.0)
         .bind(link.created_at.micros())
-        .fetch_all(&mut *self.writer.get().await?)
+        .bind(quota)
+        .fetch_all(&mut *writer)
         .await;
         match created.map(rows::written) {
             Ok(Some(id)) => Ok(link.with_id(rows::link_id(id)?)),
-            Ok(None) => Err(CreateLinkError::CodeTaken),
+            Ok(None) => {
+                let total: Option<i64> = sqlx::query_scalar(TOTAL)
+                    .bind(link.owner.0)
+                    .fetch_optional(&mut *writer)
+                    .await
+                    .map_err(StoreError::from)?;
+                Err(match total {
+                    Some(total) if total >= quota => CreateLinkError::QuotaReached,
+                    _ => CreateLinkError::CodeTaken,
+                })
+            }
             // SQLite names no foreign key; the table has one.
             Err(sqlx::Error::Database(error)) if error.kind() == ErrorKind::ForeignKeyViolation => {
                 Err(CreateLinkError::OwnerGone)

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::SqliteStore;
 use crate::domain::{EmailAddress, Timestamp, User, UserId};
 use crate::store::rows;
-use crate::store::{CreateUserError, Credentials, StoreError, Users};
+use crate::store::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, StoreError, Users};
 
 #[async_trait]
 impl Users for SqliteStore {
@@ -31,11 +31,16 @@ impl Users for SqliteStore {
     }
 
     async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError> {
-        let found: Option<(i64, String)> =
-            sqlx::query_as("SELECT id, password_hash FROM users WHERE email_key = ?1")
-                .bind(email.lookup_key())
-                .fetch_optional(&mut *self.reader.get().await?)
-                .await?;
+        let [first, second, third] = email.lookup_keys();
+        let found: Option<(i64, String)> = sqlx::query_as(
+            "SELECT id, password_hash FROM users WHERE email_key IN (?1, ?2, ?3)
+             ORDER BY email_key = ?1 DESC, email_key = ?2 DESC LIMIT 1",
+        )
+        .bind(first)
+        .bind(second)
+        .bind(third)
+        .fetch_optional(&mut *self.reader.get().await?)
+        .await?;
         Ok(found.map(|(id, password_hash)| Credentials {
             user: UserId(id),
             password_hash,
@@ -51,5 +56,52 @@ impl Users for SqliteStore {
             id,
             email: EmailAddress::from_stored(email),
         }))
+    }
+
+    async fn remember_address(
+        &self,
+        user: UserId,
+        address: i64,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut writer = self.writer.get().await?;
+        let mut transaction = writer.begin_immediate().await?;
+        sqlx::query(
+            "INSERT INTO known_addresses (user_id, address, last_used)
+             SELECT id, ?2, ?3 FROM users WHERE id = ?1
+             ON CONFLICT (user_id, address) DO UPDATE SET last_used = excluded.last_used",
+        )
+        .bind(user.0)
+        .bind(address)
+        .bind(now.micros())
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query(
+            "DELETE FROM known_addresses WHERE user_id = ?1 AND address IN (
+                 SELECT address FROM known_addresses WHERE user_id = ?1 AND address <> ?2
+                 ORDER BY last_used DESC LIMIT -1 OFFSET ?3)",
+        )
+        .bind(user.0)
+        .bind(address)
+        .bind(MAX_KNOWN_ADDRESSES - 1)
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    async fn knows_address(&self, email: &EmailAddress, address: i64) -> Result<bool, StoreError> {
+        let [first, second, third] = email.lookup_keys();
+        let known = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM known_addresses WHERE address = ?4 AND user_id IN (
+                 SELECT id FROM users WHERE email_key IN (?1, ?2, ?3)))",
+        )
+        .bind(first)
+        .bind(second)
+        .bind(third)
+        .bind(address)
+        .fetch_one(&mut *self.reader.get().await?)
+        .await?;
+        Ok(known)
     }
 }

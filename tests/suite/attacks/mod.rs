@@ -1,5 +1,6 @@
 //! Attacks, each beside its required outcome.
 
+mod codings;
 mod fields;
 mod heads;
 mod logs;

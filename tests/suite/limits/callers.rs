@@ -14,25 +14,12 @@ both_modes! {
         assert_eq!(limited(&responses), [false, false, false, true]);
     }
 
-    async fn log_ins_to_one_account_are_limited_whatever_the_address(app) {
+    async fn failed_log_ins_to_one_account_are_limited_whatever_the_address(app) {
         let base = app.server.base.as_str();
         let responses = within_a_minute(async || {
             Caller::logs_in_to_one_account().tries_at(&[base; 4]).await
         }).await;
         assert_eq!(limited(&responses), [false, false, false, true]);
-    }
-
-    async fn an_account_past_its_limit_refuses_even_the_right_password_however_its_address_is_spelt(app) {
-        let base = &app.server.base;
-        let responses = within_a_minute(async || {
-            let email = email();
-            let mut responses = vec![account(base, "/auth/register", &email, &address()).await];
-            for spelt in [&email, &email.to_uppercase(), &email, &email.to_uppercase()] {
-                responses.push(account(base, "/auth/login", spelt, &address()).await);
-            }
-            responses
-        }).await;
-        assert_eq!(limited(&responses), [false, false, false, false, true]);
     }
 
     async fn a_limited_address_and_a_limited_account_limit_no_others(app) {
@@ -70,11 +57,12 @@ both_modes! {
 
     async fn a_refused_request_is_counted_under_the_name_of_its_limit(app) {
         let base = app.server.base.as_str();
-        for limit in ["login", "register", "create"] {
+        for limit in ["login", "account_failures", "register", "create"] {
             assert_eq!(app.limit_hits(limit).await, 0, "{limit}");
             within_a_minute(async || {
                 let caller = match limit {
                     "login" => Caller::logs_in_from_one_address(),
+                    "account_failures" => Caller::logs_in_to_one_account(),
                     "register" => Caller::registers_from_one_address(),
                     _ => Caller::shortens(base).await,
                 };
@@ -90,12 +78,16 @@ mod off {
     use crate::support::both_modes;
 
     both_modes! {
-        with &[("LIMIT_LOGIN", "0"), ("LIMIT_REGISTER", "0"), ("LIMIT_CREATE", "0")];
+        with &[
+            ("LIMIT_LOGIN", "0"), ("LIMIT_LOGIN_FAILURES", "0"), ("LIMIT_ACCOUNT_FAILURES", "0"),
+            ("LIMIT_REGISTER", "0"), ("LIMIT_CREATE", "0"),
+        ];
 
         async fn a_limit_of_zero_is_none(app) {
             let base = app.server.base.as_str();
             for caller in [
                 Caller::logs_in_from_one_address(),
+                Caller::logs_in_to_one_account(),
                 Caller::registers_from_one_address(),
                 Caller::shortens(base).await,
             ] {

@@ -47,7 +47,7 @@ async fn log_ins_from_one_address_count_on_all_instances() {
 }
 
 #[tokio::test]
-async fn log_ins_to_one_account_count_on_all_instances() {
+async fn failed_log_ins_to_one_account_count_on_all_instances() {
     is_shared(async |_| Caller::logs_in_to_one_account()).await;
 }
 
@@ -64,7 +64,12 @@ async fn links_made_count_on_all_instances() {
 /// One instance uses up all ten attempts; the other has not seen the caller yet.
 #[tokio::test]
 async fn a_limit_used_up_at_one_instance_is_used_up_at_all() {
-    let ten = [("LIMIT_LOGIN", "10"), ("LIMIT_CREATE", "10"), THREE[3]];
+    let ten = [
+        ("LIMIT_LOGIN", "10"),
+        ("LIMIT_ACCOUNT_FAILURES", "10"),
+        ("LIMIT_CREATE", "10"),
+        THREE[3],
+    ];
     let (app, other) = two_instances(&ten).await;
     let (here, there) = (app.server.base.as_str(), other.base.as_str());
     for number in [0, 1, 3] {

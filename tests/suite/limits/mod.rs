@@ -1,4 +1,4 @@
-//! Rate limits per minute for log-ins, registrations and new links; a request past a limit gets 429.
+//! Rate limits for log-ins, failed log-ins, registrations and new links; a request past a limit gets 429.
 
 use std::net::Ipv4Addr;
 
@@ -7,8 +7,11 @@ use serde_json::json;
 use crate::support::{Response, unique};
 
 mod callers;
+mod connections;
+mod failures;
 mod instances;
 mod proxies;
+mod quota;
 
 /// Limits that are soon reached. A trusted proxy on the same machine forwards the clients' addresses.
 const THREE: &[(&str, &str)] = &[
@@ -16,13 +19,14 @@ const THREE: &[(&str, &str)] = &[
     ("LIMIT_REGISTER", "3"),
     ("LIMIT_CREATE", "3"),
     ("TRUSTED_PROXIES", "127.0.0.0/8"),
+    ("LIMIT_ACCOUNT_FAILURES", "3"),
 ];
 
 /// A caller whose attempts share one limit. Everything else about an attempt is new each time.
 enum Caller {
     /// Logs in from one address, to another account each time.
     LogsInFrom(String),
-    /// Logs in to one account, from another address each time.
+    /// Fails to log in to one account, from another address each time.
     LogsInTo(String),
     /// Registers from one address.
     RegistersFrom(String),
@@ -83,7 +87,17 @@ fn email() -> String {
 
 /// Registers or logs in, through a proxy that forwards `addresses`.
 async fn account(base: &str, path: &str, email: &str, addresses: &str) -> Response {
-    let body = json!({ "email": email, "password": "correct horse" });
+    with_password(base, path, email, "correct horse", addresses).await
+}
+
+async fn with_password(
+    base: &str,
+    path: &str,
+    email: &str,
+    password: &str,
+    addresses: &str,
+) -> Response {
+    let body = json!({ "email": email, "password": password });
     let request = reqwest::Client::new()
         .post(format!("{base}{path}"))
         .header("x-forwarded-for", addresses);
@@ -105,7 +119,7 @@ fn limited(responses: &[Response]) -> Vec<bool> {
             "{response:?}"
         );
         let seconds: u64 = response.header("retry-after").parse().unwrap();
-        assert!((1..=60).contains(&seconds), "{response:?}");
+        assert!((1..=3_600).contains(&seconds), "{response:?}");
         true
     };
     responses.iter().map(is_limited).collect()

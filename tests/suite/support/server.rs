@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 33] = [
+const SETTINGS: [&str; 39] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -34,6 +34,12 @@ const SETTINGS: [&str; 33] = [
     "FLUSH_INTERVAL_MS",
     "HASHING_CONCURRENCY",
     "LIMIT_LOGIN",
+    "LIMIT_LOGIN_FAILURES",
+    "LIMIT_ACCOUNT_FAILURES",
+    "LINKS_PER_ACCOUNT",
+    "SETTINGS_FILE",
+    "MAX_CONNECTIONS_PER_ADDRESS",
+    "MIN_READ_BYTES_PER_SECOND",
     "LIMIT_REGISTER",
     "LIMIT_CREATE",
     "TRUSTED_PROXIES",
@@ -45,6 +51,18 @@ const SETTINGS: [&str; 33] = [
     "BODY_TIMEOUT_SECONDS",
     "MAX_BODY_BYTES",
     "SHUTDOWN_TIMEOUT_SECONDS",
+];
+
+/// The line of settings for load tests (`load/README.md`): every client of a test has the same address. Tests of limits set
+/// their own.
+const WITHOUT_LIMITS: [(&str, &str); 7] = [
+    ("LIMIT_LOGIN", "0"),
+    ("LIMIT_LOGIN_FAILURES", "0"),
+    ("LIMIT_ACCOUNT_FAILURES", "0"),
+    ("LIMIT_REGISTER", "0"),
+    ("LIMIT_CREATE", "0"),
+    ("LINKS_PER_ACCOUNT", "0"),
+    ("MAX_CONNECTIONS_PER_ADDRESS", "0"),
 ];
 
 /// A running instance; killed when dropped.
@@ -80,7 +98,7 @@ fn with(mut command: Command, settings: &[(String, String)]) -> Command {
     for name in SETTINGS {
         command.env_remove(name);
     }
-    command.envs(settings.iter().cloned());
+    command.envs(WITHOUT_LIMITS).envs(settings.iter().cloned());
     command
 }
 

@@ -1,0 +1,35 @@
+//! Who asks: an address, and whether somebody still waits for the answer.
+
+use tokio_util::sync::CancellationToken;
+
+/// The client of a request.
+#[derive(Clone, Debug)]
+pub struct Client {
+    address: String,
+    left: CancellationToken,
+}
+
+impl Client {
+    /// A client at this address that waits.
+    #[must_use]
+    pub fn new(address: String) -> Self {
+        Self::until(address, CancellationToken::new())
+    }
+
+    /// A client at this address that waits until `left` is cancelled.
+    #[must_use]
+    pub fn until(address: String, left: CancellationToken) -> Self {
+        Self { address, left }
+    }
+
+    /// The address that is limited.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Returns once nobody waits for the answer.
+    pub(super) async fn left(&self) {
+        self.left.cancelled().await;
+    }
+}

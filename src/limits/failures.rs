@@ -1,0 +1,255 @@
+//! Failed log-ins, by (account, address) and far more generously by account.
+//!
+//! An attempt counts as a failure until it has succeeded, so that attempts at once pass no limit. The account's limit
+//! holds for strangers: an address that logged in to the account before is stopped by its own failures alone, so that
+//! nobody can lock an owner out.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+use moka::sync::Cache;
+
+use super::{CurrentLimits, TooMany};
+use crate::domain::Clock;
+use crate::redis::{RedisShards, scripts};
+use crate::telemetry::metrics::LIMIT_HITS;
+
+/// Counters that one process keeps at once.
+const MAX_COUNTERS: u64 = 200_000;
+
+/// What failures are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Scope {
+    /// One account and one address.
+    Address,
+    /// One account.
+    Account,
+}
+
+impl Scope {
+    /// The limit's name in Redis and in metrics.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Address => "login_failures",
+            Self::Account => "account_failures",
+        }
+    }
+
+    fn window(self) -> Duration {
+        match self {
+            Self::Address => Duration::from_mins(15),
+            Self::Account => Duration::from_hours(1),
+        }
+    }
+}
+
+/// One counter: whose failures, and in which window.
+type Counter = (Scope, u64, u64);
+
+/// Counts failures; cheap to clone.
+#[derive(Clone)]
+pub struct FailureLimiter {
+    limits: CurrentLimits,
+    redis: Option<RedisShards>,
+    clock: Arc<dyn Clock>,
+    local: Cache<Counter, Arc<AtomicI64>>,
+}
+
+/// One attempt to log in, which counts as a failure unless [`FailureGuard::forgive`] takes it back.
+#[must_use]
+pub struct FailureGuard {
+    limiter: FailureLimiter,
+    counted: Vec<Counted>,
+}
+
+struct Counted {
+    counter: Counter,
+    local: Arc<AtomicI64>,
+    in_redis: bool,
+}
+
+impl FailureLimiter {
+    /// Counts in `redis` where there is one.
+    #[must_use]
+    pub fn new(limits: CurrentLimits, redis: Option<RedisShards>, clock: Arc<dyn Clock>) -> Self {
+        let local = Cache::builder()
+            .max_capacity(MAX_COUNTERS)
+            .time_to_live(2 * Scope::Account.window())
+            .build();
+        Self {
+            limits,
+            redis,
+            clock,
+            local,
+        }
+    }
+
+    /// Begins an attempt on `account` from `address`. `is_known` is asked, only where the account has had its failures,
+    /// whether that address logged in to it before.
+    ///
+    /// # Errors
+    /// [`TooMany`]: the attempt may not be made.
+    pub async fn begin(
+        &self,
+        account: &str,
+        address: &str,
+        is_known: impl AsyncFnOnce() -> bool,
+    ) -> Result<FailureGuard, TooMany> {
+        let limits = self.limits.get();
+        let mut guard = FailureGuard {
+            limiter: self.clone(),
+            counted: Vec::new(),
+        };
+        let here = FixedState::default().hash_one((account, address));
+        let outcome = guard
+            .count(Scope::Address, here, limits.failures_from_address)
+            .await;
+        if let Err(too_many) = outcome {
+            guard.take_back().await;
+            return Err(too_many);
+        }
+        let account = FixedState::default().hash_one(account);
+        let outcome = guard
+            .count(Scope::Account, account, limits.failures_of_account)
+            .await;
+        match outcome {
+            Err(too_many) if !is_known().await => {
+                guard.take_back().await;
+                metrics::counter!(LIMIT_HITS, "limit" => Scope::Account.name()).increment(1);
+                Err(too_many)
+            }
+            _ => Ok(guard),
+        }
+    }
+
+    async fn add(&self, (scope, key, window): Counter, more: i64) -> Option<i64> {
+        let redis = self.redis.as_ref()?.of_number(key);
+        if !redis.is_up() {
+            return None;
+        }
+        let key = redis.keys().limit(scope.name(), key, window);
+        let mut call = scripts::COUNT_ATTEMPTS.call(&[&key]);
+        call.arg(more).arg(2 * scope.window().as_secs());
+        redis.query(&call, redis.deadline()).await.ok()
+    }
+}
+
+impl FailureGuard {
+    /// The attempt was no failure: it succeeded, or was not made.
+    pub async fn forgive(mut self) {
+        self.take_back().await;
+    }
+
+    /// Counts one more, unless the limit is reached.
+    async fn count(&mut self, scope: Scope, key: u64, limit: u32) -> Result<(), TooMany> {
+        if limit == 0 {
+            return Ok(());
+        }
+        let limit = i64::from(limit);
+        let (now, seconds) = (
+            self.limiter.clock.now().unix_seconds(),
+            scope.window().as_secs(),
+        );
+        let counter = (scope, key, now / seconds);
+        let local = self.limiter.local.get_with(counter, Arc::default);
+        let here = local.fetch_add(1, Ordering::Relaxed) + 1;
+        // A flood at this instance causes no further calls.
+        let of_all = if here <= limit {
+            self.limiter.add(counter, 1).await
+        } else {
+            None
+        };
+        self.counted.push(Counted {
+            counter,
+            local,
+            in_redis: of_all.is_some(),
+        });
+        if of_all.unwrap_or_default().max(here) <= limit {
+            return Ok(());
+        }
+        if scope == Scope::Address {
+            metrics::counter!(LIMIT_HITS, "limit" => scope.name()).increment(1);
+        }
+        Err(TooMany {
+            retry_after: Duration::from_secs(seconds - now % seconds),
+        })
+    }
+
+    async fn take_back(&mut self) {
+        for counted in self.counted.drain(..) {
+            counted.local.fetch_sub(1, Ordering::Relaxed);
+            if counted.in_redis {
+                // Where Redis went away meanwhile, it counts one too many until the window ends.
+                let _ = self.limiter.add(counted.counter, -1).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Limits, ManualClock};
+
+    fn limiter() -> (FailureLimiter, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::at("2027-01-31T18:00:00Z".parse().unwrap()));
+        let limits = CurrentLimits::new(Limits {
+            failures_from_address: 2,
+            failures_of_account: 5,
+            ..Limits::default()
+        });
+        (
+            FailureLimiter::new(limits, None, Arc::clone(&clock) as _),
+            clock,
+        )
+    }
+
+    async fn fails(limiter: &FailureLimiter, address: &str, is_known: bool) -> bool {
+        let begun = limiter.begin("ada", address, async || is_known).await;
+        begun.is_ok()
+    }
+
+    #[tokio::test]
+    async fn strangers_lock_out_strangers_and_never_an_address_that_is_known() {
+        let (limiter, clock) = limiter();
+        for (address, allowed) in [
+            ("a", true),
+            ("a", true),
+            ("a", false),
+            ("b", true),
+            ("b", true),
+            ("c", true),
+            ("c", false),
+            ("d", false),
+        ] {
+            assert_eq!(fails(&limiter, address, false).await, allowed, "{address}");
+        }
+        assert!(fails(&limiter, "home", true).await);
+        assert!(fails(&limiter, "home", true).await);
+        assert!(
+            !fails(&limiter, "home", true).await,
+            "its own failures count"
+        );
+        clock.advance(Scope::Address.window());
+        assert!(fails(&limiter, "home", true).await);
+        assert!(
+            !fails(&limiter, "d", false).await,
+            "the account has had its failures"
+        );
+        clock.advance(Scope::Account.window());
+        assert!(fails(&limiter, "d", false).await, "no lock is for ever");
+    }
+
+    #[tokio::test]
+    async fn an_attempt_that_succeeds_is_no_failure() {
+        let (limiter, _) = limiter();
+        for _ in 0..20 {
+            let begun = limiter.begin("ada", "a", async || false).await;
+            begun.unwrap_or_else(|_| panic!("refused")).forgive().await;
+        }
+        assert!(fails(&limiter, "a", false).await);
+    }
+}

@@ -1,0 +1,41 @@
+//! Settings that are allowed and risky: the log of the start warns of each.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::config::Config;
+use crate::domain::TokenSecret;
+
+/// Shortest prefixes that a network of proxies has: `10.0.0.0/8` and `fc00::/7` are the largest private ones.
+const SHORTEST_V4: u8 = 8;
+const SHORTEST_V6: u8 = 7;
+
+/// Logs a warning for each.
+pub(super) fn warn(config: &Config) {
+    let is_local = |address: IpAddr| address.to_canonical().is_loopback();
+    if config.metrics_bind.is_none() && !is_local(config.bind.ip()) {
+        tracing::warn!(
+            "METRICS_BIND: is not set, so that everybody who reaches {} reads /metrics there; give an address such as 127.0.0.1:9464",
+            config.bind
+        );
+    }
+    for network in config.trusted_proxies.iter().filter(|net| is_wide(net)) {
+        tracing::warn!(
+            "TRUSTED_PROXIES: {network} lets nearly everybody claim any address, so that no limit by address holds; give the addresses of your proxies alone"
+        );
+    }
+    let secret = config.jwt_secret.as_ref();
+    if secret.is_some_and(TokenSecret::has_pattern) {
+        tracing::warn!(
+            "JWT_SECRET: follows a pattern, and may be guessed, which lets everybody log in as anybody; give a random one, such as the output of `openssl rand -hex 32`"
+        );
+    }
+}
+
+fn is_wide(network: &IpNet) -> bool {
+    match network {
+        IpNet::V4(network) => network.prefix_len() < SHORTEST_V4,
+        IpNet::V6(network) => network.prefix_len() < SHORTEST_V6,
+    }
+}
