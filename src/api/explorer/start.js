@@ -30,7 +30,7 @@ const reasons = {
 const readable = (name, error) =>
   typeof error === "string" && error.includes("must follow pattern") ? (reasons[name] ?? "is not of the right form") : error;
 
-const readableReasons = ({ React }) => ({
+const readableReasons = () => ({
   statePlugins: {
     spec: {
       wrapSelectors: {
@@ -49,7 +49,7 @@ const readableReasons = ({ React }) => ({
   },
   wrapComponents: {
     // Swagger UI shows the reason only while the pointer is on the field.
-    JsonSchema_string: (Original) => (props) => {
+    JsonSchema_string: (Original, { React }) => (props) => {
       const errors = props.errors?.toJS?.() ?? [];
       const texts = errors.map((error) => React.createElement("p", { key: error, className: "fault", role: "alert" }, error));
       return React.createElement(React.Fragment, null, React.createElement(Original, props), ...texts);
