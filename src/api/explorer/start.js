@@ -34,12 +34,12 @@ const readableReasons = () => ({
   statePlugins: {
     spec: {
       wrapSelectors: {
-        parameterWithMetaByIdentity: (original) => (...args) => {
+        parameterWithMetaByIdentity: (original) => (_state, ...args) => {
           const parameter = original(...args);
           const errors = parameter.get("errors");
           return errors ? parameter.set("errors", errors.map((error) => readable(parameter.get("name"), error))) : parameter;
         },
-        validationErrors: (original) => (...args) =>
+        validationErrors: (original) => (_state, ...args) =>
           original(...args).map((text) => {
             const [, name, error] = text.match(/^For '([^']*)': (.*)\.$/s) ?? [];
             return name === undefined ? text : `${name}: ${readable(name, error)}`;
