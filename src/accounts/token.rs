@@ -126,6 +126,8 @@ mod tests {
     use super::*;
     use crate::domain::{ManualClock, SystemClock};
 
+    use TokenFault::{Early, Ended, Malformed};
+
     fn now() -> u64 {
         SystemClock.now().unix_seconds()
     }
@@ -161,7 +163,6 @@ mod tests {
     fn a_token_of_another_secret_algorithm_or_time_is_refused() {
         let now = now();
         let good = minted(Algorithm::HS256, now, now + 60);
-        use TokenFault::{Early, Ended, Malformed};
         assert_eq!(tokens("a").owner(&good), Ok(UserId(7)));
         assert_eq!(tokens("b").owner(&good), Err(Malformed), "another secret");
         for (token, fault) in [
@@ -185,7 +186,7 @@ mod tests {
         clock.advance(Duration::from_secs(59));
         assert_eq!(tokens.owner(&token), Ok(UserId(7)));
         clock.advance(Duration::from_secs(1));
-        assert_eq!(tokens.owner(&token), Err(TokenFault::Ended));
+        assert_eq!(tokens.owner(&token), Err(Ended));
     }
 
     #[test]
@@ -195,13 +196,13 @@ mod tests {
             ..Header::new(Algorithm::HS256)
         };
         let token = minted_under(&header, now(), now() + 60);
-        assert_eq!(tokens("a").owner(&token), Err(TokenFault::Malformed));
+        assert_eq!(tokens("a").owner(&token), Err(Malformed));
     }
 
     proptest! {
         #[test]
         fn no_other_string_is_a_token(raw in prop_oneof!["\\PC*", "[A-Za-z0-9_-]{0,60}\\.[A-Za-z0-9_-]{0,60}\\.[A-Za-z0-9_-]{0,60}"]) {
-            prop_assert_eq!(tokens("a").owner(&raw), Err(TokenFault::Malformed));
+            prop_assert_eq!(tokens("a").owner(&raw), Err(Malformed));
         }
 
         #[test]
@@ -213,7 +214,7 @@ mod tests {
             let tokens = tokens("a");
             let token = tokens.issue(UserId(id)).unwrap();
             prop_assert_eq!(tokens.owner(&token), Ok(UserId(id)));
-            let refused = Err(TokenFault::Malformed);
+            let refused = Err(Malformed);
             let mut forged = token.clone().into_bytes();
             let at = at.index(forged.len());
             forged[at] = other;

@@ -30,16 +30,16 @@ const reasons = {
 const readable = (name, error) =>
   typeof error === "string" && error.includes("must follow pattern") ? (reasons[name] ?? "is not of the right form") : error;
 
-const readableReasons = ({ React }) => ({
+const readableReasons = () => ({
   statePlugins: {
     spec: {
       wrapSelectors: {
-        parameterWithMetaByIdentity: (original) => (...args) => {
+        parameterWithMetaByIdentity: (original) => (_state, ...args) => {
           const parameter = original(...args);
           const errors = parameter.get("errors");
           return errors ? parameter.set("errors", errors.map((error) => readable(parameter.get("name"), error))) : parameter;
         },
-        validationErrors: (original) => (...args) =>
+        validationErrors: (original) => (_state, ...args) =>
           original(...args).map((text) => {
             const [, name, error] = text.match(/^For '([^']*)': (.*)\.$/s) ?? [];
             return name === undefined ? text : `${name}: ${readable(name, error)}`;
@@ -49,7 +49,7 @@ const readableReasons = ({ React }) => ({
   },
   wrapComponents: {
     // Swagger UI shows the reason only while the pointer is on the field.
-    JsonSchema_string: (Original) => (props) => {
+    JsonSchema_string: (Original, { React }) => (props) => {
       const errors = props.errors?.toJS?.() ?? [];
       const texts = errors.map((error) => React.createElement("p", { key: error, className: "fault", role: "alert" }, error));
       return React.createElement(React.Fragment, null, React.createElement(Original, props), ...texts);
