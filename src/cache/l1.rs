@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn tables_share_a_bounded_space() {
         let pages = |tables| L1::new(SLOTS, tables, TTL).pages.lock().unwrap().len();
-        assert_eq!(pages(1) * SLOTS_PER_PAGE, SLOTS as usize);
+        assert_eq!((pages(1) * SLOTS_PER_PAGE) as u64, SLOTS);
         assert_eq!(pages(2) * 2, pages(1));
         assert!(pages(3) * 3 <= pages(1), "three take no more than one");
         assert_eq!(pages(1_000_000), 1);
