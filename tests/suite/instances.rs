@@ -78,7 +78,7 @@ async fn a_flushing_instance_does_not_extend_the_lease_of_another() {
         exists.query_async(&mut connection.clone()).await.unwrap()
     };
 
-    let database = DatabaseLock::on(&app, "flush_ledger").await;
+    let database = DatabaseLock::on(&app, "link_clicks").await;
     assert_eq!(app.server.follow(&code).await, 302);
     eventually("a flush waits for the database", is_flushing).await;
     let mut take = redis::cmd("SET");
