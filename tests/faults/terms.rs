@@ -232,15 +232,18 @@ async fn a_data_set_that_goes_back_while_it_is_in_use_is_found_at_the_next_batch
 async fn clicks_whose_batches_a_proxy_answers_with_an_error_of_its_own_count_once() {
     let redis = RedisServer::start(&[]).await;
     let proxy = Proxy::to(&redis.url()).await;
-    let app = App::start_with(Mode::Production, &[("REDIS_URL", proxy.url()), OFTEN]).await;
+    let settings = [("REDIS_URL", proxy.url()), ("WORKERS", "1"), OFTEN];
+    let app = App::start_with(Mode::Production, &settings).await;
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
     for clicks in 1..=5 {
         is_used_again(&app).await;
+        // Now the worker has a connection, over which the next batch is sent.
+        assert_eq!(app.server.follow(&code).await, 302);
         proxy.inject(Fault::Error);
         assert_eq!(app.server.follow(&code).await, 302);
         proxy.inject(Fault::None);
-        counts(&app.server, &code, clicks).await;
+        counts(&app.server, &code, 2 * clicks).await;
     }
     app.finish().await;
 }
