@@ -54,6 +54,8 @@ enum Command {
     /// Bring the schema of the database up to date, print each step, and do nothing else.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Migrate(Config),
+    /// Drop clicks in doubt that are parked for a Redis which is gone. Give the settings that the service is to start with.
+    DropParkedClicks(Config),
     /// Print the settings in force and where each comes from; passwords and secrets are hidden.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Config(settings_in_force::ConfigArgs),
@@ -178,7 +180,7 @@ fn error_form(given: &ArgMatches) -> ErrorForm {
     };
     match given.subcommand() {
         None => of_log(given),
-        Some(("serve" | "migrate", given)) => of_log(given),
+        Some(("serve" | "migrate" | "drop-parked-clicks", given)) => of_log(given),
         Some(("config", _)) => ErrorForm::Text,
         Some((_, given)) => match given.try_get_one("json") {
             Ok(Some(true)) => ErrorForm::Json,
@@ -224,6 +226,7 @@ fn carry_out(cli: Cli, given: &ArgMatches) -> Result<(), Failure> {
         None => service::serve(cli.config),
         Some(Command::Serve(config)) => service::serve(config),
         Some(Command::Migrate(config)) => service::migrate(config),
+        Some(Command::DropParkedClicks(config)) => service::drop_parked_clicks(config),
         Some(Command::Config(args)) => {
             // Only the matches of the sub-command know where a value comes from.
             let given = given.subcommand().map_or(given, |(_, given)| given);

@@ -1,4 +1,4 @@
-//! `shunt serve` and `shunt migrate`.
+//! `shunt serve`, `shunt migrate` and `shunt drop-parked-clicks`.
 
 use std::error::Error;
 
@@ -41,6 +41,14 @@ pub(super) fn migrate(config: Config) -> Result<(), Failure> {
         };
         migrations::print_database(&config);
         server::migrate(&config, report).await?;
+        Ok(())
+    })
+}
+
+/// Drops clicks in doubt that no configured Redis can settle.
+pub(super) fn drop_parked_clicks(config: Config) -> Result<(), Failure> {
+    start(config, async |config, _| {
+        server::drop_parked_clicks(&config).await?;
         Ok(())
     })
 }

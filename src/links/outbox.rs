@@ -39,12 +39,12 @@ pub async fn publish_pending(
         let changes = outbox.unpublished_changes(after, READ_AT_ONCE).await?;
         let is_last = changes.len() < READ_AT_ONCE as usize;
         after = changes.last().map_or(after, |change| change.number);
-        let mut published = Vec::new();
+        let mut malformed = Vec::new();
         let mut outcome = Ok(());
         let mut of_shards = HashMap::<_, (Vec<_>, Vec<_>)>::new();
         for change in changes {
             let Some(code) = change.code else {
-                published.push(change.number);
+                malformed.push(change.number);
                 continue;
             };
             let shard = cache.shard_of(&code);
@@ -60,14 +60,14 @@ pub async fn publish_pending(
                 .zip(codes.chunks(PUBLISHED_AT_ONCE))
             {
                 match cache.invalidate(shard, codes).await {
-                    Ok(()) => published.extend(numbers),
+                    Ok(term) => outbox.changes_published(numbers, term).await?,
                     // Other shards do not wait for this one.
                     Err(error) => outcome = Err(error),
                 }
             }
         }
-        if !published.is_empty() {
-            outbox.changes_published(&published).await?;
+        if !malformed.is_empty() {
+            outbox.changes_published(&malformed, None).await?;
         }
         outcome?;
         if is_last {

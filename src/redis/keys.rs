@@ -2,13 +2,13 @@
 //!
 //! | key | type | expiry | written by | removed by |
 //! | --- | --- | --- | --- | --- |
-//! | `{prefix}:state` | hash `epoch`, `change`, `flush`, `life`, `elsewhere`, `database` | none | the first script that needs an epoch; `announce_changes`, `begin_flush`, `recover_data_set`, `abandon_flush`; recovery (`database`) | never |
+//! | `{prefix}:state` | hash `term`, `epoch`, `flush`, `change`, `generation`, `life`, `database`, `rolled_back` | none | `begin_term`; `announce_changes`, `begin_flush`, `forget_cached_links`; recovery (`database`); scripts that find it rolled back | never |
 //! | `{prefix}:recorders` | hash recorder → `number microseconds` | none | `record_clicks` | `forget_recorder`, after a week |
-//! | `{prefix}:pending` | hash link id → clicks | none | `record_clicks` | renamed by `begin_flush`; `recover_data_set` |
-//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `begin_flush`, `recover_data_set` | `finish_flush`, `recover_data_set` |
-//! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush`, `recover_data_set` | `finish_flush`, `recover_data_set` |
+//! | `{prefix}:pending` | hash link id → clicks | none | `record_clicks` | renamed by `begin_flush`; `begin_term` |
+//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `begin_flush` | `finish_flush`, `begin_term` |
+//! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush` | `finish_flush`, `begin_term` |
 //! | `{prefix}:flusher` | string, name of the flusher with the lease | seconds | `begin_flush`, `extend_flush_lease` | `release_flush_lease`, expiry |
-//! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `recover_data_set` |
+//! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `begin_term`, `forget_cached_links` |
 //! | `{prefix}:probe` | string | a second | the search for a master (`redis::master`) | expiry |
 //! | `{prefix}:limit:ACTION:CALLER:WINDOW` | counter | two windows | `count_attempts` | expiry |
 //! | `{prefix}:link:CODE` | string, a cached link | six hours | `cache_link` | `announce_changes`, expiry, eviction |
@@ -52,6 +52,15 @@ impl Keys {
         }
     }
 
+    /// Keys of a data set with this tag, which is not among the configured ones.
+    #[must_use]
+    pub fn of_tag(tag: &str) -> Self {
+        Self {
+            tag: tag.to_owned(),
+            shard: None,
+        }
+    }
+
     /// The shard of a cluster; `None` for a single Redis.
     #[must_use]
     pub fn shard(&self) -> Option<Shard> {
@@ -65,8 +74,9 @@ impl Keys {
     }
 
     keys! {
-        /// Epoch of the data set, newest change, newest flush; the replication ID of its server (`life`), and whether the
-        /// data set was continued on another server (`elsewhere`).
+        /// Term and epoch of the data set, newest flush, newest change; the generation of cached links; the replication ID
+        /// of the server that the term is for (`life`), the database that it belongs to, and whether a script found it to
+        /// be rolled back.
         state => "state",
         /// The last batch applied per recorder.
         recorders => "recorders",

@@ -59,6 +59,12 @@ impl RedisShards {
         Ok(Self(shards.into()))
     }
 
+    /// One data set alone.
+    #[must_use]
+    pub fn of(shard: RedisShard) -> Self {
+        Self([shard].into())
+    }
+
     /// All shards, by rising index.
     pub fn iter(&self) -> impl Iterator<Item = &RedisShard> {
         self.0.iter()

@@ -13,7 +13,7 @@
 //! | `listener`, `connections`, `workers`, `http1` | a connection from its acceptance to its responses |
 //! | `redirect_worker` | the redirect path of one worker |
 //! | `metrics_listener`, `bounded_listener` | metrics on an address of their own |
-//! | `startup`, `redis_recovery` | connect to the database and to Redis |
+//! | `startup`, `redis_recovery`, `parked` | connect to the database and to Redis |
 //! | `bound_socket`, `shutdown`, `error`, `banner`, `risks`, `reload` | what the files above share |
 
 mod app;
@@ -26,6 +26,7 @@ mod http1;
 mod jobs;
 mod listener;
 mod metrics_listener;
+mod parked;
 mod redirect_worker;
 mod redis_recovery;
 mod reload;
@@ -37,6 +38,7 @@ mod startup;
 mod workers;
 
 pub use error::ServeError;
+pub use parked::{DropError, ParkedError, drop_parked_clicks};
 pub use serve::serve;
 pub use shutdown::Shutdown;
 pub use startup::migrate;

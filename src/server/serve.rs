@@ -8,10 +8,10 @@ use crate::cache::LinkCache;
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
 use crate::limits::CurrentLimits;
-use crate::redis::RedisShards;
 use crate::server::app::{App, cache_limits};
 use crate::server::bound_socket::BoundSocket;
 use crate::server::error::ServeError;
+use crate::server::parked::settle_former;
 use crate::server::running::{Listeners, Running};
 use crate::server::shutdown::Shutdown;
 use crate::server::{banner, risks, startup};
@@ -38,18 +38,7 @@ pub async fn serve(
     let settings = config.reloaded()?;
     risks::warn(&config);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let redis = config
-        .redis
-        .as_ref()
-        .map(|urls| {
-            RedisShards::new(
-                &urls.0,
-                &config.redis_prefix,
-                config.click_deadline / 2,
-                &clock,
-            )
-        })
-        .transpose()?;
+    let redis = startup::shards(&config, &clock)?;
     // Bound before the database is opened: a start that must fail does not change the schema under running instances.
     let public = BoundSocket::bind("BIND", config.bind)?;
     let of_metrics = config
@@ -62,6 +51,8 @@ pub async fn serve(
         if let Some(redis) = &redis {
             startup::redis(redis, &databases.store, &cache).await?;
         }
+        let limits = cache_limits(&config, &databases.store);
+        settle_former(&databases.store, redis.as_ref(), limits, &clock).await?;
         Ok::<_, ServeError>((databases, cache))
     };
     let (databases, cache) = tokio::select! {

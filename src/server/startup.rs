@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::cache::LinkCache;
 use crate::clicks::RecoveryError;
-use crate::config::{Config, DatabaseUrl};
+use crate::config::{Config, DatabaseUrl, RedisUrls};
 use crate::domain::{Clock, SystemClock};
-use crate::redis::{FindMasterError, RedisShard, RedisShards};
+use crate::redis::{FindMasterError, InvalidRedisUrl, RedisShard, RedisShards};
 use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
 use crate::store::migrations::{self, Report, Schema};
 use crate::store::{OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings};
@@ -119,6 +119,17 @@ impl From<OpenError> for AttemptError {
             OpenError::Wrong(reason) => Self::Permanent(reason),
         }
     }
+}
+
+/// The shards of Redis that the settings name.
+pub(super) fn shards(
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+) -> Result<Option<RedisShards>, InvalidRedisUrl> {
+    let deadline = config.click_deadline / 2;
+    let shards =
+        |urls: &RedisUrls| RedisShards::new(&urls.0, &config.redis_prefix, deadline, clock);
+    config.redis.as_ref().map(shards).transpose()
 }
 
 /// Brings the schema of the database up to date, reports what it does, and does nothing else.

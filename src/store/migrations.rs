@@ -49,6 +49,7 @@ const POSTGRES: Files = files! { "postgres":
     6 "held and untold" "0006_held_and_untold.sql",
     7 "installation" "0007_installation.sql",
     9 "journal marks" "0009_journal_marks.sql",
+    10 "data sets" "0010_data_sets.sql",
     15 "known addresses" "0015_known_addresses.sql",
     16 "link totals" "0016_link_totals.sql",
 };
@@ -61,6 +62,7 @@ const SQLITE: Files = files! { "sqlite":
     6 "fences" "0006_fences.sql",
     7 "held and untold" "0007_held_and_untold.sql",
     8 "installation" "0008_installation.sql",
+    9 "data sets" "0009_data_sets.sql",
     14 "known addresses" "0014_known_addresses.sql",
     15 "link totals" "0015_link_totals.sql",
 };

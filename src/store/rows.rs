@@ -1,6 +1,8 @@
 //! Rows that have the same form in both databases, turned into values.
 
-use super::{Change, CountSnapshot, DiskUsage, FlushMark, RecorderId, StoreError, ToCount, Usage};
+use super::{
+    Change, CountSnapshot, DataSet, DiskUsage, FlushMark, RecorderId, StoreError, ToCount, Usage,
+};
 use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds, whether batches are parked.
@@ -22,6 +24,19 @@ pub(super) fn usage((journal, outbox): (i64, i64), disk: Option<DiskUsage>) -> U
         journal: journal.unsigned_abs(),
         outbox: outbox.unsigned_abs(),
         disk,
+    }
+}
+
+/// `tag`, `epoch`, `term`, `replication_id`, `flush`.
+pub(super) type DataSetRow = (String, String, i64, String, i64);
+
+pub(super) fn data_set((tag, epoch, term, replication_id, flush): DataSetRow) -> DataSet {
+    DataSet {
+        tag,
+        epoch,
+        term,
+        replication_id,
+        flush,
     }
 }
 
@@ -94,6 +109,8 @@ fn code(stored: &str) -> Result<ShortCode, StoreError> {
 pub(super) const COUNT_OF_LINK: i32 = 0;
 pub(super) const MARK_OF_FLUSH: i32 = 1;
 pub(super) const SOMETHING_PARKED: i32 = 2;
+pub(super) const SUPERSEDED: i32 = 3;
+pub(super) const DRAINING: i32 = 4;
 
 pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot, StoreError> {
     let mut snapshot = CountSnapshot::default();
@@ -104,6 +121,8 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot
                 .push((link_id(first)?, second.unsigned_abs())),
             MARK_OF_FLUSH => snapshot.flushes.push((first, flush_mark(second))),
             SOMETHING_PARKED => snapshot.has_parked = true,
+            SUPERSEDED => snapshot.is_superseded = true,
+            DRAINING => snapshot.is_draining = true,
             _ => {}
         }
     }

@@ -23,11 +23,13 @@ mod both_away;
 mod clock;
 mod data_lost;
 mod databases;
+mod deletions;
 mod instances;
 mod redis;
 mod replica;
 mod service;
 mod system;
+mod terms;
 mod versions;
 
 use std::time::Duration;

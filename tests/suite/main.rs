@@ -24,6 +24,7 @@ mod lookups;
 mod memory;
 mod metrics;
 mod overload;
+mod parked;
 mod pgbouncer;
 mod queue;
 mod redirect;
