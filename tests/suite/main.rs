@@ -12,6 +12,7 @@ mod busy;
 mod cluster;
 mod delete;
 mod document;
+mod embedded;
 mod encrypted_redis;
 mod errors;
 mod instances;
