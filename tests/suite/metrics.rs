@@ -66,7 +66,6 @@ both_modes! {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         app.visit(&format!("/{code}")).await;
-        app.written_back(&code, 1).await;
         eventually("both are there", async || {
             let metrics = app.get("/metrics").await.text;
             let of = |name: &str| metrics.lines().find_map(|line| line.strip_prefix(name)).map(ToOwned::to_owned);

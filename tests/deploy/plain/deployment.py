@@ -108,8 +108,9 @@ class Deployment:
         """The exporters of compose.yaml."""
         blackbox = DEPLOY / "prometheus" / "blackbox.yml"
         collectors = re.findall(r"--collector\.[\w-]+", COMPOSE)
+        of_machine = one(r"(--include-system-metrics=\w+)", COMPOSE)
         self.exporters = {
-            "redis": self.start_exporter("redis", [f"--redis.addr={self.redis.url}"]),
+            "redis": self.start_exporter("redis", [f"--redis.addr={self.redis.url}", of_machine]),
             "postgres": self.start_exporter(
                 "postgres", [], {"DATA_SOURCE_NAME": self.database.url + "?sslmode=disable"}),
             "node": self.start_exporter("node", collectors),
