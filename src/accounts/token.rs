@@ -105,7 +105,8 @@ mod tests {
     }
 
     fn tokens(secret: &str) -> Tokens {
-        let secret = TokenSecret::from_bytes(secret.repeat(32).into_bytes()).unwrap();
+        let secret = format!("{secret} secret of these tests, with 32 bytes");
+        let secret = TokenSecret::from_bytes(secret.into_bytes()).unwrap();
         Tokens::new(&secret, Duration::from_mins(1), Arc::new(SystemClock))
     }
 
