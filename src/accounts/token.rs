@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_token_ends_when_its_time_is_over() {
         let clock = Arc::new(ManualClock::at(SystemClock.now()));
-        let secret = TokenSecret::from_bytes(vec![b'a'; 32]).unwrap();
+        let secret = TokenSecret::from_bytes((0..32).collect()).unwrap();
         let tokens = Tokens::new(&secret, Duration::from_mins(1), Arc::clone(&clock) as _);
         let token = tokens.issue(UserId(7)).unwrap();
         clock.advance(Duration::from_secs(59));
