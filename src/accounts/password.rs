@@ -69,6 +69,10 @@ impl PasswordHasher {
             .hash_password(b"nobody has this password")
             .map_err(|error| failed(error.to_string()))?
             .to_string();
+        // Published before the first one waits.
+        for state in ["waiting", "running"] {
+            metrics::gauge!(HASHING, "state" => state).increment(0.0);
+        }
         Ok(Self {
             argon2,
             room: WaitingRoom::new(at_once, at_once * MAX_WAITING_PER_PERMIT),

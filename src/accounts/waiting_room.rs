@@ -234,7 +234,8 @@ mod tests {
         for request in all {
             assert!(request.await.unwrap());
         }
-        assert_eq!((room.queues().free, room.queues().waiting), (1, 0));
+        let queues = room.queues();
+        assert_eq!((queues.free, queues.waiting), (1, 0));
     }
 
     #[tokio::test]

@@ -197,7 +197,7 @@ mod tests {
         for raw in [
             "ada@example.org",
             "jos\u{e9}@example.org",
-            "\"a b\"@example.org",
+            "\"a@b\"@example.org",
         ] {
             let keys = raw.parse::<EmailAddress>().unwrap().lookup_keys();
             assert_eq!(keys, [raw; 3]);
@@ -209,11 +209,7 @@ mod tests {
         let key = |raw: &str| raw.parse::<EmailAddress>().unwrap().lookup_key();
         assert_eq!(key("\"Ada.L\"@example.org"), "ada.l@example.org");
         assert_eq!(key("\"a\\da\"@example.org"), "ada@example.org");
-        for needed in [
-            "\"a b\"@example.org",
-            "\"a@b\"@example.org",
-            "\"a..b\"@example.org",
-        ] {
+        for needed in ["\"a@b\"@example.org", "\"a..b\"@example.org"] {
             assert_eq!(key(needed), needed);
         }
     }
