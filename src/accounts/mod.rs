@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::{Clock, EmailAddress, Password, User, UserId};
+use crate::domain::{Clock, EmailAddress, Password, Principal, TokenKey, User};
 use crate::limits::{Action, Limiter, TooMany};
 use crate::store::{CreateUserError, StoreError, Users};
 
@@ -33,7 +33,7 @@ pub enum AccountError {
     /// There is no such account, or the password is not its own.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
-    /// The account is gone.
+    /// The account is gone, or its tokens have ended.
     #[error("the account does not exist")]
     Gone,
     /// The client or the account reached a limit.
@@ -45,6 +45,9 @@ pub enum AccountError {
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// No key could be drawn for a new account: there is no randomness.
+    #[error("no key could be drawn: {0}")]
+    NoKey(String),
     /// A token could not be signed: a defect.
     #[error("no token could be signed: {0}")]
     Token(String),
@@ -86,8 +89,10 @@ impl Accounts {
             return Err(AccountError::EmailTaken);
         }
         let hash = permit.hash(password).await?;
-        match self.users.create_user(email, &hash, self.clock.now()).await {
-            Ok(user) => self.issue(user),
+        let key = TokenKey::generate().map_err(|error| AccountError::NoKey(error.to_string()))?;
+        let now = self.clock.now();
+        match self.users.create_user(email, &hash, key, now).await {
+            Ok(user) => self.issue(Principal { user, key }),
             Err(CreateUserError::EmailTaken) => Err(AccountError::EmailTaken),
             Err(CreateUserError::Store(error)) => Err(error.into()),
         }
@@ -108,34 +113,35 @@ impl Accounts {
         }
         let permit = self.hasher.permit().await?;
         let credentials = self.users.credentials(email).await?;
-        let (user, hash) = credentials
-            .map(|credentials| (credentials.user, credentials.password_hash))
+        let (principal, hash) = credentials
+            .map(|credentials| (credentials.principal, credentials.password_hash))
             .unzip();
         // Without an account a dummy hash is checked, so that the time does not show whether there is one.
         let matches = permit.verify(password, hash).await?;
-        match user.filter(|_| matches) {
-            Some(user) => self.issue(user),
+        match principal.filter(|_| matches) {
+            Some(principal) => self.issue(principal),
             None => Err(AccountError::WrongCredentials),
         }
     }
 
-    /// The account with this id.
+    /// The account that a token names.
     ///
     /// # Errors
     /// [`AccountError::Gone`], [`AccountError::Store`].
-    pub async fn user(&self, id: UserId) -> Result<User, AccountError> {
-        self.users.user(id).await?.ok_or(AccountError::Gone)
+    pub async fn user(&self, principal: Principal) -> Result<User, AccountError> {
+        let user = self.users.user(principal).await?;
+        user.ok_or(AccountError::Gone)
     }
 
-    /// The user that a valid token was issued to; the account may be gone since.
+    /// The account that a valid token was issued to; it may be gone since.
     #[must_use]
-    pub fn token_owner(&self, token: &str) -> Option<UserId> {
-        self.tokens.owner(token)
+    pub fn principal(&self, token: &str) -> Option<Principal> {
+        self.tokens.principal(token)
     }
 
-    fn issue(&self, user: UserId) -> Result<String, AccountError> {
+    fn issue(&self, principal: Principal) -> Result<String, AccountError> {
         self.tokens
-            .issue(user)
+            .issue(principal)
             .map_err(|error| AccountError::Token(error.to_string()))
     }
 }

@@ -15,7 +15,7 @@ use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
 use super::link_body::LinkBody;
 use crate::accounts::Accounts;
-use crate::domain::{LinkId, Timestamp, UserId};
+use crate::domain::{LinkId, Principal, Timestamp};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, QueryOf};
 use crate::links::{LinkError, LinkService, Page};
@@ -162,7 +162,11 @@ fn one_page(page: &Page, limit: u32, base: &BaseAddress) -> Result<Response, Api
 
 /// The first page was read before the response begins, so that an early failure is a proper error. A later failure
 /// breaks the connection, so that half a list never looks whole.
-fn whole_list(links: Arc<LinkService>, owner: UserId, first: &Page) -> Result<Response, ApiError> {
+fn whole_list(
+    links: Arc<LinkService>,
+    owner: Principal,
+    first: &Page,
+) -> Result<Response, ApiError> {
     let mut head = vec![b'['];
     write_links(first, true, &mut head)?;
     let Some(after) = first.next else {
@@ -193,7 +197,7 @@ fn whole_list(links: Arc<LinkService>, owner: UserId, first: &Page) -> Result<Re
 
 async fn next_piece(
     links: &LinkService,
-    owner: UserId,
+    owner: Principal,
     rest: Rest,
 ) -> Result<(Bytes, Option<Rest>), ApiError> {
     let page = links.page(owner, Some(rest.after), PAGE).await?;

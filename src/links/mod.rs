@@ -46,7 +46,7 @@ pub struct LinkService {
 /// Why an operation on links failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The owner's account is gone.
+    /// The owner's account is gone, or its tokens have ended.
     #[error("the owner's account does not exist")]
     OwnerGone,
     /// The owner reached a limit.

@@ -1,6 +1,6 @@
 //! Links and the outbox of their changes.
 
-use shunt::domain::{Clock, LinkId, ShortCode, SystemClock, UserId};
+use shunt::domain::{Clock, LinkId, Principal, ShortCode, SystemClock, TokenKey, UserId};
 use shunt::store::{CreateLinkError, NewLink, Position};
 
 use crate::backend::{both_stores, link, moment, target, user};
@@ -23,7 +23,8 @@ both_stores! {
 
     async fn a_link_needs_an_owner(store) {
         let code = ShortCode::generate().unwrap();
-        let new = NewLink { code: &code, target: &target(), owner: UserId(999), created_at: SystemClock.now() };
+        let owner = Principal { user: UserId(999), key: TokenKey::generate().unwrap() };
+        let new = NewLink { code: &code, target: &target(), owner, created_at: SystemClock.now() };
         assert!(matches!(store.links.create_link(new).await, Err(CreateLinkError::OwnerGone)));
     }
 

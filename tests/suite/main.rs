@@ -25,6 +25,7 @@ mod metrics;
 mod overload;
 mod pgbouncer;
 mod redirect;
+mod restored;
 mod rolled_back;
 mod settings;
 mod shorten;

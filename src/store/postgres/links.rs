@@ -3,31 +3,40 @@
 use async_trait::async_trait;
 
 use super::{PostgresStore, micros, moment};
-use crate::domain::{Link, LinkTarget, ShortCode, UserId};
+use crate::domain::{Link, LinkTarget, Principal, ShortCode};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
 
 #[async_trait]
 impl Links for PostgresStore {
     async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError> {
-        let created: Result<Vec<i64>, _> = self
+        let created: Result<Vec<(Option<i64>, bool)>, _> = self
             .pool
             .run(async |session| {
-                sqlx::query_scalar(concat!(
-            "INSERT INTO links (short_code, target_url, owner_id, created_at) SELECT $1, $2, $3, ",
-            moment!("$4"),
-            " WHERE NOT EXISTS (SELECT FROM retired_codes WHERE short_code = $1) RETURNING id"
-        ))
-        .bind(link.code.as_str())
-        .bind(link.target.as_str())
-        .bind(link.owner.0)
-        .bind(link.created_at.micros())
-        .fetch_all(session).await
+                sqlx::query_as(concat!(
+                    "WITH owner AS (SELECT id FROM users WHERE id = $3 AND token_key = $5),
+                     created AS (
+                         INSERT INTO links (short_code, target_url, owner_id, created_at)
+                         SELECT $1, $2, owner.id, ",
+                    moment!("$4"),
+                    "    FROM owner WHERE NOT EXISTS (SELECT FROM retired_codes WHERE short_code = $1)
+                         RETURNING id
+                     )
+                     SELECT (SELECT id FROM created), EXISTS (SELECT FROM owner)"
+                ))
+                .bind(link.code.as_str())
+                .bind(link.target.as_str())
+                .bind(link.owner.user.0)
+                .bind(link.created_at.micros())
+                .bind(link.owner.key.as_bytes())
+                .fetch_all(session)
+                .await
             })
             .await;
         match created.map(rows::written) {
-            Ok(Some(id)) => Ok(link.with_id(rows::link_id(id)?)),
-            Ok(None) => Err(CreateLinkError::CodeTaken),
+            Ok(Some((Some(id), _))) => Ok(link.with_id(rows::link_id(id)?)),
+            Ok(Some((None, true))) => Err(CreateLinkError::CodeTaken),
+            Ok(Some((None, false)) | None) => Err(CreateLinkError::OwnerGone),
             Err(sqlx::Error::Database(error)) => match error.constraint() {
                 Some("links_short_code_unique") => Err(CreateLinkError::CodeTaken),
                 Some("links_owner_exists") => Err(CreateLinkError::OwnerGone),
@@ -71,7 +80,7 @@ impl Links for PostgresStore {
 
     async fn links_of(
         &self,
-        owner: UserId,
+        owner: Principal,
         after: Option<Position>,
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError> {
@@ -83,24 +92,26 @@ impl Links for PostgresStore {
                     "SELECT id, short_code, target_url, is_active, ",
                     micros!("created_at"),
                     ", EXISTS (SELECT FROM click_journal WHERE held)
-                     FROM links WHERE owner_id = $1 AND (created_at, id) < (",
+                     FROM links WHERE owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $5)
+                     AND (created_at, id) < (",
                     moment!("$2"),
                     ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
                 ))
-                .bind(owner.0)
+                .bind(owner.user.0)
                 .bind(after.created_at.micros())
                 .bind(after.id.number())
                 .bind(i64::from(limit))
+                .bind(owner.key.as_bytes())
                 .fetch_all(session)
                 .await
             })
             .await?;
-        rows::links(owner, found)
+        rows::links(owner.user, found)
     }
 
     async fn delete_link(
         &self,
-        owner: UserId,
+        owner: Principal,
         code: &ShortCode,
     ) -> Result<Option<Change>, StoreError> {
         // A trigger notes the change and retires the code.
@@ -108,22 +119,29 @@ impl Links for PostgresStore {
             .pool
             .transaction(async |session| {
                 let deleted = sqlx::query(
-                    "WITH gone AS (DELETE FROM links WHERE owner_id = $1 AND short_code = $2 RETURNING id),
+                    "WITH gone AS (
+                         DELETE FROM links WHERE short_code = $2
+                         AND owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $3)
+                         RETURNING id
+                     ),
                      uncounted AS (DELETE FROM link_clicks WHERE link_id = (SELECT id FROM gone))
                      SELECT FROM gone",
                 )
-                .bind(owner.0)
+                .bind(owner.user.0)
                 .bind(code.as_str())
+                .bind(owner.key.as_bytes())
                 .fetch_optional(&mut *session)
                 .await?;
                 if deleted.is_none() {
                     return Ok(None);
                 }
                 // The number that the trigger drew in this session, and in this transaction.
-                sqlx::query_scalar("SELECT currval(pg_get_serial_sequence('link_changes', 'number'))")
-                    .fetch_one(session)
-                    .await
-                    .map(Some)
+                sqlx::query_scalar(
+                    "SELECT currval(pg_get_serial_sequence('link_changes', 'number'))",
+                )
+                .fetch_one(session)
+                .await
+                .map(Some)
             })
             .await?;
         Ok(number.map(|number| Change {

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::{PostgresStore, moment};
-use crate::domain::{EmailAddress, Timestamp, User, UserId};
-use crate::store::rows;
+use crate::domain::{EmailAddress, Principal, Timestamp, TokenKey, User, UserId};
+use crate::store::rows::{self, CredentialsRow};
 use crate::store::{CreateUserError, Credentials, StoreError, Users};
 
 #[async_trait]
@@ -13,19 +13,21 @@ impl Users for PostgresStore {
         &self,
         email: &EmailAddress,
         password_hash: &str,
+        key: TokenKey,
         now: Timestamp,
     ) -> Result<UserId, CreateUserError> {
         let created: Result<Vec<i64>, _> = self
             .pool
             .run(async |session| {
                 sqlx::query_scalar(concat!(
-            "INSERT INTO users (email, email_key, password_hash, created_at) VALUES ($1, $2, $3, ",
-            moment!("$4"),
+            "INSERT INTO users (email, email_key, password_hash, token_key, created_at) VALUES ($1, $2, $3, $4, ",
+            moment!("$5"),
             ") RETURNING id"
         ))
         .bind(email.as_str())
         .bind(email.lookup_key())
         .bind(password_hash)
+        .bind(key.as_bytes())
         .bind(now.micros())
         .fetch_all(session).await
             })
@@ -43,33 +45,33 @@ impl Users for PostgresStore {
     }
 
     async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError> {
-        let found: Option<(i64, String)> = self
+        let found: Option<CredentialsRow> = self
             .pool
             .run(async |session| {
-                sqlx::query_as("SELECT id, password_hash FROM users WHERE email_key = $1")
-                    .bind(email.lookup_key())
-                    .fetch_optional(session)
-                    .await
+                sqlx::query_as(
+                    "SELECT id, token_key, password_hash FROM users WHERE email_key = $1",
+                )
+                .bind(email.lookup_key())
+                .fetch_optional(session)
+                .await
             })
             .await?;
-        Ok(found.map(|(id, password_hash)| Credentials {
-            user: UserId(id),
-            password_hash,
-        }))
+        found.map(rows::credentials).transpose()
     }
 
-    async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
+    async fn user(&self, principal: Principal) -> Result<Option<User>, StoreError> {
         let email: Option<String> = self
             .pool
             .run(async |session| {
-                sqlx::query_scalar("SELECT email FROM users WHERE id = $1")
-                    .bind(id.0)
+                sqlx::query_scalar("SELECT email FROM users WHERE id = $1 AND token_key = $2")
+                    .bind(principal.user.0)
+                    .bind(principal.key.as_bytes())
                     .fetch_optional(session)
                     .await
             })
             .await?;
         Ok(email.map(|email| User {
-            id,
+            id: principal.user,
             email: EmailAddress::from_stored(email),
         }))
     }
