@@ -10,15 +10,17 @@ use crate::store::{Links, Outbox, StoreError};
 
 mod announce;
 mod delete;
+mod follow;
 mod list;
 mod list_streams;
 mod outbox;
 mod shorten;
 mod stats;
 
+pub use follow::ChangeFollower;
 pub use list::Page;
 pub use list_streams::{ListStream, ListStreams};
-pub use outbox::{OutboxError, publish_pending};
+pub use outbox::{OutboxError, publish_pending, publishes};
 pub use stats::LinkStats;
 
 /// The operations on links, for owners and readers; knows no HTTP.

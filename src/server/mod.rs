@@ -21,6 +21,7 @@ mod banner;
 mod bound_socket;
 mod bounded_listener;
 mod error;
+mod history;
 mod http1;
 mod jobs;
 mod listener;

@@ -115,4 +115,12 @@ pub trait Links: Send + Sync {
         owner: Principal,
         code: &ShortCode,
     ) -> Result<Option<Change>, StoreError>;
+
+    /// Removes the counted clicks of up to `limit` deleted links above `after`, in rising order of ids, and waits for no
+    /// flush. Clicks that come later still count for no link. Returns the last of these links, where there may be more.
+    async fn uncount_deleted(
+        &self,
+        after: Option<LinkId>,
+        limit: u32,
+    ) -> Result<Option<LinkId>, StoreError>;
 }

@@ -27,6 +27,8 @@ const POSTGRES: Files = files! { "postgres":
     7 "installation" "0007_installation.sql",
     9 "journal marks" "0009_journal_marks.sql",
     11 "account keys" "0011_account_keys.sql",
+    12 "growth" "0012_growth.sql",
+    13 "history" "0013_history.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":

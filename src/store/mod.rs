@@ -13,6 +13,7 @@ use std::sync::Arc;
 mod clicks;
 mod database;
 mod failure;
+mod history;
 mod links;
 pub mod migrations;
 mod outbox;
@@ -28,8 +29,9 @@ pub use clicks::{
 };
 pub use database::{Database, StoreSettings};
 pub use failure::{OpenError, StoreError};
+pub use history::{HistoryCheck, HistoryNote};
 pub use links::{CreateLinkError, Links, NewLink, Position, ToCount};
-pub use outbox::{Change, Outbox};
+pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition};
 pub use sqlite::{SqliteStore, companion_file};
 pub use users::{CreateUserError, Credentials, Users};

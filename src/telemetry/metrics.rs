@@ -68,6 +68,9 @@ metrics! {
     gauge REDIS_CONNECTIONS_MAX = "shunt_redis_pool_connections_max";
     /// 1 while the database responds, 0 while it does not.
     gauge DATABASE_UP = "shunt_database_up";
+    /// How often the database was found to have gone back, behind a fail-over or a restored backup: what was written last is
+    /// lost.
+    counter DATABASE_WENT_BACK = "shunt_database_went_back_total";
     /// Connections to the database by state; and tasks that wait for one.
     gauge DATABASE_CONNECTIONS = "shunt_database_connections";
     /// Max connections to the database.
@@ -157,6 +160,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 fn start_at_zero() {
     for name in [
         DATABASE_ERRORS,
+        DATABASE_WENT_BACK,
         FLUSH_ERRORS,
         REDIS_ERRORS,
         REDIS_DATA_LOST,

@@ -4,6 +4,7 @@
 
 mod backend;
 mod clicks;
+mod deleted;
 mod file;
 mod links;
 mod recorders;

@@ -14,6 +14,7 @@ mod delete;
 mod document;
 mod encrypted_redis;
 mod errors;
+mod growth;
 mod instances;
 mod journal;
 mod lifecycle;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::PostgresStore;
-use crate::store::{Database, StoreError};
+use crate::store::{Database, HistoryCheck, HistoryNote, StoreError};
 use crate::telemetry::metrics::Connections;
 
 #[async_trait]
@@ -14,6 +14,13 @@ impl Database for PostgresStore {
 
     fn connections(&self) -> Connections {
         self.pool.connections()
+    }
+
+    async fn check_history(
+        &self,
+        others: Option<&HistoryNote>,
+    ) -> Result<Option<HistoryCheck>, StoreError> {
+        self.check(others).await.map(Some)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

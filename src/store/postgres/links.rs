@@ -2,48 +2,23 @@
 
 use async_trait::async_trait;
 
+use super::history::{CHECKS, unchecked};
 use super::{PostgresStore, micros, moment};
-use crate::domain::{Link, LinkTarget, Principal, ShortCode};
+use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
 
 #[async_trait]
 impl Links for PostgresStore {
     async fn create_link(&self, link: NewLink<'_>) -> Result<Link, CreateLinkError> {
-        let created: Result<Vec<(Option<i64>, bool)>, _> = self
-            .pool
-            .run(async |session| {
-                sqlx::query_as(concat!(
-                    "WITH owner AS (SELECT id FROM users WHERE id = $3 AND token_key = $5),
-                     created AS (
-                         INSERT INTO links (short_code, target_url, owner_id, created_at)
-                         SELECT $1, $2, owner.id, ",
-                    moment!("$4"),
-                    "    FROM owner WHERE NOT EXISTS (SELECT FROM retired_codes WHERE short_code = $1)
-                         RETURNING id
-                     )
-                     SELECT (SELECT id FROM created), EXISTS (SELECT FROM owner)"
-                ))
-                .bind(link.code.as_str())
-                .bind(link.target.as_str())
-                .bind(link.owner.user.0)
-                .bind(link.created_at.micros())
-                .bind(link.owner.key.as_bytes())
-                .fetch_all(session)
-                .await
-            })
-            .await;
-        match created.map(rows::written) {
-            Ok(Some((Some(id), _))) => Ok(link.with_id(rows::link_id(id)?)),
-            Ok(Some((None, true))) => Err(CreateLinkError::CodeTaken),
-            Ok(Some((None, false)) | None) => Err(CreateLinkError::OwnerGone),
-            Err(sqlx::Error::Database(error)) => match error.constraint() {
-                Some("links_short_code_unique") => Err(CreateLinkError::CodeTaken),
-                Some("links_owner_exists") => Err(CreateLinkError::OwnerGone),
-                _ => Err(StoreError::from(sqlx::Error::Database(error)).into()),
-            },
-            Err(error) => Err(StoreError::from(error).into()),
+        for _ in 0..CHECKS {
+            if let Some(created) = self.insert_link(&link).await? {
+                self.seen.created(created.id, &created.code);
+                return Ok(created);
+            }
+            self.check_server().await?;
         }
+        Err(unchecked().into())
     }
 
     async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
@@ -114,25 +89,20 @@ impl Links for PostgresStore {
         owner: Principal,
         code: &ShortCode,
     ) -> Result<Option<Change>, StoreError> {
-        // A trigger notes the change and retires the code.
+        // A trigger notes the change, retires the code, and leaves the clicks to `uncount_deleted`.
         let number: Option<i64> = self
             .pool
             .transaction(async |session| {
                 let deleted = sqlx::query(
-                    "WITH gone AS (
-                         DELETE FROM links WHERE short_code = $2
-                         AND owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $3)
-                         RETURNING id
-                     ),
-                     uncounted AS (DELETE FROM link_clicks WHERE link_id = (SELECT id FROM gone))
-                     SELECT FROM gone",
+                    "DELETE FROM links WHERE short_code = $2
+                     AND owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $3)",
                 )
                 .bind(owner.user.0)
                 .bind(code.as_str())
                 .bind(owner.key.as_bytes())
-                .fetch_optional(&mut *session)
+                .execute(&mut *session)
                 .await?;
-                if deleted.is_none() {
+                if deleted.rows_affected() == 0 {
                     return Ok(None);
                 }
                 // The number that the trigger drew in this session, and in this transaction.
@@ -144,9 +114,101 @@ impl Links for PostgresStore {
                 .map(Some)
             })
             .await?;
+        if number.is_some() {
+            self.seen.deleted(code);
+        }
         Ok(number.map(|number| Change {
             number,
             code: Some(code.clone()),
         }))
+    }
+
+    async fn uncount_deleted(
+        &self,
+        after: Option<LinkId>,
+        limit: u32,
+    ) -> Result<Option<LinkId>, StoreError> {
+        // A link leaves the list when it had no clicks a minute after it was looked at first: no flush takes so long that
+        // saw it before.
+        let looked_at: Vec<(Option<i64>, i64)> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(
+                    "WITH batch AS (
+                         SELECT link_id, recheck_at FROM deleted_links
+                         WHERE link_id > $1 AND (recheck_at IS NULL OR recheck_at < now())
+                         ORDER BY link_id LIMIT $2 FOR UPDATE SKIP LOCKED
+                     ),
+                     state AS (
+                         SELECT link_id, recheck_at IS NOT NULL AND NOT EXISTS (
+                             SELECT FROM link_clicks WHERE link_clicks.link_id = batch.link_id) AS is_done
+                         FROM batch
+                     ),
+                     uncounted AS (
+                         DELETE FROM link_clicks WHERE link_id = ANY (ARRAY(
+                             SELECT link_id FROM link_clicks WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
+                             ORDER BY link_id FOR UPDATE SKIP LOCKED))
+                     ),
+                     done AS (
+                         DELETE FROM deleted_links WHERE link_id = ANY (ARRAY(SELECT link_id FROM state WHERE is_done))
+                     ),
+                     again AS (
+                         UPDATE deleted_links SET recheck_at = now() + interval '1 minute'
+                         WHERE link_id = ANY (ARRAY(SELECT link_id FROM state WHERE NOT is_done))
+                     )
+                     SELECT max(link_id), count(*) FROM batch",
+                )
+                .bind(after.map_or(-1, LinkId::number))
+                .bind(i64::from(limit))
+                .fetch_all(session)
+                .await
+            })
+            .await?;
+        let (last, links) = rows::written(looked_at).unwrap_or_default();
+        let last = last.filter(|_| links == i64::from(limit));
+        last.map(rows::link_id).transpose()
+    }
+}
+
+impl PostgresStore {
+    /// `None` on a server that has to be checked before it gives ids out.
+    async fn insert_link(&self, link: &NewLink<'_>) -> Result<Option<Link>, CreateLinkError> {
+        let created: Result<Vec<(Option<i64>, bool, bool)>, _> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(concat!(
+                    "WITH owner AS (SELECT id FROM users WHERE id = $3 AND token_key = $5),
+                     server AS (SELECT checked_on = pg_postmaster_start_time() AS is_checked FROM database_history),
+                     created AS (
+                         INSERT INTO links (short_code, target_url, owner_id, created_at)
+                         SELECT $1, $2, owner.id, ",
+                    moment!("$4"),
+                    "    FROM owner, server WHERE is_checked
+                         AND NOT EXISTS (SELECT FROM retired_codes WHERE short_code = $1)
+                         RETURNING id
+                     )
+                     SELECT (SELECT id FROM created), EXISTS (SELECT FROM owner), (SELECT is_checked FROM server)"
+                ))
+                .bind(link.code.as_str())
+                .bind(link.target.as_str())
+                .bind(link.owner.user.0)
+                .bind(link.created_at.micros())
+                .bind(link.owner.key.as_bytes())
+                .fetch_all(session)
+                .await
+            })
+            .await;
+        match created.map(rows::written) {
+            Ok(Some((Some(id), ..))) => Ok(Some(link.with_id(rows::link_id(id)?))),
+            Ok(Some((None, true, true))) => Err(CreateLinkError::CodeTaken),
+            Ok(Some((None, _, false)) | None) => Ok(None),
+            Ok(Some((None, false, true))) => Err(CreateLinkError::OwnerGone),
+            Err(sqlx::Error::Database(error)) => match error.constraint() {
+                Some("links_short_code_unique") => Err(CreateLinkError::CodeTaken),
+                Some("links_owner_exists") => Err(CreateLinkError::OwnerGone),
+                _ => Err(StoreError::from(sqlx::Error::Database(error)).into()),
+            },
+            Err(error) => Err(StoreError::from(error).into()),
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::{OpenError, StoreSettings};
 
 mod clicks;
 mod database;
+mod history;
 mod links;
 mod outbox;
 mod pool;
@@ -11,6 +12,7 @@ mod replica;
 mod session;
 mod users;
 
+use history::Seen;
 use pool::Pool;
 
 pub use replica::{PostgresReplica, WalPosition};
@@ -19,6 +21,7 @@ pub use replica::{PostgresReplica, WalPosition};
 pub struct PostgresStore {
     pool: Pool,
     installation: String,
+    seen: Seen,
 }
 
 impl PostgresStore {
@@ -36,7 +39,11 @@ impl PostgresStore {
                     .await
             })
             .await?;
-        Ok(Self { pool, installation })
+        Ok(Self {
+            pool,
+            installation,
+            seen: Seen::default(),
+        })
     }
 }
 

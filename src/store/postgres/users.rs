@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::history::{CHECKS, unchecked};
 use super::{PostgresStore, moment};
 use crate::domain::{EmailAddress, Principal, Timestamp, TokenKey, User, UserId};
 use crate::store::rows::{self, CredentialsRow};
@@ -16,32 +17,14 @@ impl Users for PostgresStore {
         key: TokenKey,
         now: Timestamp,
     ) -> Result<UserId, CreateUserError> {
-        let created: Result<Vec<i64>, _> = self
-            .pool
-            .run(async |session| {
-                sqlx::query_scalar(concat!(
-            "INSERT INTO users (email, email_key, password_hash, token_key, created_at) VALUES ($1, $2, $3, $4, ",
-            moment!("$5"),
-            ") RETURNING id"
-        ))
-        .bind(email.as_str())
-        .bind(email.lookup_key())
-        .bind(password_hash)
-        .bind(key.as_bytes())
-        .bind(now.micros())
-        .fetch_all(session).await
-            })
-            .await;
-        match created.map(rows::written) {
-            Ok(Some(id)) => Ok(UserId(id)),
-            Ok(None) => Err(StoreError::Unexpected("a new account has no id".into()).into()),
-            Err(sqlx::Error::Database(error))
-                if error.constraint() == Some("users_email_key_unique") =>
-            {
-                Err(CreateUserError::EmailTaken)
+        for _ in 0..CHECKS {
+            if let Some(user) = self.insert_user(email, password_hash, key, now).await? {
+                self.seen.registered(user);
+                return Ok(user);
             }
-            Err(error) => Err(StoreError::from(error).into()),
+            self.check_server().await?;
         }
+        Err(unchecked().into())
     }
 
     async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError> {
@@ -74,5 +57,44 @@ impl Users for PostgresStore {
             id: principal.user,
             email: EmailAddress::from_stored(email),
         }))
+    }
+}
+
+impl PostgresStore {
+    /// `None` on a server that has to be checked before it gives ids out.
+    async fn insert_user(
+        &self,
+        email: &EmailAddress,
+        password_hash: &str,
+        key: TokenKey,
+        now: Timestamp,
+    ) -> Result<Option<UserId>, CreateUserError> {
+        let created: Result<Vec<i64>, _> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_scalar(concat!(
+                    "INSERT INTO users (email, email_key, password_hash, token_key, created_at)
+                     SELECT $1, $2, $3, $4, ",
+                    moment!("$5"),
+                    " FROM database_history WHERE checked_on = pg_postmaster_start_time() RETURNING id"
+                ))
+                .bind(email.as_str())
+                .bind(email.lookup_key())
+                .bind(password_hash)
+                .bind(key.as_bytes())
+                .bind(now.micros())
+                .fetch_all(session)
+                .await
+            })
+            .await;
+        match created {
+            Ok(created) => Ok(rows::written(created).map(UserId)),
+            Err(sqlx::Error::Database(error))
+                if error.constraint() == Some("users_email_key_unique") =>
+            {
+                Err(CreateUserError::EmailTaken)
+            }
+            Err(error) => Err(StoreError::from(error).into()),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::SqliteStore;
-use crate::domain::{Link, LinkTarget, Principal, ShortCode};
+use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount, Users};
 
@@ -112,5 +112,14 @@ impl Links for SqliteStore {
             number,
             code: Some(code.clone()),
         }))
+    }
+
+    async fn uncount_deleted(
+        &self,
+        _: Option<LinkId>,
+        _: u32,
+    ) -> Result<Option<LinkId>, StoreError> {
+        // Clicks are in the row of their link, and go with it.
+        Ok(None)
     }
 }
