@@ -19,6 +19,18 @@ const BACKGROUND_DEADLINE: Duration = Duration::from_secs(1);
 /// Max changes that are applied one by one; past that the whole cache is cleared.
 const MAX_CHANGES: i64 = 1_000;
 
+/// A text as a pattern that matches it alone.
+fn glob_escaped(text: &str) -> String {
+    let special = |letter| matches!(letter, '*' | '?' | '[' | ']' | '\\');
+    text.chars().fold(String::new(), |mut escaped, letter| {
+        if special(letter) {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+        escaped
+    })
+}
+
 #[derive(Clone)]
 pub(super) struct RedisTier {
     redis: RedisShard,
@@ -82,6 +94,42 @@ impl RedisTier {
         let asked = Instant::now();
         let state = self.connection.query(&call).await?;
         Ok(self.cursor(asked, state))
+    }
+
+    /// Removes all links that are cached in Redis, and makes every instance drop those in its memory.
+    pub(super) async fn forget_links(&self) -> Result<InvalidationCursor, RedisFailure> {
+        let keys = self.redis.keys();
+        let mut call = scripts::FORGET_CACHED_LINKS.call(&[&keys.state(), &keys.changes()]);
+        call.arg(self.redis.process())
+            .arg(self.redis.now().micros());
+        let asked = Instant::now();
+        // From here on no link is cached that was read before.
+        let state = self.redis.query(&call, BACKGROUND_DEADLINE).await?;
+        let (mut cursor, pattern) = (0_u64, format!("{}:link:*", glob_escaped(keys.tag())));
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(cursor)
+                .arg("MATCH")
+                .arg(&pattern)
+                .arg("COUNT")
+                .arg(1_000);
+            let (next, found): (u64, Vec<String>) = self
+                .redis
+                .query(&Call::plain(scan), BACKGROUND_DEADLINE)
+                .await?;
+            if !found.is_empty() {
+                let mut unlink = redis::cmd("UNLINK");
+                unlink.arg(found);
+                let _: i64 = self
+                    .redis
+                    .query(&Call::plain(unlink), BACKGROUND_DEADLINE)
+                    .await?;
+            }
+            if next == 0 {
+                return Ok(self.cursor(asked, state));
+            }
+            cursor = next;
+        }
     }
 
     /// Where the changes stand, within the deadline of a redirect.

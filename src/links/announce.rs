@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use super::LinkService;
+use super::{LinkService, publishes};
 use crate::store::Change;
 
 /// How long an announcement waits for Redis, and with it for every instance.
@@ -15,13 +15,16 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 impl LinkService {
     /// Publishes a change that the database has already, and takes it out of the outbox by its own number. Waits a
-    /// second at most; a change that is not published by then stays in the outbox, for the job that empties it.
+    /// second at most; a change that is not published by then stays in the outbox, for the job that empties it. An
+    /// instance without Redis leaves it there, too, for those that have one.
     pub(super) async fn announce(&self, change: &Change) {
         if timeout(TIMEOUT, self.publish(change)).await.is_err() {
             tracing::warn!(
                 "a change of a link is announced to other instances later: Redis did not confirm it in time"
             );
-        } else if let Err(error) = self.outbox.changes_published(&[change.number]).await {
+        } else if publishes(&*self.outbox, &self.cache)
+            && let Err(error) = self.outbox.changes_published(&[change.number]).await
+        {
             tracing::warn!(%error, "a published change stays in the outbox for now");
         }
     }

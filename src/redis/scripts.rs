@@ -106,6 +106,13 @@ scripts! {
     /// * returns: epoch, change
     ANNOUNCE_CHANGES => ["data_set.lua", "announce_changes.lua"],
 
+    /// Makes every instance drop the links that it has in memory.
+    ///
+    /// * KEYS: `state`, `changes`
+    /// * ARGV: process, now
+    /// * returns: epoch, change
+    FORGET_CACHED_LINKS => ["data_set.lua", "forget_cached_links.lua"],
+
     /// Caches a link that was read from the database, unless a link changed since before it was read.
     ///
     /// * KEYS: `state`, the cached link

@@ -12,6 +12,7 @@ use crate::redis::RedisShards;
 use crate::server::app::{App, cache_limits};
 use crate::server::bound_socket::BoundSocket;
 use crate::server::error::ServeError;
+use crate::server::history::HistoryWatch;
 use crate::server::running::{Listeners, Running};
 use crate::server::shutdown::Shutdown;
 use crate::server::{banner, risks, startup};
@@ -61,6 +62,14 @@ pub async fn serve(
         let cache = LinkCache::new(cache_limits(&config, &databases.store), redis.as_ref());
         if let Some(redis) = &redis {
             startup::redis(redis, &databases.store, &cache).await?;
+        }
+        // Before the first request: the database may have gone back while nothing ran.
+        let database = &databases.store.database;
+        if let Err(error) = HistoryWatch::new(database, &cache, redis.as_ref())
+            .check()
+            .await
+        {
+            tracing::warn!(%error, "the history of the database is checked later");
         }
         Ok::<_, ServeError>((databases, cache))
     };

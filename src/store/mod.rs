@@ -13,6 +13,7 @@ use std::sync::Arc;
 mod clicks;
 mod database;
 mod failure;
+mod history;
 mod links;
 pub mod migrations;
 mod outbox;
@@ -28,8 +29,9 @@ pub use clicks::{
 };
 pub use database::{Database, DiskUsage, StoreSettings, Usage};
 pub use failure::{OpenError, StoreError};
+pub use history::{HistoryCheck, HistoryNote};
 pub use links::{CreateLinkError, Links, NewLink, Position, ToCount};
-pub use outbox::{Change, Outbox};
+pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
 pub use users::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, Users};

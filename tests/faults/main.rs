@@ -23,6 +23,7 @@ mod both_away;
 mod clock;
 mod data_lost;
 mod databases;
+mod history;
 mod instances;
 mod redis;
 mod replica;

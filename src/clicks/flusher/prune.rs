@@ -1,10 +1,12 @@
 //! Removes records that are no longer needed: flushes in the ledger, recorders in Redis.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::{FlushError, Flusher, TIMEOUT, scan_hash};
 use crate::domain::Timestamp;
 use crate::redis::{Call, RedisFailure, RedisShard, scripts};
+use crate::store::{RecorderId, StoreError};
 
 /// How long the ledger keeps a flush that is written back: far longer than a copy of it can come again.
 const LEDGER_RETENTION: Duration = Duration::from_hours(24);
@@ -23,18 +25,34 @@ impl Flusher {
     pub async fn prune(&self) -> Result<(), FlushError> {
         let before = self.clock.now().before(LEDGER_RETENTION);
         while self.clicks.prune(before, PRUNE_BATCH).await? >= u64::from(PRUNE_BATCH) {}
-        // Settling a parked batch needs the last number of its recorder in Redis.
-        if self.redis.is_none() || !self.clicks.parked(None, 1).await?.is_empty() {
+        if self.redis.is_none() {
             return Ok(());
         }
+        let needed = self.parked_recorders().await?;
         for redis in self.reachable_shards() {
-            forget_recorders(redis).await?;
+            forget_recorders(redis, &needed).await?;
         }
         Ok(())
     }
+
+    /// The recorders of parked batches: settling one needs the last number of its recorder in Redis.
+    async fn parked_recorders(&self) -> Result<HashSet<RecorderId>, StoreError> {
+        let mut recorders = HashSet::new();
+        let mut after = None;
+        while let Some(next) = self.clicks.parked(after, 1).await?.first() {
+            let recorder = next.batch.recorder;
+            recorders.insert(recorder);
+            // The others of this recorder say nothing more.
+            after = Some((recorder, i64::MAX.cast_unsigned()));
+        }
+        Ok(recorders)
+    }
 }
 
-async fn forget_recorders(redis: &RedisShard) -> Result<(), RedisFailure> {
+async fn forget_recorders(
+    redis: &RedisShard,
+    needed: &HashSet<RecorderId>,
+) -> Result<(), RedisFailure> {
     let key = redis.keys().recorders();
     // Recorders are noted by the clock of Redis. The earlier of both clocks counts, so that a wrong one removes no recorder
     // too soon.
@@ -48,7 +66,10 @@ async fn forget_recorders(redis: &RedisShard) -> Result<(), RedisFailure> {
         let last_seen = last
             .split_once(' ')
             .and_then(|(_, seen)| seen.parse::<i64>().ok());
-        if last_seen.is_none_or(|seen| seen < before) {
+        let is_needed = recorder
+            .parse()
+            .is_ok_and(|recorder| needed.contains(&recorder));
+        if !is_needed && last_seen.is_none_or(|seen| seen < before) {
             let mut call = scripts::FORGET_RECORDER.call(&[&key]);
             call.arg(recorder).arg(last);
             redis.query::<()>(&call, TIMEOUT).await?;

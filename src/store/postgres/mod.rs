@@ -4,6 +4,7 @@ use super::{OpenError, StoreSettings};
 
 mod clicks;
 mod database;
+mod history;
 mod links;
 mod migrate;
 mod outbox;
@@ -13,6 +14,7 @@ mod session;
 mod step_lock;
 mod users;
 
+use history::Seen;
 use pool::Pool;
 
 pub use migrate::migrate_postgres;
@@ -22,6 +24,7 @@ pub use replica::{PostgresReplica, WalPosition};
 pub struct PostgresStore {
     pool: Pool,
     installation: String,
+    seen: Seen,
 }
 
 impl PostgresStore {
@@ -39,7 +42,11 @@ impl PostgresStore {
                     .await
             })
             .await?;
-        Ok(Self { pool, installation })
+        Ok(Self {
+            pool,
+            installation,
+            seen: Seen::default(),
+        })
     }
 }
 

@@ -1,6 +1,5 @@
 //! Oversized input of every kind: a clear refusal, and the service goes on.
 
-
 use crate::support::{App, Mode, both_modes, unique, with_app};
 
 use super::wire;
