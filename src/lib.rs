@@ -36,7 +36,7 @@
 //! `DELETE` ([`api`]) calls [`links`], which removes the row and notes the change in the outbox in one transaction
 //! ([`store`]). The change is then announced: Redis drops the cached link, counts the change, and adds it to a stream
 //! ([`cache`]). Every acknowledgement of a click batch carries the number of the newest change, so an instance that is
-//! behind catches up before it answers a redirect.
+//! behind catches up before it answers a redirect. An instance without Redis reads the outbox twice a second.
 //!
 //! # Glossary
 //!
@@ -52,6 +52,7 @@
 //! * **generation**: the first word of each link that is cached in Redis. After a change of it, all of them are misses.
 //! * **superseded**: a Redis server whose place another one has taken in the ledger.
 //! * **shard**: one of the data sets into which a Redis Cluster is divided; a single Redis is one shard.
+//! * **history**: one line of states of the database. A new history begins where the database may have gone back.
 //! * **outbox**: changes of links in the database that are not published in Redis yet.
 //! * **replica**: a Postgres that follows the primary and may lag behind it.
 

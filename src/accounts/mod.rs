@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::{Clock, EmailAddress, Password, User, UserId};
+use crate::domain::{Clock, EmailAddress, Password, Principal, TokenKey, User};
 use crate::limits::{Action, FailureLimiter, Limiter, TooMany};
 use crate::store::{CreateUserError, StoreError, Users};
 
@@ -41,8 +41,8 @@ pub enum AccountError {
     /// There is no such account, or the password is not its own.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
-    /// The account of a token is gone.
-    #[error("the account of the token is gone")]
+    /// The account of a token is gone, or its tokens have ended.
+    #[error("the account of the token is gone, or its tokens have ended")]
     Gone,
     /// The client or the account reached a limit.
     #[error(transparent)]
@@ -53,6 +53,9 @@ pub enum AccountError {
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// No key could be drawn for a new account: there is no randomness.
+    #[error("no key could be drawn: {0}")]
+    NoKey(String),
     /// A token could not be signed: a defect.
     #[error("no token could be signed: {0}")]
     Token(String),
@@ -99,10 +102,12 @@ impl Accounts {
             return Err(AccountError::EmailTaken);
         }
         let hash = permit.hash(password).await?;
-        match self.users.create_user(email, &hash, self.clock.now()).await {
+        let key = TokenKey::generate().map_err(|error| AccountError::NoKey(error.to_string()))?;
+        let now = self.clock.now();
+        match self.users.create_user(email, &hash, key, now).await {
             Ok(user) => {
                 self.known.remember(user, address).await;
-                self.issue(user)
+                self.issue(Principal { user, key })
             }
             Err(CreateUserError::EmailTaken) => Err(AccountError::EmailTaken),
             Err(CreateUserError::Store(error)) => Err(error.into()),
@@ -127,10 +132,10 @@ impl Accounts {
             .begin(&email.lookup_key(), address, is_known)
             .await?;
         match self.authenticated(client, email, password).await {
-            Ok(user) => {
+            Ok(principal) => {
                 attempt.forgive().await;
-                self.known.remember(user, address).await;
-                self.issue(user)
+                self.known.remember(principal.user, address).await;
+                self.issue(principal)
             }
             Err(AccountError::WrongCredentials) => Err(AccountError::WrongCredentials),
             // No password was tried.
@@ -146,37 +151,39 @@ impl Accounts {
         client: &Client,
         email: &EmailAddress,
         password: Password,
-    ) -> Result<UserId, AccountError> {
+    ) -> Result<Principal, AccountError> {
         let permit = self.hasher.permit(client).await?;
         let credentials = self.users.credentials(email).await?;
-        let (user, hash) = credentials
-            .map(|credentials| (credentials.user, credentials.password_hash))
+        let (principal, hash) = credentials
+            .map(|credentials| (credentials.principal, credentials.password_hash))
             .unzip();
         // Without an account a dummy hash is checked, so that the time does not show whether there is one.
         let matches = permit.verify(password, hash).await?;
-        user.filter(|_| matches)
+        principal
+            .filter(|_| matches)
             .ok_or(AccountError::WrongCredentials)
     }
 
-    /// The account with this id.
+    /// The account that a token names.
     ///
     /// # Errors
     /// [`AccountError::Gone`], [`AccountError::Store`].
-    pub async fn user(&self, id: UserId) -> Result<User, AccountError> {
-        self.users.user(id).await?.ok_or(AccountError::Gone)
+    pub async fn user(&self, principal: Principal) -> Result<User, AccountError> {
+        let user = self.users.user(principal).await?;
+        user.ok_or(AccountError::Gone)
     }
 
-    /// The user that a valid token was issued to; the account may be gone since.
+    /// The account that a valid token was issued to; it may be gone since, or have another key.
     ///
     /// # Errors
     /// [`TokenFault`]: the token is not valid.
-    pub fn token_owner(&self, token: &str) -> Result<UserId, TokenFault> {
-        self.tokens.owner(token)
+    pub fn principal(&self, token: &str) -> Result<Principal, TokenFault> {
+        self.tokens.principal(token)
     }
 
-    fn issue(&self, user: UserId) -> Result<String, AccountError> {
+    fn issue(&self, principal: Principal) -> Result<String, AccountError> {
         self.tokens
-            .issue(user)
+            .issue(principal)
             .map_err(|error| AccountError::Token(error.to_string()))
     }
 }

@@ -10,9 +10,9 @@ use jsonwebtoken::{
 use serde::{Deserialize, Serialize};
 
 use super::hmac;
-use crate::domain::{Clock, TokenSecret, UserId};
+use crate::domain::{Clock, Principal, TokenKey, TokenSecret, UserId};
 
-/// Longest token that is parsed; tokens of this service have about 150 bytes.
+/// Longest token that is parsed; tokens of this service have about 210 bytes.
 const MAX_BYTES: usize = 1_024;
 
 /// How far `iat` may lie ahead: clocks of instances differ.
@@ -35,7 +35,7 @@ struct Keys {
 /// Why a token is refused; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFault {
-    /// It is no token, or not one that this service signed.
+    /// It is no token, or not one that this service signed; or it is of before tokens named the account's key.
     #[error("the token is malformed, or was not issued by this service")]
     Malformed,
     /// Its time is over.
@@ -46,12 +46,14 @@ pub enum TokenFault {
     Early,
 }
 
-/// RFC 7519: subject, issued at, expires; times in seconds since 1970.
+/// RFC 7519: subject, issued at, expires; times in seconds since 1970. And the account's key, a claim of this service's
+/// own: tokens of before there were keys are refused.
 #[derive(Serialize, Deserialize)]
 struct Claims {
     sub: String,
     iat: u64,
     exp: u64,
+    key: String,
 }
 
 impl Tokens {
@@ -77,19 +79,20 @@ impl Tokens {
         }
     }
 
-    /// A fresh token of `user`.
-    pub(super) fn issue(&self, user: UserId) -> Result<String, jsonwebtoken::errors::Error> {
+    /// A fresh token of an account.
+    pub(super) fn issue(&self, of: Principal) -> Result<String, jsonwebtoken::errors::Error> {
         let iat = self.clock.now().unix_seconds();
         let claims = Claims {
-            sub: user.0.to_string(),
+            sub: of.user.0.to_string(),
             iat,
             exp: iat + self.ttl.as_secs(),
+            key: of.key.to_string(),
         };
         encode(&Header::new(Algorithm::HS256), &claims, &self.keys.encoding)
     }
 
-    /// The user that the token was issued to.
-    pub(super) fn owner(&self, token: &str) -> Result<UserId, TokenFault> {
+    /// The account that the token was issued to.
+    pub(super) fn principal(&self, token: &str) -> Result<Principal, TokenFault> {
         if token.len() > MAX_BYTES {
             return Err(TokenFault::Malformed);
         }
@@ -106,8 +109,11 @@ impl Tokens {
         if claims.iat > now + CLOCK_SKEW_SECONDS {
             return Err(TokenFault::Early);
         }
-        let id = claims.sub.parse().ok().filter(|id| *id > 0);
-        id.map(UserId).ok_or(TokenFault::Malformed)
+        let user = claims.sub.parse().ok().filter(|id| *id > 0).map(UserId);
+        let key = TokenKey::parse(&claims.key);
+        user.zip(key)
+            .map(|(user, key)| Principal { user, key })
+            .ok_or(TokenFault::Malformed)
     }
 }
 
@@ -138,6 +144,13 @@ mod tests {
         Tokens::new(&secret, Duration::from_mins(1), Arc::new(SystemClock))
     }
 
+    fn account(id: i64) -> Principal {
+        Principal {
+            user: UserId(id),
+            key: TokenKey::from_bytes(&[0x5a; 16]).unwrap(),
+        }
+    }
+
     fn minted(algorithm: Algorithm, iat: u64, exp: u64) -> String {
         minted_under(&Header::new(algorithm), iat, exp)
     }
@@ -147,16 +160,17 @@ mod tests {
             sub: "7".into(),
             iat,
             exp,
+            key: account(7).key.to_string(),
         };
         encode(header, &claims, &tokens("a").keys.encoding).unwrap()
     }
 
     #[test]
-    fn a_token_names_the_user_that_it_was_issued_to() {
+    fn a_token_names_the_account_that_it_was_issued_to() {
         let tokens = tokens("a");
         assert_eq!(
-            tokens.owner(&tokens.issue(UserId(7)).unwrap()),
-            Ok(UserId(7))
+            tokens.principal(&tokens.issue(account(7)).unwrap()),
+            Ok(account(7))
         );
     }
 
@@ -164,8 +178,9 @@ mod tests {
     fn a_token_of_another_secret_algorithm_or_time_is_refused() {
         let now = now();
         let good = minted(Algorithm::HS256, now, now + 60);
-        assert_eq!(tokens("a").owner(&good), Ok(UserId(7)));
-        assert_eq!(tokens("b").owner(&good), Err(Malformed), "another secret");
+        assert_eq!(tokens("a").principal(&good), Ok(account(7)));
+        let other = tokens("b").principal(&good);
+        assert_eq!(other, Err(Malformed), "another secret");
         for (token, fault) in [
             (minted(Algorithm::HS512, now, now + 60), Malformed),
             (minted(Algorithm::HS256, now - 120, now - 60), Ended),
@@ -174,7 +189,7 @@ mod tests {
             (good.rsplit_once('.').unwrap().0.to_owned() + ".", Malformed),
             (good[..good.len() - 2].to_owned(), Malformed),
         ] {
-            assert_eq!(tokens("a").owner(&token), Err(fault), "{token}");
+            assert_eq!(tokens("a").principal(&token), Err(fault), "{token}");
         }
     }
 
@@ -183,11 +198,11 @@ mod tests {
         let clock = Arc::new(ManualClock::at(SystemClock.now()));
         let secret = TokenSecret::from_bytes((0..32).collect()).unwrap();
         let tokens = Tokens::new(&secret, Duration::from_mins(1), Arc::clone(&clock) as _);
-        let token = tokens.issue(UserId(7)).unwrap();
+        let token = tokens.issue(account(7)).unwrap();
         clock.advance(Duration::from_secs(59));
-        assert_eq!(tokens.owner(&token), Ok(UserId(7)));
+        assert_eq!(tokens.principal(&token), Ok(account(7)));
         clock.advance(Duration::from_secs(1));
-        assert_eq!(tokens.owner(&token), Err(Ended));
+        assert_eq!(tokens.principal(&token), Err(Ended));
     }
 
     #[test]
@@ -197,13 +212,13 @@ mod tests {
             ..Header::new(Algorithm::HS256)
         };
         let token = minted_under(&header, now(), now() + 60);
-        assert_eq!(tokens("a").owner(&token), Err(Malformed));
+        assert_eq!(tokens("a").principal(&token), Err(Malformed));
     }
 
     proptest! {
         #[test]
         fn no_other_string_is_a_token(raw in prop_oneof!["\\PC*", "[A-Za-z0-9_-]{0,60}\\.[A-Za-z0-9_-]{0,60}\\.[A-Za-z0-9_-]{0,60}"]) {
-            prop_assert_eq!(tokens("a").owner(&raw), Err(Malformed));
+            prop_assert_eq!(tokens("a").principal(&raw), Err(Malformed));
         }
 
         #[test]
@@ -213,17 +228,17 @@ mod tests {
             other in 0_u8..128,
         ) {
             let tokens = tokens("a");
-            let token = tokens.issue(UserId(id)).unwrap();
-            prop_assert_eq!(tokens.owner(&token), Ok(UserId(id)));
+            let token = tokens.issue(account(id)).unwrap();
+            prop_assert_eq!(tokens.principal(&token), Ok(account(id)));
             let refused = Err(Malformed);
             let mut forged = token.clone().into_bytes();
             let at = at.index(forged.len());
             forged[at] = other;
             let forged = String::from_utf8(forged).unwrap();
             prop_assume!(forged != token);
-            prop_assert_eq!(tokens.owner(&forged), refused);
-            prop_assert_eq!(tokens.owner(&token[..at]), refused, "cut off");
-            prop_assert_eq!(tokens.owner(&format!("{token}{}", char::from(other))), refused, "longer");
+            prop_assert_eq!(tokens.principal(&forged), refused);
+            prop_assert_eq!(tokens.principal(&token[..at]), refused, "cut off");
+            prop_assert_eq!(tokens.principal(&format!("{token}{}", char::from(other))), refused, "longer");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Extractors for the routes that need a token: the account, or only its id.
+//! Extractors for the routes that need a token: the account, or only what the token names.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
 use crate::accounts::{Accounts, TokenFault};
-use crate::domain::{User, UserId};
+use crate::domain::{Principal, User};
 use crate::http::ApiError;
 
 /// The account that a valid token belongs to; looked up, so that a token outlives no account.
 pub(super) struct CurrentUser(pub User);
 
-/// The user that a valid token names, not looked up: for routes where the database checks it anyway.
-pub(super) struct TokenOwner(pub UserId);
+/// The account that a valid token names, not looked up: for routes where the database checks it anyway.
+pub(super) struct TokenOwner(pub Principal);
 
 impl<S> FromRequestParts<S> for TokenOwner
 where
@@ -26,7 +26,7 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let accounts = Arc::<Accounts>::from_ref(state);
         let token = bearer(parts)?;
-        Ok(Self(accounts.token_owner(token)?))
+        Ok(Self(accounts.principal(token)?))
     }
 }
 
@@ -38,8 +38,8 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let TokenOwner(id) = TokenOwner::from_request_parts(parts, state).await?;
-        let user = Arc::<Accounts>::from_ref(state).user(id).await?;
+        let TokenOwner(principal) = TokenOwner::from_request_parts(parts, state).await?;
+        let user = Arc::<Accounts>::from_ref(state).user(principal).await?;
         Ok(Self(user))
     }
 }

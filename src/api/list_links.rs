@@ -15,7 +15,7 @@ use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
 use super::link_body::LinkBody;
 use crate::accounts::Accounts;
-use crate::domain::{LinkId, Timestamp, UserId};
+use crate::domain::{LinkId, Principal, Timestamp};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ClientAddress, ErrorBody, JSON, QueryOf};
 use crate::links::{LinkError, LinkService, Page};
@@ -168,7 +168,7 @@ fn one_page(page: &Page, limit: u32, base: &BaseAddress) -> Result<Response, Api
 /// breaks the connection, so that half a list never looks whole.
 fn whole_list(
     links: Arc<LinkService>,
-    owner: UserId,
+    owner: Principal,
     client: &ClientAddress,
     first: &Page,
 ) -> Result<Response, ApiError> {
@@ -204,7 +204,7 @@ fn whole_list(
 
 async fn next_piece(
     links: &LinkService,
-    owner: UserId,
+    owner: Principal,
     rest: Rest,
 ) -> Result<(Bytes, Option<Rest>), ApiError> {
     let page = links.page(owner, Some(rest.after), PAGE).await?;

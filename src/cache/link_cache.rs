@@ -251,8 +251,14 @@ impl LinkCache {
         Ok(Some(cursor.term.number))
     }
 
+    /// Whether changes are published to other instances, in Redis.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.shards.iter().any(|shard| shard.redis.is_some())
+    }
+
     /// Makes every link of a shard that is cached in Redis a miss, and drops all links from the memory of every instance:
-    /// changes that were not published meanwhile are unknown.
+    /// which of them changed is not known.
     ///
     /// # Errors
     /// When Redis fails.
@@ -262,6 +268,12 @@ impl LinkCache {
             self.catch_up_to(&cursor).await;
         }
         Ok(())
+    }
+
+    /// Drops every link from the memory of this process: which of them changed is not known.
+    pub async fn clear_process(&self) {
+        let changes = &self.shards[0].changes;
+        changes.apply(&self.l2, async { self.l2.clear() }).await;
     }
 
     /// Applies every change up to the cursor. Costs nothing when there is none.

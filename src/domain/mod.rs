@@ -23,4 +23,4 @@ pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};
 pub use time::{Clock, InvalidTimestamp, ManualClock, SystemClock, Timestamp};
 pub use token_secret::{TokenSecret, WeakSecret};
-pub use user::{User, UserId};
+pub use user::{Principal, TokenKey, User, UserId};

@@ -235,9 +235,9 @@ impl From<AccountError> for ApiError {
             AccountError::Gone => Self::invalid_token(&error),
             AccountError::TooMany(too_many) => too_many.into(),
             AccountError::Hash(HashError::Busy) => Self::overloaded(),
-            AccountError::Hash(HashError::Failed(_)) | AccountError::Token(_) => {
-                Self::internal(&error.to_string())
-            }
+            AccountError::Hash(HashError::Failed(_))
+            | AccountError::NoKey(_)
+            | AccountError::Token(_) => Self::internal(&error.to_string()),
             AccountError::Store(error) => error.into(),
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use super::LinkService;
+use super::{LinkService, publishes};
 use crate::store::Change;
 
 /// How long an announcement waits for Redis, and with it for every instance.
@@ -15,7 +15,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 impl LinkService {
     /// Publishes a change that the database has already, and takes it out of the outbox by its own number. Waits a
-    /// second at most; a change that is not published by then stays in the outbox, for the job that empties it.
+    /// second at most; a change that is not published by then stays in the outbox, for the job that empties it. An
+    /// instance without Redis leaves it there, too, for those that have one.
     pub(super) async fn announce(&self, change: &Change) {
         let Ok(term) = timeout(TIMEOUT, self.publish(change)).await else {
             tracing::warn!(
@@ -23,8 +24,9 @@ impl LinkService {
             );
             return;
         };
-        let numbers = [change.number];
-        if let Err(error) = self.outbox.changes_published(&numbers, term).await {
+        if publishes(&*self.outbox, &self.cache)
+            && let Err(error) = self.outbox.changes_published(&[change.number], term).await
+        {
             tracing::warn!(%error, "a published change stays in the outbox for now");
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{LinkError, LinkService, ListStream};
-use crate::domain::{Click, Link, LinkId, UserId};
+use crate::domain::{Click, Link, LinkId, Principal};
 use crate::limits::TooMany;
 use crate::store::Position;
 
@@ -38,7 +38,7 @@ impl LinkService {
     /// [`LinkError::Count`], [`LinkError::Store`].
     pub async fn page(
         &self,
-        owner: UserId,
+        owner: Principal,
         after: Option<Position>,
         limit: u32,
     ) -> Result<Page, LinkError> {
@@ -62,7 +62,7 @@ impl LinkService {
     ///
     /// # Errors
     /// [`TooMany`] where the owner, or the client's address, is being sent as many as one may be.
-    pub fn begin_list(&self, owner: UserId, address: &str) -> Result<ListStream, TooMany> {
-        self.list_streams.begin(owner, address)
+    pub fn begin_list(&self, owner: Principal, address: &str) -> Result<ListStream, TooMany> {
+        self.list_streams.begin(owner.user, address)
     }
 }

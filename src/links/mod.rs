@@ -10,15 +10,17 @@ use crate::store::{Links, Outbox, StoreError};
 
 mod announce;
 mod delete;
+mod follow;
 mod list;
 mod list_streams;
 mod outbox;
 mod shorten;
 mod stats;
 
+pub use follow::ChangeFollower;
 pub use list::Page;
 pub use list_streams::{ListStream, ListStreams};
-pub use outbox::{OutboxError, publish_pending};
+pub use outbox::{OutboxError, publish_pending, publishes};
 pub use stats::LinkStats;
 
 /// The operations on links, for owners and readers; knows no HTTP.
@@ -48,7 +50,7 @@ pub struct LinkService {
 /// Why an operation on links failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The owner's account is gone.
+    /// The owner's account is gone, or its tokens have ended.
     #[error("the owner's account does not exist")]
     OwnerGone,
     /// The owner reached a limit.

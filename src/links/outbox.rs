@@ -24,6 +24,12 @@ pub enum OutboxError {
     Store(#[from] StoreError),
 }
 
+/// Whether this instance takes changes out of the outbox: it publishes them in Redis, or it is the only one. Another
+/// one follows the changes ([`super::ChangeFollower`]).
+pub fn publishes(outbox: &dyn Outbox, cache: &LinkCache) -> bool {
+    cache.is_shared() || outbox.is_alone()
+}
+
 /// Publishes the changes in the outbox of all shards that are `wanted`, because they can be reached. A change may be
 /// published twice without harm.
 ///

@@ -1,7 +1,7 @@
 //! Creating a link.
 
 use super::{LinkError, LinkService};
-use crate::domain::{Link, ShortCode, TargetUrl, UserId};
+use crate::domain::{Link, Principal, ShortCode, TargetUrl};
 use crate::limits::Action;
 use crate::store::{CreateLinkError, NewLink};
 use crate::telemetry::metrics::LIMIT_HITS;
@@ -15,8 +15,8 @@ impl LinkService {
     ///
     /// # Errors
     /// [`LinkError`].
-    pub async fn shorten(&self, owner: UserId, target: &TargetUrl) -> Result<Link, LinkError> {
-        let caller = owner.0.to_string();
+    pub async fn shorten(&self, owner: Principal, target: &TargetUrl) -> Result<Link, LinkError> {
+        let caller = owner.user.0.to_string();
         self.limiter.count(Action::Create, &caller).await?;
         let max_links = self.limits.get().links_per_account;
         for _ in 0..DRAWS {

@@ -9,6 +9,7 @@
 //! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush` | `finish_flush`, `begin_term` |
 //! | `{prefix}:flusher` | string, name of the flusher with the lease | seconds | `begin_flush`, `extend_flush_lease` | `release_flush_lease`, expiry |
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `begin_term`, `forget_cached_links` |
+//! | `{prefix}:history` | string, JSON | none | `redis::history` | never |
 //! | `{prefix}:probe` | string | a second | the search for a master (`redis::master`) | expiry |
 //! | `{prefix}:limit:ACTION:CALLER:WINDOW` | counter | two windows | `count_attempts` | expiry |
 //! | `{prefix}:link:CODE` | string, a cached link | six hours | `cache_link` | `announce_changes`, expiry, eviction |
@@ -88,6 +89,8 @@ impl Keys {
         flusher => "flusher",
         /// Written to find out whether Redis takes writes.
         probe => "probe",
+        /// What instances have seen of the database, as JSON.
+        history => "history",
         /// The newest changes of links.
         changes => "changes",
     }

@@ -21,6 +21,7 @@
 mod call;
 mod connection;
 mod failure;
+mod history;
 pub mod keys;
 mod master;
 pub mod scripts;

@@ -22,6 +22,7 @@ mod bound_socket;
 mod bounded_listener;
 mod connections;
 mod error;
+mod history;
 mod http1;
 mod jobs;
 mod listener;

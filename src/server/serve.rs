@@ -11,6 +11,7 @@ use crate::limits::CurrentLimits;
 use crate::server::app::{App, cache_limits};
 use crate::server::bound_socket::BoundSocket;
 use crate::server::error::ServeError;
+use crate::server::history::HistoryWatch;
 use crate::server::parked::settle_former;
 use crate::server::running::{Listeners, Running};
 use crate::server::shutdown::Shutdown;
@@ -53,6 +54,14 @@ pub async fn serve(
         }
         let limits = cache_limits(&config, &databases.store);
         settle_former(&databases.store, redis.as_ref(), limits, &clock).await?;
+        // Before the first request: the database may have gone back while nothing ran.
+        let database = &databases.store.database;
+        if let Err(error) = HistoryWatch::new(database, &cache, redis.as_ref())
+            .check()
+            .await
+        {
+            tracing::warn!(%error, "the history of the database is checked later");
+        }
         Ok::<_, ServeError>((databases, cache))
     };
     let (databases, cache) = tokio::select! {

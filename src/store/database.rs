@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::StoreError;
 use super::migrations::Schema;
+use super::{HistoryCheck, HistoryNote, StoreError};
 use crate::telemetry::metrics::Connections;
 
 /// How a database is used.
@@ -63,6 +63,16 @@ pub trait Database: Send + Sync {
 
     /// What is stored for the time being, and the disk: for metrics.
     async fn usage(&self) -> Result<Usage, StoreError>;
+
+    /// Checks whether the database still has all that this instance and `others` have seen. Where it may have gone back, a
+    /// new history begins, and no id comes again that was given out before. To be called about once a second. `None`: the
+    /// database belongs to this process, and does not change beneath it.
+    async fn check_history(
+        &self,
+        _: Option<&HistoryNote>,
+    ) -> Result<Option<HistoryCheck>, StoreError> {
+        Ok(None)
+    }
 
     /// Does the upkeep that the database does not do by itself. To be called about once a second, and when
     /// [`Database::maintenance_is_due`].

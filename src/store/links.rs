@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{Change, StoreError};
-use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
+use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, TargetUrl, Timestamp};
 
 /// Why a link was not created.
 #[derive(Debug, thiserror::Error)]
@@ -11,7 +11,7 @@ pub enum CreateLinkError {
     /// The code belongs to a link, or belonged to one that was deleted.
     #[error("the code is taken")]
     CodeTaken,
-    /// The owner's account is gone.
+    /// The owner's account is gone, or has another key.
     #[error("the owner does not exist")]
     OwnerGone,
     /// The owner has as many links as an account may have.
@@ -30,7 +30,7 @@ pub struct NewLink<'a> {
     /// Where it leads.
     pub target: &'a TargetUrl,
     /// The account that creates it.
-    pub owner: UserId,
+    pub owner: Principal,
     /// When it is created.
     pub created_at: Timestamp,
 }
@@ -42,7 +42,7 @@ impl NewLink<'_> {
             id,
             code: self.code.clone(),
             target: self.target.clone(),
-            owner: self.owner,
+            owner: self.owner.user,
             is_active: true,
             created_at: self.created_at,
         }
@@ -111,19 +111,29 @@ pub trait Links: Send + Sync {
     ) -> Result<Option<ToCount<LinkTarget>>, StoreError>;
 
     /// Up to `limit` links of an owner, newest first (`created_at` falling, then `id` falling),
-    /// from just after `after`. None of an owner whose account is gone.
+    /// from just after `after`. None of an owner whose account is gone or has
+    /// another key.
     async fn links_of(
         &self,
-        owner: UserId,
+        owner: Principal,
         after: Option<Position>,
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError>;
 
     /// Deletes a link of this owner, retires its code and notes the change in the outbox, in one transaction; returns
-    /// that change. `None` when there is no such link, it is another's or the owner's account is gone.
+    /// that change. `None` when there is no such link, it is another's or the owner's account is gone or has another
+    /// key.
     async fn delete_link(
         &self,
-        owner: UserId,
+        owner: Principal,
         code: &ShortCode,
     ) -> Result<Option<Change>, StoreError>;
+
+    /// Removes the counted clicks of up to `limit` deleted links above `after`, in rising order of ids, and waits for no
+    /// flush. Clicks that come later still count for no link. Returns the last of these links, where there may be more.
+    async fn uncount_deleted(
+        &self,
+        after: Option<LinkId>,
+        limit: u32,
+    ) -> Result<Option<LinkId>, StoreError>;
 }

@@ -49,9 +49,14 @@ const POSTGRES: Files = files! { "postgres":
     6 "held and untold" "0006_held_and_untold.sql",
     7 "installation" "0007_installation.sql",
     9 "journal marks" "0009_journal_marks.sql",
-    10 "data sets" "0010_data_sets.sql",
+    10 "account key column" "0010_account_key_column.sql",
+    11 "account keys" "0011_account_keys.sql",
+    12 "growth" "0012_growth.sql",
+    13 "history" "0013_history.sql",
+    14 "clicks of deleted links" "0014_clicks_of_deleted_links.sql",
     15 "known addresses" "0015_known_addresses.sql",
     16 "link totals" "0016_link_totals.sql",
+    17 "data sets" "0017_data_sets.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -63,6 +68,7 @@ const SQLITE: Files = files! { "sqlite":
     7 "held and untold" "0007_held_and_untold.sql",
     8 "installation" "0008_installation.sql",
     9 "data sets" "0009_data_sets.sql",
+    10 "account keys" "0010_account_keys.sql",
     14 "known addresses" "0014_known_addresses.sql",
     15 "link totals" "0015_link_totals.sql",
 };

@@ -16,17 +16,43 @@ pub struct Change {
     pub code: Option<ShortCode>,
 }
 
-/// Changes of links that are not published yet.
+/// A place in the order in which changes were committed, in the database's own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangePosition(pub(super) String);
+
+/// The changes since a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangesSince {
+    /// The changes; `None` where there are more than were asked for.
+    pub changes: Option<Vec<Change>>,
+    /// Where the next reading goes on.
+    pub position: ChangePosition,
+}
+
+/// Changes of links: which of them are not published yet, and which are new to a reader.
 #[async_trait]
 pub trait Outbox: Send + Sync {
     /// Up to `limit` changes with numbers above `after`, oldest first.
     async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError>;
 
-    /// Removes the changes with these numbers, and no others of the same code: every instance learns of them now.
-    /// Numbers that are not in the outbox are passed over. `term` is that of the Redis data set in which they were published:
-    /// nothing is removed if it is not the newest one of its tag, because then instances use another Redis.
+    /// Takes the changes with these numbers out of the outbox, and no others of the same code: every instance with Redis
+    /// learns of them now. Numbers that are not in the outbox are passed over. `term` is that of the Redis data set in which
+    /// they were published: nothing changes if it is not the newest one of its tag, because then instances use another Redis.
     async fn changes_published(&self, numbers: &[i64], term: Option<i64>)
     -> Result<(), StoreError>;
+
+    /// The changes that were committed after a position, whatever their numbers, also those that are published: for
+    /// instances without Redis. Without a position there are none, and the next reading goes on from now. A database of which
+    /// one process reads the changes has none for others.
+    async fn changes_since(
+        &self,
+        position: Option<&ChangePosition>,
+        limit: u32,
+    ) -> Result<ChangesSince, StoreError>;
+
+    /// Removes up to `limit` changes that no instance needs: those that were published 10 minutes ago, and those that are a
+    /// day old, when Redis has cached no link for so long. Returns the number of removed changes.
+    async fn prune_changes(&self, limit: u32) -> Result<u64, StoreError>;
 
     /// Whether this process alone reads the outbox, and so learns of every change that it does not make itself.
     fn is_alone(&self) -> bool {

@@ -1,12 +1,18 @@
 //! Rows that have the same form in both databases, turned into values.
 
 use super::{
-    Change, CountSnapshot, DataSet, DiskUsage, FlushMark, RecorderId, StoreError, ToCount, Usage,
+    Change, CountSnapshot, Credentials, DataSet, DiskUsage, FlushMark, RecorderId, StoreError,
+    ToCount, Usage,
 };
-use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
+use crate::domain::{
+    Link, LinkId, LinkTarget, Principal, ShortCode, TargetUrl, Timestamp, TokenKey, UserId,
+};
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds, whether batches are parked.
 pub(super) type LinkRow = (i64, String, String, bool, i64, bool);
+
+/// `id`, `token_key`, `password_hash` of an account.
+pub(super) type CredentialsRow = (i64, Vec<u8>, String);
 
 /// `id`, `target_url`, `is_active`.
 pub(super) type TargetRow = (i64, String, bool);
@@ -14,11 +20,7 @@ pub(super) type TargetRow = (i64, String, bool);
 /// `id`, `target_url`, `is_active`, whether batches are parked.
 pub(super) type CountedRow = (i64, String, bool, bool);
 
-/// Batches in the journal, changes in the outbox; each up to the parameter.
-pub(super) const USAGE: &str =
-    "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) batches),
-        (SELECT count(*) FROM (SELECT 1 FROM link_changes LIMIT $1) changes)";
-
+/// Batches in the journal, changes in the outbox.
 pub(super) fn usage((journal, outbox): (i64, i64), disk: Option<DiskUsage>) -> Usage {
     Usage {
         journal: journal.unsigned_abs(),
@@ -56,6 +58,20 @@ pub(super) fn target((id, target, is_active): TargetRow) -> Result<LinkTarget, S
         id: link_id(id)?,
         target: TargetUrl::from_stored(&target),
         is_active,
+    })
+}
+
+pub(super) fn credentials(
+    (id, key, password_hash): CredentialsRow,
+) -> Result<Credentials, StoreError> {
+    let key = TokenKey::from_bytes(&key)
+        .ok_or_else(|| StoreError::Unexpected(format!("account {id} has no token key")))?;
+    Ok(Credentials {
+        principal: Principal {
+            user: UserId(id),
+            key,
+        },
+        password_hash,
     })
 }
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreError;
-use crate::domain::{EmailAddress, Timestamp, User, UserId};
+use crate::domain::{EmailAddress, Principal, Timestamp, TokenKey, User, UserId};
 
 /// Why an account was not created.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum CreateUserError {
 #[derive(Clone, Debug)]
 pub struct Credentials {
     /// The account that they belong to.
-    pub user: UserId,
+    pub principal: Principal,
     /// PHC string of the password.
     pub password_hash: String,
 }
@@ -31,19 +31,20 @@ pub const MAX_KNOWN_ADDRESSES: i64 = 32;
 /// Accounts.
 #[async_trait]
 pub trait Users: Send + Sync {
-    /// Creates an account; `email` is kept as given and unique by [`EmailAddress::lookup_key`].
+    /// Creates an account; `email` is kept as given and unique by [`EmailAddress::lookup_key`]. `key` was just drawn.
     async fn create_user(
         &self,
         email: &EmailAddress,
         password_hash: &str,
+        key: TokenKey,
         now: Timestamp,
     ) -> Result<UserId, CreateUserError>;
 
     /// The credentials of the account with this address: of several, the first by [`EmailAddress::lookup_keys`].
     async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError>;
 
-    /// The account with this identifier.
-    async fn user(&self, id: UserId) -> Result<Option<User>, StoreError>;
+    /// The account that a token names; `None` where it is gone, or has another key by now.
+    async fn user(&self, principal: Principal) -> Result<Option<User>, StoreError>;
 
     /// Notes that an address, as a hash, logged in to an account. The newest [`MAX_KNOWN_ADDRESSES`] of it are kept.
     async fn remember_address(

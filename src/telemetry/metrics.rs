@@ -51,7 +51,7 @@ metrics! {
     gauge PENDING_LINKS = "shunt_redis_pending_links";
     /// Batches in the journal of the database, parked ones included; past 100,000 they are not counted.
     gauge JOURNAL_BATCHES = "shunt_journal_batches";
-    /// Changes of links in the outbox; past 100,000 they are not counted.
+    /// Changes of links that this instance is to publish and that are not published yet; past 100,000 they are not counted.
     gauge OUTBOX_CHANGES = "shunt_outbox_changes";
     /// Size of the files of SQLite.
     gauge SQLITE_BYTES = "shunt_sqlite_bytes" Bytes;
@@ -93,6 +93,9 @@ metrics! {
     gauge REDIS_CONNECTIONS_MAX = "shunt_redis_pool_connections_max";
     /// 1 while the database responds, 0 while it does not.
     gauge DATABASE_UP = "shunt_database_up";
+    /// How often the database was found to have gone back, behind a fail-over or a restored backup: what was written last is
+    /// lost.
+    counter DATABASE_WENT_BACK = "shunt_database_went_back_total";
     /// Connections to the database by state; and tasks that wait for one.
     gauge DATABASE_CONNECTIONS = "shunt_database_connections";
     /// Max connections to the database.
@@ -232,7 +235,12 @@ const OUTCOMES: [(&str, &str); 5] = [
 /// Exports counters from the start, with each value of their labels. Otherwise the first event would be no increase, and
 /// panels would show no data. The redirect path, the routes and the shards of Redis add theirs.
 fn start_at_zero() {
-    for name in [DATABASE_OPERATIONS, DATABASE_ERRORS, FLUSH_ERRORS] {
+    for name in [
+        DATABASE_OPERATIONS,
+        DATABASE_ERRORS,
+        DATABASE_WENT_BACK,
+        FLUSH_ERRORS,
+    ] {
         counter!(name).increment(0);
     }
     for limit in LIMITS {

@@ -24,6 +24,7 @@ mod clock;
 mod data_lost;
 mod databases;
 mod deletions;
+mod history;
 mod instances;
 mod redis;
 mod replica;

@@ -117,6 +117,31 @@ impl Postgres {
             .arg("stop"));
     }
 
+    /// A copy of all files of a server that is stopped.
+    pub(crate) fn copy(&self) -> TempDir {
+        let copy = unprivileged::folder();
+        copy_all(&self.data(), &copy.path().join("data"));
+        copy
+    }
+
+    /// Puts the files of such a copy in the place of those of this server, which is stopped.
+    pub(crate) fn put_back(&self, copy: &TempDir) {
+        std::fs::remove_dir_all(self.data()).unwrap();
+        copy_all(&copy.path().join("data"), &self.data());
+    }
+
+    /// Starts this standby, which is stopped, under the address of a server that is gone, and makes it the primary.
+    pub(crate) async fn take_over(&mut self, from: &Self) {
+        self.port = from.port;
+        self.start_again();
+        let promoted = sqlx::query_scalar("SELECT pg_promote()");
+        let promoted: bool = promoted
+            .fetch_one(&mut self.connection().await)
+            .await
+            .unwrap();
+        assert!(promoted);
+    }
+
     /// `kill -9` of all its processes.
     pub(crate) fn kill(&self) {
         let postmaster = self.postmaster();
@@ -180,6 +205,10 @@ impl Drop for Postgres {
 fn is_running(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     status.is_ok_and(|status| !status.contains(") Z ") && !status.contains(") X "))
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    run(Command::new("cp").arg("-a").args([from, to]));
 }
 
 fn run(command: &mut Command) {

@@ -107,7 +107,7 @@ async fn cold_links(app: &App, token: &str, count: usize) -> Vec<String> {
 }
 
 /// Waits until the replica has replayed all that the primary has written.
-async fn caught_up(replica: &Postgres, primary: &Postgres) {
+pub(crate) async fn caught_up(replica: &Postgres, primary: &Postgres) {
     let mut primary = primary.connection().await;
     let written: i64 = ask(
         &mut primary,

@@ -10,8 +10,8 @@ use shunt::cache::{CacheLimits, LinkCache};
 use shunt::clicks::counts::Counts;
 use shunt::clicks::{Flusher, MemoryOnly, RecoveryError, RedisSink, recover, settle_parked};
 use shunt::domain::{
-    Click, Clock, EmailAddress, Limits, LinkId, LinkTarget, OwnHost, Shard, ShortCode, SystemClock,
-    TargetUrl,
+    Click, Clock, EmailAddress, Limits, LinkId, LinkTarget, OwnHost, Principal, Shard, ShortCode,
+    SystemClock, TargetUrl, TokenKey,
 };
 use shunt::limits::{Action, CurrentLimits, Limiter};
 use shunt::redis::{RedisShard, RedisShards};
@@ -213,11 +213,14 @@ fn target(raw: &str) -> TargetUrl {
 /// Two links, whose ids are numbers that many generated replies have.
 async fn links(store: &Store) -> Vec<LinkId> {
     let email: EmailAddress = "ada@example.org".parse().unwrap();
-    let owner = store
+    let key = TokenKey::generate().unwrap();
+    let created = store
         .users
-        .create_user(&email, "hash", SystemClock.now())
-        .await
-        .unwrap();
+        .create_user(&email, "hash", key, SystemClock.now());
+    let owner = Principal {
+        user: created.await.unwrap(),
+        key,
+    };
     let mut links = Vec::new();
     for _ in 0..2 {
         let new = NewLink {

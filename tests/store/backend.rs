@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shunt::domain::{Clock, LinkId, OwnHost, ShortCode, SystemClock, TargetUrl, Timestamp, UserId};
+use shunt::domain::{
+    Clock, LinkId, OwnHost, Principal, ShortCode, SystemClock, TargetUrl, Timestamp, TokenKey,
+};
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{NewLink, PostgresStore, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection, SqliteConnection};
@@ -124,16 +126,17 @@ pub(crate) fn target() -> TargetUrl {
     TargetUrl::parse("https://example.org/", &own).unwrap()
 }
 
-pub(crate) async fn user(store: &Store) -> UserId {
+pub(crate) async fn user(store: &Store) -> Principal {
     let email = format!("{:016x}@example.org", getrandom::u64().unwrap());
-    store
+    let (email, key) = (email.parse().unwrap(), TokenKey::generate().unwrap());
+    let created = store
         .users
-        .create_user(&email.parse().unwrap(), "hash", SystemClock.now())
-        .await
-        .unwrap()
+        .create_user(&email, "hash", key, SystemClock.now());
+    let user = created.await.unwrap();
+    Principal { user, key }
 }
 
-pub(crate) async fn link(store: &Store, owner: UserId) -> (ShortCode, LinkId) {
+pub(crate) async fn link(store: &Store, owner: Principal) -> (ShortCode, LinkId) {
     let code = ShortCode::generate().unwrap();
     let new = NewLink {
         code: &code,

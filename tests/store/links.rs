@@ -1,6 +1,6 @@
 //! Links and the outbox of their changes.
 
-use shunt::domain::{Clock, LinkId, ShortCode, SystemClock, UserId};
+use shunt::domain::{Clock, LinkId, Principal, ShortCode, SystemClock, TokenKey, UserId};
 use shunt::store::{CreateLinkError, NewLink, Position, Raise};
 
 use crate::backend::{both_stores, link, moment, target, user};
@@ -23,7 +23,8 @@ both_stores! {
 
     async fn a_link_needs_an_owner(store) {
         let code = ShortCode::generate().unwrap();
-        let new = NewLink { code: &code, target: &target(), owner: UserId(999), created_at: SystemClock.now() };
+        let owner = Principal { user: UserId(999), key: TokenKey::generate().unwrap() };
+        let new = NewLink { code: &code, target: &target(), owner, created_at: SystemClock.now() };
         assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::OwnerGone)));
     }
 
@@ -148,8 +149,8 @@ both_stores! {
         let other = "other@example.org".parse().unwrap();
         for address in 0..40 {
             let at = moment(1_800_000_000_000_000 + address);
-            store.users.remember_address(owner, address, at).await.unwrap();
-            store.users.remember_address(owner, 3, at).await.unwrap();
+            store.users.remember_address(owner.user, address, at).await.unwrap();
+            store.users.remember_address(owner.user, 3, at).await.unwrap();
         }
         let mut known = Vec::new();
         for address in 0..40 {
@@ -160,7 +161,7 @@ both_stores! {
         }
         let expected: Vec<i64> = std::iter::once(3).chain(9..40).collect();
         assert_eq!(known, expected);
-        let gone = UserId(owner.0 + 1_000);
+        let gone = UserId(owner.user.0 + 1_000);
         store.users.remember_address(gone, 1, moment(1)).await.unwrap();
     }
 }

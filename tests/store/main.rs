@@ -5,6 +5,7 @@
 mod additive;
 mod backend;
 mod clicks;
+mod deleted;
 mod file;
 mod links;
 mod migrations;
@@ -12,27 +13,63 @@ mod recorders;
 mod replica;
 mod upgrade;
 
-use backend::both_stores;
-use shunt::domain::{Clock, EmailAddress, SystemClock, UserId};
-use shunt::store::CreateUserError;
+use backend::{both_stores, link, target, user};
+use shunt::domain::{Clock, EmailAddress, Principal, ShortCode, SystemClock, TokenKey, UserId};
+use shunt::store::{CreateLinkError, CreateUserError, NewLink};
+
+/// Two accounts, as an older version or a person makes them.
+const BY_HAND: &str = "
+    INSERT INTO users (email, email_key, password_hash, created_at)
+    SELECT name, name, 'hash', created_at FROM users, (SELECT 'ada@example.org' AS name UNION ALL SELECT 'bob@example.org') AS made";
 
 both_stores! {
     async fn a_user_is_found_by_address_in_any_case(store) {
         let email: EmailAddress = "Ada@Example.org".parse().unwrap();
-        let id = store.users.create_user(&email, "hash", SystemClock.now()).await.unwrap();
+        let key = TokenKey::generate().unwrap();
+        let user = store.users.create_user(&email, "hash", key, SystemClock.now()).await.unwrap();
+        let principal = Principal { user, key };
         let found = store.users.credentials(&"ADA@example.ORG".parse().unwrap()).await.unwrap().unwrap();
-        assert_eq!((found.user, found.password_hash.as_str()), (id, "hash"));
-        assert_eq!(store.users.user(id).await.unwrap().unwrap().email, email);
+        assert_eq!((found.principal, found.password_hash.as_str()), (principal, "hash"));
+        assert_eq!(store.users.user(principal).await.unwrap().unwrap().email, email);
     }
 
     async fn an_address_is_unique_in_every_case(store) {
-        store.users.create_user(&"ada@example.org".parse().unwrap(), "hash", SystemClock.now()).await.unwrap();
-        let again = store.users.create_user(&"ADA@example.org".parse().unwrap(), "hash", SystemClock.now()).await;
+        let create = async |email: &str| {
+            let key = TokenKey::generate().unwrap();
+            store.users.create_user(&email.parse().unwrap(), "hash", key, SystemClock.now()).await
+        };
+        create("ada@example.org").await.unwrap();
+        let again = create("ADA@example.org").await;
         assert!(matches!(again, Err(CreateUserError::EmailTaken)));
     }
 
     async fn an_unknown_user_is_none(store) {
         assert!(store.users.credentials(&"nobody@example.org".parse().unwrap()).await.unwrap().is_none());
-        assert!(store.users.user(UserId(999)).await.unwrap().is_none());
+        let unknown = Principal { user: UserId(999), key: TokenKey::generate().unwrap() };
+        assert!(store.users.user(unknown).await.unwrap().is_none());
+    }
+
+    async fn an_account_with_another_key_is_none_and_owns_nothing(store) {
+        let owner = user(&store).await;
+        let (code, _) = link(&store, owner).await;
+        let other = Principal { key: TokenKey::generate().unwrap(), ..owner };
+        assert!(store.users.user(other).await.unwrap().is_none());
+        assert!(store.links.links_of(other, None, 10).await.unwrap().value.is_empty());
+        assert!(store.links.delete_link(other, &code).await.unwrap().is_none());
+        let new = NewLink { code: &ShortCode::generate().unwrap(), target: &target(), owner: other, created_at: SystemClock.now() };
+        assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::OwnerGone)));
+        assert_eq!(store.links.links_of(owner, None, 10).await.unwrap().value.len(), 1);
+    }
+
+    async fn an_account_that_was_made_by_hand_has_a_key_of_its_own(store) {
+        user(&store).await;
+        store.by_hand(BY_HAND).await;
+        let mut keys = Vec::new();
+        for email in ["ada@example.org", "bob@example.org"] {
+            let found = store.users.credentials(&email.parse().unwrap()).await.unwrap().unwrap();
+            assert!(store.users.user(found.principal).await.unwrap().is_some());
+            keys.push(found.principal.key);
+        }
+        assert_ne!(keys[0], keys[1]);
     }
 }

@@ -1,20 +1,21 @@
-//! A file that an older or a newer version left behind.
+//! A database that an older or a newer version left behind.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shunt::domain::{Clock, LinkId, ShortCode, SystemClock, UserId};
+use futures_util::future::join_all;
+use shunt::domain::{Clock, LinkId, ShortCode, SystemClock};
 use shunt::store::migrations::{self, Migrations, Patience, Schema};
 use shunt::store::{
-    ClickBatch, CreateLinkError, NewLink, OpenError, SqliteStore, Store, StoreSettings,
-    migrate_sqlite,
+    ClickBatch, CreateLinkError, NewLink, OpenError, PostgresStore, SqliteStore, Store,
+    StoreSettings, migrate_postgres, migrate_sqlite,
 };
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions, Connection};
+use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::time::sleep;
 
-use crate::backend::SETTINGS;
+use crate::backend::{SETTINGS, with_empty_postgres};
 use crate::migrations::{ADDS, CONTRACTS, IMPATIENT, LATER, silent};
 
 /// The newest migration of the last version that knew no mark.
@@ -28,7 +29,7 @@ const LINK_TOTALS: i64 = 15;
 
 /// An account with two links, and one with none.
 const TWO_LINKS: &str = "
-    INSERT INTO users VALUES (1, 'a@example.org', 'a@example.org', 'hash', 0), (2, 'b@example.org', 'b@example.org', 'hash', 0);
+    INSERT INTO users (id, email, email_key, password_hash, created_at) VALUES (1, 'a@example.org', 'a@example.org', 'hash', 0), (2, 'b@example.org', 'b@example.org', 'hash', 0);
     INSERT INTO links (id, short_code, target_url, owner_id, created_at) VALUES
         (1, 'one', 'https://example.org/', 1, 0), (2, 'two', 'https://example.org/', 1, 0);
 ";
@@ -47,20 +48,30 @@ const LEFT_BEHIND: &str = r#"
     INSERT INTO journal_fold VALUES (1, 2, 1);
 "#;
 
+/// The last version of Postgres whose accounts had no keys.
+const WITHOUT_KEYS: i64 = 9;
+
+const TWO_ACCOUNTS: &str = "
+    INSERT INTO users (email, email_key, password_hash, created_at) VALUES
+        ('a@example.org', 'a@example.org', 'hash', now()), ('b@example.org', 'b@example.org', 'hash', now());
+";
+
+/// A new file with the schema of an older version.
+async fn of_version(path: &Path, version: i64) -> SqliteConnection {
+    let options = SqliteConnectOptions::new().filename(path);
+    let mut older = options.create_if_missing(true).connect().await.unwrap();
+    let then = migrations::sqlite().up_to(version);
+    migrate_sqlite(&mut older, &then, Patience::USUAL, migrations::log)
+        .await
+        .unwrap();
+    older
+}
+
 #[tokio::test]
 async fn clicks_in_the_journal_of_an_older_version_count_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
-    let mut older = SqliteConnectOptions::new()
-        .filename(&path)
-        .create_if_missing(true)
-        .connect()
-        .await
-        .unwrap();
-    let then = migrations::sqlite().up_to(JOURNAL_WITH_SEQUENCE);
-    migrate_sqlite(&mut older, &then, Patience::USUAL, migrations::log)
-        .await
-        .unwrap();
+    let mut older = of_version(&path, JOURNAL_WITH_SEQUENCE).await;
     sqlx::raw_sql(LEFT_BEHIND)
         .execute(&mut older)
         .await
@@ -184,35 +195,64 @@ async fn file(path: &Path) -> SqliteConnection {
 async fn links_of_an_older_version_are_counted_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shunt.db");
-    let mut older = SqliteConnectOptions::new()
-        .filename(&path)
-        .create_if_missing(true)
-        .connect()
-        .await
-        .unwrap();
-    let then = migrations::sqlite().up_to(LINK_TOTALS - 1);
-    migrate_sqlite(&mut older, &then, Patience::USUAL, migrations::log)
-        .await
-        .unwrap();
+    let mut older = of_version(&path, LINK_TOTALS - 1).await;
     sqlx::raw_sql(TWO_LINKS).execute(&mut older).await.unwrap();
     SqliteConnection::close(older).await.unwrap();
     for _ in 0..2 {
         let store = SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock));
         let store = Store::of(Arc::new(store.await.unwrap()));
-        let made = async |owner, most| {
+        let made = async |email: &str, most| {
+            let owner = store.users.credentials(&email.parse().unwrap()).await;
             let new = NewLink {
                 code: &ShortCode::generate().unwrap(),
                 target: &crate::backend::target(),
-                owner: UserId(owner),
+                owner: owner.unwrap().unwrap().principal,
                 created_at: SystemClock.now(),
             };
             store.links.create_link(new, most).await
         };
         assert!(matches!(
-            made(1, 2).await,
+            made("a@example.org", 2).await,
             Err(CreateLinkError::QuotaReached)
         ));
-        assert!(made(2, 2).await.is_ok());
+        assert!(made("b@example.org", 2).await.is_ok());
         store.database.close().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn accounts_of_an_older_version_get_keys_of_their_own() {
+    const EMAILS: [&str; 2] = ["a@example.org", "b@example.org"];
+    let keys = async |store: &Store| {
+        let credentials =
+            async |email: &str| store.users.credentials(&email.parse().unwrap()).await;
+        let found = join_all(EMAILS.map(credentials)).await.into_iter();
+        let keys: Vec<_> = found
+            .map(|found| found.unwrap().unwrap().principal.key)
+            .collect();
+        assert_ne!(keys[0], keys[1]);
+    };
+    with_empty_postgres(async |url| {
+        let then = migrations::postgres().up_to(WITHOUT_KEYS);
+        migrate_postgres(&url, SETTINGS, &then, Patience::USUAL, silent)
+            .await
+            .unwrap();
+        let mut by_hand = PgConnection::connect(&url).await.unwrap();
+        sqlx::raw_sql(TWO_ACCOUNTS)
+            .execute(&mut by_hand)
+            .await
+            .unwrap();
+        let store = PostgresStore::connect(&url, SETTINGS).await.unwrap();
+        keys(&Store::of(Arc::new(store))).await;
+    })
+    .await;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let mut older = of_version(&path, JOURNAL_WITH_SEQUENCE).await;
+    let accounts = "INSERT INTO users VALUES (1, 'a@example.org', 'a@example.org', 'hash', 0), (2, 'b@example.org', 'b@example.org', 'hash', 0)";
+    sqlx::raw_sql(accounts).execute(&mut older).await.unwrap();
+    older.close().await.unwrap();
+    let store = SqliteStore::open(&path, SETTINGS, Arc::new(SystemClock));
+    keys(&Store::of(Arc::new(store.await.unwrap()))).await;
 }

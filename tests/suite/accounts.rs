@@ -4,7 +4,7 @@ use reqwest::Method;
 use ring::hmac::{Algorithm, HMAC_SHA256, HMAC_SHA384};
 use serde_json::{Value, json};
 
-use crate::support::tokens::signed_token;
+use crate::support::tokens::{claims_of, decoded, signed_token};
 use crate::support::{App, Response, both_modes, unique, unix_seconds};
 
 fn minted(app: &App, algorithm: Algorithm, claims: &Value) -> String {
@@ -20,23 +20,6 @@ fn minted(app: &App, algorithm: Algorithm, claims: &Value) -> String {
         &app.backend.secret(),
         algorithm,
     )
-}
-
-/// A part of a token, decoded.
-fn decoded(part: &str) -> Value {
-    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let mut bytes = Vec::new();
-    let (mut bits, mut length) = (0_u32, 0);
-    for letter in part.bytes() {
-        bits = bits << 6
-            | u32::try_from(letters.iter().position(|known| *known == letter).unwrap()).unwrap();
-        length += 6;
-        if length >= 8 {
-            length -= 8;
-            bytes.push((bits >> length & 0xff) as u8);
-        }
-    }
-    serde_json::from_slice(&bytes).unwrap()
 }
 
 both_modes! {
@@ -213,8 +196,8 @@ both_modes! {
 
     async fn a_route_that_needs_a_token_answers_401_without_a_valid_one(app) {
         let good = app.register().await;
-        let me = decoded(good.split('.').nth(1).unwrap());
-        let claims = |iat: u64, exp: u64| json!({ "sub": me["sub"], "iat": iat, "exp": exp });
+        let me = claims_of(&good);
+        let claims = |iat: u64, exp: u64| json!({ "sub": me["sub"], "iat": iat, "exp": exp, "key": me["key"] });
         let headers = [
             String::new(),
             "Bearer".to_owned(),
@@ -223,8 +206,8 @@ both_modes! {
             format!("Bearer {}", &good[..good.len() - 3]),
             format!("Bearer {}", minted(app, HMAC_SHA256, &claims(unix_seconds() - 100, unix_seconds() - 50))),
             format!("Bearer {}", minted(app, HMAC_SHA384, &claims(unix_seconds(), unix_seconds() + 100))),
-            format!("Bearer {}", minted(app, HMAC_SHA256, &json!({ "sub": me["sub"], "iat": unix_seconds() }))),
-            format!("Bearer {}", minted(app, HMAC_SHA256, &json!({ "sub": "999999", "iat": unix_seconds(), "exp": unix_seconds() + 100 }))),
+            format!("Bearer {}", minted(app, HMAC_SHA256, &json!({ "sub": me["sub"], "iat": unix_seconds(), "key": me["key"] }))),
+            format!("Bearer {}", minted(app, HMAC_SHA256, &json!({ "sub": "999999", "iat": unix_seconds(), "exp": unix_seconds() + 100, "key": me["key"] }))),
             // {"alg":"none","typ":"JWT"}
             format!("Bearer eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.{}.", good.split('.').nth(1).unwrap()),
         ];
@@ -253,11 +236,14 @@ both_modes! {
         let good = app.register().await;
         let me = decoded(good.split('.').nth(1).unwrap());
         let (now, id) = (unix_seconds(), &me["sub"]);
-        let ended = minted(app, HMAC_SHA256, &json!({ "sub": id, "iat": now - 100, "exp": now - 50 }));
-        let early = minted(app, HMAC_SHA256, &json!({ "sub": id, "iat": now + 1_000, "exp": now + 2_000 }));
-        let gone = minted(app, HMAC_SHA256, &json!({ "sub": "999999", "iat": now, "exp": now + 100 }));
+        let ended = minted(app, HMAC_SHA256, &json!({ "sub": id, "iat": now - 100, "exp": now - 50, "key": me["key"] }));
+        let early = minted(app, HMAC_SHA256, &json!({ "sub": id, "iat": now + 1_000, "exp": now + 2_000, "key": me["key"] }));
+        let gone = minted(app, HMAC_SHA256, &json!({ "sub": "999999", "iat": now, "exp": now + 100, "key": me["key"] }));
+        let keyless = minted(app, HMAC_SHA256, &json!({ "sub": id, "iat": now, "exp": now + 100 }));
+        let other_key = minted(app, HMAC_SHA256, &json!({ "sub": id, "iat": now, "exp": now + 100, "key": "0".repeat(32) }));
         let cut_off = &good[..good.len() - 3];
         let because = |why: &str| format!("Bearer error=\"invalid_token\", error_description=\"{why}\"");
+        let over = because("the account of the token is gone, or its tokens have ended");
         let malformed = because("the token is malformed, or was not issued by this service");
         for (method, path) in [
             (Method::GET, "/auth/me"),
@@ -272,9 +258,11 @@ both_modes! {
                 (Some("Bearer".to_owned()), malformed.clone()),
                 (Some("Bearer not-a-token".to_owned()), malformed.clone()),
                 (Some(format!("Bearer {cut_off}")), malformed.clone()),
+                (Some(format!("Bearer {keyless}")), malformed.clone()),
                 (Some(format!("Bearer {ended}")), because("the token has expired")),
                 (Some(format!("Bearer {early}")), because("the token is not valid yet")),
-                (Some(format!("Bearer {gone}")), because("the account of the token is gone")),
+                (Some(format!("Bearer {gone}")), over.clone()),
+                (Some(format!("Bearer {other_key}")), over.clone()),
             ] {
                 let mut request = app.request(method.clone(), path);
                 if let Some(header) = &header {

@@ -1,10 +1,12 @@
 //! Removes records of recorders that are no longer needed.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::{FlushError, Flusher, TIMEOUT, scan_hash};
 use crate::domain::Timestamp;
 use crate::redis::{Call, RedisFailure, RedisShard, scripts};
+use crate::store::{RecorderId, StoreError};
 
 /// Rows removed at once.
 const PRUNE_BATCH: u32 = 1_000;
@@ -20,18 +22,34 @@ impl Flusher {
     pub async fn prune(&self) -> Result<(), FlushError> {
         let now = self.clock.now();
         while self.clicks.prune(now, PRUNE_BATCH).await? >= u64::from(PRUNE_BATCH) {}
-        // Settling a parked batch needs the last number of its recorder in Redis.
-        if self.redis.is_none() || !self.clicks.parked(None, 1).await?.is_empty() {
+        if self.redis.is_none() {
             return Ok(());
         }
+        let needed = self.parked_recorders().await?;
         for redis in self.flushable_shards() {
-            forget_recorders(redis).await?;
+            forget_recorders(redis, &needed).await?;
         }
         Ok(())
     }
+
+    /// The recorders of parked batches: settling one needs the last number of its recorder in Redis.
+    async fn parked_recorders(&self) -> Result<HashSet<RecorderId>, StoreError> {
+        let mut recorders = HashSet::new();
+        let mut after = None;
+        while let Some(next) = self.clicks.parked(after, 1).await?.first() {
+            let recorder = next.batch.recorder;
+            recorders.insert(recorder);
+            // The others of this recorder say nothing more.
+            after = Some((recorder, i64::MAX.cast_unsigned()));
+        }
+        Ok(recorders)
+    }
 }
 
-async fn forget_recorders(redis: &RedisShard) -> Result<(), RedisFailure> {
+async fn forget_recorders(
+    redis: &RedisShard,
+    needed: &HashSet<RecorderId>,
+) -> Result<(), RedisFailure> {
     let key = redis.keys().recorders();
     // Recorders are noted by the clock of Redis. The earlier of both clocks counts, so that a wrong one removes no recorder
     // too soon.
@@ -45,7 +63,10 @@ async fn forget_recorders(redis: &RedisShard) -> Result<(), RedisFailure> {
         let last_seen = last
             .split_once(' ')
             .and_then(|(_, seen)| seen.parse::<i64>().ok());
-        if last_seen.is_none_or(|seen| seen < before) {
+        let is_needed = recorder
+            .parse()
+            .is_ok_and(|recorder| needed.contains(&recorder));
+        if !is_needed && last_seen.is_none_or(|seen| seen < before) {
             let mut call = scripts::FORGET_RECORDER.call(&[&key]);
             call.arg(recorder).arg(last);
             redis.query::<()>(&call, TIMEOUT).await?;

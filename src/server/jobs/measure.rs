@@ -50,23 +50,29 @@ pub(super) async fn run(parts: Measured, metrics: Exposition) {
 }
 
 /// Measures what is in the stores: apart from the rest, as a store that is away delays it.
-pub(super) async fn run_stores(database: Arc<dyn Database>, redis: Option<RedisShards>) {
+pub(super) async fn run_stores(
+    database: Arc<dyn Database>,
+    redis: Option<RedisShards>,
+    publishes: bool,
+) {
     let mut ticks = ticks(STORES_PAUSE);
     loop {
         ticks.tick().await;
         let shards = redis.iter().flat_map(RedisShards::iter);
         let shards = join_all(shards.map(measure_shard));
-        tokio::join!(measure_database(&*database), shards);
+        tokio::join!(measure_database(&*database, publishes), shards);
     }
 }
 
 /// While the database is away, the values stay as they were.
-async fn measure_database(database: &dyn Database) {
+async fn measure_database(database: &dyn Database, publishes: bool) {
     let Ok(usage) = database.usage().await else {
         return;
     };
     metrics::gauge!(JOURNAL_BATCHES).set(bounded(usage.journal));
-    metrics::gauge!(OUTBOX_CHANGES).set(bounded(usage.outbox));
+    // An instance without Redis leaves changes to those that have it, and nothing waits where none has.
+    let outbox = if publishes { usage.outbox } else { 0 };
+    metrics::gauge!(OUTBOX_CHANGES).set(bounded(outbox));
     if let Some(disk) = usage.disk {
         metrics::gauge!(SQLITE_BYTES, "file" => "database").set(bytes(disk.database));
         metrics::gauge!(SQLITE_BYTES, "file" => "log").set(bytes(disk.log));

@@ -6,8 +6,10 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use crate::domain::Shard;
+use crate::links::publishes;
 use crate::redis::RedisShard;
 use crate::server::app::App;
+use crate::server::history::HistoryWatch;
 use crate::server::redis_recovery::RedisRecovery;
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::metrics::Exposition;
@@ -15,6 +17,8 @@ use crate::telemetry::metrics::Exposition;
 mod database;
 mod flush;
 mod flush_times;
+mod follow;
+mod history;
 mod invalidation;
 mod maintain;
 mod measure;
@@ -23,6 +27,7 @@ mod outbox;
 mod probe;
 mod prune;
 mod replica;
+mod retention;
 mod runner;
 mod settle;
 mod terms;
@@ -64,18 +69,27 @@ pub(super) fn spawn(
         has_redis,
     ));
     jobs.spawn(measure::run(measured, metrics));
-    jobs.spawn(measure::run_stores(database(), app.redis.clone()));
+    let outbox = Arc::clone(&app.store.outbox);
+    let publishes = publishes(&*outbox, &app.cache);
+    jobs.spawn(measure::run_stores(
+        database(),
+        app.redis.clone(),
+        publishes,
+    ));
     jobs.spawn(prune::run(flusher()));
     jobs.spawn(maintain::run(database()));
     jobs.spawn(database::run(database()));
     jobs.spawn(memory_only::run(Arc::clone(&app.memory_only)));
-    // An instance without Redis cannot publish to others, and leaves the outbox to instances that can.
-    if has_redis || app.store.outbox.is_alone() {
-        jobs.spawn(outbox::run(
-            Arc::clone(&app.store.outbox),
-            cache(),
-            app.redis.clone(),
-        ));
+    let watch = HistoryWatch::new(&app.store.database, &app.cache, app.redis.as_ref());
+    jobs.spawn(history::run(watch));
+    jobs.spawn(retention::run(
+        Arc::clone(&outbox),
+        Arc::clone(&app.store.links),
+    ));
+    if publishes {
+        jobs.spawn(outbox::run(outbox, cache(), app.redis.clone()));
+    } else {
+        jobs.spawn(follow::run(outbox, cache()));
     }
     if let Some(replica) = &app.replica {
         jobs.spawn(replica::run(Arc::clone(replica)));

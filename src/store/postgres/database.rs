@@ -4,8 +4,12 @@ use async_trait::async_trait;
 
 use super::PostgresStore;
 use crate::store::database::MAX_COUNTED;
-use crate::store::{Database, StoreError, Usage, rows};
+use crate::store::{Database, HistoryCheck, HistoryNote, StoreError, Usage, rows};
 use crate::telemetry::metrics::Connections;
+
+/// Batches in the journal, changes in the outbox; each up to the parameter.
+const USAGE: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) batches),
+    (SELECT count(*) FROM (SELECT 1 FROM link_changes WHERE published_at IS NULL LIMIT $1) changes)";
 
 #[async_trait]
 impl Database for PostgresStore {
@@ -15,6 +19,13 @@ impl Database for PostgresStore {
 
     fn connections(&self) -> Connections {
         self.pool.connections()
+    }
+
+    async fn check_history(
+        &self,
+        others: Option<&HistoryNote>,
+    ) -> Result<Option<HistoryCheck>, StoreError> {
+        self.check(others).await.map(Some)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
@@ -28,7 +39,7 @@ impl Database for PostgresStore {
         let counted = self
             .pool
             .run(async |session| {
-                sqlx::query_as(rows::USAGE)
+                sqlx::query_as(USAGE)
                     .bind(MAX_COUNTED)
                     .fetch_one(session)
                     .await

@@ -4,6 +4,7 @@ use super::{OpenError, StoreSettings};
 
 mod clicks;
 mod database;
+mod history;
 mod ledger;
 mod links;
 mod migrate;
@@ -14,6 +15,7 @@ mod session;
 mod step_lock;
 mod users;
 
+use history::Seen;
 use pool::Pool;
 
 pub use migrate::migrate_postgres;
@@ -23,6 +25,7 @@ pub use replica::{PostgresReplica, WalPosition};
 pub struct PostgresStore {
     pool: Pool,
     installation: String,
+    seen: Seen,
 }
 
 impl PostgresStore {
@@ -40,7 +43,11 @@ impl PostgresStore {
                     .await
             })
             .await?;
-        Ok(Self { pool, installation })
+        Ok(Self {
+            pool,
+            installation,
+            seen: Seen::default(),
+        })
     }
 }
 

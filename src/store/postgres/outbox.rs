@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::PostgresStore;
 use crate::store::rows;
-use crate::store::{Change, Outbox, StoreError};
+use crate::store::{Change, ChangePosition, ChangesSince, Outbox, StoreError};
 
 #[async_trait]
 impl Outbox for PostgresStore {
@@ -13,7 +13,8 @@ impl Outbox for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(
-                    "SELECT number, short_code FROM link_changes WHERE number > $1 ORDER BY number LIMIT $2",
+                    "SELECT number, short_code FROM link_changes
+                     WHERE number > $1 AND published_at IS NULL ORDER BY number LIMIT $2",
                 )
                 .bind(after)
                 .bind(i64::from(limit))
@@ -32,7 +33,8 @@ impl Outbox for PostgresStore {
         self.pool
             .run(async |session| {
                 sqlx::query(
-                    "DELETE FROM link_changes WHERE number = ANY($1) AND ($2::bigint IS NULL OR EXISTS (
+                    "UPDATE link_changes SET published_at = now() WHERE number = ANY($1) AND published_at IS NULL
+                     AND ($2::bigint IS NULL OR EXISTS (
                          SELECT FROM data_sets used
                          WHERE term = $2 AND term = (SELECT max(term) FROM data_sets WHERE tag = used.tag)))",
                 )
@@ -43,5 +45,61 @@ impl Outbox for PostgresStore {
             })
             .await?;
         Ok(())
+    }
+
+    async fn changes_since(
+        &self,
+        position: Option<&ChangePosition>,
+        limit: u32,
+    ) -> Result<ChangesSince, StoreError> {
+        // One statement, so one snapshot: what it does not show is asked for the next time.
+        let found: Vec<(String, Option<i64>, Option<String>)> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(
+                    "SELECT now::text, number, short_code FROM txid_current_snapshot() AS now LEFT JOIN LATERAL (
+                         SELECT number, short_code FROM link_changes
+                         WHERE changed_in >= txid_snapshot_xmin($1::text::txid_snapshot)
+                           AND NOT txid_visible_in_snapshot(changed_in, $1::text::txid_snapshot)
+                         ORDER BY number LIMIT $2
+                     ) new ON true",
+                )
+                .bind(position.map(|position| position.0.as_str()))
+                .bind(i64::from(limit) + 1)
+                .fetch_all(session)
+                .await
+            })
+            .await?;
+        let Some((now, ..)) = found.first() else {
+            return Err(StoreError::Unexpected("there is no snapshot".into()));
+        };
+        let position = ChangePosition(now.clone());
+        let changes: Vec<_> = found
+            .into_iter()
+            .filter_map(|(_, number, code)| number.zip(code))
+            .collect();
+        let are_all = changes.len() <= limit as usize;
+        Ok(ChangesSince {
+            changes: are_all.then(|| rows::changes(changes)),
+            position,
+        })
+    }
+
+    async fn prune_changes(&self, limit: u32) -> Result<u64, StoreError> {
+        let pruned = self
+            .pool
+            .run(async |session| {
+                sqlx::query(
+                    "DELETE FROM link_changes WHERE number = ANY (ARRAY(
+                         SELECT number FROM link_changes
+                         WHERE published_at < now() - interval '10 minutes' OR changed_at < now() - interval '1 day'
+                         ORDER BY number LIMIT $1))",
+                )
+                .bind(i64::from(limit))
+                .execute(session)
+                .await
+            })
+            .await?;
+        Ok(pruned.rows_affected())
     }
 }

@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 
+use super::history::{CHECKS, unchecked};
 use super::{PostgresStore, moment};
-use crate::domain::{EmailAddress, Timestamp, User, UserId};
-use crate::store::rows;
+use crate::domain::{EmailAddress, Principal, Timestamp, TokenKey, User, UserId};
+use crate::store::rows::{self, CredentialsRow};
 use crate::store::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, StoreError, Users};
 
 #[async_trait]
@@ -13,42 +14,26 @@ impl Users for PostgresStore {
         &self,
         email: &EmailAddress,
         password_hash: &str,
+        key: TokenKey,
         now: Timestamp,
     ) -> Result<UserId, CreateUserError> {
-        let created: Result<Vec<i64>, _> = self
-            .pool
-            .run(async |session| {
-                sqlx::query_scalar(concat!(
-            "INSERT INTO users (email, email_key, password_hash, created_at) VALUES ($1, $2, $3, ",
-            moment!("$4"),
-            ") RETURNING id"
-        ))
-        .bind(email.as_str())
-        .bind(email.lookup_key())
-        .bind(password_hash)
-        .bind(now.micros())
-        .fetch_all(session).await
-            })
-            .await;
-        match created.map(rows::written) {
-            Ok(Some(id)) => Ok(UserId(id)),
-            Ok(None) => Err(StoreError::Unexpected("a new account has no id".into()).into()),
-            Err(sqlx::Error::Database(error))
-                if error.constraint() == Some("users_email_key_unique") =>
-            {
-                Err(CreateUserError::EmailTaken)
+        for _ in 0..CHECKS {
+            if let Some(user) = self.insert_user(email, password_hash, key, now).await? {
+                self.seen.registered(user);
+                return Ok(user);
             }
-            Err(error) => Err(StoreError::from(error).into()),
+            self.check_server().await?;
         }
+        Err(unchecked().into())
     }
 
     async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError> {
         let keys = email.lookup_keys();
-        let found: Option<(i64, String)> = self
+        let found: Option<CredentialsRow> = self
             .pool
             .run(async |session| {
                 sqlx::query_as(
-                    "SELECT id, password_hash FROM users WHERE email_key = ANY ($1)
+                    "SELECT id, token_key, password_hash FROM users WHERE email_key = ANY ($1)
                      ORDER BY array_position($1, email_key) LIMIT 1",
                 )
                 .bind(&keys[..])
@@ -56,24 +41,22 @@ impl Users for PostgresStore {
                 .await
             })
             .await?;
-        Ok(found.map(|(id, password_hash)| Credentials {
-            user: UserId(id),
-            password_hash,
-        }))
+        found.map(rows::credentials).transpose()
     }
 
-    async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
+    async fn user(&self, principal: Principal) -> Result<Option<User>, StoreError> {
         let email: Option<String> = self
             .pool
             .run(async |session| {
-                sqlx::query_scalar("SELECT email FROM users WHERE id = $1")
-                    .bind(id.0)
+                sqlx::query_scalar("SELECT email FROM users WHERE id = $1 AND token_key = $2")
+                    .bind(principal.user.0)
+                    .bind(principal.key.as_bytes())
                     .fetch_optional(session)
                     .await
             })
             .await?;
         Ok(email.map(|email| User {
-            id,
+            id: principal.user,
             email: EmailAddress::from_stored(email),
         }))
     }
@@ -120,5 +103,44 @@ impl Users for PostgresStore {
             .await
         });
         Ok(known.await?)
+    }
+}
+
+impl PostgresStore {
+    /// `None` on a server that has to be checked before it gives ids out.
+    async fn insert_user(
+        &self,
+        email: &EmailAddress,
+        password_hash: &str,
+        key: TokenKey,
+        now: Timestamp,
+    ) -> Result<Option<UserId>, CreateUserError> {
+        let created: Result<Vec<i64>, _> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_scalar(concat!(
+                    "INSERT INTO users (email, email_key, password_hash, token_key, created_at)
+                     SELECT $1, $2, $3, $4, ",
+                    moment!("$5"),
+                    " FROM database_history WHERE checked_on = pg_postmaster_start_time() RETURNING id"
+                ))
+                .bind(email.as_str())
+                .bind(email.lookup_key())
+                .bind(password_hash)
+                .bind(key.as_bytes())
+                .bind(now.micros())
+                .fetch_all(session)
+                .await
+            })
+            .await;
+        match created {
+            Ok(created) => Ok(rows::written(created).map(UserId)),
+            Err(sqlx::Error::Database(error))
+                if error.constraint() == Some("users_email_key_unique") =>
+            {
+                Err(CreateUserError::EmailTaken)
+            }
+            Err(error) => Err(StoreError::from(error).into()),
+        }
     }
 }

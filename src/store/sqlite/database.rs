@@ -7,6 +7,10 @@ use crate::store::database::MAX_COUNTED;
 use crate::store::{Database, StoreError, Usage, rows};
 use crate::telemetry::metrics::Connections;
 
+/// Batches in the journal, changes in the outbox; each up to the parameter.
+const USAGE: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) batches),
+    (SELECT count(*) FROM (SELECT 1 FROM link_changes LIMIT $1) changes)";
+
 #[async_trait]
 impl Database for SqliteStore {
     fn installation(&self) -> &str {
@@ -25,7 +29,7 @@ impl Database for SqliteStore {
     }
 
     async fn usage(&self) -> Result<Usage, StoreError> {
-        let counted = sqlx::query_as(rows::USAGE)
+        let counted = sqlx::query_as(USAGE)
             .bind(MAX_COUNTED)
             .fetch_one(&mut *self.reader.get().await?)
             .await?;

@@ -1,10 +1,9 @@
 //! Links in SQLite.
 
 use async_trait::async_trait;
-use sqlx::error::ErrorKind;
 
 use super::SqliteStore;
-use crate::domain::{Link, LinkTarget, ShortCode, UserId};
+use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode};
 use crate::store::links::quota;
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
@@ -16,42 +15,42 @@ impl Links for SqliteStore {
         link: NewLink<'_>,
         max_links: u64,
     ) -> Result<Link, CreateLinkError> {
-        const TOTAL: &str = "SELECT links FROM link_totals WHERE owner_id = ?1";
+        const TOTAL: &str =
+            "SELECT coalesce(links, 0) FROM users LEFT JOIN link_totals ON owner_id = users.id
+             WHERE users.id = ?1 AND token_key = ?2";
         let quota = quota(max_links);
         let mut writer = self.writer.get().await?;
         // There is one writer at a time, and a trigger adds the link to the owner's total.
-        let created: Result<Vec<i64>, _> = sqlx::query_scalar(
-            "INSERT INTO links (short_code, target_url, owner_id, created_at) SELECT ?1, ?2, ?3, ?4
-             WHERE NOT EXISTS (SELECT 1 FROM retired_codes WHERE short_code = ?1)
-                 AND coalesce((SELECT links FROM link_totals WHERE owner_id = ?3), 0) < ?5
+        let created: Vec<i64> = sqlx::query_scalar(
+            "INSERT INTO links (short_code, target_url, owner_id, created_at) SELECT ?1, ?2, users.id, ?4
+             FROM users WHERE users.id = ?3 AND token_key = ?5
+             AND NOT EXISTS (SELECT 1 FROM retired_codes WHERE short_code = ?1)
+             AND coalesce((SELECT links FROM link_totals WHERE owner_id = ?3), 0) < ?6
              ON CONFLICT (short_code) DO NOTHING RETURNING id",
         )
         .bind(link.code.as_str())
         .bind(link.target.as_str())
-        .bind(link.owner.0)
+        .bind(link.owner.user.0)
         .bind(link.created_at.micros())
+        .bind(link.owner.key.as_bytes())
         .bind(quota)
         .fetch_all(&mut *writer)
-        .await;
-        match created.map(rows::written) {
-            Ok(Some(id)) => Ok(link.with_id(rows::link_id(id)?)),
-            Ok(None) => {
-                let total: Option<i64> = sqlx::query_scalar(TOTAL)
-                    .bind(link.owner.0)
-                    .fetch_optional(&mut *writer)
-                    .await
-                    .map_err(StoreError::from)?;
-                Err(match total {
-                    Some(total) if total >= quota => CreateLinkError::QuotaReached,
-                    _ => CreateLinkError::CodeTaken,
-                })
-            }
-            // SQLite names no foreign key; the table has one.
-            Err(sqlx::Error::Database(error)) if error.kind() == ErrorKind::ForeignKeyViolation => {
-                Err(CreateLinkError::OwnerGone)
-            }
-            Err(error) => Err(StoreError::from(error).into()),
+        .await
+        .map_err(StoreError::from)?;
+        if let Some(id) = rows::written(created) {
+            return Ok(link.with_id(rows::link_id(id)?));
         }
+        let total: Option<i64> = sqlx::query_scalar(TOTAL)
+            .bind(link.owner.user.0)
+            .bind(link.owner.key.as_bytes())
+            .fetch_optional(&mut *writer)
+            .await
+            .map_err(StoreError::from)?;
+        Err(match total {
+            None => CreateLinkError::OwnerGone,
+            Some(total) if total >= quota => CreateLinkError::QuotaReached,
+            Some(_) => CreateLinkError::CodeTaken,
+        })
     }
 
     async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
@@ -79,7 +78,7 @@ impl Links for SqliteStore {
 
     async fn links_of(
         &self,
-        owner: UserId,
+        owner: Principal,
         after: Option<Position>,
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError> {
@@ -87,21 +86,23 @@ impl Links for SqliteStore {
         let found: Vec<LinkRow> = sqlx::query_as(
             "SELECT id, short_code, target_url, is_active, created_at,
                  EXISTS (SELECT 1 FROM click_journal WHERE held) FROM links
-             WHERE owner_id = ?1 AND EXISTS (SELECT 1 FROM users WHERE id = ?1) AND (created_at, id) < (?2, ?3)
+             WHERE owner_id = ?1 AND EXISTS (SELECT 1 FROM users WHERE id = ?1 AND token_key = ?5)
+             AND (created_at, id) < (?2, ?3)
              ORDER BY created_at DESC, id DESC LIMIT ?4",
         )
-        .bind(owner.0)
+        .bind(owner.user.0)
         .bind(after.created_at.micros())
         .bind(after.id.number())
         .bind(i64::from(limit))
+        .bind(owner.key.as_bytes())
         .fetch_all(&mut *self.reader.get().await?)
         .await?;
-        rows::links(owner, found)
+        rows::links(owner.user, found)
     }
 
     async fn delete_link(
         &self,
-        owner: UserId,
+        owner: Principal,
         code: &ShortCode,
     ) -> Result<Option<Change>, StoreError> {
         let mut writer = self.writer.get().await?;
@@ -109,10 +110,12 @@ impl Links for SqliteStore {
         // A trigger notes the change and retires the code.
         let deleted = sqlx::query(
             "DELETE FROM links
-             WHERE owner_id = ?1 AND short_code = ?2 AND EXISTS (SELECT 1 FROM users WHERE id = ?1)",
+             WHERE owner_id = ?1 AND short_code = ?2
+             AND EXISTS (SELECT 1 FROM users WHERE id = ?1 AND token_key = ?3)",
         )
-        .bind(owner.0)
+        .bind(owner.user.0)
         .bind(code.as_str())
+        .bind(owner.key.as_bytes())
         .execute(&mut *transaction)
         .await?;
         if deleted.rows_affected() == 0 {
@@ -129,5 +132,14 @@ impl Links for SqliteStore {
             number,
             code: Some(code.clone()),
         }))
+    }
+
+    async fn uncount_deleted(
+        &self,
+        _: Option<LinkId>,
+        _: u32,
+    ) -> Result<Option<LinkId>, StoreError> {
+        // Clicks are in the row of their link, and go with it.
+        Ok(None)
     }
 }

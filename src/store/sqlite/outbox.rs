@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::SqliteStore;
 use crate::store::rows;
-use crate::store::{Change, Outbox, StoreError};
+use crate::store::{Change, ChangePosition, ChangesSince, Outbox, StoreError};
 
 #[async_trait]
 impl Outbox for SqliteStore {
@@ -34,6 +34,22 @@ impl Outbox for SqliteStore {
         .execute(&mut *self.writer.get().await?)
         .await?;
         Ok(())
+    }
+
+    async fn changes_since(
+        &self,
+        _: Option<&ChangePosition>,
+        _: u32,
+    ) -> Result<ChangesSince, StoreError> {
+        Ok(ChangesSince {
+            changes: Some(Vec::new()),
+            position: ChangePosition(String::new()),
+        })
+    }
+
+    async fn prune_changes(&self, _: u32) -> Result<u64, StoreError> {
+        // Its one reader takes out all of them.
+        Ok(0)
     }
 
     fn is_alone(&self) -> bool {

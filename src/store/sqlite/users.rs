@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::SqliteStore;
-use crate::domain::{EmailAddress, Timestamp, User, UserId};
-use crate::store::rows;
+use crate::domain::{EmailAddress, Principal, Timestamp, TokenKey, User, UserId};
+use crate::store::rows::{self, CredentialsRow};
 use crate::store::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, StoreError, Users};
 
 #[async_trait]
@@ -13,15 +13,17 @@ impl Users for SqliteStore {
         &self,
         email: &EmailAddress,
         password_hash: &str,
+        key: TokenKey,
         now: Timestamp,
     ) -> Result<UserId, CreateUserError> {
         let created: Vec<i64> = sqlx::query_scalar(
-            "INSERT INTO users (email, email_key, password_hash, created_at) VALUES (?1, ?2, ?3, ?4)
+            "INSERT INTO users (email, email_key, password_hash, token_key, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (email_key) DO NOTHING RETURNING id",
         )
         .bind(email.as_str())
         .bind(email.lookup_key())
         .bind(password_hash)
+        .bind(key.as_bytes())
         .bind(now.micros())
         .fetch_all(&mut *self.writer.get().await?)
         .await
@@ -32,8 +34,8 @@ impl Users for SqliteStore {
 
     async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError> {
         let [first, second, third] = email.lookup_keys();
-        let found: Option<(i64, String)> = sqlx::query_as(
-            "SELECT id, password_hash FROM users WHERE email_key IN (?1, ?2, ?3)
+        let found: Option<CredentialsRow> = sqlx::query_as(
+            "SELECT id, token_key, password_hash FROM users WHERE email_key IN (?1, ?2, ?3)
              ORDER BY email_key = ?1 DESC, email_key = ?2 DESC LIMIT 1",
         )
         .bind(first)
@@ -41,19 +43,18 @@ impl Users for SqliteStore {
         .bind(third)
         .fetch_optional(&mut *self.reader.get().await?)
         .await?;
-        Ok(found.map(|(id, password_hash)| Credentials {
-            user: UserId(id),
-            password_hash,
-        }))
+        found.map(rows::credentials).transpose()
     }
 
-    async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
-        let email: Option<String> = sqlx::query_scalar("SELECT email FROM users WHERE id = ?1")
-            .bind(id.0)
-            .fetch_optional(&mut *self.reader.get().await?)
-            .await?;
+    async fn user(&self, principal: Principal) -> Result<Option<User>, StoreError> {
+        let email: Option<String> =
+            sqlx::query_scalar("SELECT email FROM users WHERE id = ?1 AND token_key = ?2")
+                .bind(principal.user.0)
+                .bind(principal.key.as_bytes())
+                .fetch_optional(&mut *self.reader.get().await?)
+                .await?;
         Ok(email.map(|email| User {
-            id,
+            id: principal.user,
             email: EmailAddress::from_stored(email),
         }))
     }

@@ -2,9 +2,10 @@
 
 use reqwest::Method;
 use ring::hmac::{HMAC_SHA256, HMAC_SHA384, HMAC_SHA512};
+use serde_json::json;
 
-use crate::support::tokens::{encoded, signed_token as forged};
-use crate::support::{App, Response, both_modes, unix_seconds};
+use crate::support::tokens::{claims_of, encoded, signed_token as forged};
+use crate::support::{App, Backend, Response, both_modes, unique, unix_seconds};
 
 const HS256: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
@@ -13,19 +14,36 @@ fn signed(app: &App, claims: &str) -> String {
     forged(HS256, claims, &app.backend.secret(), HMAC_SHA256)
 }
 
-fn claims_of(id: &str) -> String {
-    format!(
-        r#"{{"sub":"{id}","iat":{},"exp":{}}}"#,
-        unix_seconds(),
-        unix_seconds() + 1000
-    )
+/// A fresh account: its token, and what the token names it by.
+struct Account {
+    token: String,
+    id: String,
+    key: String,
 }
 
-/// The token and the id of a fresh account.
-async fn account(app: &App) -> (String, String) {
+impl Account {
+    /// Claims with this subject and these times, and the account's own key.
+    fn with(&self, subject: &str, times: &str) -> String {
+        format!(r#"{{"sub":{subject},{times},"key":"{}"}}"#, self.key)
+    }
+
+    /// Claims that are right.
+    fn claims(&self) -> String {
+        self.with(&format!(r#""{}""#, self.id), &times())
+    }
+}
+
+fn times() -> String {
+    let now = unix_seconds();
+    format!(r#""iat":{now},"exp":{}"#, now + 1000)
+}
+
+async fn account(app: &App) -> Account {
     let token = app.register().await;
-    let me = app.get_as(&token, "/auth/me").await.json();
-    (token, me["id"].to_string())
+    let claims = claims_of(&token);
+    let text = |name: &str| claims[name].as_str().unwrap().to_owned();
+    let (id, key) = (text("sub"), text("key"));
+    Account { token, id, key }
 }
 
 async fn with_header(app: &App, header: &str) -> Response {
@@ -49,14 +67,13 @@ async fn is_refused(app: &App, token: &str) {
 
 both_modes! {
     async fn the_tests_own_tokens_are_right(app) {
-        let (_, id) = account(app).await;
-        assert_eq!(app.get_as(&signed(app, &claims_of(&id)), "/auth/me").await.status, 200);
+        let account = account(app).await;
+        assert_eq!(app.get_as(&signed(app, &account.claims()), "/auth/me").await.status, 200);
     }
 
     async fn a_token_without_a_signature_is_refused_whatever_algorithm_it_names(app) {
-        let (_, id) = account(app).await;
         let secret = app.backend.secret();
-        let claims = claims_of(&id);
+        let claims = account(app).await.claims();
         for algorithm in [
             r#""none""#, r#""None""#, r#""NONE""#, r#""nOnE""#, r#""""#, "null", "0", "[]", r#"["HS256"]"#, r#""hs256""#, r#""HS256 ""#,
             r#""HS256\u0000""#,
@@ -75,9 +92,8 @@ both_modes! {
     }
 
     async fn a_token_of_another_algorithm_is_refused_even_with_the_right_key(app) {
-        let (_, id) = account(app).await;
         let secret = app.backend.secret();
-        let claims = claims_of(&id);
+        let claims = account(app).await.claims();
         for (name, algorithm) in [("HS384", HMAC_SHA384), ("HS512", HMAC_SHA512)] {
             let header = format!(r#"{{"alg":"{name}","typ":"JWT"}}"#);
             is_refused(app, &forged(&header, &claims, &secret, algorithm)).await;
@@ -90,8 +106,7 @@ both_modes! {
     }
 
     async fn a_token_cannot_bring_or_choose_its_key(app) {
-        let (_, id) = account(app).await;
-        let claims = claims_of(&id);
+        let claims = account(app).await.claims();
         for key in [&b""[..], b"\0", b"secret", b"{}", b"a secret of the tests, 32 bytes and mor", &[0; 32], &[b'x'; 32]] {
             is_refused(app, &forged(HS256, &claims, key, HMAC_SHA256)).await;
         }
@@ -107,16 +122,17 @@ both_modes! {
     }
 
     async fn another_users_id_needs_another_users_signature(app) {
-        let (ada, _) = account(app).await;
-        let (_, bob_id) = account(app).await;
+        let ada = account(app).await.token;
+        let bob = account(app).await.claims();
         let parts: Vec<_> = ada.split('.').collect();
-        let for_bob = encoded(claims_of(&bob_id));
+        let for_bob = encoded(&bob);
         is_refused(app, &format!("{}.{for_bob}.{}", parts[0], parts[2])).await;
-        is_refused(app, &forged(HS256, claims_of(&bob_id), b"an attacker's key of 32 bytes ....", HMAC_SHA256)).await;
+        is_refused(app, &forged(HS256, &bob, b"an attacker's key of 32 bytes ....", HMAC_SHA256)).await;
     }
 
     async fn missing_past_or_malformed_times_are_refused(app) {
-        let (_, id) = account(app).await;
+        let account = account(app).await;
+        let subject = format!(r#""{}""#, account.id);
         let (before, after) = (unix_seconds() - 3600, unix_seconds() + 3600);
         for times in [
             format!(r#""iat":{before},"exp":{before}"#),
@@ -138,13 +154,50 @@ both_modes! {
             format!(r#""iat":{before},"exp":NaN"#),
             format!(r#""iat":{before},"exp":{before},"exp":{after}"#),
         ] {
-            is_refused(app, &signed(app, &format!(r#"{{"sub":"{id}",{times}}}"#))).await;
+            is_refused(app, &signed(app, &account.with(&subject, &times))).await;
         }
     }
 
+    async fn a_token_without_its_accounts_own_key_is_refused(app) {
+        let (ada, bob) = (account(app).await, account(app).await);
+        let subject = format!(r#""{}""#, ada.id);
+        // As it was before there were keys.
+        is_refused(app, &signed(app, &format!(r#"{{"sub":{subject},{}}}"#, times()))).await;
+        let key = &ada.key;
+        for other in [
+            bob.key.as_str(), "", "0", &key[1..], &format!("{key}0"), &format!("0{key}"), &key.replace(|letter: char| letter.is_ascii_digit(), "f"),
+            &"0".repeat(32), &"%".repeat(32), &"\u{fffd}".repeat(32), "' OR ''='",
+        ] {
+            let claims = json!({ "sub": ada.id, "iat": unix_seconds(), "exp": unix_seconds() + 1000, "key": other });
+            is_refused(app, &signed(app, &claims.to_string())).await;
+        }
+        for other in ["null", "true", "7", "[]", "{}", &format!(r#"["{key}"]"#), &format!(r#""{key}","key":"{key}""#)] {
+            is_refused(app, &signed(app, &format!(r#"{{"sub":{subject},{},"key":{other}}}"#, times()))).await;
+        }
+    }
+
+    async fn another_key_ends_all_tokens_of_an_account_and_a_log_in_gives_a_new_one(app) {
+        let email = format!("{}@example.org", unique());
+        let token = |response: Response| response.json()["access_token"].as_str().unwrap().to_owned();
+        let first = token(app.account("/auth/register", &email, "correct horse").await);
+        let second = token(app.account("/auth/login", &email, "correct horse").await);
+        for token in [&first, &second] {
+            assert_eq!(app.get_as(token, "/auth/me").await.status, 200);
+        }
+        let another_key = match app.backend {
+            Backend::Embedded { .. } => "UPDATE users SET token_key = randomblob(16) WHERE email = $1",
+            Backend::Production { .. } => "UPDATE users SET token_key = DEFAULT WHERE email = $1",
+        };
+        app.backend.execute(another_key, &email).await;
+        is_refused(app, &first).await;
+        is_refused(app, &second).await;
+        let third = token(app.account("/auth/login", &email, "correct horse").await);
+        assert_eq!(app.get_as(&third, "/auth/me").await.status, 200);
+    }
+
     async fn a_subject_that_is_not_a_user_is_refused(app) {
-        let (_, id) = account(app).await;
-        let times = format!(r#""iat":{},"exp":{}"#, unix_seconds(), unix_seconds() + 1000);
+        let account = account(app).await;
+        let (id, times) = (&account.id, times());
         for subject in [
             r#""""#, r#"" ""#, r#""0""#, r#""-1""#, r#""999999999""#, r#""9223372036854775807""#, r#""9223372036854775808""#,
             r#""-9223372036854775809""#, r#""18446744073709551617""#, r#""1e0""#, r#""0x1""#, r#""NaN""#, r#""null""#, "null", "true", "{}", "[]",
@@ -152,9 +205,9 @@ both_modes! {
             &format!(r#"" {id}""#), &format!(r#""{id} ""#), &format!(r#""{id}.0""#), &format!(r#""{id}\u0000""#), &format!(r#"["{id}"]"#),
             &format!(r#"{{"id":"{id}"}}"#), &format!("{id}.5"), &format!(r#""-{id}""#), &format!(r#""{id}","sub":"{id}""#),
         ] {
-            is_refused(app, &signed(app, &format!(r#"{{"sub":{subject},{times}}}"#))).await;
+            is_refused(app, &signed(app, &account.with(subject, &times))).await;
         }
-        is_refused(app, &signed(app, &format!("{{{times}}}"))).await;
+        is_refused(app, &signed(app, &format!(r#"{{{times},"key":"{}"}}"#, account.key))).await;
         for claims in ["", "null", "[]", "{}", "\"sub\"", "{", "\0"] {
             is_refused(app, &signed(app, claims)).await;
         }
@@ -162,13 +215,13 @@ both_modes! {
 
     async fn claims_that_are_too_deep_or_not_utf_8_are_refused(app) {
         let key = app.backend.secret();
-        let times = format!(r#""iat":{},"exp":{}"#, unix_seconds(), unix_seconds() + 1000);
-        is_refused(app, &signed(app, &format!(r#"{{"sub":"1",{times},"x":{}}}"#, "[".repeat(1500)))).await;
+        let deep = format!(r#"{},"x":{}"#, times(), "[".repeat(1500));
+        is_refused(app, &signed(app, &format!(r#"{{"sub":"1",{deep}}}"#))).await;
         is_refused(app, &forged(HS256, [b'{', 0xff, 0xfe, b'}'], &key, HMAC_SHA256)).await;
     }
 
     async fn a_token_that_was_cut_or_changed_anywhere_is_refused(app) {
-        let (token, _) = account(app).await;
+        let token = account(app).await.token;
         for length in (0..token.len()).step_by(7).chain([token.len() - 1]) {
             is_refused(app, &token[..length]).await;
             is_refused(app, &token[token.len() - length..]).await;
@@ -203,8 +256,8 @@ both_modes! {
     }
 
     async fn only_one_authorization_header_of_one_token_is_accepted(app) {
-        let (ada, _) = account(app).await;
-        let (bob, _) = account(app).await;
+        let ada = account(app).await.token;
+        let bob = account(app).await.token;
         for (first, second) in [
             (format!("Bearer {ada}"), format!("Bearer {bob}")),
             (format!("Bearer {ada}"), "Bearer nonsense".to_owned()),
@@ -220,7 +273,7 @@ both_modes! {
 
     /// RFC 9110 allows a scheme of any case, one or more spaces, and the token; nothing else.
     async fn the_scheme_is_of_any_case_and_spaces_are_spaces(app) {
-        let (token, _) = account(app).await;
+        let token = account(app).await.token;
         for right in [format!("bEARER {token}"), format!("BEARER   {token}"), format!("Bearer {token} "), format!(" Bearer {token}\t")] {
             assert_eq!(with_header(app, &right).await.status, 200, "{right:?}");
         }
@@ -234,7 +287,7 @@ both_modes! {
     }
 
     async fn a_token_is_read_from_the_authorization_header_alone(app) {
-        let (token, _) = account(app).await;
+        let token = account(app).await.token;
         for path in [format!("/auth/me?access_token={token}"), format!("/auth/me?token={token}"), format!("/urls/my?authorization=Bearer%20{token}")] {
             app.get(&path).await.is_error(401, "Not authenticated");
         }
@@ -248,8 +301,8 @@ both_modes! {
 
     /// Requests with a refused token or of another user change nothing.
     async fn no_user_deletes_the_link_of_another(app) {
-        let (ada, _) = account(app).await;
-        let (bob, _) = account(app).await;
+        let ada = account(app).await.token;
+        let bob = account(app).await.token;
         let code = app.shorten(&ada, "https://example.org/").await;
         app.delete(&bob, &code).await.is_error(404, "URL not found");
         app.delete("..", &code).await.is_error(401, "Not authenticated");

@@ -68,6 +68,14 @@ impl Backend {
         }
     }
 
+    /// The URL of the database, in production.
+    pub(crate) fn database_url(&self) -> String {
+        match self {
+            Self::Production { database, .. } => database_url(database),
+            Self::Embedded { .. } => panic!("only production has a database with a URL"),
+        }
+    }
+
     /// The folder of an embedded instance's files.
     pub(crate) fn folder(&self) -> &std::path::Path {
         match self {

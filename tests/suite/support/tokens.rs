@@ -3,10 +3,21 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::hmac::{Algorithm, Key, sign};
+use serde_json::Value;
 
 /// A part of a token.
 pub(crate) fn encoded(text: impl AsRef<[u8]>) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(text)
+}
+
+/// A part of a token, decoded.
+pub(crate) fn decoded(part: &str) -> Value {
+    serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
+}
+
+/// The claims of a token.
+pub(crate) fn claims_of(token: &str) -> Value {
+    decoded(token.split('.').nth(1).unwrap())
 }
 
 /// A token with any header and any claims, signed by HMAC with any key.

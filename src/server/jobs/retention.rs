@@ -1,0 +1,46 @@
+//! Removes from the database what no instance needs any more: old changes of links, clicks of deleted links.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+use super::runner::every;
+use crate::store::{Links, Outbox, StoreError};
+
+/// Pause between two runs.
+const PAUSE: Duration = Duration::from_mins(1);
+
+/// Rows removed in one step: it takes some milliseconds.
+const ROWS_PER_STEP: u32 = 1_000;
+
+pub(super) async fn run(outbox: Arc<dyn Outbox>, links: Arc<dyn Links>) {
+    every(PAUSE, "removing what is no longer needed", || async {
+        remove_changes(&*outbox).await?;
+        remove_clicks(&*links).await
+    })
+    .await;
+}
+
+async fn remove_changes(outbox: &dyn Outbox) -> Result<(), StoreError> {
+    loop {
+        let started = Instant::now();
+        if outbox.prune_changes(ROWS_PER_STEP).await? < u64::from(ROWS_PER_STEP) {
+            return Ok(());
+        }
+        // Leaves the database half of the time at least.
+        sleep(started.elapsed()).await;
+    }
+}
+
+async fn remove_clicks(links: &dyn Links) -> Result<(), StoreError> {
+    let mut after = None;
+    loop {
+        let started = Instant::now();
+        after = links.uncount_deleted(after, ROWS_PER_STEP).await?;
+        if after.is_none() {
+            return Ok(());
+        }
+        sleep(started.elapsed()).await;
+    }
+}

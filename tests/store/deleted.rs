@@ -1,0 +1,161 @@
+//! Clicks of links that are gone, in Postgres: removed step by step, without a flush that waits.
+
+use shunt::domain::LinkId;
+use shunt::store::migrations::{self, Patience};
+use shunt::store::{FlushId, FlushMark, PostgresStore, Raise, Store, migrate_postgres};
+use sqlx::{Connection, PgConnection};
+
+use crate::backend::{SETTINGS, link, user, with_empty_postgres, with_primary};
+use crate::migrations::silent;
+
+async fn number(by_hand: &mut PgConnection, sql: &'static str) -> i64 {
+    sqlx::query_scalar(sql).fetch_one(by_hand).await.unwrap()
+}
+
+async fn run(by_hand: &mut PgConnection, sql: &'static str) {
+    sqlx::raw_sql(sql).execute(by_hand).await.unwrap();
+}
+
+const CLICKS: &str = "SELECT count(*) FROM link_clicks";
+const LISTED: &str = "SELECT count(*) FROM deleted_links";
+const A_MINUTE_LATER: &str = "UPDATE deleted_links SET recheck_at = now() - interval '1 second'";
+
+/// The last version that left the clicks of deleted links behind.
+const LEAVES_CLICKS: i64 = 9;
+
+/// A link, and clicks of three links of which it is one.
+const LEFT_BEHIND: &str = "
+    INSERT INTO users (id, email, email_key, password_hash, created_at) OVERRIDING SYSTEM VALUE
+        VALUES (1, 'a@example.org', 'a@example.org', 'hash', now());
+    INSERT INTO links (id, short_code, target_url, owner_id, created_at) OVERRIDING SYSTEM VALUE
+        VALUES (7, 'seven', 'https://example.org/', 1, now());
+    INSERT INTO link_clicks VALUES (3, 30), (7, 70), (9, 90);
+";
+
+/// Links with a click each, in the database.
+async fn clicked(store: &Store, count: usize) -> Vec<LinkId> {
+    let owner = user(store).await;
+    let mut links = Vec::new();
+    for _ in 0..count {
+        links.push(link(store, owner).await.1);
+    }
+    flush(store, 1, &links).await;
+    links
+}
+
+async fn flush(store: &Store, number: i64, links: &[LinkId]) {
+    let known = store.clicks.data_sets_in_use().await.unwrap().pop();
+    let data_set = match known {
+        Some(data_set) => data_set,
+        None => {
+            let raise = Raise {
+                tag: "{tag}",
+                from: 0,
+                above: 0,
+                replication_id: "server",
+            };
+            store.clicks.begin(raise, "").await.unwrap().unwrap()
+        }
+    };
+    let flush = FlushId {
+        epoch: data_set.epoch,
+        term: data_set.term,
+        number,
+    };
+    let clicks: Vec<_> = links.iter().map(|link| (*link, 1)).collect();
+    let from = FlushMark::Nothing;
+    let applied = store
+        .clicks
+        .apply_flush(&flush, from, &clicks, FlushMark::Whole);
+    applied.await.unwrap();
+}
+
+/// Looks at all deleted links that are due, some at a time; returns the number of steps.
+async fn uncount(store: &Store, limit: u32) -> u32 {
+    let (mut after, mut steps) = (None, 0);
+    loop {
+        after = store.links.uncount_deleted(after, limit).await.unwrap();
+        steps += 1;
+        if after.is_none() {
+            return steps;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_link_leaves_no_clicks_behind_though_a_flush_saw_it_just_before() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let mut by_hand = PgConnection::connect(&url).await.unwrap();
+        let links = clicked(&store, 5).await;
+        run(
+            &mut by_hand,
+            "DELETE FROM links WHERE id <> (SELECT max(id) FROM links)",
+        )
+        .await;
+        assert_eq!(uncount(&store, 2).await, 3);
+        assert_eq!(number(&mut by_hand, CLICKS).await, 1);
+        // Late clicks land on no link.
+        flush(&store, 2, &links).await;
+        assert_eq!(number(&mut by_hand, CLICKS).await, 1);
+        let counted = store.clicks.counts(&links, None).await.unwrap().clicks;
+        assert_eq!(counted, [(links[4], 2)]);
+        // As a flush does it whose statement began before the deletion.
+        run(
+            &mut by_hand,
+            "INSERT INTO link_clicks SELECT min(link_id), 1 FROM deleted_links",
+        )
+        .await;
+        uncount(&store, 2).await;
+        assert_eq!(number(&mut by_hand, CLICKS).await, 2, "it is not due yet");
+        run(&mut by_hand, A_MINUTE_LATER).await;
+        uncount(&store, 2).await;
+        assert_eq!(number(&mut by_hand, CLICKS).await, 1);
+        assert_eq!(number(&mut by_hand, LISTED).await, 1);
+        run(&mut by_hand, A_MINUTE_LATER).await;
+        uncount(&store, 2).await;
+        assert_eq!(number(&mut by_hand, LISTED).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_removal_of_clicks_waits_for_no_flush_and_comes_back_to_what_it_passed_over() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let mut by_hand = PgConnection::connect(&url).await.unwrap();
+        let mut flushing = PgConnection::connect(&url).await.unwrap();
+        clicked(&store, 3).await;
+        run(&mut by_hand, "DELETE FROM links").await;
+        let mut flush = flushing.begin().await.unwrap();
+        let added = "UPDATE link_clicks SET clicks = clicks + 1 WHERE link_id = (SELECT max(link_id) FROM link_clicks)";
+        sqlx::raw_sql(added).execute(&mut *flush).await.unwrap();
+        // A statement that waits fails after some seconds.
+        uncount(&store, 10).await;
+        flush.commit().await.unwrap();
+        assert_eq!(number(&mut by_hand, CLICKS).await, 1);
+        run(&mut by_hand, A_MINUTE_LATER).await;
+        uncount(&store, 10).await;
+        assert_eq!(number(&mut by_hand, CLICKS).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn clicks_that_an_older_version_left_behind_are_removed() {
+    with_empty_postgres(async |url| {
+        let then = migrations::postgres().up_to(LEAVES_CLICKS);
+        migrate_postgres(&url, SETTINGS, &then, Patience::USUAL, silent)
+            .await
+            .unwrap();
+        let mut by_hand = PgConnection::connect(&url).await.unwrap();
+        run(&mut by_hand, LEFT_BEHIND).await;
+        let store = PostgresStore::connect(&url, SETTINGS).await.unwrap();
+        let store = Store::of(std::sync::Arc::new(store));
+        assert_eq!(number(&mut by_hand, LISTED).await, 2);
+        uncount(&store, 10).await;
+        let kept = "SELECT CASE WHEN count(*) = 1 THEN max(link_id) END FROM link_clicks";
+        assert_eq!(number(&mut by_hand, kept).await, 7);
+    })
+    .await;
+}
