@@ -182,7 +182,7 @@ async fn redis(readiness: &Readiness) -> (DependencyState, bool) {
     };
     let pings = shards
         .iter()
-        .map(async |redis| redis.ping(TIMEOUT).await.is_ok() && redis.is_up());
+        .map(async |redis| redis.is_up() && redis.ping(TIMEOUT).await.is_ok());
     let up = join_all(pings).await;
     let state = if up.iter().all(|is_up| *is_up) {
         DependencyState::Up

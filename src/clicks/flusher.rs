@@ -4,10 +4,13 @@
 //! started, and the ledger (rule 4 in [`crate::clicks`]) makes repeated work harmless. The lease in Redis only avoids double
 //! work.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use redis::FromRedisValue;
+use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::domain::{Clock, LinkId, Shard};
@@ -38,6 +41,8 @@ pub struct Flusher {
     clock: Arc<dyn Clock>,
     /// The name under which it has the leases, one per shard.
     name: String,
+    /// Its owner alone reads a flush and writes it to the database: one flush at a time is in memory.
+    turn: Mutex<()>,
 }
 
 /// What became of a flush. One part may fail while others are written back.
@@ -50,6 +55,8 @@ pub struct FlushOutcome {
     pub done: Vec<Shard>,
     /// Whether another instance flushes some shard.
     pub is_shared: bool,
+    /// How long the flushes took by themselves, without waits for a shard that hangs.
+    pub busy: Duration,
     /// The last failure.
     pub failure: Option<FlushError>,
 }
@@ -116,15 +123,18 @@ impl Flusher {
             clicks,
             clock,
             name: format!("{:016x}", random_id()),
+            turn: Mutex::default(),
         }
     }
 
-    /// Writes back the journal and each shard of Redis that no other instance flushes.
+    /// Writes back the journal, then all shards of Redis at the same time that no other instance flushes.
     pub async fn flush(&self) -> FlushOutcome {
+        let started = Instant::now();
         let mut outcome = FlushOutcome {
             flushed: Flushed::default(),
             done: Vec::new(),
             is_shared: false,
+            busy: Duration::ZERO,
             failure: None,
         };
         if let Err(failure) = self.compact_journal(&mut outcome.flushed).await {
@@ -135,15 +145,29 @@ impl Flusher {
         if self.redis.is_none() {
             outcome.done.push(Shard::ONLY);
         }
-        for redis in self.reachable_shards() {
-            match self.flush_redis(redis, &mut outcome.flushed).await {
-                Ok(Lease::Ours) => outcome.done.push(redis.shard()),
+        outcome.busy = started.elapsed();
+        let flushes = self.reachable_shards().map(|redis| self.flush_shard(redis));
+        for (shard, flushed, busy, lease) in join_all(flushes).await {
+            outcome.flushed.add(flushed);
+            outcome.busy += busy;
+            match lease {
+                Ok(Lease::Ours) => outcome.done.push(shard),
                 Ok(Lease::Others) => outcome.is_shared = true,
                 // A failure of one shard does not stop the others.
                 Err(failure) => outcome.failure = Some(failure),
             }
         }
         outcome
+    }
+
+    /// Flushes one shard. Returns what was written back, and how long that took.
+    async fn flush_shard(
+        &self,
+        redis: &RedisShard,
+    ) -> (Shard, Flushed, Duration, Result<Lease, FlushError>) {
+        let (mut flushed, mut busy) = Default::default();
+        let lease = self.flush_redis(redis, &mut flushed, &mut busy).await;
+        (redis.shard(), flushed, busy, lease)
     }
 
     fn reachable_shards(&self) -> impl Iterator<Item = &RedisShard> {
@@ -173,23 +197,48 @@ impl Flusher {
         &self,
         redis: &RedisShard,
         flushed: &mut Flushed,
+        busy: &mut Duration,
     ) -> Result<Lease, FlushError> {
         let Some((epoch, numbers)) = self.begin(redis).await? else {
             return Ok(Lease::Others);
         };
-        for number in numbers {
-            let flush = FlushId {
-                epoch: epoch.clone(),
-                number,
-            };
-            let increments = increments(redis, &flush).await?;
-            if self.apply(redis, &flush, &increments, flushed).await? == FlushMark::Superseded {
-                self.abandon(redis, &flush).await?;
-                continue;
+        let write_back = async {
+            for number in numbers {
+                let flush = FlushId {
+                    epoch: epoch.clone(),
+                    number,
+                };
+                let turn = self.turn.lock().await;
+                let started = Instant::now();
+                let increments = increments(redis, &flush).await?;
+                let mark = self.apply(&flush, &increments, flushed).await?;
+                *busy += started.elapsed();
+                drop(turn);
+                if mark == FlushMark::Superseded {
+                    self.abandon(redis, &flush).await?;
+                    continue;
+                }
+                finish(redis, &flush).await?;
             }
-            finish(redis, &flush).await?;
+            Ok(Lease::Ours)
+        };
+        tokio::select! {
+            lease = write_back => lease,
+            never = self.keep_lease(redis) => match never {},
         }
-        Ok(Lease::Ours)
+    }
+
+    /// Extends the lease again and again. The flush goes on although the lease could not be extended: its clicks may be
+    /// nowhere else any more.
+    async fn keep_lease(&self, redis: &RedisShard) -> Infallible {
+        loop {
+            sleep(LEASE / 4).await;
+            if redis.is_reachable()
+                && let Err(failure) = self.extend_lease(redis).await
+            {
+                tracing::debug!(%failure, "the lease on flushing is left to expire");
+            }
+        }
     }
 
     /// Takes the lease, and turns the pending clicks into a flush. Returns the epoch and the flushes under way; `None` while
@@ -207,21 +256,26 @@ impl Flusher {
             .arg(&self.name)
             .arg(LEASE.as_secs() * 1_000)
             .arg(keys.flush_prefix());
-        redis.query(&call, TIMEOUT).await
+        let asked = Instant::now();
+        let begun = redis.query(&call, TIMEOUT).await;
+        begun.inspect_err(|failure| {
+            // It hangs: the next flush would wait for it again.
+            if asked.elapsed() >= TIMEOUT {
+                redis.trip(failure);
+            }
+        })
     }
 
     /// Writes a flush to the database; returns [`FlushMark::Whole`] or [`FlushMark::Superseded`]. Adds to `flushed` what this
     /// call wrote.
     async fn apply(
         &self,
-        redis: &RedisShard,
         flush: &FlushId,
         increments: &[(LinkId, u64)],
         flushed: &mut Flushed,
     ) -> Result<FlushMark, StoreError> {
         let pace = Pace::of(increments.len());
         let mut mark = self.clicks.flush_mark(flush).await?;
-        let mut extended: Option<Instant> = None;
         while let Some(rest) = mark.rest_of(increments) {
             let started = Instant::now();
             let part = &rest[..rest.len().min(pace.links)];
@@ -241,14 +295,6 @@ impl Flusher {
                     });
                 }
             }
-            // The flush goes on although the lease could not be extended: its clicks may be nowhere else any more.
-            if redis.is_reachable() && extended.is_none_or(|at| at.elapsed() > LEASE / 4) {
-                if let Err(failure) = self.extend_lease(redis).await {
-                    tracing::debug!(%failure, "the lease on flushing is left to expire");
-                }
-                extended = Some(Instant::now());
-            }
-            // The pause is bounded so that the lease does not expire during a flush.
             sleep((started.elapsed() * pace.pause_factor).min(LEASE / 4)).await;
         }
         Ok(mark)
@@ -292,16 +338,14 @@ impl Flusher {
     /// # Errors
     /// When Redis is away; the lease then expires soon.
     pub async fn release(&self) -> Result<(), FlushError> {
-        let mut outcome = Ok(());
-        for redis in self.reachable_shards() {
+        let releases = self.reachable_shards().map(async |redis| {
             let mut call = scripts::RELEASE_FLUSH_LEASE.call(&[&redis.keys().flusher()]);
             call.arg(&self.name);
-            // A failure of one shard does not keep the other leases.
-            if let Err(failure) = redis.query::<bool>(&call, TIMEOUT).await {
-                outcome = Err(failure.into());
-            }
-        }
-        outcome
+            redis.query::<bool>(&call, TIMEOUT).await
+        });
+        // A failure of one shard does not keep the other leases.
+        let outcomes: Result<Vec<_>, _> = join_all(releases).await.into_iter().collect();
+        outcomes.map(drop).map_err(FlushError::from)
     }
 }
 

@@ -8,8 +8,8 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `recorder` | gathers the clicks of one worker into batches |
-//! | `deliveries`, `delivery` | bring each batch to a sink, one at a time; one delivery per shard |
+//! | `recorder` | gathers the clicks of one worker and shard into batches |
+//! | `delivery` | brings each batch to a sink, one at a time |
 //! | `redelivery` | one attempt to deliver what is in doubt or in memory |
 //! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |
 //! | `flusher` | writes counts back: from Redis, and from the journal |
@@ -43,11 +43,10 @@
 //! 8. **A batch belongs to one epoch.** It is applied to the epoch that it is sent to, and to no other. A batch in doubt
 //!    whose epoch has ended may have been counted in it, so it is dropped.
 //!
-//! On a Redis Cluster all of this holds for each shard by itself: a recorder has an ID and numbers of its own in each
-//! shard, and a batch is split by shard.
+//! On a Redis Cluster all of this holds for each shard by itself: each has recorders of its own, so a redirect waits for
+//! the acknowledgement of its own shard alone.
 
 pub mod counts;
-mod deliveries;
 mod delivery;
 mod flusher;
 mod recorder;
@@ -56,10 +55,9 @@ mod redelivery;
 mod redis_sink;
 mod sinks;
 
-pub use deliveries::Deliveries;
 pub use delivery::Delivery;
 pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
-pub use recorder::{ClickReceipt, Recorder};
+pub use recorder::{ClickReceipt, Recorder, Recorders};
 pub use recovery::{RecoveryError, recover};
 pub use redis_sink::{Applied, RecordError, RedisSink, SettleError, settle_parked};
 pub use sinks::{JournalDeadline, MemoryOnly, Sinks};

@@ -141,14 +141,14 @@ pub enum SettleError {
 /// How many parked batches are read at once.
 const SETTLE_PAGE: u32 = 100;
 
-/// Sends parked batches to the shards of `sinks`, which apply those that they do not know, and removes them from the
-/// database. Any instance may do so at any time. Returns the number of batches; 0 means that none is parked for these
-/// shards.
+/// Sends parked batches to the shard of `sink`, which applies those that it does not know, and removes them from the
+/// database. Any instance may do so at any time. Returns the number of batches; 0 means that none is parked for this
+/// shard.
 ///
 /// # Errors
-/// When a shard or the database is away; the batches that are left are settled later.
-pub async fn settle_parked<'a>(
-    sinks: impl Iterator<Item = &'a RedisSink> + Clone,
+/// When the shard or the database is away; the batches that are left are settled later.
+pub async fn settle_parked(
+    sink: &RedisSink,
     clicks: &dyn Clicks,
     cache: &LinkCache,
 ) -> Result<usize, SettleError> {
@@ -157,23 +157,15 @@ pub async fn settle_parked<'a>(
         let page = clicks.parked(after, SETTLE_PAGE).await?;
         let is_last = page.len() < SETTLE_PAGE as usize;
         let mut settled = 0;
-        let mut outcome = Ok(());
         for ParkedBatch { batch, epoch } in page {
             after = Some((batch.recorder, batch.number));
-            let shard = Shard::of_epoch(&epoch);
-            let Some(sink) = sinks.clone().find(|sink| sink.shard() == shard) else {
+            if Shard::of_epoch(&epoch) != sink.shard() {
                 continue;
-            };
-            match settle(sink, &batch, &epoch, cache).await {
-                Ok(()) => {
-                    clicks.release_parked(batch.recorder, batch.number).await?;
-                    settled += 1;
-                }
-                // A failure does not stop the other batches.
-                Err(failure) => outcome = Err(failure),
             }
+            settle(sink, &batch, &epoch, cache).await?;
+            clicks.release_parked(batch.recorder, batch.number).await?;
+            settled += 1;
         }
-        outcome?;
         if is_last || settled > 0 {
             return Ok(settled);
         }

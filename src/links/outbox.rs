@@ -3,15 +3,14 @@
 
 use std::collections::HashMap;
 
+use futures_util::future::join_all;
+
 use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
 use crate::store::{Outbox, StoreError};
 
-/// Changes read from the outbox in one go.
+/// Changes read from the outbox in one go, and of one shard published in one call.
 const READ_AT_ONCE: u32 = 500;
-
-/// Changes of a shard published in one call.
-const PUBLISHED_AT_ONCE: usize = 500;
 
 /// Why changes are left in the outbox.
 #[derive(Debug, thiserror::Error)]
@@ -54,16 +53,17 @@ pub async fn publish_pending(
                 codes.push(code);
             }
         }
-        for (shard, (numbers, codes)) in of_shards {
-            for (numbers, codes) in numbers
-                .chunks(PUBLISHED_AT_ONCE)
-                .zip(codes.chunks(PUBLISHED_AT_ONCE))
-            {
-                match cache.invalidate(shard, codes).await {
-                    Ok(()) => published.extend(numbers),
-                    // Other shards do not wait for this one.
-                    Err(error) => outcome = Err(error),
-                }
+        // A shard that hangs does not delay the others.
+        let publishing = of_shards
+            .into_iter()
+            .map(async |(shard, (numbers, codes))| {
+                let announced = cache.invalidate(shard, &codes).await;
+                announced.map(|()| numbers)
+            });
+        for numbers in join_all(publishing).await {
+            match numbers {
+                Ok(numbers) => published.extend(numbers),
+                Err(error) => outcome = Err(error),
             }
         }
         if !published.is_empty() {

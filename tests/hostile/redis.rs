@@ -122,7 +122,7 @@ impl Components {
             .append(&batch, Some("epoch"))
             .await
             .unwrap();
-        let _ = settle_parked([&sink].into_iter(), &*self.store.clicks, &self.cache).await;
+        let _ = settle_parked(&sink, &*self.store.clicks, &self.cache).await;
         self.store.clicks.release_parked(1, number).await.unwrap();
     }
 

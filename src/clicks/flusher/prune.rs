@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
+
 use super::{FlushError, Flusher, TIMEOUT, scan_hash};
 use crate::domain::Timestamp;
 use crate::redis::{Call, RedisFailure, RedisShard, scripts};
@@ -27,10 +29,12 @@ impl Flusher {
         if self.redis.is_none() || !self.clicks.parked(None, 1).await?.is_empty() {
             return Ok(());
         }
-        for redis in self.reachable_shards() {
-            forget_recorders(redis).await?;
-        }
-        Ok(())
+        // A failure of one shard does not stop the others.
+        let forgotten: Result<Vec<_>, _> = join_all(self.reachable_shards().map(forget_recorders))
+            .await
+            .into_iter()
+            .collect();
+        forgotten.map(drop).map_err(FlushError::from)
     }
 }
 
