@@ -10,7 +10,7 @@ use clap::Args;
 use ipnet::IpNet;
 use url::Url;
 
-use crate::domain::{PerMinute, TokenSecret};
+use crate::domain::{PerMinute, Shard, TokenSecret};
 use crate::telemetry::LogFormat;
 
 mod addresses;
@@ -74,8 +74,8 @@ pub struct Config {
     #[arg(long, env = "DATABASE_MAX_CONNECTIONS", value_name = "N")]
     #[arg(default_value = "10", value_parser = number(1..=1_000_u32))]
     pub database_max_connections: u32,
-    /// `redis://…` or `rediss://…`; several with commas between for a Redis Cluster. Unset: no Redis, clicks go
-    /// straight to the database.
+    /// `redis://…` or `rediss://…`; of a Redis Cluster one address, or several with commas between. Unset: no Redis,
+    /// clicks go straight to the database.
     #[arg(
         long = "redis-url",
         env = "REDIS_URL",
@@ -90,6 +90,12 @@ pub struct Config {
     #[arg(long, env = "REDIS_PREFIX", value_name = "NAME")]
     #[arg(default_value = "shunt", value_parser = setting(redis_prefix))]
     pub redis_prefix: String,
+    /// Data sets into which a Redis Cluster is divided, the same on all instances; a single Redis has one.
+    ///
+    /// Several times as many as masters spread the load evenly. To change it, stop all instances first.
+    #[arg(long, env = "REDIS_SHARDS", value_name = "N")]
+    #[arg(default_value = "32", value_parser = number(1..=Shard::MAX_COUNT))]
+    pub redis_shards: u16,
     /// Secret that signs tokens, at least 32 bytes. With SQLite one is made at first start.
     ///
     /// It is kept in a file beside the database's. Postgres needs it given.

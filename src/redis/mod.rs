@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | `shard` | [`RedisShard`]: the state of one data set, and occasional calls over a pool |
 //! | `shards` | [`RedisShards`]: all data sets |
+//! | `servers` | [`RedisServers`]: the addresses at which they are found |
 //! | `connection` | [`DedicatedConnection`]: calls of a redirect's path |
 //! | `master` | finding the server of a data set, and noticing its restarts |
 //! | `call`, [`scripts`], [`keys`] | what is sent, and which keys it concerns |
@@ -21,6 +22,7 @@ mod failure;
 pub mod keys;
 mod master;
 pub mod scripts;
+mod servers;
 mod shard;
 mod shards;
 
@@ -28,5 +30,6 @@ pub use call::{Call, Script};
 pub use connection::{DedicatedConnection, Reply};
 pub use failure::RedisFailure;
 pub use master::{Candidate, FindMasterError};
+pub use servers::{InvalidRedisUrl, RedisServers};
 pub use shard::{RedisShard, random_id};
-pub use shards::{InvalidRedisUrl, RedisShards};
+pub use shards::{Layout, RedisShards};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use deadpool_redis::PoolError;
 use metrics::Gauge;
-use redis::{ConnectionInfo, FromRedisValue};
+use redis::FromRedisValue;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -14,8 +14,9 @@ use super::call::Call;
 use super::failure::RedisFailure;
 use super::keys::Keys;
 use super::master::{self, Candidate, FindMasterError, Master};
+use super::servers::Seeds;
 use crate::domain::{Clock, Shard, Timestamp};
-use crate::telemetry::metrics::{Connections, REDIS_ERRORS, REDIS_UP};
+use crate::telemetry::metrics::{Connections, REDIS_ERRORS};
 
 /// A handle on one data set; cheap to clone.
 #[derive(Clone)]
@@ -24,8 +25,7 @@ pub struct RedisShard {
 }
 
 struct Inner {
-    /// The configured addresses; of a cluster some of its masters.
-    servers: Arc<[ConnectionInfo]>,
+    seeds: Arc<Seeds>,
     keys: Keys,
     deadline: Duration,
     clock: Arc<dyn Clock>,
@@ -52,21 +52,19 @@ pub fn random_id() -> u64 {
 impl RedisShard {
     /// A handle on the data set with these keys, away until [`RedisShard::recovered`]. `deadline` bounds every command.
     pub(super) fn new(
-        servers: Arc<[ConnectionInfo]>,
+        seeds: Arc<Seeds>,
         keys: Keys,
         deadline: Duration,
         clock: Arc<dyn Clock>,
+        is_up: Gauge,
     ) -> Self {
         let epoch_prefix = keys.shard().map_or_else(String::new, Shard::epoch_prefix);
         let inner = Inner {
-            servers,
+            seeds,
             deadline,
             clock,
             process: format!("{epoch_prefix}{:016x}", random_id()),
-            is_up: match keys.shard() {
-                None => metrics::gauge!(REDIS_UP),
-                Some(shard) => metrics::gauge!(REDIS_UP, "shard" => shard.index().to_string()),
-            },
+            is_up,
             keys,
             master: RwLock::new(None),
             epoch: RwLock::new("".into()),
@@ -138,13 +136,14 @@ impl RedisShard {
         master::parse_replication_id(&info)
     }
 
-    /// Looks for the server of this data set: first where it was last, then where the configured servers redirect to.
+    /// Looks for the server of this data set: first where it was last, then where the configured servers redirect to, then
+    /// where other masters of the cluster do.
     ///
     /// # Errors
     /// When it does not answer or takes no writes.
     pub async fn find_master(&self) -> Result<Candidate, FindMasterError> {
         let last = self.master().ok().map(|master| master.address());
-        let known = self.inner.servers.iter().cloned();
+        let known = self.inner.seeds.all();
         master::find(last.into_iter().chain(known), self.keys()).await
     }
 
@@ -160,6 +159,7 @@ impl RedisShard {
             return Ok(());
         }
         let master = Arc::new(candidate.into_master()?);
+        self.inner.seeds.note(self.shard(), &master.address());
         *write(&self.inner.master) = Some(master);
         Ok(())
     }

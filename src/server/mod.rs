@@ -13,14 +13,16 @@
 //! | `listener`, `workers`, `http1` | a connection from its acceptance to its responses |
 //! | `redirect_worker` | the redirect path of one worker |
 //! | `metrics_listener`, `bounded_listener` | metrics on an address of their own |
-//! | `startup`, `redis_recovery` | connect to the database and to Redis |
-//! | `bound_socket`, `shutdown`, `error`, `banner` | what the files above share |
+//! | `startup`, `data_sets`, `redis_recovery` | connect to the database and to Redis |
+//! | `bound_socket`, `file_limit`, `shutdown`, `error`, `banner` | what the files above share |
 
 mod app;
 mod banner;
 mod bound_socket;
 mod bounded_listener;
+mod data_sets;
 mod error;
+mod file_limit;
 mod http1;
 mod jobs;
 mod listener;

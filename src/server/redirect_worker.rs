@@ -31,7 +31,7 @@ impl RedirectTasks {
             tokio::spawn(batcher.run());
         }
         let mut delivering = JoinSet::new();
-        for (shard, delivery) in Shard::all(Shard::IN_CLUSTER).zip(self.deliveries) {
+        for (shard, delivery) in Shard::all(Shard::MAX_COUNT).zip(self.deliveries) {
             let (recorders, drained) = (self.recorders.clone(), drained.clone());
             delivering.spawn(async move {
                 let recorder = recorders.of(shard);

@@ -2,25 +2,30 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use crate::cache::LinkCache;
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
-use crate::redis::RedisShards;
+use crate::redis::{RedisServers, RedisShards};
 use crate::server::app::{App, cache_limits};
 use crate::server::bound_socket::BoundSocket;
+use crate::server::data_sets::DataSets;
 use crate::server::error::ServeError;
+use crate::server::file_limit::max_connections;
 use crate::server::running::{Listeners, Running};
 use crate::server::shutdown::Shutdown;
 use crate::server::{banner, startup};
 use crate::telemetry::metrics::Exposition;
 
 /// Serves until `shutdown`: connects to the dependencies, answers requests, finishes the open ones, and writes pending
-/// clicks back.
+/// clicks back. `files` is how many files the process may open.
 ///
 /// # Errors
 /// [`ServeError`]: the service could not start, or a part of it died, or it could not stop in time.
 pub async fn serve(
-    config: Config,
+    mut config: Config,
+    files: Option<u64>,
     metrics: Exposition,
     shutdown: Shutdown,
 ) -> Result<(), ServeError> {
@@ -32,14 +37,7 @@ pub async fn serve(
     let redis = config
         .redis
         .as_ref()
-        .map(|urls| {
-            RedisShards::new(
-                &urls.0,
-                &config.redis_prefix,
-                config.click_deadline / 2,
-                &clock,
-            )
-        })
+        .map(|urls| RedisServers::parse(&urls.0))
         .transpose()?;
     // Bound before the database is opened: a start that must fail does not change the schema under running instances.
     let public = BoundSocket::bind("BIND", config.bind)?;
@@ -49,19 +47,31 @@ pub async fn serve(
         .transpose()?;
     let connecting = async {
         let databases = startup::databases(&config, &clock).await?;
-        let cache = LinkCache::new(cache_limits(&config, &databases.store), redis.as_ref());
-        if let Some(redis) = &redis {
-            startup::redis(redis, &databases.store, &cache).await?;
-        }
-        Ok::<_, ServeError>((databases, cache))
+        let limits = cache_limits(&config, &databases.store);
+        let Some(servers) = &redis else {
+            return Ok((databases, None, LinkCache::new(limits, None)));
+        };
+        let started = Instant::now();
+        let redis = DataSets {
+            servers,
+            config: &config,
+            store: &databases.store,
+            clock: &clock,
+        };
+        let shards = redis.shards(started).await?;
+        let cache = LinkCache::new(limits, Some(&shards));
+        startup::redis(&shards, &databases.store, &cache, started).await?;
+        Ok::<_, ServeError>((databases, Some(shards), cache))
     };
-    let (databases, cache) = tokio::select! {
+    let (databases, redis, cache) = tokio::select! {
         connected = connecting => connected?,
         () = shutdown.requested() => {
             tracing::info!("stopped before all dependencies were there");
             return Ok(());
         }
     };
+    let shards = redis.iter().flat_map(RedisShards::iter).count();
+    config.guards.max_connections = max_connections(files, shards, &config);
     // Only now: every connection that is accepted is answered.
     let public = public.listen()?;
     let address = public.local_addr()?;

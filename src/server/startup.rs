@@ -14,13 +14,15 @@ use crate::config::{Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
 use crate::redis::{FindMasterError, RedisShard, RedisShards};
 use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
-use crate::store::{OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings};
+use crate::store::{
+    OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreError, StoreSettings,
+};
 
 /// How long the start waits for the database.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long the start waits for Redis; the service also runs without it.
-const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a database operation may take, waiting for a connection included.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(5);
@@ -36,12 +38,12 @@ const SETTING_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 #[error("{dependency}: {reason}")]
 pub struct ConnectError {
-    dependency: &'static str,
-    reason: String,
+    pub(super) dependency: &'static str,
+    pub(super) reason: String,
 }
 
 /// Why one attempt failed.
-enum AttemptError {
+pub(super) enum AttemptError {
     /// A later attempt may succeed.
     Transient(String),
     /// No attempt can succeed with these settings.
@@ -63,8 +65,11 @@ pub(super) async fn databases(
         max_connections: config.database_max_connections,
         deadline: DATABASE_DEADLINE,
     };
-    let connected = retry("DATABASE_URL", DATABASE_TIMEOUT, async || {
-        match &config.database {
+    let connected = retry(
+        "DATABASE_URL",
+        Instant::now(),
+        DATABASE_TIMEOUT,
+        async || match &config.database {
             DatabaseUrl::Sqlite(path) => {
                 let store = Arc::new(SqliteStore::open(path, settings, Arc::clone(clock)).await?);
                 Ok(Databases {
@@ -83,8 +88,8 @@ pub(super) async fn databases(
                     replica,
                 })
             }
-        }
-    });
+        },
+    );
     connected.await.map_err(|error| {
         let (AttemptError::Permanent(reason) | AttemptError::Transient(reason)) = error;
         ConnectError {
@@ -92,6 +97,12 @@ pub(super) async fn databases(
             reason,
         }
     })
+}
+
+impl From<StoreError> for AttemptError {
+    fn from(error: StoreError) -> Self {
+        Self::Transient(error.to_string())
+    }
 }
 
 impl From<OpenError> for AttemptError {
@@ -116,15 +127,21 @@ pub async fn migrate(config: &Config) -> Result<(), ConnectError> {
     })
 }
 
-/// Waits for every shard of Redis, takes it into use, and warns of settings of Redis that put clicks at risk. A shard
+/// Waits for every shard of Redis, for a while from `started` on, takes it into use, and warns of settings of Redis that put clicks at risk. A shard
 /// that does not come in time is treated like one that is lost later: a background job probes it until it is back.
 pub(super) async fn redis(
     shards: &RedisShards,
     store: &Store,
     cache: &LinkCache,
+    started: Instant,
 ) -> Result<(), ConnectError> {
     let recovery = RedisRecovery::new(store, cache);
-    try_join_all(shards.iter().map(|redis| shard(redis, &recovery, cache))).await?;
+    try_join_all(
+        shards
+            .iter()
+            .map(|redis| shard(redis, &recovery, cache, started)),
+    )
+    .await?;
     // Shards of one server have the same settings.
     let mut warned = HashSet::new();
     let up = shards.iter().filter(|redis| redis.is_up());
@@ -138,8 +155,9 @@ async fn shard(
     redis: &RedisShard,
     recovery: &RedisRecovery,
     cache: &LinkCache,
+    started: Instant,
 ) -> Result<(), ConnectError> {
-    let recovered = retry("REDIS_URL", REDIS_TIMEOUT, async || {
+    let recovered = retry("REDIS_URL", started, REDIS_TIMEOUT, async || {
         recovery.recover(redis).await?;
         let synchronised = cache.synchronise(redis.shard()).await;
         synchronised.map_err(|error| AttemptError::Transient(error.to_string()))
@@ -160,13 +178,29 @@ async fn shard(
 impl From<RecoverShardError> for AttemptError {
     fn from(error: RecoverShardError) -> Self {
         match error {
-            RecoverShardError::Recovery(RecoveryError::FindMasterError(
-                FindMasterError::Wrong(reason),
-            )) => Self::Permanent(reason),
-            RecoverShardError::Recovery(foreign @ RecoveryError::Foreign(_)) => {
-                Self::Permanent(foreign.to_string())
+            RecoverShardError::Recovery(error) => error.into(),
+            unpublished @ RecoverShardError::Unpublished(_) => {
+                Self::Transient(unpublished.to_string())
             }
+        }
+    }
+}
+
+impl From<RecoveryError> for AttemptError {
+    fn from(error: RecoveryError) -> Self {
+        match error {
+            RecoveryError::FindMasterError(error) => error.into(),
+            foreign @ RecoveryError::Foreign(_) => Self::Permanent(foreign.to_string()),
             transient => Self::Transient(transient.to_string()),
+        }
+    }
+}
+
+impl From<FindMasterError> for AttemptError {
+    fn from(error: FindMasterError) -> Self {
+        match error {
+            FindMasterError::Wrong(reason) => Self::Permanent(reason),
+            transient @ FindMasterError::Failed(_) => Self::Transient(transient.to_string()),
         }
     }
 }
@@ -192,13 +226,14 @@ async fn warn_of_settings(redis: &RedisShard) {
     }
 }
 
-/// Repeats `attempt` until it succeeds, fails for good, or `limit` has passed.
-async fn retry<T>(
+/// Repeats `attempt` until it succeeds, fails for good, or `limit` has passed since `started`.
+pub(super) async fn retry<T>(
     dependency: &'static str,
+    started: Instant,
     limit: Duration,
     attempt: impl AsyncFn() -> Result<T, AttemptError>,
 ) -> Result<T, AttemptError> {
-    let deadline = Instant::now() + limit;
+    let deadline = started + limit;
     let mut pause = FIRST_PAUSE;
     loop {
         let reason = match attempt().await {
@@ -211,7 +246,7 @@ async fn retry<T>(
         if left.is_zero() {
             let waited = limit.as_secs();
             return Err(AttemptError::Transient(format!(
-                "still not there after {waited} s: {reason}"
+                "given up after {waited} s: {reason}"
             )));
         }
         tracing::warn!(

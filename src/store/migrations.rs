@@ -26,6 +26,7 @@ const POSTGRES: Files = files! { "postgres":
     6 "held and untold" "0006_held_and_untold.sql",
     7 "installation" "0007_installation.sql",
     9 "journal marks" "0009_journal_marks.sql",
+    12 "redis shards" "0012_redis_shards.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -36,6 +37,7 @@ const SQLITE: Files = files! { "sqlite":
     6 "fences" "0006_fences.sql",
     7 "held and untold" "0007_held_and_untold.sql",
     8 "installation" "0008_installation.sql",
+    12 "redis shards" "0012_redis_shards.sql",
 };
 
 /// The migrations of Postgres.

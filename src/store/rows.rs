@@ -1,7 +1,7 @@
 //! Rows that have the same form in both databases, turned into values.
 
 use super::{Change, CountSnapshot, FlushMark, RecorderId, StoreError, ToCount};
-use crate::domain::{Link, LinkId, LinkTarget, ShortCode, TargetUrl, Timestamp, UserId};
+use crate::domain::{Link, LinkId, LinkTarget, Shard, ShortCode, TargetUrl, Timestamp, UserId};
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds, whether batches are parked.
 pub(super) type LinkRow = (i64, String, String, bool, i64, bool);
@@ -113,6 +113,16 @@ pub(super) fn flush_mark(stored: i64) -> FlushMark {
         0 => FlushMark::Nothing,
         link => LinkId::parse(link).map_or(FlushMark::Whole, FlushMark::UpTo),
     }
+}
+
+/// The number of shards of a Redis Cluster as databases keep it.
+pub(super) fn shards(stored: Option<i64>) -> Result<Option<u16>, StoreError> {
+    let parse = |stored| {
+        let shards = u16::try_from(stored).ok();
+        let shards = shards.filter(|shards| (1..=Shard::MAX_COUNT).contains(shards));
+        shards.ok_or_else(|| StoreError::Unexpected(format!("{stored} is no number of shards")))
+    };
+    stored.map(parse).transpose()
 }
 
 /// Recorder and number of a batch as databases keep them; `None` comes before every batch.

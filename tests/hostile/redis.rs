@@ -14,7 +14,7 @@ use shunt::domain::{
     SystemClock, TargetUrl,
 };
 use shunt::limits::{Action, Limiter};
-use shunt::redis::{RedisShard, RedisShards};
+use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
 use shunt::store::{ClickBatch, NewLink, SqliteStore, Store, StoreSettings};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -42,8 +42,9 @@ impl Components {
     async fn new(folder: &Path) -> Self {
         let server = FakeRedis::start().await;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let shards =
-            RedisShards::new(&[server.url()], "s", Duration::from_secs(1), &clock).unwrap();
+        let servers = RedisServers::parse(&[server.url()]).unwrap();
+        let deadline = Duration::from_secs(1);
+        let shards = RedisShards::new(&servers, Layout::Single, "s", deadline, &clock);
         let redis = shards.iter().next().unwrap().clone();
         let path = folder.join("shunt.db");
         let store = SqliteStore::open(&path, STORE, Arc::new(SystemClock))

@@ -9,7 +9,7 @@ use crate::support::{App, Mode, RedisCluster, RedisServer, Server, eventually, h
 const LINKS: usize = 24;
 
 /// Enough links for every master to have some.
-async fn shorten_many(app: &App) -> (String, Vec<String>) {
+pub(crate) async fn shorten_many(app: &App) -> (String, Vec<String>) {
     let token = app.register().await;
     let mut codes = Vec::new();
     for number in 0..LINKS {
@@ -260,4 +260,42 @@ async fn a_replica_that_takes_over_is_found_and_its_clicks_count_once() {
     }
     drop(flushing);
     app.finish().await;
+}
+
+#[tokio::test]
+async fn one_address_of_a_cluster_works_as_several_do_also_when_its_master_is_replaced() {
+    let mut cluster = RedisCluster::start().await;
+    let replica = cluster.replica_of(0).await;
+    let (one, several) = (cluster.masters[0].url(), cluster.urls());
+    let rarely = [("REDIS_URL", one.as_str()), ("FLUSH_INTERVAL_MS", "60000")];
+    let app = App::start_with(Mode::Production, &rarely).await;
+    let other = app
+        .another(&[("REDIS_URL", several.as_str()), rarely[1]])
+        .await;
+    let (token, codes) = shorten_many(&app).await;
+    for code in &codes {
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        assert_eq!(other.follow(code).await, 302);
+        assert_eq!(app.clicks(code).await, 2);
+    }
+    for master in &cluster.masters {
+        assert!(keys(master, "pending").await > 0, "every master has a part");
+    }
+    assert_eq!(app.delete(&token, &codes[0]).await.status, 204);
+    assert_eq!(other.follow(&codes[0]).await, 404);
+
+    eventually("the replica has every click", async || {
+        has_all(&replica, &cluster.masters[0]).await
+    })
+    .await;
+    cluster.masters[0].kill();
+    eventually("the replica is used", async || {
+        for code in &codes[1..] {
+            assert_eq!(app.server.follow(code).await, 302);
+        }
+        is_up(&app.server).await
+    })
+    .await;
+    drop(other);
+    app.server_only().await;
 }

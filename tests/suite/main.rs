@@ -27,6 +27,7 @@ mod pgbouncer;
 mod redirect;
 mod rolled_back;
 mod settings;
+mod shards;
 mod shorten;
 mod slow_connect;
 mod stats;

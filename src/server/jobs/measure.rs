@@ -45,7 +45,7 @@ impl Measured {
     async fn measure(&self) {
         metrics::gauge!(CACHE_LINKS).set(bounded(self.cache.link_count().await));
         for (shard, age) in self.flush_times.ages() {
-            metrics::gauge!(PENDING_OLDEST, "shard" => shard.index().to_string())
+            metrics::gauge!(PENDING_OLDEST, "shard" => shard.number().to_string())
                 .set(age.as_secs_f64());
         }
         let database = self.database.connections();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 32] = [
+const SETTINGS: [&str; 33] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -18,6 +18,7 @@ const SETTINGS: [&str; 32] = [
     "DATABASE_MAX_CONNECTIONS",
     "REDIS_URL",
     "REDIS_PREFIX",
+    "REDIS_SHARDS",
     "JWT_SECRET",
     "JWT_TTL_SECONDS",
     "METRICS_BIND",
