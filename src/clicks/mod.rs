@@ -15,6 +15,7 @@
 //! | `flusher` | writes counts back: from Redis, and from the journal |
 //! | `counts` | reads exact counts |
 //! | `recovery` | compares a Redis that was away with the ledger |
+//! | `draining` | writes back data sets that are given up |
 //!
 //! # The rules
 //!
@@ -48,6 +49,7 @@
 
 pub mod counts;
 mod delivery;
+mod draining;
 mod flusher;
 mod recorder;
 mod recovery;
@@ -56,6 +58,7 @@ mod redis_sink;
 mod sinks;
 
 pub use delivery::Delivery;
+pub use draining::{Drain, DrainError};
 pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
 pub use recorder::{ClickReceipt, Recorder, Recorders};
 pub use recovery::{RecoveryError, recover};

@@ -152,6 +152,17 @@ pub async fn settle_parked(
     clicks: &dyn Clicks,
     cache: &LinkCache,
 ) -> Result<usize, SettleError> {
+    let is_of_shard = |epoch: &str| Shard::of_epoch(epoch) == sink.shard();
+    settle_where(sink, is_of_shard, clicks, cache).await
+}
+
+/// The same for the batches of those epochs for which `is_its_own` holds.
+pub(super) async fn settle_where(
+    sink: &RedisSink,
+    is_its_own: impl Fn(&str) -> bool,
+    clicks: &dyn Clicks,
+    cache: &LinkCache,
+) -> Result<usize, SettleError> {
     let mut after = None;
     loop {
         let page = clicks.parked(after, SETTLE_PAGE).await?;
@@ -159,7 +170,7 @@ pub async fn settle_parked(
         let mut settled = 0;
         for ParkedBatch { batch, epoch } in page {
             after = Some((batch.recorder, batch.number));
-            if Shard::of_epoch(&epoch) != sink.shard() {
+            if !is_its_own(&epoch) {
                 continue;
             }
             settle(sink, &batch, &epoch, cache).await?;

@@ -72,6 +72,21 @@ impl Keys {
         }
     }
 
+    /// Keys of the data sets that versions without `REDIS_SHARDS` made on a cluster: of sixteen shards, `{prefix:3}:…`, and
+    /// of the whole, `{prefix}:…`, where the cluster was given as one address.
+    #[must_use]
+    pub fn of_former_version(prefix: &str) -> Vec<Self> {
+        let of_shard = |shard: Shard| Self {
+            tag: format!("{{{prefix}:{}}}", shard.index()),
+            shard: Some(shard),
+        };
+        let whole = Self {
+            shard: Some(Shard::ONLY),
+            ..Self::new(prefix)
+        };
+        Shard::all(16).map(of_shard).chain([whole]).collect()
+    }
+
     /// The shard of a cluster; `None` for a single Redis.
     #[must_use]
     pub fn shard(&self) -> Option<Shard> {
@@ -82,6 +97,12 @@ impl Keys {
     #[must_use]
     pub fn tag(&self) -> &str {
         &self.tag
+    }
+
+    /// The slot of these keys on a cluster.
+    #[must_use]
+    pub fn slot(&self) -> u16 {
+        slot(self.tag.trim_start_matches('{').trim_end_matches('}'))
     }
 
     keys! {
@@ -120,10 +141,16 @@ impl Keys {
         format!("{}:limit:{action}:{caller:016x}:{window}", self.tag)
     }
 
+    /// What the keys of cached links begin with.
+    #[must_use]
+    pub fn links_prefix(&self) -> String {
+        format!("{}:link:", self.tag)
+    }
+
     /// The cached link of a code.
     #[must_use]
     pub fn link(&self, code: &ShortCode) -> String {
-        format!("{}:link:{code}", self.tag)
+        format!("{}{code}", self.links_prefix())
     }
 }
 
@@ -138,10 +165,6 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-
-    fn slot_of(keys: &Keys) -> u16 {
-        slot(keys.tag.trim_matches(['{', '}']))
-    }
 
     /// How many of these shards each of `masters` has, laid out as `redis-cli --cluster create` does.
     fn spread(slots: &[u16], masters: u16) -> Vec<usize> {
@@ -158,14 +181,14 @@ mod tests {
     fn the_slot_of_a_tag_is_that_of_redis() {
         // By `CLUSTER KEYSLOT`.
         assert_eq!(slot("123456789"), 12_739);
-        assert_eq!(slot("shunt"), 2_699);
+        assert_eq!(Keys::new("shunt").slot(), 2_699);
     }
 
     #[test]
     fn the_busiest_master_has_a_fifth_more_than_its_share_at_most() {
         for prefix in ["shunt", "a", "shunt_test_0123456789abcdef"] {
             let keys = |shard| Keys::of_shard(prefix, shard, 32);
-            let slots: Vec<_> = Shard::all(32).map(|shard| slot_of(&keys(shard))).collect();
+            let slots: Vec<_> = Shard::all(32).map(|shard| keys(shard).slot()).collect();
             for masters in [3, 5, 8] {
                 let shards = spread(&slots, masters);
                 let busiest = *shards.iter().max().unwrap();
@@ -180,11 +203,14 @@ mod tests {
 
     #[test]
     fn every_number_of_shards_has_one_in_each_window_and_tags_of_its_own() {
-        let mut tags = HashSet::new();
+        let mut tags: HashSet<_> = Keys::of_former_version("shunt")
+            .into_iter()
+            .map(|keys| keys.tag)
+            .collect();
         for count in [1, 2, 3, 7, 16, 32, 100, 256] {
             for shard in Shard::all(count) {
                 let keys = Keys::of_shard("shunt", shard, count);
-                let window = u32::from(slot_of(&keys)) * u32::from(count) / u32::from(SLOTS);
+                let window = u32::from(keys.slot()) * u32::from(count) / u32::from(SLOTS);
                 assert_eq!(window, u32::from(shard.number()), "{}", keys.tag);
                 assert!(tags.insert(keys.tag));
             }

@@ -85,6 +85,12 @@ scripts! {
     ///   the data set has moved on from what the database was asked about
     RECOVER_DATA_SET => ["data_set.lua", "recover_data_set.lua"],
 
+    /// Removes a data set that is given up, unless it has clicks that are not written back.
+    ///
+    /// * KEYS: `pending`, `flushing`, `state`, `recorders`, `changes`, `flusher`
+    /// * returns: 1 if it is removed, otherwise 0
+    REMOVE_DATA_SET => ["remove_data_set.lua"],
+
     /// Reads where the changes of links stand; begins an epoch where there is none.
     ///
     /// * KEYS: `state`

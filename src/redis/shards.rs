@@ -9,6 +9,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metrics::Gauge;
+
 use super::keys::Keys;
 use super::servers::{RedisServers, Seeds};
 use super::shard::RedisShard;
@@ -22,6 +24,8 @@ pub enum Layout {
     Single,
     /// This many shards of a cluster.
     Shards(u16),
+    /// Those on a cluster of versions without `REDIS_SHARDS`.
+    OfFormerVersion,
 }
 
 /// All shards; cheap to clone.
@@ -42,11 +46,35 @@ impl RedisShards {
             None => metrics::gauge!(REDIS_UP),
             Some(shard) => metrics::gauge!(REDIS_UP, "shard" => shard.number().to_string()),
         };
+        Self::with_gauges(servers, layout, prefix, deadline, clock, is_up)
+    }
+
+    /// The same without metrics, for data sets that are given up.
+    #[must_use]
+    pub fn given_up(
+        servers: &RedisServers,
+        layout: Layout,
+        prefix: &str,
+        deadline: Duration,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
+        Self::with_gauges(servers, layout, prefix, deadline, clock, |_| Gauge::noop())
+    }
+
+    fn with_gauges(
+        servers: &RedisServers,
+        layout: Layout,
+        prefix: &str,
+        deadline: Duration,
+        clock: &Arc<dyn Clock>,
+        is_up: impl Fn(&Keys) -> Gauge,
+    ) -> Self {
         let keys = match layout {
             Layout::Single => vec![Keys::new(prefix)],
             Layout::Shards(count) => Shard::all(count)
                 .map(|shard| Keys::of_shard(prefix, shard, count))
                 .collect(),
+            Layout::OfFormerVersion => Keys::of_former_version(prefix),
         };
         let seeds = Arc::new(Seeds::new(servers));
         let shard = |keys: Keys| {
@@ -59,6 +87,12 @@ impl RedisShards {
     /// All shards, by rising index.
     pub fn iter(&self) -> impl Iterator<Item = &RedisShard> {
         self.0.iter()
+    }
+
+    /// Those shards for which `wanted` holds.
+    #[must_use]
+    pub fn only(&self, wanted: impl Fn(&RedisShard) -> bool) -> Self {
+        Self(self.iter().filter(|shard| wanted(shard)).cloned().collect())
     }
 
     /// A shard for keys that belong to no link: always the same one for the same number.

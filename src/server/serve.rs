@@ -55,6 +55,7 @@ pub async fn serve(
         let redis = DataSets {
             servers,
             config: &config,
+            limits,
             store: &databases.store,
             clock: &clock,
         };
