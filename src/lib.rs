@@ -46,9 +46,11 @@
 //! * **in doubt**: a batch was sent to Redis and no response came, so Redis may or may not have applied it.
 //! * **parked**: a batch in doubt is kept in the journal, uncounted, until Redis has settled it.
 //! * **flush**: the increments that move from Redis to the database in one go, under a number of their own.
-//! * **ledger**: the database's record of which flushes are written, and up to which link.
+//! * **ledger**: the database's record of each Redis data set: its term, its newest flush, and how far that is written.
+//! * **term**: a fencing token: the number under which a Redis server is used. Work of an earlier term is refused.
 //! * **epoch**: one lifetime of a Redis data set. A new epoch begins where data was lost or rolled back.
-//! * **fence**: a ledger row that refuses flushes which were started before a restart or take-over of Redis.
+//! * **generation**: the first word of each link that is cached in Redis. After a change of it, all of them are misses.
+//! * **superseded**: a Redis server whose place another one has taken in the ledger.
 //! * **shard**: one of the data sets into which a Redis Cluster is divided; a single Redis is one shard.
 //! * **outbox**: changes of links in the database that are not published in Redis yet.
 //! * **replica**: a Postgres that follows the primary and may lag behind it.

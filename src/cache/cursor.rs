@@ -1,17 +1,19 @@
 //! Positions in the sequence of link changes that Redis keeps for each data set.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::domain::Shard;
+use crate::redis::Term;
 
 /// Where the changes of a data set stood in Redis at some moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidationCursor {
     /// The data set.
     pub shard: Shard,
-    /// Epoch of the data set: a new one means that Redis lost data or was rolled back.
-    pub epoch: String,
-    /// Number of the newest change. A new epoch begins above every number of earlier epochs.
+    /// Its term. Changes of earlier terms may be missing in it, so each term begins with a change number far above all before.
+    pub term: Arc<Term>,
+    /// Number of the newest change.
     pub change: i64,
     /// When the question was sent: every earlier change is included.
     pub asked: Instant,

@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 use super::cursor::InvalidationCursor;
 use super::l2::L2;
 use super::redis_tier::RedisTier;
+use crate::redis::Term;
 use crate::telemetry::metrics::REDIS_DATA_LOST;
 
 /// The changes of one shard that this process has applied.
@@ -18,26 +19,8 @@ pub(super) struct Invalidations {
     version: Arc<AtomicU64>,
     /// The newest change of Redis that is applied.
     applied: AtomicI64,
-    /// The epoch of that change. Its lock lets one task catch up at a time.
-    epoch: Mutex<Epochs>,
-}
-
-/// The current epoch, and the epoch before it with its newest change that was applied.
-#[derive(Default)]
-struct Epochs {
-    /// Empty before the first.
-    current: String,
-    previous: Option<(String, i64)>,
-}
-
-impl Epochs {
-    /// Whether this is a late reply from the previous epoch. A Redis that comes back in that epoch is not: after a restart
-    /// or take-over its changes are numbered from far above.
-    fn is_late(&self, cursor: &InvalidationCursor) -> bool {
-        self.previous
-            .as_ref()
-            .is_some_and(|(epoch, change)| *epoch == cursor.epoch && cursor.change <= *change)
-    }
+    /// The term of that change. Its lock lets one task catch up at a time.
+    term: Mutex<Option<Arc<Term>>>,
 }
 
 impl Invalidations {
@@ -62,11 +45,12 @@ impl Invalidations {
 
     /// Removes the links that changed up to `cursor`; all links, where Redis has not all of these changes any more.
     pub(super) async fn catch_up(&self, cursor: &InvalidationCursor, redis: &RedisTier, l2: &L2) {
-        let mut epochs = self.epoch.lock().await;
+        let mut term = self.term.lock().await;
         let known = self.applied.load(Ordering::Acquire);
-        let is_same = epochs.current == cursor.epoch;
+        let known_term = term.as_ref().map_or(i64::MIN, |term| term.number);
+        let is_same = known_term == cursor.term.number;
         // The reply to a batch may come after the replies to later ones.
-        if (is_same && known >= cursor.change) || epochs.is_late(cursor) {
+        if known_term > cursor.term.number || is_same && known >= cursor.change {
             return;
         }
         let codes = if is_same {
@@ -85,15 +69,12 @@ impl Invalidations {
             }
         })
         .await;
-        if !is_same {
-            let previous = std::mem::replace(&mut epochs.current, cursor.epoch.clone());
-            if !previous.is_empty() {
-                epochs.previous = Some((previous, known));
-                metrics::counter!(REDIS_DATA_LOST).increment(1);
-                tracing::error!(
-                    "Redis lost data or was rolled back: clicks that were pending in it may be lost"
-                );
-            }
+        let previous = term.replace(Arc::clone(&cursor.term));
+        if previous.is_some_and(|previous| previous.epoch != cursor.term.epoch) {
+            metrics::counter!(REDIS_DATA_LOST).increment(1);
+            tracing::error!(
+                "Redis lost data or was rolled back: clicks that were pending in it may be lost"
+            );
         }
         self.applied.store(cursor.change, Ordering::Release);
     }

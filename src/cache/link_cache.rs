@@ -11,7 +11,7 @@ use super::l1::L1;
 use super::l2::{L2, LookedUp};
 use super::limits::CacheLimits;
 use super::link::CachedLink;
-use super::lookup_batcher::{LookupBatcher, RedisLookup};
+use super::lookup_batcher::{LookupBatcher, RedisLookup, TierState};
 use super::redis_tier::RedisTier;
 use super::version::LookupVersion;
 use crate::domain::{LinkTarget, Shard, ShortCode};
@@ -179,7 +179,7 @@ impl LinkCache {
                 let inserted = self.l2.insert(code, link, now, &version_before);
                 (inserted.await, Source::Redis)
             } else {
-                let redis = redis.zip(in_redis.newest_change);
+                let redis = redis.zip(in_redis.state);
                 let read = self.read(code, redis, &read);
                 let found = self.l2.look_up_once(code, read, &version_before);
                 (found.await?, Source::Database)
@@ -198,42 +198,40 @@ impl LinkCache {
         Ok((link.map(Arc::new), Source::Database))
     }
 
-    /// Reads a link from the database, and caches it in Redis unless a link changed since `redis` was asked for the
-    /// number of the newest change.
+    /// Reads a link from the database, and caches it in Redis unless a link changed since `redis` was in this state.
     async fn read<E, R>(
         &self,
         code: &ShortCode,
-        redis: Option<(&RedisTier, Arc<str>)>,
+        redis: Option<(&RedisTier, Arc<TierState>)>,
         read: impl Fn(Option<ChangeMark>) -> R,
     ) -> Result<Option<CachedLink>, E>
     where
         R: Future<Output = Result<Option<LinkTarget>, E>>,
     {
         let shard = self.shard_of(code);
-        // Without a number the data set is empty: earlier changes are not known.
-        let announced =
-            redis
-                .as_ref()
-                .filter(|(_, change)| !change.is_empty())
-                .map(|(_, change)| ChangeMark {
-                    shard,
-                    change: change.to_string(),
-                });
+        let announced = redis.as_ref().map(|(_, state)| ChangeMark {
+            shard,
+            change: state.change.clone(),
+        });
         let link = read(announced)
             .await?
             .map(|link| CachedLink::new(&link, shard));
-        if let (Some((redis, newest_change)), Some(link)) = (redis, &link) {
-            redis.insert(code, link, &newest_change).await;
+        if let (Some((redis, state)), Some(link)) = (redis, &link) {
+            redis.insert(code, link, &state).await;
         }
         Ok(link)
     }
 
     /// Removes changed codes of one shard from this process and from Redis, and announces the changes to all instances.
-    /// Meant for some hundreds of codes.
+    /// Meant for some hundreds of codes. Returns the term of the Redis in which they were announced.
     ///
     /// # Errors
     /// When Redis fails; the codes are removed from this process all the same.
-    pub async fn invalidate(&self, shard: Shard, codes: &[ShortCode]) -> Result<(), CacheError> {
+    pub async fn invalidate(
+        &self,
+        shard: Shard,
+        codes: &[ShortCode],
+    ) -> Result<Option<i64>, CacheError> {
         let shard = self.shard(shard);
         let removal = async {
             for code in codes {
@@ -241,8 +239,22 @@ impl LinkCache {
             }
         };
         shard.changes.apply(&self.l2, removal).await;
-        if let Some(redis) = &shard.redis {
-            let cursor = redis.announce(codes).await?;
+        let Some(redis) = &shard.redis else {
+            return Ok(None);
+        };
+        let cursor = redis.announce(codes).await?;
+        self.catch_up_to(&cursor).await;
+        Ok(Some(cursor.term.number))
+    }
+
+    /// Makes every link of a shard that is cached in Redis a miss, and drops all links from the memory of every instance:
+    /// changes that were not published meanwhile are unknown.
+    ///
+    /// # Errors
+    /// When Redis fails.
+    pub async fn forget(&self, shard: Shard) -> Result<(), CacheError> {
+        if let Some(redis) = &self.shard(shard).redis {
+            let cursor = redis.forget_links().await?;
             self.catch_up_to(&cursor).await;
         }
         Ok(())
@@ -296,7 +308,7 @@ mod tests {
 
     use super::*;
     use crate::domain::{Clock, SystemClock};
-    use crate::redis::{Layout, RedisServers};
+    use crate::redis::{Layout, RedisServers, Term};
 
     fn cache() -> LinkCache {
         // No server listens there, and none is needed.
@@ -308,10 +320,11 @@ mod tests {
         LinkCache::new(CacheLimits::of_a_test(), Some(&redis))
     }
 
-    fn cursor(epoch: &str, change: i64) -> InvalidationCursor {
+    fn cursor(number: i64, epoch: &str, change: i64) -> InvalidationCursor {
+        let epoch = epoch.into();
         InvalidationCursor {
             shard: Shard::ONLY,
-            epoch: epoch.to_owned(),
+            term: Arc::new(Term { number, epoch }),
             change,
             asked: Instant::now(),
         }
@@ -327,17 +340,18 @@ mod tests {
     #[tokio::test]
     async fn a_loss_of_data_is_noticed_once_however_late_the_last_reply_from_before_comes() {
         let cache = cache();
-        assert!(invalidates(&cache, cursor("first", 10)).await);
-        assert!(invalidates(&cache, cursor("second", 20)).await);
-        assert!(!invalidates(&cache, cursor("first", 10)).await);
-        assert!(!invalidates(&cache, cursor("second", 20)).await);
+        assert!(invalidates(&cache, cursor(1, "first", 10)).await);
+        assert!(invalidates(&cache, cursor(2, "second", 20)).await);
+        assert!(!invalidates(&cache, cursor(1, "first", 10)).await);
+        assert!(!invalidates(&cache, cursor(2, "second", 20)).await);
     }
 
     #[tokio::test]
     async fn a_redis_that_comes_back_in_an_earlier_epoch_is_noticed() {
         let cache = cache();
-        for (epoch, change) in [("first", 10), ("second", 20), ("first", 1_000_010)] {
-            assert!(invalidates(&cache, cursor(epoch, change)).await);
+        for (term, epoch, change) in [(1, "first", 10), (2, "second", 20), (3, "first", 1_000_010)]
+        {
+            assert!(invalidates(&cache, cursor(term, epoch, change)).await);
         }
     }
 }

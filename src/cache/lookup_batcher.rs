@@ -21,8 +21,16 @@ const QUEUE: usize = 1_024;
 #[derive(Default)]
 pub(super) struct RedisLookup {
     pub(super) link: Option<CachedLink>,
-    /// Number of the newest change, empty where there was none yet; `None` where Redis fails.
-    pub(super) newest_change: Option<Arc<str>>,
+    /// `None` where Redis fails.
+    pub(super) state: Option<Arc<TierState>>,
+}
+
+/// What was read just before the links.
+pub(super) struct TierState {
+    /// Number of the newest change.
+    pub(super) change: String,
+    /// The first word of links that are valid. It never comes twice, also where Redis is rolled back.
+    pub(super) generation: String,
 }
 
 /// A code to look up, and where its result goes.
@@ -73,39 +81,41 @@ impl LookupBatcher {
     pub async fn run(mut self) {
         let mut lookups = Vec::with_capacity(MAX_BATCH);
         while self.queue.recv_many(&mut lookups, MAX_BATCH).await > 0 {
-            let (newest_change, found) = self.look_up(&lookups).await.unzip();
-            let newest_change: Option<Arc<str>> = newest_change.map(String::into);
+            let (state, found) = self.look_up(&lookups).await.unzip();
+            let state = state.map(Arc::new);
             let found = found.unwrap_or_default().into_iter();
-            // Read after the reply: links cached before a restart or take-over meanwhile do not count.
-            let replication_id = self.redis.replication_id();
             for (lookup, stored) in lookups.drain(..).zip(found.chain(std::iter::repeat(None))) {
-                let link =
-                    stored.and_then(|stored| decode(&stored, &replication_id, self.redis.shard()));
+                let shard = self.redis.shard();
+                let link = stored
+                    .zip(state.as_ref())
+                    .and_then(|(stored, state)| decode(&stored, &state.generation, shard));
                 // The request may be gone.
                 let _ = lookup.result.send(RedisLookup {
                     link,
-                    newest_change: newest_change.clone(),
+                    state: state.clone(),
                 });
             }
         }
     }
 
-    /// Number of the newest change, and the stored link of each code; `None` where Redis fails.
-    async fn look_up(&self, lookups: &[QueuedLookup]) -> Option<(String, Vec<Option<String>>)> {
+    /// The state and the stored link of each code; `None` where Redis fails.
+    async fn look_up(&self, lookups: &[QueuedLookup]) -> Option<(TierState, Vec<Option<String>>)> {
         let keys = self.redis.keys();
-        let mut newest_change = redis::cmd("HGET");
-        newest_change.arg(keys.state()).arg("change");
+        let mut state = redis::cmd("HMGET");
+        state.arg(keys.state()).arg(&["change", "generation"]);
         let mut get = redis::cmd("MGET");
         for lookup in lookups {
             get.arg(keys.link(&lookup.code));
         }
         // Two commands in one round trip cost Redis less than a script.
-        let (newest_change, get) = (Call::plain(newest_change), Call::plain(get));
-        let (newest_change, links): (Result<Option<String>, _>, _) = join(
-            self.connection.query(&newest_change),
-            self.connection.query(&get),
-        )
-        .await;
-        Some((newest_change.ok()?.unwrap_or_default(), links.ok()?))
+        let (state, get) = (Call::plain(state), Call::plain(get));
+        let (state, links): (Result<(Option<String>, Option<String>), _>, _) =
+            join(self.connection.query(&state), self.connection.query(&get)).await;
+        let (change, generation) = state.ok()?;
+        let state = TierState {
+            change: change?,
+            generation: generation?,
+        };
+        Some((state, links.ok()?))
     }
 }

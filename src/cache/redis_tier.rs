@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::cursor::InvalidationCursor;
 use super::link::CachedLink;
-use super::lookup_batcher::{LookupBatcher, LookupQueue, RedisLookup};
+use super::lookup_batcher::{LookupBatcher, LookupQueue, RedisLookup, TierState};
 use super::stored_link::encode;
 use crate::domain::ShortCode;
-use crate::redis::{Call, DedicatedConnection, RedisFailure, RedisShard, scripts};
+use crate::redis::{Call, DedicatedConnection, RedisFailure, RedisShard, Term, scripts};
 
 /// How long Redis caches a link: many times as long as a process does, which looks it up there again.
 const LINK_EXPIRY: Duration = Duration::from_hours(6);
@@ -52,13 +52,14 @@ impl RedisTier {
         self.lookups.get(code).await
     }
 
-    /// Caches a link, unless a link changed since `newest_change`. A failure is ignored: the next instance reads the
-    /// database.
-    pub(super) async fn insert(&self, code: &ShortCode, link: &CachedLink, newest_change: &str) {
+    /// Caches a link, unless a link changed since the tier was in this state. A failure is ignored: the next instance reads
+    /// the database.
+    pub(super) async fn insert(&self, code: &ShortCode, link: &CachedLink, before: &TierState) {
         let keys = self.redis.keys();
         let mut call = scripts::CACHE_LINK.call(&[&keys.state(), &keys.link(code)]);
-        call.arg(newest_change)
-            .arg(encode(link, &self.redis.replication_id()))
+        call.arg(&before.change)
+            .arg(&before.generation)
+            .arg(encode(link, &before.generation))
             .arg(LINK_EXPIRY.as_secs());
         let _: Result<bool, RedisFailure> = self.connection.query(&call).await;
     }
@@ -73,54 +74,61 @@ impl RedisTier {
         let links: Vec<_> = codes.iter().map(|code| keys.link(code)).collect();
         let mut all = vec![state.as_str(), changes.as_str()];
         all.extend(links.iter().map(String::as_str));
+        let term = self.redis.term()?;
         let mut call = scripts::ANNOUNCE_CHANGES.call(&all);
-        call.arg(self.redis.process())
-            .arg(self.redis.now().micros());
+        call.arg(term.number);
         for code in codes {
             call.arg(code.as_str());
         }
         let asked = Instant::now();
-        let state = self.connection.query(&call).await?;
-        Ok(self.cursor(asked, state))
+        let change = self.connection.query(&call).await?;
+        Ok(self.cursor(term, change, asked))
+    }
+
+    /// Makes every cached link a miss, for all instances.
+    pub(super) async fn forget_links(&self) -> Result<InvalidationCursor, RedisFailure> {
+        let (keys, term) = (self.redis.keys(), self.redis.term()?);
+        let mut call = scripts::FORGET_CACHED_LINKS.call(&[&keys.state(), &keys.changes()]);
+        call.arg(term.number).arg(self.redis.now().micros());
+        let asked = Instant::now();
+        let change = self.connection.query(&call).await?;
+        Ok(self.cursor(term, change, asked))
     }
 
     /// Where the changes stand, within the deadline of a redirect.
     pub(super) async fn newest_change(&self) -> Result<InvalidationCursor, RedisFailure> {
-        let asked = Instant::now();
-        let state = match self.connection.query(&self.read_change_call()).await {
+        let (term, asked) = (self.redis.term()?, Instant::now());
+        let call = self.read_change_call(&term);
+        let change = match self.connection.query(&call).await {
             // The dedicated connection may still be in the making, while the pool has one.
             Err(RedisFailure::Refused(_) | RedisFailure::Full(_)) => {
-                let deadline = self.redis.deadline();
-                self.redis.query(&self.read_change_call(), deadline).await?
+                self.redis.query(&call, self.redis.deadline()).await?
             }
             result => result?,
         };
-        Ok(self.cursor(asked, state))
+        Ok(self.cursor(term, change, asked))
     }
 
     /// The same in the background: a late answer does not mean that Redis is away.
     pub(super) async fn newest_change_in_background(
         &self,
     ) -> Result<InvalidationCursor, RedisFailure> {
-        let asked = Instant::now();
-        let state = self
-            .redis
-            .query(&self.read_change_call(), BACKGROUND_DEADLINE)
-            .await?;
-        Ok(self.cursor(asked, state))
+        let (term, asked) = (self.redis.term()?, Instant::now());
+        let call = self.read_change_call(&term);
+        let change = self.redis.query(&call, BACKGROUND_DEADLINE).await?;
+        Ok(self.cursor(term, change, asked))
     }
 
-    fn read_change_call(&self) -> Call {
+    fn read_change_call(&self, term: &Term) -> Call {
         let mut call = scripts::READ_CHANGE.call(&[&self.redis.keys().state()]);
-        call.arg(self.redis.process())
-            .arg(self.redis.now().micros());
+        call.arg(term.number);
         call
     }
 
-    fn cursor(&self, asked: Instant, (epoch, change): (String, i64)) -> InvalidationCursor {
+    fn cursor(&self, term: Arc<Term>, change: i64, asked: Instant) -> InvalidationCursor {
         InvalidationCursor {
             shard: self.redis.shard(),
-            epoch,
+            term,
             change,
             asked,
         }

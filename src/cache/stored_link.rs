@@ -3,21 +3,21 @@
 use super::link::CachedLink;
 use crate::domain::{LinkId, Location, Shard};
 
-/// `replication_id id active location`. The replication ID of the server is included because a Redis that was rolled
-/// back may bring back links that were removed since.
-pub(super) fn encode(link: &CachedLink, replication_id: &str) -> String {
+/// `generation id active location`. The generation is included because a Redis that was away, or was rolled back, may bring
+/// back links that were removed since.
+pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
     let active = u8::from(link.is_active);
     format!(
-        "{replication_id} {} {active} {}",
+        "{generation} {} {active} {}",
         link.id.number(),
         link.location.as_str()
     )
 }
 
-/// `None` for any text that [`encode`] does not make for this replication ID.
-pub(super) fn decode(stored: &str, replication_id: &str, shard: Shard) -> Option<CachedLink> {
+/// `None` for any text that [`encode`] does not make for this generation.
+pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<CachedLink> {
     let mut fields = stored
-        .strip_prefix(replication_id)?
+        .strip_prefix(generation)?
         .strip_prefix(' ')?
         .splitn(3, ' ');
     let id = LinkId::parse(fields.next()?.parse().ok()?)?;

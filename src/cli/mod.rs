@@ -37,6 +37,8 @@ enum Command {
     Serve(Config),
     /// Bring the schema of the database up to date, and nothing else.
     Migrate(Config),
+    /// Drop clicks in doubt that are parked for a Redis which is gone. Give the settings that the service is to start with.
+    DropParkedClicks(Config),
     /// Print the settings in force and where each comes from; passwords and secrets are hidden.
     Config(settings_in_force::ConfigArgs),
     /// Ask the service on this machine whether it is ready: for containers.
@@ -115,7 +117,7 @@ fn wants_json_errors(given: &ArgMatches) -> bool {
     };
     match given.subcommand() {
         None => has_json_log(given),
-        Some(("serve" | "migrate", given)) => has_json_log(given),
+        Some(("serve" | "migrate" | "drop-parked-clicks", given)) => has_json_log(given),
         Some(("config", _)) => false,
         Some((_, given)) => given
             .try_get_one("json")
@@ -160,6 +162,7 @@ fn carry_out(cli: Cli, given: &ArgMatches) -> Result<(), Failure> {
         None => service::serve(cli.config),
         Some(Command::Serve(config)) => service::serve(config),
         Some(Command::Migrate(config)) => service::migrate(config),
+        Some(Command::DropParkedClicks(config)) => service::drop_parked_clicks(config),
         Some(Command::Config(args)) => {
             // Only the matches of the sub-command know where a value comes from.
             let given = given.subcommand().map_or(given, |(_, given)| given);

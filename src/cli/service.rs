@@ -1,4 +1,4 @@
-//! `shunt serve` and `shunt migrate`.
+//! `shunt serve`, `shunt migrate` and `shunt drop-parked-clicks`.
 
 use std::error::Error;
 
@@ -25,6 +25,14 @@ pub(super) fn serve(config: Config) -> Result<(), Failure> {
 pub(super) fn migrate(config: Config) -> Result<(), Failure> {
     start(config, async |config| {
         server::migrate(&config).await?;
+        Ok(())
+    })
+}
+
+/// Drops clicks in doubt that no configured Redis can settle.
+pub(super) fn drop_parked_clicks(config: Config) -> Result<(), Failure> {
+    start(config, async |config| {
+        server::drop_parked_clicks(&config).await?;
         Ok(())
     })
 }

@@ -18,7 +18,7 @@ use crate::cache::LinkCache;
 use crate::clicks::redis_sink::SettleError;
 use crate::clicks::{MemoryOnly, RedisSink, settle_parked};
 use crate::domain::{Click, LinkId, Shard};
-use crate::redis::{RedisFailure, RedisShard, RedisShards, scripts};
+use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, scripts};
 use crate::store::{Clicks, CountSnapshot, FlushesSeen, StoreError};
 
 /// How many times a count is read that flushes overtake.
@@ -62,7 +62,6 @@ struct ShardCounts {
 
 /// The clicks of some links in Redis at one moment.
 struct RedisSnapshot {
-    epoch: String,
     newest_flush: i64,
     flushing: Vec<i64>,
     /// Clicks per link: the pending ones, then those of each flush; `None` means no clicks.
@@ -128,14 +127,7 @@ impl Counts {
         let shard = clicks.first().map_or(Shard::ONLY, |click| click.shard());
         for _ in 0..TRIES {
             let counts = match self.shards.get(shard.index()) {
-                None => Some(
-                    self.clicks
-                        .counts(links, None)
-                        .await?
-                        .clicks
-                        .into_iter()
-                        .collect(),
-                ),
+                None => Some(self.without_redis(links).await?),
                 Some(shard_counts) => self.with_redis(shard_counts, links).await?,
             };
             if let Some(counts) = counts {
@@ -147,6 +139,16 @@ impl Counts {
         ))
     }
 
+    async fn without_redis(&self, links: &[LinkId]) -> Result<HashMap<LinkId, u64>, CountError> {
+        let found = self.clicks.counts(links, None).await?;
+        if found.has_parked {
+            return Err(CountError::Unavailable(
+                "clicks in doubt are parked for a Redis that is not configured".into(),
+            ));
+        }
+        Ok(found.clicks.into_iter().collect())
+    }
+
     /// `None` when a flush overtook the reading.
     async fn with_redis(
         &self,
@@ -156,13 +158,25 @@ impl Counts {
         if !shard_counts.redis.is_reachable() {
             return Err(CountError::Unavailable("Redis is away".into()));
         }
-        let redis = read_redis(&shard_counts.redis, links).await?;
+        let term = shard_counts.redis.term()?;
+        let redis = read_redis(&shard_counts.redis, &term, links).await?;
         let seen = FlushesSeen {
-            epoch: &redis.epoch,
+            epoch: &term.epoch,
+            term: term.number,
             under_way: &redis.flushing,
             newest: redis.newest_flush,
         };
         let database = self.clicks.counts(links, Some(seen)).await?;
+        if database.is_superseded {
+            let failure = RedisFailure::OtherTerm("another one is in use".into());
+            shard_counts.redis.trip(&failure);
+            return Err(failure.into());
+        }
+        if database.is_draining {
+            return Err(CountError::Unavailable(
+                "clicks of the Redis that was used before are still being written back".into(),
+            ));
+        }
         if database.has_parked {
             settle_parked(&shard_counts.sink, &*self.clicks, &shard_counts.cache).await?;
             return Ok(None);
@@ -202,10 +216,14 @@ impl Counting<'_> {
     }
 }
 
-async fn read_redis(redis: &RedisShard, links: &[LinkId]) -> Result<RedisSnapshot, CountError> {
+async fn read_redis(
+    redis: &RedisShard,
+    term: &Term,
+    links: &[LinkId],
+) -> Result<RedisSnapshot, CountError> {
     let keys = redis.keys();
     let mut call = scripts::READ_COUNTS.call(&[&keys.state(), &keys.pending(), &keys.flushing()]);
-    call.arg(keys.flush_prefix());
+    call.arg(term.number).arg(keys.flush_prefix());
     for link in links {
         call.arg(link.number());
     }
@@ -217,7 +235,7 @@ async fn read_redis(redis: &RedisShard, links: &[LinkId]) -> Result<RedisSnapsho
 impl RedisSnapshot {
     /// `None` if a number is missing or out of range: no sum would be right.
     fn parse(
-        (epoch, newest_flush, flushing, counts): (String, i64, Vec<i64>, Vec<Vec<Option<u64>>>),
+        (newest_flush, flushing, counts): (i64, Vec<i64>, Vec<Vec<Option<u64>>>),
         links: usize,
     ) -> Option<Self> {
         let is_whole = counts.len() == 1 + flushing.len();
@@ -225,7 +243,6 @@ impl RedisSnapshot {
             |count: &Option<u64>| count.is_none_or(|count| i64::try_from(count).is_ok());
         let is_valid = |part: &Vec<_>| part.len() == links && part.iter().all(is_in_range);
         (is_whole && counts.iter().all(is_valid)).then_some(Self {
-            epoch,
             newest_flush,
             flushing,
             counts,
@@ -311,7 +328,7 @@ mod tests {
         #[test]
         fn a_count_is_the_sum_of_all_its_parts(parts in vec(vec(option::of(0_u64..9), 2..=2), 1..5)) {
             let flushing: Vec<i64> = (1..).take(parts.len() - 1).collect();
-            let response = ("epoch".to_owned(), 9, flushing, parts.clone());
+            let response = (9, flushing, parts.clone());
             let counts = sum_parts(&links(), &RedisSnapshot::parse(response, 2).unwrap(), &database()).unwrap();
             for (index, link) in links().iter().enumerate() {
                 let in_redis: u64 = parts.iter().filter_map(|part| part[index]).sum();
@@ -326,7 +343,7 @@ mod tests {
             parts in vec(vec(option::of(any::<u64>()), 0..4), 0..5),
         ) {
             let is_whole = parts.len() == 1 + flushing.len() && parts.iter().all(|part| part.len() == 2);
-            if let Some(redis) = RedisSnapshot::parse((String::new(), newest, flushing, parts), 2) {
+            if let Some(redis) = RedisSnapshot::parse((newest, flushing, parts), 2) {
                 prop_assert!(is_whole);
                 prop_assert_eq!(sum_parts(&links(), &redis, &database()).unwrap().len(), 2);
             }

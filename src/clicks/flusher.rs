@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::domain::{Clock, LinkId, Shard};
-use crate::redis::{Call, RedisFailure, RedisShard, RedisShards, random_id, scripts};
+use crate::redis::{Call, RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
 use crate::store::{Clicks, FlushId, FlushMark, StoreError};
 
 mod prune;
@@ -46,7 +46,7 @@ pub struct Flusher {
 }
 
 /// What became of a flush. One part may fail while others are written back.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FlushOutcome {
     /// What was written back.
     pub flushed: Flushed,
@@ -78,10 +78,14 @@ impl Flushed {
     }
 }
 
-/// Which instance has the lease of a shard.
-enum Lease {
-    Ours,
+/// What became of the flush of a shard.
+enum ShardFlush {
+    /// Everything that was pending is written back.
+    Done,
+    /// Another instance flushes the shard.
     Others,
+    /// The data set is in a later term on another server, which has its clicks.
+    Elsewhere,
 }
 
 /// How fast a flush is written back: a Redis on the same machine as the database must not be delayed noticeably. Of the
@@ -130,13 +134,7 @@ impl Flusher {
     /// Writes back the journal, then all shards of Redis at the same time that no other instance flushes.
     pub async fn flush(&self) -> FlushOutcome {
         let started = Instant::now();
-        let mut outcome = FlushOutcome {
-            flushed: Flushed::default(),
-            done: Vec::new(),
-            is_shared: false,
-            busy: Duration::ZERO,
-            failure: None,
-        };
+        let mut outcome = FlushOutcome::default();
         if let Err(failure) = self.compact_journal(&mut outcome.flushed).await {
             // The database is away, so clicks in Redis cannot be written back either.
             outcome.failure = Some(failure.into());
@@ -146,33 +144,57 @@ impl Flusher {
             outcome.done.push(Shard::ONLY);
         }
         outcome.busy = started.elapsed();
-        let flushes = self.reachable_shards().map(|redis| self.flush_shard(redis));
-        for (shard, flushed, busy, lease) in join_all(flushes).await {
+        self.flush_shards(self.flushable_shards(), &mut outcome)
+            .await;
+        outcome
+    }
+
+    /// Writes back what is left in servers that were superseded, however rarely this instance flushes: until then no
+    /// exact count can be read.
+    ///
+    /// # Errors
+    /// When Redis or the database is away.
+    pub async fn drain(&self) -> Result<Flushed, FlushError> {
+        let mut outcome = FlushOutcome::default();
+        let superseded = self
+            .flushable_shards()
+            .filter(|redis| redis.is_superseded());
+        self.flush_shards(superseded, &mut outcome).await;
+        outcome.failure.map_or(Ok(outcome.flushed), Err)
+    }
+
+    async fn flush_shards(
+        &self,
+        shards: impl Iterator<Item = &RedisShard>,
+        outcome: &mut FlushOutcome,
+    ) {
+        let flushes = shards.map(|redis| self.flush_shard(redis));
+        for (shard, flushed, busy, flush) in join_all(flushes).await {
             outcome.flushed.add(flushed);
             outcome.busy += busy;
-            match lease {
-                Ok(Lease::Ours) => outcome.done.push(shard),
-                Ok(Lease::Others) => outcome.is_shared = true,
+            match flush {
+                Ok(ShardFlush::Done) => outcome.done.push(shard),
+                Ok(ShardFlush::Others) => outcome.is_shared = true,
+                Ok(ShardFlush::Elsewhere) => {}
                 // A failure of one shard does not stop the others.
                 Err(failure) => outcome.failure = Some(failure),
             }
         }
-        outcome
     }
 
     /// Flushes one shard. Returns what was written back, and how long that took.
     async fn flush_shard(
         &self,
         redis: &RedisShard,
-    ) -> (Shard, Flushed, Duration, Result<Lease, FlushError>) {
+    ) -> (Shard, Flushed, Duration, Result<ShardFlush, FlushError>) {
         let (mut flushed, mut busy) = Default::default();
-        let lease = self.flush_redis(redis, &mut flushed, &mut busy).await;
-        (redis.shard(), flushed, busy, lease)
+        let flush = self.flush_redis(redis, &mut flushed, &mut busy).await;
+        (redis.shard(), flushed, busy, flush)
     }
 
-    fn reachable_shards(&self) -> impl Iterator<Item = &RedisShard> {
+    fn flushable_shards(&self) -> impl Iterator<Item = &RedisShard> {
         let shards = self.redis.iter().flat_map(RedisShards::iter);
-        shards.filter(|redis| redis.is_reachable())
+        shards.filter(|redis| redis.is_flushable())
     }
 
     async fn compact_journal(&self, flushed: &mut Flushed) -> Result<(), StoreError> {
@@ -198,52 +220,73 @@ impl Flusher {
         redis: &RedisShard,
         flushed: &mut Flushed,
         busy: &mut Duration,
-    ) -> Result<Lease, FlushError> {
-        let Some((epoch, numbers)) = self.begin(redis).await? else {
-            return Ok(Lease::Others);
+    ) -> Result<ShardFlush, FlushError> {
+        let term = redis.term()?;
+        let in_ledger = self.clicks.data_set(&term.epoch).await?;
+        let Some(in_ledger) = in_ledger.filter(|data_set| data_set.term == term.number) else {
+            redis.trip(&RedisFailure::OtherTerm(
+                "the ledger has a later one".into(),
+            ));
+            return Ok(ShardFlush::Elsewhere);
+        };
+        let Some(numbers) = self.begin(redis, &term, in_ledger.flush).await? else {
+            return Ok(ShardFlush::Others);
         };
         let write_back = async {
             for number in numbers {
                 let flush = FlushId {
-                    epoch: epoch.clone(),
+                    epoch: term.epoch.to_string(),
+                    term: term.number,
                     number,
                 };
                 let turn = self.turn.lock().await;
                 let started = Instant::now();
                 let increments = increments(redis, &flush).await?;
+                if !increments.is_empty() {
+                    self.keep_draining(redis, &term).await?;
+                }
                 let mark = self.apply(&flush, &increments, flushed).await?;
                 *busy += started.elapsed();
                 drop(turn);
                 if mark == FlushMark::Superseded {
-                    self.abandon(redis, &flush).await?;
-                    continue;
+                    // Another instance finished it and began the next one, or the data set got another term.
+                    tracing::debug!(number, "a flush is written back elsewhere");
+                    return Ok(ShardFlush::Elsewhere);
                 }
                 finish(redis, &flush).await?;
             }
-            Ok(Lease::Ours)
+            Ok(ShardFlush::Done)
         };
         tokio::select! {
-            lease = write_back => lease,
-            never = self.keep_lease(redis) => match never {},
+            flush = write_back => flush,
+            never = self.keep_lease(redis, &term) => match never {},
         }
     }
 
     /// Extends the lease again and again. The flush goes on although the lease could not be extended: its clicks may be
     /// nowhere else any more.
-    async fn keep_lease(&self, redis: &RedisShard) -> Infallible {
+    async fn keep_lease(&self, redis: &RedisShard, term: &Term) -> Infallible {
         loop {
             sleep(LEASE / 4).await;
-            if redis.is_reachable()
+            if redis.is_flushable()
                 && let Err(failure) = self.extend_lease(redis).await
             {
                 tracing::debug!(%failure, "the lease on flushing is left to expire");
             }
+            if let Err(failure) = self.keep_draining(redis, term).await {
+                tracing::debug!(%failure, "a superseded data set is not noted to be draining");
+            }
         }
     }
 
-    /// Takes the lease, and turns the pending clicks into a flush. Returns the epoch and the flushes under way; `None` while
-    /// another instance has the lease.
-    async fn begin(&self, redis: &RedisShard) -> Result<Option<(String, Vec<i64>)>, RedisFailure> {
+    /// Takes the lease, and turns the pending clicks into a flush, unless the data set lacks the newest flush of the ledger.
+    /// Returns the flushes under way; `None` while another instance has the lease.
+    async fn begin(
+        &self,
+        redis: &RedisShard,
+        term: &Term,
+        in_ledger: i64,
+    ) -> Result<Option<Vec<i64>>, RedisFailure> {
         let keys = redis.keys();
         let mut call = scripts::BEGIN_FLUSH.call(&[
             &keys.state(),
@@ -251,11 +294,11 @@ impl Flusher {
             &keys.flushing(),
             &keys.flusher(),
         ]);
-        call.arg(redis.process())
-            .arg(redis.now().micros())
+        call.arg(term.number)
             .arg(&self.name)
             .arg(LEASE.as_secs() * 1_000)
-            .arg(keys.flush_prefix());
+            .arg(keys.flush_prefix())
+            .arg(in_ledger);
         let asked = Instant::now();
         let begun = redis.query(&call, TIMEOUT).await;
         begun.inspect_err(|failure| {
@@ -283,10 +326,7 @@ impl Flusher {
                 Some((last, _)) if part.len() < rest.len() => FlushMark::UpTo(*last),
                 _ => FlushMark::Whole,
             };
-            mark = self
-                .clicks
-                .apply_flush(flush, mark, part, up_to, self.clock.now())
-                .await?;
+            mark = self.clicks.apply_flush(flush, mark, part, up_to).await?;
             if mark == up_to {
                 for (_, clicks) in part {
                     flushed.add(Flushed {
@@ -300,29 +340,10 @@ impl Flusher {
         Ok(mark)
     }
 
-    /// Abandons a flush that the ledger refuses. Another instance has written it back, or the data set was continued on
-    /// another server. In the second case the flush is still under way here, and the data set has to be compared with the
-    /// ledger before it is used again.
-    async fn abandon(&self, redis: &RedisShard, flush: &FlushId) -> Result<(), FlushError> {
-        let number = flush.number;
-        tracing::warn!(
-            number,
-            "a flush is not written back: later ones were started, perhaps on another Redis server"
-        );
-        // The current replication ID, not the one at recovery: a server takes a new one when its first replica comes, and
-        // connections outlive that.
-        let replication_id = redis.current_replication_id(TIMEOUT).await?;
-        let elsewhere = self
-            .clicks
-            .is_superseded_elsewhere(flush, &replication_id)
-            .await?;
-        let keys = redis.keys();
-        let mut call = scripts::ABANDON_FLUSH.call(&[&keys.state(), &keys.flushing()]);
-        call.arg(&flush.epoch).arg(number).arg(u8::from(elsewhere));
-        if redis.query(&call, TIMEOUT).await? {
-            redis.trip(&RedisFailure::Refused(
-                "its data set has to be compared with the ledger".into(),
-            ));
+    /// While a superseded data set is written back, no exact count can be read.
+    async fn keep_draining(&self, redis: &RedisShard, term: &Term) -> Result<(), StoreError> {
+        if redis.is_superseded() {
+            self.clicks.keep_draining(&term.epoch).await?;
         }
         Ok(())
     }
@@ -338,7 +359,7 @@ impl Flusher {
     /// # Errors
     /// When Redis is away; the lease then expires soon.
     pub async fn release(&self) -> Result<(), FlushError> {
-        let releases = self.reachable_shards().map(async |redis| {
+        let releases = self.flushable_shards().map(async |redis| {
             let mut call = scripts::RELEASE_FLUSH_LEASE.call(&[&redis.keys().flusher()]);
             call.arg(&self.name);
             redis.query::<bool>(&call, TIMEOUT).await
@@ -371,7 +392,7 @@ async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure>
     let keys = redis.keys();
     let batch = keys.flush(&flush.epoch, flush.number);
     let mut call = scripts::FINISH_FLUSH.call(&[&keys.state(), &keys.flushing(), &batch]);
-    call.arg(&flush.epoch).arg(flush.number);
+    call.arg(flush.term).arg(flush.number);
     redis.query(&call, TIMEOUT).await
 }
 

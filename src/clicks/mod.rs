@@ -14,7 +14,7 @@
 //! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |
 //! | `flusher` | writes counts back: from Redis, and from the journal |
 //! | `counts` | reads exact counts |
-//! | `recovery` | compares a Redis that was away with the ledger |
+//! | `recovery` | takes a Redis into use under a term |
 //! | `draining` | writes back data sets that are given up |
 //!
 //! # The rules
@@ -30,19 +30,19 @@
 //!    It goes to the first sink that is available.
 //! 4. **A flush is applied once.** A rename turns `pending` into a flush with a new number. The transaction that adds a part
 //!    of the flush to the counts also notes in the ledger up to which link the flush is written. A part is added only if the
-//!    ledger stands at the part's beginning, and a flush is started only if the ledger has no later one. Redis keeps the
-//!    flush until its last part is durable.
+//!    ledger stands at the part's beginning, has no later flush, and has the flusher's term. Redis keeps the flush until its
+//!    last part is durable.
 //! 5. **A count is exact.** It is read from Redis first, then from one snapshot of the database. The ledger in that snapshot
 //!    says which of the clicks in Redis the database already has (see [`counts`]).
 //! 6. **Clicks are kept by link ID.** IDs are never reused, so the clicks of a deleted link never land on another link.
-//! 7. **A Redis that may have lost data is recovered before it is used.** Its replication ID tells that the server was
-//!    restarted or that another one took over. Each instance then compares the data set with the ledger (see `recovery.rs`):
-//!    * The ledger has a flush that the data set does not know: the data set was rolled back. Its pending clicks may be
-//!      counted already, so they are dropped, and a new *epoch* begins.
-//!    * The ledger has none: the data set lost nothing that was flushed. A *fence* in the ledger refuses the flushes that were
-//!      started before and are not written yet. New flushes get numbers above the fence.
-//! 8. **A batch belongs to one epoch.** It is applied to the epoch that it is sent to, and to no other. A batch in doubt
-//!    whose epoch has ended may have been counted in it, so it is dropped.
+//! 7. **A Redis is used in one term.** A term is a fencing token. The ledger raises it when a server is taken into use that
+//!    was started again, took over or lost data, and the data set notes it. Scripts and flushes name their term and are
+//!    refused in any other; each second, an instance whose term is not the newest stops using its server. Once a term is
+//!    raised, a flush that the ledger has and the data set lacks shows that the data set was rolled back: its pending clicks
+//!    may be counted already, so they are dropped, and a new *epoch* begins. Otherwise the data set goes on where it was.
+//!    Batches and flushes also name what Redis acknowledged before, so that a data set which goes back unnoticed is found.
+//! 8. **A batch in doubt belongs to one epoch.** While its data set is in that epoch, it is sent again in the term of the day.
+//!    Afterwards it may have been counted, so it is dropped and reported.
 //!
 //! On a Redis Cluster all of this holds for each shard by itself: each has recorders of its own, so a redirect waits for
 //! the acknowledgement of its own shard alone.
@@ -62,5 +62,5 @@ pub use draining::{Drain, DrainError};
 pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
 pub use recorder::{ClickReceipt, Recorder, Recorders};
 pub use recovery::{RecoveryError, recover};
-pub use redis_sink::{Applied, RecordError, RedisSink, SettleError, settle_parked};
+pub use redis_sink::{RecordError, RedisSink, SettleError, settle_parked};
 pub use sinks::{JournalDeadline, MemoryOnly, Sinks};

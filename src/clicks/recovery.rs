@@ -1,52 +1,52 @@
-//! Recovers a Redis before it is used: at the start, and after it was away.
+//! Recovers a Redis before it is used: at the start, and after it was away (rule 7 in [`crate::clicks`]).
 //!
-//! Recovery answers two questions (rule 7 in [`crate::clicks`]):
-//!
-//! * *Does the data set belong to this database?* Links have the same IDs in every database, so a data set belongs to the
-//!   database that used it first. Another one is refused.
-//! * *Was the data set rolled back?* A snapshot after a power failure, or a replica that lagged and took over, brings back
-//!   clicks that are counted already. The ledger in the database shows that: it has flushes that the data set does not know.
-//!   Then the pending clicks are dropped, and a new epoch begins. Otherwise a fence in the ledger refuses the flushes that
-//!   were started before; they would count pending clicks twice, or be taken for new flushes.
+//! A data set belongs to the database that used it first, since links have the same IDs in every database. Another one is
+//! refused.
 
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use crate::domain::Shard;
 use crate::redis::keys::Keys;
-use crate::redis::{Call, Candidate, FindMasterError, RedisFailure, RedisShard, scripts};
-use crate::store::{Clicks, Fence, FlushId, StoreError};
+use crate::redis::{Call, Candidate, FindMasterError, RedisFailure, RedisShard, Term, scripts};
+use crate::store::{Clicks, DataSet, Raise, StoreError, is_of_former_version};
 use crate::telemetry::metrics::REDIS_ROLLED_BACK;
 
-/// How often recovery starts again because the data set changed meanwhile.
-const MAX_TRIES: usize = 5;
+/// How often recovery starts again because the data set or the ledger changed meanwhile.
+const MAX_TRIES: usize = 10;
 
-/// What a data set records about itself.
-struct DataSet {
-    /// Its newest flush; the epoch is empty if it has none yet.
-    newest: FlushId,
-    /// The replication ID of the server at the last recovery.
+/// How long another instance has to note in Redis a term that it raised.
+const NOTING_TIME: Duration = Duration::from_millis(100);
+
+/// How long the database may take to read the ledger.
+const LEDGER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Terms from here on are not believed: scripts could not tell them apart.
+const TERM_LIMIT: i64 = 1 << 52;
+
+/// What a data set notes about itself.
+struct State {
+    /// `None` in an empty Redis.
+    epoch: Option<String>,
+    /// `None` also where scripts found the data set to be rolled back.
+    term: Option<i64>,
+    /// The replication ID of the server that the term is for.
     replication_id: Option<String>,
-    /// Whether the ledger refused a flush of it because the data set was continued on another server (see
-    /// `abandon_flush.lua`).
-    was_continued_elsewhere: bool,
-    /// The database that it belongs to, see [`Database::installation`](crate::store::Database::installation).
-    owner: Option<String>,
 }
 
-/// Epoch, newest flush, replication ID, whether the data set was continued elsewhere, and its database.
-type StateFields = (
-    Option<String>,
-    Option<i64>,
-    Option<String>,
-    Option<u8>,
-    Option<String>,
-);
+/// Database, epoch, term and replication ID.
+type StateFields = (Option<String>, Option<String>, Option<i64>, Option<String>);
 
-/// A data set that may be used.
-struct Recovered {
-    /// Its epoch from now on.
-    epoch: String,
-    /// Links whose pending clicks were dropped, if the data set was rolled back.
-    dropped: Option<u64>,
-    /// Whether this instance recovered it, with its fence, and not another one.
-    by_this_instance: bool,
+/// What became of the attempt to note a new term.
+enum Noted {
+    /// The data set is used in this term. Has the links whose pending clicks were dropped, if any had to be, and whether
+    /// scripts had found the data set to be rolled back.
+    Used { dropped: i64, found: bool },
+    /// The ledger knows a later flush of this epoch than the data set does.
+    Behind,
+    /// The data set changed meanwhile.
+    Moved,
 }
 
 /// Why a Redis cannot be used yet.
@@ -66,12 +66,15 @@ pub enum RecoveryError {
         "the data set {0} belongs to another database; give another REDIS_PREFIX, or remove it if that database is gone"
     )]
     Foreign(String),
+    /// Another server keeps the data set now.
+    #[error("another Redis has taken the place of this one")]
+    Superseded,
     /// Other instances change the data set faster than it can be compared.
     #[error("Redis changes faster than it can be compared with the database")]
     Busy,
 }
 
-/// Finds the server of a data set, recovers the data set once for all instances, and uses it from then on.
+/// Finds the server of a data set, gives it a term unless it has the newest one, and uses it from then on.
 ///
 /// # Errors
 /// [`RecoveryError`]; the data set is not used then.
@@ -80,133 +83,218 @@ pub async fn recover(
     clicks: &dyn Clicks,
     installation: &str,
 ) -> Result<(), RecoveryError> {
-    let mut candidate = redis.find_master().await?;
+    let keys = redis.keys();
+    // Only an instance that starts takes a superseded server back into use: REDIS_URL may have been changed back.
+    let is_starting = redis.term().is_err();
+    let (mut superseded, mut has_waited) = (Vec::new(), false);
+    let mut takes_superseded = false;
     for _ in 0..MAX_TRIES {
-        let data_set = read_state(&mut candidate, redis.keys()).await?;
-        match &data_set.owner {
-            Some(owner) if owner == installation => {}
-            Some(_) => return Err(RecoveryError::Foreign(redis.keys().tag().to_owned())),
-            None => {
-                claim(&mut candidate, redis.keys(), installation).await?;
+        let mut candidate = match redis.find_master(&superseded).await {
+            Err(_) if !superseded.is_empty() && is_starting => {
+                takes_superseded = true;
+                superseded.clear();
+                continue;
+            }
+            Err(_) if !superseded.is_empty() => {
+                note_superseded(redis);
+                return Err(RecoveryError::Superseded);
+            }
+            found => found?,
+        };
+        let state = read_state(&mut candidate, keys, installation).await?;
+        let server = candidate.replication_id().to_owned();
+        let was_noted_here = state.replication_id.as_ref() == Some(&server);
+        let in_use = match in_use(clicks, keys).await {
+            Ok(in_use) => in_use,
+            Err(error) => {
+                // Without the database no instance can have raised the term since, unless it alone reaches it.
+                let known = redis
+                    .term()
+                    .ok()
+                    .filter(|_| was_noted_here && !redis.is_superseded());
+                let (Some(known), Some(number), Some(epoch)) = (known, state.term, state.epoch)
+                else {
+                    return Err(error.into());
+                };
+                if number < known.number {
+                    return Err(error.into());
+                }
+                let epoch = epoch.into();
+                return Ok(redis.use_master(candidate, Term { number, epoch })?);
+            }
+        };
+        if let Some(in_use) = &in_use {
+            let is_for_this_server = in_use.replication_id == server;
+            let is_noted = was_noted_here && state.term == Some(in_use.term);
+            if is_noted && is_for_this_server && state.epoch.as_ref() == Some(&in_use.epoch) {
+                return Ok(redis.use_master(candidate, term_of(in_use))?);
+            }
+            let is_older = state.term.is_some_and(|term| term < in_use.term);
+            if is_older && was_noted_here && !is_for_this_server && !takes_superseded {
+                superseded.push(server);
+                continue;
+            }
+            // Another instance may be about to note this term.
+            if is_for_this_server && !has_waited {
+                has_waited = true;
+                sleep(NOTING_TIME).await;
                 continue;
             }
         }
-        let fence = fence(&data_set, candidate.replication_id(), clicks).await?;
-        let recovered = recover_data_set(&mut candidate, redis, &data_set, fence).await;
-        let may_use_fence = matches!(
-            recovered,
-            Ok(Some(Recovered {
-                by_this_instance: true,
-                ..
-            })) | Err(RedisFailure::NoAnswer(_))
-        );
-        if let (Some(Fence::Below { number, .. }), false) = (fence, may_use_fence) {
-            // Another instance recovered it with its own fence, or it cannot be recovered now. This fence would make the
-            // next recovery believe that the data set was continued here.
-            let number = FlushId {
-                number,
-                ..data_set.newest
-            };
-            clicks.lift_fence(&number).await?;
-        }
-        if let Some(recovered) = recovered? {
-            if let Some(links) = recovered.dropped {
-                metrics::counter!(REDIS_ROLLED_BACK).increment(1);
-                tracing::error!(
-                    links,
-                    "Redis was rolled back: clicks pending in it may be counted already and are dropped"
-                );
-            }
-            return Ok(redis.use_master(candidate, &recovered.epoch)?);
+        if let Some(term) = raise(redis, clicks, &mut candidate, &state, in_use).await? {
+            return Ok(redis.use_master(candidate, term)?);
         }
     }
     Err(RecoveryError::Busy)
 }
 
-/// Makes the data set belong to this database, unless it has one.
-async fn claim(
+fn note_superseded(redis: &RedisShard) {
+    if redis.note_superseded() {
+        let data_set = redis.keys().tag();
+        tracing::error!(
+            data_set,
+            "this Redis is not used any more: another server has taken its place. Clicks go to the database. Give every \
+             instance the same REDIS_URL; an instance that starts with this one takes it back into use"
+        );
+    }
+}
+
+/// The data set in use, within a deadline.
+async fn in_use(clicks: &dyn Clicks, keys: &Keys) -> Result<Option<DataSet>, StoreError> {
+    let late = |_| StoreError::Unavailable("the ledger could not be read in time".into());
+    let reading = timeout(LEDGER_TIMEOUT, clicks.data_sets_in_use());
+    let all = reading.await.map_err(late)??;
+    Ok(all.into_iter().find(|data_set| data_set.tag == keys.tag()))
+}
+
+fn term_of(data_set: &DataSet) -> Term {
+    Term {
+        number: data_set.term,
+        epoch: data_set.epoch.as_str().into(),
+    }
+}
+
+/// Reads the state of a data set, which belongs to this database from now on unless it belongs to another one.
+async fn read_state(
     candidate: &mut Candidate,
     keys: &Keys,
     installation: &str,
-) -> Result<(), RedisFailure> {
+) -> Result<State, RecoveryError> {
     let mut claim = redis::cmd("HSETNX");
     claim.arg(keys.state()).arg("database").arg(installation);
-    candidate.query(&Call::plain(claim)).await
-}
-
-async fn read_state(candidate: &mut Candidate, keys: &Keys) -> Result<DataSet, RedisFailure> {
+    candidate.query::<()>(&Call::plain(claim)).await?;
     let mut read = redis::cmd("HMGET");
     read.arg(keys.state())
-        .arg(&["epoch", "flush", "life", "elsewhere", "database"]);
-    let (epoch, number, replication_id, elsewhere, owner): StateFields =
+        .arg(&["database", "epoch", "term", "life"]);
+    let (owner, epoch, term, replication_id): StateFields =
         candidate.query(&Call::plain(read)).await?;
-    Ok(DataSet {
-        newest: FlushId {
-            epoch: epoch.unwrap_or_default(),
-            number: number.unwrap_or_default(),
-        },
+    if owner.as_deref() != Some(installation) {
+        return Err(RecoveryError::Foreign(keys.tag().to_owned()));
+    }
+    Ok(State {
+        epoch,
+        term: term.filter(|term| *term < TERM_LIMIT),
         replication_id,
-        was_continued_elsewhere: elsewhere.is_some(),
-        owner,
     })
 }
 
-/// Compares the data set with the ledger, and fences off the flushes that were started before. `None` if the server is still
-/// the one that was recovered, or the data set is empty.
-async fn fence(
-    data_set: &DataSet,
-    replication_id: &str,
+/// Raises the term in the ledger, then notes it in Redis. `None` if another instance did so meanwhile.
+async fn raise(
+    redis: &RedisShard,
     clicks: &dyn Clicks,
-) -> Result<Option<Fence>, StoreError> {
-    if data_set.replication_id.as_deref() == Some(replication_id)
-        || data_set.newest.epoch.is_empty()
-    {
+    candidate: &mut Candidate,
+    state: &State,
+    in_use: Option<DataSet>,
+) -> Result<Option<Term>, RecoveryError> {
+    let (keys, server) = (redis.keys(), candidate.replication_id().to_owned());
+    let epoch_prefix = keys.shard().map_or_else(String::new, Shard::epoch_prefix);
+    let raise = |from| Raise {
+        tag: keys.tag(),
+        from,
+        above: state.term.unwrap_or_default(),
+        replication_id: &server,
+    };
+    let newest = in_use.as_ref().map_or(0, |in_use| in_use.term);
+    let known = match &state.epoch {
+        Some(epoch) if is_known(epoch, state, in_use.as_ref(), clicks).await? => Some(epoch),
+        _ => None,
+    };
+    let raised = match known {
+        Some(epoch) => clicks.raise(raise(newest), epoch).await?,
+        None => clicks.begin(raise(newest), &epoch_prefix).await?,
+    };
+    let Some(mut data_set) = raised else {
         return Ok(None);
+    };
+    // From here on no flush of this epoch is written under a former term: the comparison stays true.
+    let mut noted = note(redis, candidate, state, &data_set).await?;
+    if matches!(noted, Noted::Behind) {
+        let Some(began) = clicks.begin(raise(data_set.term), &epoch_prefix).await? else {
+            return Ok(None);
+        };
+        data_set = began;
+        noted = note(redis, candidate, state, &data_set).await?;
     }
-    if data_set.was_continued_elsewhere {
-        return Ok(Some(Fence::Ahead));
+    let Noted::Used { dropped, found } = noted else {
+        return Ok(None);
+    };
+    if state.epoch.is_some() && dropped >= 0 {
+        metrics::counter!(REDIS_ROLLED_BACK).increment(1);
+        tracing::error!(
+            links = dropped,
+            "Redis was rolled back: clicks pending in it may be counted already and are dropped"
+        );
+    } else if found {
+        metrics::counter!(REDIS_ROLLED_BACK).increment(1);
+        tracing::error!(
+            "Redis was rolled back while it was in use: clicks that it had acknowledged are lost"
+        );
     }
-    let fence = clicks.fence(&data_set.newest, replication_id).await?;
-    Ok(Some(fence))
+    Ok(Some(term_of(&data_set)))
 }
 
-/// Recovers the data set in one script call. `None` if it changed since it was compared.
-async fn recover_data_set(
-    candidate: &mut Candidate,
+/// Whether the ledger can tell how far the clicks of this epoch are written back. Where it is behind Redis, because the
+/// database was restored from a backup, none are.
+async fn is_known(
+    epoch: &str,
+    state: &State,
+    in_use: Option<&DataSet>,
+    clicks: &dyn Clicks,
+) -> Result<bool, StoreError> {
+    let newest = in_use.map_or(0, |in_use| in_use.term);
+    Ok(in_use.is_some_and(|in_use| in_use.epoch == epoch)
+        || state.term.is_some_and(|term| term > newest)
+        || state.term.is_none() && is_of_former_version(epoch)
+        || clicks.data_set(epoch).await?.is_some())
+}
+
+async fn note(
     redis: &RedisShard,
+    candidate: &mut Candidate,
+    state: &State,
     data_set: &DataSet,
-    fence: Option<Fence>,
-) -> Result<Option<Recovered>, RedisFailure> {
-    let newest = &data_set.newest;
-    let (below, newest_is_over) = match fence {
-        Some(Fence::Below {
-            number,
-            newest_is_over,
-        }) => (number, newest_is_over),
-        Some(Fence::Ahead) | None => (newest.number, false),
-    };
+) -> Result<Noted, RedisFailure> {
     let keys = redis.keys();
-    let mut call = scripts::RECOVER_DATA_SET.call(&[
+    let mut call = scripts::BEGIN_TERM.call(&[
         &keys.state(),
         &keys.pending(),
         &keys.flushing(),
         &keys.changes(),
     ]);
-    call.arg(redis.process())
+    call.arg(data_set.term)
+        .arg(&data_set.replication_id)
         .arg(redis.now().micros())
-        .arg(candidate.replication_id())
-        .arg(&newest.epoch)
-        .arg(newest.number)
-        .arg(u8::from(fence == Some(Fence::Ahead)))
-        .arg(keys.flush_prefix())
-        .arg(below)
-        .arg(u8::from(newest_is_over));
-    let recovered: Option<(String, i64, bool)> = candidate.query(&call).await?;
-    Ok(
-        recovered.map(|(epoch, dropped, by_this_instance)| Recovered {
-            epoch,
-            dropped: u64::try_from(dropped).ok(),
-            by_this_instance,
-        }),
-    )
+        .arg(state.epoch.as_deref().unwrap_or_default())
+        .arg(&data_set.epoch)
+        .arg(data_set.flush)
+        .arg(keys.flush_prefix());
+    let reply: redis::Value = candidate.query(&call).await?;
+    if let Ok((dropped, found)) = redis::from_redis_value_ref::<(i64, bool)>(&reply) {
+        return Ok(Noted::Used { dropped, found });
+    }
+    match redis::from_redis_value_ref::<String>(&reply).as_deref() {
+        Ok("behind") => Ok(Noted::Behind),
+        Ok("moved") => Ok(Noted::Moved),
+        _ => Err(RedisFailure::NoAnswer("no reply of the script".into())),
+    }
 }

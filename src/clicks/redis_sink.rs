@@ -1,26 +1,34 @@
 //! Redis as a sink of batches: one script call applies a batch once.
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::cache::{InvalidationCursor, LinkCache};
 use crate::domain::Shard;
-use crate::redis::{DedicatedConnection, RedisFailure, RedisShard, scripts};
+use crate::redis::{DedicatedConnection, RedisFailure, RedisShard, Term, scripts};
 use crate::store::{ClickBatch, Clicks, ParkedBatch, StoreError};
 use crate::telemetry::metrics::CLICKS_DROPPED;
 
-/// To how many epochs a batch is sent before it goes elsewhere: data is not lost again and again.
-const MAX_EPOCHS: usize = 3;
+/// How long an acknowledgement is named to Redis, which forgets a recorder that sends nothing for a week.
+const ACKNOWLEDGED_FOR: Duration = Duration::from_hours(24);
 
 /// Applies batches to the pending hash, over a connection of its own.
 pub struct RedisSink {
     redis: RedisShard,
     connection: DedicatedConnection,
     keys: [String; 3],
+    acknowledged: Mutex<Option<Acknowledged>>,
+}
+
+/// The newest batch of the recorder that Redis acknowledged. A data set that does not have it was rolled back.
+struct Acknowledged {
+    term: i64,
+    number: u64,
+    at: Instant,
 }
 
 impl RedisSink {
-    /// A sink with a connection of its own, made when first used.
+    /// A sink with a connection of its own, made when first used. One recorder at most sends its batches through it.
     #[must_use]
     pub fn new(redis: &RedisShard) -> Self {
         let names = redis.keys();
@@ -28,6 +36,7 @@ impl RedisSink {
             redis: redis.clone(),
             connection: redis.dedicated_connection(),
             keys: [names.state(), names.recorders(), names.pending()],
+            acknowledged: Mutex::default(),
         }
     }
 
@@ -49,38 +58,68 @@ impl RedisSink {
         self.redis.is_reachable()
     }
 
+    /// Whether a parked batch is of this data set.
+    #[must_use]
+    pub fn keeps(&self, parked: &ParkedBatch) -> bool {
+        match &parked.tag {
+            Some(tag) => tag == self.redis.keys().tag(),
+            None => Shard::of_epoch(&parked.epoch) == self.shard(),
+        }
+    }
+
     /// Applies a batch that was not sent before, within the deadline of the handle. Returns the newest link change.
     ///
     /// # Errors
     /// [`RecordError`].
     pub async fn record(&self, batch: &ClickBatch) -> Result<InvalidationCursor, RecordError> {
-        for _ in 0..MAX_EPOCHS {
-            let epoch = self.redis.epoch();
-            match self.apply(batch, &epoch).await {
-                Ok(Applied::InEpoch(cursor)) => return Ok(cursor),
-                // Not applied: Redis lost its data, and the batch goes to the new epoch.
-                Ok(Applied::OtherEpoch(cursor)) => self.redis.learn_epoch(&cursor.epoch),
-                Err(RedisFailure::Refused(_) | RedisFailure::Full(_)) => {
-                    return Err(RecordError::Refused);
-                }
-                Err(RedisFailure::NoAnswer(_)) => return Err(RecordError::InDoubt { epoch }),
+        let term = self.redis.term().map_err(|_| RecordError::Refused)?;
+        match self.apply(batch, &term, self.acknowledged_in(&term)).await {
+            Ok(cursor) => {
+                *self.acknowledged() = Some(Acknowledged {
+                    term: term.number,
+                    number: batch.number,
+                    at: cursor.asked,
+                });
+                Ok(cursor)
             }
+            Err(RedisFailure::NoAnswer(_)) => Err(RecordError::InDoubt {
+                epoch: Arc::clone(&term.epoch),
+            }),
+            Err(_) => Err(RecordError::Refused),
         }
-        Err(RecordError::Refused)
     }
 
-    /// Applies a batch once (rule 2 in [`crate::clicks`]), in one epoch (rule 8).
+    /// The number of the newest batch that Redis acknowledged in this term; 0 if it did none lately.
+    fn acknowledged_in(&self, term: &Term) -> u64 {
+        let acknowledged = self.acknowledged();
+        let newest = acknowledged
+            .as_ref()
+            .filter(|newest| newest.term == term.number && newest.at.elapsed() < ACKNOWLEDGED_FOR);
+        newest.map_or(0, |newest| newest.number)
+    }
+
+    fn acknowledged(&self) -> std::sync::MutexGuard<'_, Option<Acknowledged>> {
+        self.acknowledged
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Applies a batch once (rule 2 in [`crate::clicks`]), in one term (rule 8).
     ///
     /// # Errors
-    /// [`RedisFailure::Refused`], [`RedisFailure::Full`]: it was not applied. [`RedisFailure::NoAnswer`]: it is in doubt.
-    pub async fn apply(&self, batch: &ClickBatch, epoch: &str) -> Result<Applied, RedisFailure> {
+    /// [`RedisFailure::NoAnswer`]: it is in doubt. Any other: it was not applied.
+    async fn apply(
+        &self,
+        batch: &ClickBatch,
+        term: &Arc<Term>,
+        acknowledged: u64,
+    ) -> Result<InvalidationCursor, RedisFailure> {
         let [state, recorders, pending] = &self.keys;
         let mut call = scripts::RECORD_CLICKS.call(&[state, recorders, pending]);
-        call.arg(self.redis.process())
-            .arg(self.redis.now().micros())
+        call.arg(term.number)
             .arg(batch.recorder)
             .arg(batch.number)
-            .arg(epoch);
+            .arg(acknowledged);
         for (link, _) in &batch.clicks {
             call.arg(link.number());
         }
@@ -88,31 +127,14 @@ impl RedisSink {
             call.arg(*clicks);
         }
         let asked = Instant::now();
-        let response = self.connection.query_noting_resend(&call).await?;
-        let (found, change): (String, i64) = response.value;
-        let applied = if found == epoch {
-            Applied::InEpoch
-        } else if response.was_resent {
-            let why = "its epoch had changed when the batch was sent again";
-            return Err(RedisFailure::NoAnswer(why.into()));
-        } else {
-            Applied::OtherEpoch
-        };
-        Ok(applied(InvalidationCursor {
+        let change = self.connection.query(&call).await?;
+        Ok(InvalidationCursor {
             shard: self.shard(),
-            epoch: found,
+            term: Arc::clone(term),
             change,
             asked,
-        }))
+        })
     }
-}
-
-/// What became of a batch, and the newest link change.
-pub enum Applied {
-    /// It is applied.
-    InEpoch(InvalidationCursor),
-    /// The data set is in another epoch: the batch was not applied.
-    OtherEpoch(InvalidationCursor),
 }
 
 /// Why a batch may not be in Redis.
@@ -152,14 +174,13 @@ pub async fn settle_parked(
     clicks: &dyn Clicks,
     cache: &LinkCache,
 ) -> Result<usize, SettleError> {
-    let is_of_shard = |epoch: &str| Shard::of_epoch(epoch) == sink.shard();
-    settle_where(sink, is_of_shard, clicks, cache).await
+    settle_where(sink, |parked| sink.keeps(parked), clicks, cache).await
 }
 
-/// The same for the batches of those epochs for which `is_its_own` holds.
+/// The same for those batches for which `is_wanted` holds.
 pub(super) async fn settle_where(
     sink: &RedisSink,
-    is_its_own: impl Fn(&str) -> bool,
+    is_wanted: impl Fn(&ParkedBatch) -> bool,
     clicks: &dyn Clicks,
     cache: &LinkCache,
 ) -> Result<usize, SettleError> {
@@ -168,15 +189,24 @@ pub(super) async fn settle_where(
         let page = clicks.parked(after, SETTLE_PAGE).await?;
         let is_last = page.len() < SETTLE_PAGE as usize;
         let mut settled = 0;
-        for ParkedBatch { batch, epoch } in page {
+        let mut outcome = Ok(());
+        for parked in page {
+            let batch = &parked.batch;
             after = Some((batch.recorder, batch.number));
-            if !is_its_own(&epoch) {
+            if !is_wanted(&parked) {
                 continue;
             }
-            settle(sink, &batch, &epoch, cache).await?;
-            clicks.release_parked(batch.recorder, batch.number).await?;
-            settled += 1;
+            match settle(sink, batch, &parked.epoch, clicks, cache).await {
+                Ok(()) => {
+                    clicks.release_parked(batch.recorder, batch.number).await?;
+                    settled += 1;
+                }
+                // A batch that is not taken does not stop the others.
+                Err(failure) if sink.is_up() => outcome = Err(failure),
+                Err(failure) => return Err(failure),
+            }
         }
+        outcome?;
         if is_last || settled > 0 {
             return Ok(settled);
         }
@@ -188,20 +218,26 @@ pub(super) async fn settle(
     sink: &RedisSink,
     batch: &ClickBatch,
     epoch: &str,
+    clicks: &dyn Clicks,
     cache: &LinkCache,
-) -> Result<(), RedisFailure> {
-    let cursor = match sink.apply(batch, epoch).await? {
-        Applied::InEpoch(cursor) => cursor,
-        Applied::OtherEpoch(cursor) => {
-            let clicks: u64 = batch.clicks.iter().map(|(_, clicks)| clicks).sum();
-            metrics::counter!(CLICKS_DROPPED).increment(clicks);
-            tracing::error!(
-                clicks,
-                "clicks in doubt are dropped: the Redis data set that they were sent to is gone"
-            );
-            cursor
-        }
-    };
-    cache.catch_up_to(&cursor).await;
+) -> Result<(), SettleError> {
+    let term = sink.redis.term()?;
+    if *term.epoch == *epoch {
+        let cursor = sink.apply(batch, &term, 0).await?;
+        cache.catch_up_to(&cursor).await;
+        return Ok(());
+    }
+    // Unless this instance is behind, its epoch is the newest.
+    let in_use = clicks.data_sets_in_use().await?;
+    if in_use.iter().all(|data_set| data_set.term != term.number) {
+        let why = "another data set is in use";
+        return Err(RedisFailure::OtherTerm(why.into()).into());
+    }
+    let clicks: u64 = batch.clicks.iter().map(|(_, clicks)| clicks).sum();
+    metrics::counter!(CLICKS_DROPPED).increment(clicks);
+    tracing::error!(
+        clicks,
+        "clicks in doubt are dropped: the Redis data set that they were sent to is gone"
+    );
     Ok(())
 }

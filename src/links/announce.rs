@@ -17,22 +17,28 @@ impl LinkService {
     /// Publishes a change that the database has already, and takes it out of the outbox by its own number. Waits a
     /// second at most; a change that is not published by then stays in the outbox, for the job that empties it.
     pub(super) async fn announce(&self, change: &Change) {
-        if timeout(TIMEOUT, self.publish(change)).await.is_err() {
+        let Ok(term) = timeout(TIMEOUT, self.publish(change)).await else {
             tracing::warn!(
                 "a change of a link is announced to other instances later: Redis did not confirm it in time"
             );
-        } else if let Err(error) = self.outbox.changes_published(&[change.number]).await {
+            return;
+        };
+        let numbers = [change.number];
+        if let Err(error) = self.outbox.changes_published(&numbers, term).await {
             tracing::warn!(%error, "a published change stays in the outbox for now");
         }
     }
 
-    /// Repeats the invalidation until Redis has it.
-    async fn publish(&self, change: &Change) {
+    /// Repeats the invalidation until Redis has it; returns the term of Redis.
+    async fn publish(&self, change: &Change) -> Option<i64> {
         // A row whose code is malformed is cached nowhere.
-        let Some(code) = &change.code else { return };
+        let code = change.code.as_ref()?;
         let (shard, codes) = (self.cache.shard_of(code), std::slice::from_ref(code));
-        while self.cache.invalidate(shard, codes).await.is_err() {
-            sleep(RETRY_PAUSE).await;
+        loop {
+            match self.cache.invalidate(shard, codes).await {
+                Ok(term) => return term,
+                Err(_) => sleep(RETRY_PAUSE).await,
+            }
         }
     }
 }

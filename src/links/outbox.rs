@@ -38,12 +38,12 @@ pub async fn publish_pending(
         let changes = outbox.unpublished_changes(after, READ_AT_ONCE).await?;
         let is_last = changes.len() < READ_AT_ONCE as usize;
         after = changes.last().map_or(after, |change| change.number);
-        let mut published = Vec::new();
+        let mut malformed = Vec::new();
         let mut outcome = Ok(());
         let mut of_shards = HashMap::<_, (Vec<_>, Vec<_>)>::new();
         for change in changes {
             let Some(code) = change.code else {
-                published.push(change.number);
+                malformed.push(change.number);
                 continue;
             };
             let shard = cache.shard_of(&code);
@@ -57,17 +57,17 @@ pub async fn publish_pending(
         let publishing = of_shards
             .into_iter()
             .map(async |(shard, (numbers, codes))| {
-                let announced = cache.invalidate(shard, &codes).await;
-                announced.map(|()| numbers)
+                let term = cache.invalidate(shard, &codes).await?;
+                outbox.changes_published(&numbers, term).await?;
+                Ok::<_, OutboxError>(())
             });
-        for numbers in join_all(publishing).await {
-            match numbers {
-                Ok(numbers) => published.extend(numbers),
-                Err(error) => outcome = Err(error),
+        for published in join_all(publishing).await {
+            if let Err(error) = published {
+                outcome = Err(error);
             }
         }
-        if !published.is_empty() {
-            outbox.changes_published(&published).await?;
+        if !malformed.is_empty() {
+            outbox.changes_published(&malformed, None).await?;
         }
         outcome?;
         if is_last {

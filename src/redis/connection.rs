@@ -35,14 +35,6 @@ struct PendingConnection {
 
 type Opening = Shared<BoxFuture<'static, Result<MultiplexedConnection, RedisFailure>>>;
 
-/// A reply of Redis, and whether Redis may have received the call twice.
-pub struct Reply<T> {
-    /// The last reply.
-    pub value: T,
-    /// Whether the call had been sent before, over a connection that broke.
-    pub was_resent: bool,
-}
-
 /// Why one attempt brought no reply.
 enum AttemptError {
     /// The connection is still being made. That is no failure of Redis, which may be far away.
@@ -74,38 +66,16 @@ impl DedicatedConnection {
     /// # Errors
     /// [`RedisFailure`].
     pub async fn query<T: FromRedisValue>(&self, call: &Call) -> Result<T, RedisFailure> {
-        let reply = self.query_noting_resend(call).await?;
-        Ok(reply.value)
-    }
-
-    /// The same, and says whether Redis may have received the call twice.
-    ///
-    /// # Errors
-    /// [`RedisFailure`].
-    pub async fn query_noting_resend<T: FromRedisValue>(
-        &self,
-        call: &Call,
-    ) -> Result<Reply<T>, RedisFailure> {
         let deadline = Instant::now() + self.redis.deadline();
         let failure = match self.attempt(call, deadline).await {
-            Ok(value) => {
-                return Ok(Reply {
-                    value,
-                    was_resent: false,
-                });
-            }
+            Ok(value) => return Ok(value),
             Err(AttemptError::Connecting) => {
                 return Err(RedisFailure::Refused("still connecting".into()));
             }
             Err(AttemptError::Failed(failure)) => failure,
             // If the second attempt fails, too, its failure does not count: Redis may have received the first.
             Err(AttemptError::Broken(failure)) => match self.attempt(call, deadline).await {
-                Ok(value) => {
-                    return Ok(Reply {
-                        value,
-                        was_resent: true,
-                    });
-                }
+                Ok(value) => return Ok(value),
                 Err(_) => failure,
             },
         };

@@ -1,6 +1,28 @@
 //! Why Redis did not do what it was asked, and whether it may have done it all the same.
 
-use redis::{ErrorKind, RedisError};
+use redis::RedisError;
+
+/// The first words of Redis's own refusals. Any other error reply may come from a proxy, or from the middle of a script.
+const REFUSALS: [&str; 18] = [
+    "NOSCRIPT",
+    "READONLY",
+    "LOADING",
+    "MOVED",
+    "ASK",
+    "CLUSTERDOWN",
+    "TRYAGAIN",
+    "CROSSSLOT",
+    "BUSY",
+    "NOAUTH",
+    "WRONGPASS",
+    "NOPERM",
+    "MISCONF",
+    "NOREPLICAS",
+    "MASTERDOWN",
+    "DENIED",
+    "NOPROTO",
+    "EXECABORT",
+];
 
 /// Redis did not do what it was asked.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -8,6 +30,9 @@ pub enum RedisFailure {
     /// It refused: nothing was done.
     #[error("Redis refused: {0}")]
     Refused(String),
+    /// A script refused: the data set is in another term. Nothing was done.
+    #[error("Redis is in another term: {0}")]
+    OtherTerm(String),
     /// It refused for want of memory: nothing was done. It still answers commands that only read.
     #[error("Redis is full: {0}")]
     Full(String),
@@ -32,11 +57,59 @@ impl RedisFailure {
 
 impl From<RedisError> for RedisFailure {
     fn from(error: RedisError) -> Self {
-        match error.kind() {
-            _ if error.code() == Some("OOM") => Self::Full(error.to_string()),
-            // An error reply: the server read the command and did nothing.
-            ErrorKind::Server(_) | ErrorKind::Extension => Self::Refused(error.to_string()),
-            _ => Self::NoAnswer(error.to_string()),
+        let why = error.to_string();
+        match error.code() {
+            Some("OOM") => Self::Full(why),
+            Some("TERM") => Self::OtherTerm(why),
+            Some(code) if REFUSALS.contains(&code) => Self::Refused(why),
+            _ => Self::NoAnswer(why),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::{ErrorKind, RedisError, Value};
+
+    use super::*;
+
+    #[test]
+    fn only_refusals_of_redis_itself_mean_that_nothing_was_done() {
+        let failure = |reply: &str| {
+            let line = format!("-{reply}\r\n");
+            let reply = redis::parse_redis_value(line.as_bytes()).and_then(Value::extract_error);
+            RedisFailure::from(reply.unwrap_err())
+        };
+        assert!(matches!(
+            failure("TERM 7 is that of the data set"),
+            RedisFailure::OtherTerm(_)
+        ));
+        assert!(matches!(
+            failure("OOM command not allowed"),
+            RedisFailure::Full(_)
+        ));
+        for refusal in [
+            "NOSCRIPT No matching script",
+            "READONLY You can't write",
+            "MOVED 1 a:1",
+            "BUSY a script",
+        ] {
+            assert!(
+                matches!(failure(refusal), RedisFailure::Refused(_)),
+                "{refusal}"
+            );
+        }
+        for unclear in [
+            "ERR upstream timeout",
+            "UPSTREAM gone",
+            "ERR user_script:7: an error",
+        ] {
+            assert!(
+                matches!(failure(unclear), RedisFailure::NoAnswer(_)),
+                "{unclear}"
+            );
+        }
+        let broken = RedisError::from((ErrorKind::Io, "the connection broke"));
+        assert!(matches!(broken.into(), RedisFailure::NoAnswer(_)));
     }
 }

@@ -2,16 +2,18 @@
 //!
 //! | key | type | expiry | written by | removed by |
 //! | --- | --- | --- | --- | --- |
-//! | `{prefix}:state` | hash `epoch`, `change`, `flush`, `life`, `elsewhere`, `database` | none | the first script that needs an epoch; `announce_changes`, `begin_flush`, `recover_data_set`, `abandon_flush`; recovery (`database`) | never |
+//! | `{prefix}:state` | hash `term`, `epoch`, `flush`, `change`, `generation`, `life`, `database`, `rolled_back` | none | `begin_term`; `announce_changes`, `begin_flush`, `forget_cached_links`; recovery (`database`); scripts that find it rolled back | never |
 //! | `{prefix}:recorders` | hash recorder → `number microseconds` | none | `record_clicks` | `forget_recorder`, after a week |
-//! | `{prefix}:pending` | hash link id → clicks | none | `record_clicks` | renamed by `begin_flush`; `recover_data_set` |
-//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `begin_flush`, `recover_data_set` | `finish_flush`, `recover_data_set` |
-//! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush`, `recover_data_set` | `finish_flush`, `recover_data_set` |
+//! | `{prefix}:pending` | hash link id → clicks | none | `record_clicks` | renamed by `begin_flush`; `begin_term` |
+//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `begin_flush` | `finish_flush`, `begin_term` |
+//! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush` | `finish_flush`, `begin_term` |
 //! | `{prefix}:flusher` | string, name of the flusher with the lease | seconds | `begin_flush`, `extend_flush_lease` | `release_flush_lease`, expiry |
-//! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `recover_data_set` |
+//! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `begin_term`, `forget_cached_links` |
 //! | `{prefix}:probe` | string | a second | the search for a master (`redis::master`) | expiry |
 //! | `{prefix}:limit:ACTION:CALLER:MINUTE` | counter | two minutes | `count_attempts` | expiry |
 //! | `{prefix}:link:CODE` | string, a cached link | six hours | `cache_link` | `announce_changes`, expiry, eviction |
+//!
+//! A data set that is given up is removed by `remove_data_set`, but for the keys that expire.
 //!
 //! Only cached links have an expiry worth evicting: Redis runs with a `volatile-*` policy, so that
 //! counters are never evicted. The braces are part of the names: on a cluster they keep all keys of
@@ -72,19 +74,20 @@ impl Keys {
         }
     }
 
-    /// Keys of the data sets that versions without `REDIS_SHARDS` made on a cluster: of sixteen shards, `{prefix:3}:…`, and
-    /// of the whole, `{prefix}:…`, where the cluster was given as one address.
+    /// Keys of the data set with this tag, in the place of one with the keys `self`.
     #[must_use]
-    pub fn of_former_version(prefix: &str) -> Vec<Self> {
-        let of_shard = |shard: Shard| Self {
-            tag: format!("{{{prefix}:{}}}", shard.index()),
-            shard: Some(shard),
-        };
-        let whole = Self {
-            shard: Some(Shard::ONLY),
-            ..Self::new(prefix)
-        };
-        Shard::all(16).map(of_shard).chain([whole]).collect()
+    pub fn with_tag(&self, tag: &str) -> Self {
+        Self {
+            tag: tag.to_owned(),
+            shard: self.shard,
+        }
+    }
+
+    /// Tags of the data sets that versions without `REDIS_SHARDS` made on a cluster: of sixteen shards, `{prefix:3}`, and
+    /// of the whole, `{prefix}`, where the cluster was given as one address.
+    pub fn tags_of_former_version(prefix: &str) -> impl Iterator<Item = String> {
+        let of_shards = (0..16).map(move |shard| format!("{{{prefix}:{shard}}}"));
+        of_shards.chain([format!("{{{prefix}}}")])
     }
 
     /// The shard of a cluster; `None` for a single Redis.
@@ -99,15 +102,10 @@ impl Keys {
         &self.tag
     }
 
-    /// The slot of these keys on a cluster.
-    #[must_use]
-    pub fn slot(&self) -> u16 {
-        slot(self.tag.trim_start_matches('{').trim_end_matches('}'))
-    }
-
     keys! {
-        /// Epoch of the data set, newest change, newest flush; the replication ID of its server (`life`), and whether the
-        /// data set was continued on another server (`elsewhere`).
+        /// Term and epoch of the data set, newest flush, newest change; the generation of cached links; the replication ID
+        /// of the server that the term is for (`life`), the database that it belongs to, and whether a script found it to
+        /// be rolled back.
         state => "state",
         /// The last batch applied per recorder.
         recorders => "recorders",
@@ -141,16 +139,10 @@ impl Keys {
         format!("{}:limit:{action}:{caller:016x}:{window}", self.tag)
     }
 
-    /// What the keys of cached links begin with.
-    #[must_use]
-    pub fn links_prefix(&self) -> String {
-        format!("{}:link:", self.tag)
-    }
-
     /// The cached link of a code.
     #[must_use]
     pub fn link(&self, code: &ShortCode) -> String {
-        format!("{}{code}", self.links_prefix())
+        format!("{}:link:{code}", self.tag)
     }
 }
 
@@ -165,6 +157,10 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+
+    fn slot_of(keys: &Keys) -> u16 {
+        slot(keys.tag().trim_matches(['{', '}']))
+    }
 
     /// How many of these shards each of `masters` has, laid out as `redis-cli --cluster create` does.
     fn spread(slots: &[u16], masters: u16) -> Vec<usize> {
@@ -181,14 +177,14 @@ mod tests {
     fn the_slot_of_a_tag_is_that_of_redis() {
         // By `CLUSTER KEYSLOT`.
         assert_eq!(slot("123456789"), 12_739);
-        assert_eq!(Keys::new("shunt").slot(), 2_699);
+        assert_eq!(slot_of(&Keys::new("shunt")), 2_699);
     }
 
     #[test]
     fn the_busiest_master_has_a_fifth_more_than_its_share_at_most() {
         for prefix in ["shunt", "a", "shunt_test_0123456789abcdef"] {
             let keys = |shard| Keys::of_shard(prefix, shard, 32);
-            let slots: Vec<_> = Shard::all(32).map(|shard| keys(shard).slot()).collect();
+            let slots: Vec<_> = Shard::all(32).map(|shard| slot_of(&keys(shard))).collect();
             for masters in [3, 5, 8] {
                 let shards = spread(&slots, masters);
                 let busiest = *shards.iter().max().unwrap();
@@ -203,14 +199,11 @@ mod tests {
 
     #[test]
     fn every_number_of_shards_has_one_in_each_window_and_tags_of_its_own() {
-        let mut tags: HashSet<_> = Keys::of_former_version("shunt")
-            .into_iter()
-            .map(|keys| keys.tag)
-            .collect();
+        let mut tags: HashSet<_> = Keys::tags_of_former_version("shunt").collect();
         for count in [1, 2, 3, 7, 16, 32, 100, 256] {
             for shard in Shard::all(count) {
                 let keys = Keys::of_shard("shunt", shard, count);
-                let window = u32::from(keys.slot()) * u32::from(count) / u32::from(SLOTS);
+                let window = u32::from(slot_of(&keys)) * u32::from(count) / u32::from(SLOTS);
                 assert_eq!(window, u32::from(shard.number()), "{}", keys.tag);
                 assert!(tags.insert(keys.tag));
             }

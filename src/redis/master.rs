@@ -2,9 +2,8 @@
 //!
 //! A Redis server names its history by a *replication ID* (`master_replid` of `INFO`), and takes a new one when it is
 //! started again or takes over from another. Its data may then be older than before. So a connection is used only if
-//! its server has the replication ID that was compared with the database: [`RedisShard::find_master`] finds a
-//! [`Candidate`], recovery (in `clicks`) compares it with the database, and [`RedisShard::use_master`] makes it the master
-//! that connections are made to.
+//! its server has the replication ID that the term is for: [`RedisShard::find_master`] finds a [`Candidate`], recovery (in
+//! `clicks`) compares it with the database, and [`RedisShard::use_master`] makes it the master that connections are made to.
 //!
 //! [`RedisShard::find_master`]: super::RedisShard::find_master
 //! [`RedisShard::use_master`]: super::RedisShard::use_master
@@ -22,6 +21,7 @@ use tokio::time::timeout;
 use super::call::Call;
 use super::failure::RedisFailure;
 use super::keys::Keys;
+use super::term::Term;
 
 /// How long connecting may take: enough for TLS over a slow network.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -38,11 +38,12 @@ const MAX_MOVES: usize = 5;
 /// Digits of a replication ID that are kept: enough to be unique.
 const REPLICATION_ID_DIGITS: usize = 16;
 
-/// The server that keeps the data set, under the replication ID that was compared with the database.
+/// The server that keeps the data set, under the replication ID that its term is for.
 pub(super) struct Master {
     client: Client,
     pub(super) pool: Pool,
     pub(super) replication_id: Arc<str>,
+    pub(super) term: Arc<Term>,
 }
 
 /// A server that takes writes and is not compared with the database yet.
@@ -77,7 +78,11 @@ impl<E: Into<FindMasterError>> From<E> for Unfit {
 }
 
 impl Master {
-    pub(super) fn new(client: Client, replication_id: Arc<str>) -> Result<Self, RedisFailure> {
+    pub(super) fn new(
+        client: Client,
+        replication_id: Arc<str>,
+        term: Term,
+    ) -> Result<Self, RedisFailure> {
         let mut config = PoolConfig::new(POOL_SIZE);
         config.timeouts.wait = Some(CONNECT_TIMEOUT);
         config.timeouts.create = Some(CONNECT_TIMEOUT);
@@ -104,6 +109,7 @@ impl Master {
             client,
             pool,
             replication_id,
+            term: Arc::new(term),
         })
     }
 
@@ -178,8 +184,8 @@ impl Candidate {
             && self.client.get_connection_info().addr() == master.address().addr()
     }
 
-    pub(super) fn into_master(self) -> Result<Master, RedisFailure> {
-        Master::new(self.client, self.replication_id)
+    pub(super) fn into_master(self, term: Term) -> Result<Master, RedisFailure> {
+        Master::new(self.client, self.replication_id, term)
     }
 }
 
@@ -254,7 +260,7 @@ async fn replication_id(connection: &mut MultiplexedConnection) -> Result<Arc<st
 }
 
 /// The replication ID in the section `replication` of `INFO`.
-pub(super) fn parse_replication_id(info: &str) -> Result<String, RedisFailure> {
+fn parse_replication_id(info: &str) -> Result<String, RedisFailure> {
     info.lines()
         .find_map(|line| line.strip_prefix("master_replid:"))
         .and_then(|id| id.get(..REPLICATION_ID_DIGITS))
@@ -262,29 +268,26 @@ pub(super) fn parse_replication_id(info: &str) -> Result<String, RedisFailure> {
         .ok_or_else(|| RedisFailure::Refused("INFO has no master_replid".into()))
 }
 
-/// The command for a section of `INFO`.
-pub(super) fn info_call(section: &str) -> Call {
-    let mut info = redis::cmd("INFO");
-    info.arg(section);
-    Call::plain(info)
-}
-
 /// A section of `INFO`.
 async fn info(
     connection: &mut MultiplexedConnection,
     section: &str,
 ) -> Result<String, RedisFailure> {
-    timeout(CANDIDATE_TIMEOUT, info_call(section).send(connection))
+    let mut info = redis::cmd("INFO");
+    info.arg(section);
+    timeout(CANDIDATE_TIMEOUT, Call::plain(info).send(connection))
         .await
         .map_err(|_| RedisFailure::late())
         .flatten()
         .map_err(RedisFailure::of_a_read)
 }
 
-/// The first of `servers`, or of those that they redirect to, which keeps the data set with these keys.
+/// The first of `servers`, or of those that they redirect to, which keeps the data set with these keys and whose replication
+/// ID is not in `passed_over`.
 pub(super) async fn find(
     servers: impl Iterator<Item = ConnectionInfo>,
     keys: &Keys,
+    passed_over: &[String],
 ) -> Result<Candidate, FindMasterError> {
     let mut probe = redis::cmd("SET");
     probe.arg(keys.probe()).arg(1).arg("PX").arg(1_000);
@@ -292,6 +295,10 @@ pub(super) async fn find(
     let mut why = RedisFailure::Refused("no server is known".into()).into();
     for server in servers {
         match follow(server, &probe, in_cluster).await {
+            Ok(candidate)
+                if passed_over
+                    .iter()
+                    .any(|id| *id == *candidate.replication_id) => {}
             Ok(candidate) => return Ok(candidate),
             Err(failure) => why = failure,
         }

@@ -1,5 +1,8 @@
 //! The shared Redis: connections with a deadline, keys, scripts, and one verdict on whether it is up.
 //!
+//! A server is used under a [`Term`], a fencing token that the database gave it and that the data set notes: every script
+//! names the term, and is refused where the data set is in another one.
+//!
 //! A [`RedisShard`] is a handle on one data set: all of a single Redis, or one of the [`RedisShards`] of a Redis
 //! Cluster. A data set becomes *up* once its server was compared with the database (see [`Candidate`]). It becomes
 //! *away* for the whole process as soon as a command fails or misses its deadline; from then on no request waits for
@@ -14,7 +17,7 @@
 //! | `connection` | [`DedicatedConnection`]: calls of a redirect's path |
 //! | `master` | finding the server of a data set, and noticing its restarts |
 //! | `call`, [`scripts`], [`keys`] | what is sent, and which keys it concerns |
-//! | `failure` | [`RedisFailure`] |
+//! | `term`, `failure` | [`Term`], [`RedisFailure`] |
 
 mod call;
 mod connection;
@@ -25,11 +28,13 @@ pub mod scripts;
 mod servers;
 mod shard;
 mod shards;
+mod term;
 
 pub use call::{Call, Script};
-pub use connection::{DedicatedConnection, Reply};
+pub use connection::DedicatedConnection;
 pub use failure::RedisFailure;
 pub use master::{Candidate, FindMasterError};
 pub use servers::{InvalidRedisUrl, RedisServers};
 pub use shard::{RedisShard, random_id};
 pub use shards::{Layout, RedisShards};
+pub use term::Term;

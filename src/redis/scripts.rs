@@ -1,8 +1,8 @@
 //! All Lua scripts, each named for the data that it changes or reads.
 //!
-//! The texts are in `scripts/`. Every script runs as one atomic step of Redis. Keys are named as in [`super::keys`];
-//! "process, now" are [`RedisShard::process`](super::RedisShard::process) and microseconds since 1970, of which a data
-//! set without an epoch makes its first one. A "change" is the number of the newest change of a link.
+//! The texts are in `scripts/`. Every script runs as one atomic step of Redis. Keys are named as in [`super::keys`]. A
+//! script that is given a term refuses where the data set is in another one (`term.lua`). "Now" is in microseconds since
+//! 1970; a "change" is the number of the newest change of a link.
 
 use std::sync::LazyLock;
 
@@ -19,41 +19,35 @@ macro_rules! scripts {
 }
 
 scripts! {
-    /// Applies a batch of clicks once, if the data set is in the epoch that the batch is for.
+    /// Applies a batch of clicks once.
     ///
     /// * KEYS: `state`, `recorders`, `pending`
-    /// * ARGV: process, now, recorder, batch number, epoch, link ids, as many numbers of clicks
-    /// * returns: epoch, change
-    RECORD_CLICKS => ["data_set.lua", "record_clicks.lua"],
+    /// * ARGV: term, recorder, batch number, number of its last batch that was acknowledged in this term, link ids, as
+    ///   many numbers of clicks
+    /// * returns: change
+    RECORD_CLICKS => ["term.lua", "record_clicks.lua"],
 
     /// Reads how many clicks of some links are pending and in flushes, as of one moment.
     ///
     /// * KEYS: `state`, `pending`, `flushing`
-    /// * ARGV: prefix of flush keys, link ids
-    /// * returns: epoch, newest flush, numbers of the flushes under way, then lists of clicks per link: the pending
-    ///   ones, then those of each flush
-    READ_COUNTS => ["read_counts.lua"],
+    /// * ARGV: term, prefix of flush keys, link ids
+    /// * returns: newest flush, numbers of the flushes under way, then lists of clicks per link: the pending ones, then
+    ///   those of each flush
+    READ_COUNTS => ["term.lua", "read_counts.lua"],
 
     /// Takes the lease on flushing, and moves what is pending to a flush of its own unless one is under way.
     ///
     /// * KEYS: `state`, `pending`, `flushing`, `flusher`
-    /// * ARGV: process, now, name of the flusher, lease in milliseconds, prefix of flush keys
-    /// * returns: epoch, numbers of the flushes under way; nil while another flusher has the lease
-    BEGIN_FLUSH => ["data_set.lua", "begin_flush.lua"],
+    /// * ARGV: term, name of the flusher, lease in milliseconds, prefix of flush keys, newest flush in the ledger
+    /// * returns: numbers of the flushes under way; nil while another flusher has the lease
+    BEGIN_FLUSH => ["term.lua", "begin_flush.lua"],
 
     /// Removes a flush that is written to the database.
     ///
     /// * KEYS: `state`, `flushing`, the flush
-    /// * ARGV: epoch, number of the flush
+    /// * ARGV: term, number of the flush
     /// * returns: true
-    FINISH_FLUSH => ["finish_flush.lua"],
-
-    /// Notes that the database refuses a flush: the data set has to be recovered before it is used on.
-    ///
-    /// * KEYS: `state`, `flushing`
-    /// * ARGV: epoch, number of the flush, 1 if the data set was continued on another server
-    /// * returns: 1 if the flush is still under way, otherwise 0
-    ABANDON_FLUSH => ["abandon_flush.lua"],
+    FINISH_FLUSH => ["term.lua", "finish_flush.lua"],
 
     /// Extends the lease on flushing, if the flusher still has it.
     ///
@@ -76,39 +70,47 @@ scripts! {
     /// * returns: true
     FORGET_RECORDER => ["forget_recorder.lua"],
 
-    /// Takes a data set into use after a restart or take-over of its server, once for all instances.
+    /// Takes a data set into use under a new term, which the ledger gave to its server.
     ///
     /// * KEYS: `state`, `pending`, `flushing`, `changes`
-    /// * ARGV: process, now, replication ID, epoch and newest flush that the database was asked about, 1 if the database
-    ///   is ahead of the data set, prefix of flush keys, number of the fence, 1 if the database refuses the newest flush, too
-    /// * returns: epoch, links whose clicks were dropped (-1 where none had to be), 1 if this call did it; nil where
-    ///   the data set has moved on from what the database was asked about
-    RECOVER_DATA_SET => ["data_set.lua", "recover_data_set.lua"],
+    /// * ARGV: term, replication ID, now, epoch that was read, epoch from now on, newest flush in the ledger, prefix of
+    ///   flush keys
+    /// * returns: links whose clicks were dropped (-1 where none had to be), 1 if scripts had found the data set to be
+    ///   rolled back; or `behind`, or `moved`
+    BEGIN_TERM => ["begin_term.lua"],
 
     /// Removes a data set that is given up, unless it has clicks that are not written back.
     ///
-    /// * KEYS: `pending`, `flushing`, `state`, `recorders`, `changes`, `flusher`
+    /// * KEYS: `state`, `pending`, `flushing`, `recorders`, `changes`, `flusher`
+    /// * ARGV: term
     /// * returns: 1 if it is removed, otherwise 0
-    REMOVE_DATA_SET => ["remove_data_set.lua"],
+    REMOVE_DATA_SET => ["term.lua", "remove_data_set.lua"],
 
-    /// Reads where the changes of links stand; begins an epoch where there is none.
+    /// Reads where the changes of links stand.
     ///
     /// * KEYS: `state`
-    /// * ARGV: process, now
-    /// * returns: epoch, change
-    READ_CHANGE => ["data_set.lua", "read_change.lua"],
+    /// * ARGV: term
+    /// * returns: change
+    READ_CHANGE => ["term.lua", "read_change.lua"],
 
     /// Removes changed links from the cache, and announces their changes to all instances.
     ///
     /// * KEYS: `state`, `changes`, the cached links
-    /// * ARGV: process, now, the links' codes
-    /// * returns: epoch, change
-    ANNOUNCE_CHANGES => ["data_set.lua", "announce_changes.lua"],
+    /// * ARGV: term, the links' codes
+    /// * returns: change
+    ANNOUNCE_CHANGES => ["term.lua", "announce_changes.lua"],
+
+    /// Makes every cached link a miss, in Redis and in all instances.
+    ///
+    /// * KEYS: `state`, `changes`
+    /// * ARGV: term, now
+    /// * returns: change
+    FORGET_CACHED_LINKS => ["term.lua", "forget_cached_links.lua"],
 
     /// Caches a link that was read from the database, unless a link changed since before it was read.
     ///
     /// * KEYS: `state`, the cached link
-    /// * ARGV: change before the read, the link, expiry in seconds
+    /// * ARGV: change and generation before the read, the link, expiry in seconds
     /// * returns: true
     CACHE_LINK => ["cache_link.lua"],
 

@@ -1,4 +1,4 @@
-//! One data set of Redis: its keys, its newest epoch, its server, and whether it is up.
+//! One data set of Redis: its keys, its server, its term, and whether it is up.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -15,8 +15,9 @@ use super::failure::RedisFailure;
 use super::keys::Keys;
 use super::master::{self, Candidate, FindMasterError, Master};
 use super::servers::Seeds;
+use super::term::Term;
 use crate::domain::{Clock, Shard, Timestamp};
-use crate::telemetry::metrics::{Connections, REDIS_ERRORS};
+use crate::telemetry::metrics::{Connections, REDIS_ERRORS, REDIS_SUPERSEDED, REDIS_UP};
 
 /// A handle on one data set; cheap to clone.
 #[derive(Clone)]
@@ -29,17 +30,17 @@ struct Inner {
     keys: Keys,
     deadline: Duration,
     clock: Arc<dyn Clock>,
-    process: String,
     /// The server that connections are made to; `None` before one was compared with the database.
     master: RwLock<Option<Arc<Master>>>,
-    /// The newest epoch that this process knows; empty before the first.
-    epoch: RwLock<Arc<str>>,
     up: AtomicBool,
+    /// Whether another server has taken the place of this one. What is pending here is still written back.
+    superseded: AtomicBool,
     /// Whether Redis is away for want of memory alone.
     full: AtomicBool,
     /// How often this process found its connections broken.
     cuts: AtomicU64,
     is_up: Gauge,
+    is_superseded: Gauge,
     tripped: Notify,
 }
 
@@ -56,19 +57,45 @@ impl RedisShard {
         keys: Keys,
         deadline: Duration,
         clock: Arc<dyn Clock>,
-        is_up: Gauge,
     ) -> Self {
-        let epoch_prefix = keys.shard().map_or_else(String::new, Shard::epoch_prefix);
+        let gauge = |name| match keys.shard() {
+            None => metrics::gauge!(name),
+            Some(shard) => metrics::gauge!(name, "shard" => shard.number().to_string()),
+        };
+        let gauges = [gauge(REDIS_UP), gauge(REDIS_SUPERSEDED)];
+        Self::with(seeds, keys, deadline, clock, gauges)
+    }
+
+    /// Another data set that the same servers may have: one that was configured before. No metric shows its state.
+    #[must_use]
+    pub fn with_tag(&self, tag: &str) -> Self {
+        let inner = &self.inner;
+        Self::with(
+            Arc::clone(&inner.seeds),
+            inner.keys.with_tag(tag),
+            inner.deadline,
+            Arc::clone(&inner.clock),
+            [Gauge::noop(), Gauge::noop()],
+        )
+    }
+
+    fn with(
+        seeds: Arc<Seeds>,
+        keys: Keys,
+        deadline: Duration,
+        clock: Arc<dyn Clock>,
+        [is_up, is_superseded]: [Gauge; 2],
+    ) -> Self {
         let inner = Inner {
             seeds,
             deadline,
             clock,
-            process: format!("{epoch_prefix}{:016x}", random_id()),
             is_up,
+            is_superseded,
             keys,
             master: RwLock::new(None),
-            epoch: RwLock::new("".into()),
             up: AtomicBool::new(false),
+            superseded: AtomicBool::new(false),
             full: AtomicBool::new(false),
             cuts: AtomicU64::new(0),
             tripped: Notify::new(),
@@ -90,78 +117,78 @@ impl RedisShard {
         &self.inner.keys
     }
 
-    /// The first part of the names of epochs that this process begins: 16 random hexadecimal digits, on a cluster with
-    /// the shard before them.
-    #[must_use]
-    pub fn process(&self) -> &str {
-        &self.inner.process
-    }
-
     /// The time by the clock of this machine.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
     }
 
-    /// The epoch of the data set, as Redis reported it last.
-    #[must_use]
-    pub fn epoch(&self) -> Arc<str> {
-        Arc::clone(&read(&self.inner.epoch))
-    }
-
-    /// Notes the epoch that Redis reported.
-    pub fn learn_epoch(&self, epoch: &str) {
-        if *self.epoch() != *epoch {
-            *write(&self.inner.epoch) = epoch.into();
-        }
+    /// The term in which the data set is used.
+    ///
+    /// # Errors
+    /// [`RedisFailure::Refused`] before a server was taken into use.
+    pub fn term(&self) -> Result<Arc<Term>, RedisFailure> {
+        Ok(Arc::clone(&self.master()?.term))
     }
 
     /// The replication ID of the server in use; empty before the first.
     #[must_use]
     pub fn replication_id(&self) -> Arc<str> {
-        read(&self.inner.master)
-            .as_ref()
-            .map_or_else(|| "".into(), |master| Arc::clone(&master.replication_id))
-    }
-
-    /// The replication ID that the server reports now. A server changes it without a loss of data when its first replica
-    /// comes, and connections outlive that.
-    ///
-    /// # Errors
-    /// [`RedisFailure`].
-    pub async fn current_replication_id(&self, deadline: Duration) -> Result<String, RedisFailure> {
-        let info: String = self
-            .query(&master::info_call("replication"), deadline)
-            .await?;
-        master::parse_replication_id(&info)
+        self.master()
+            .map_or_else(|_| "".into(), |master| Arc::clone(&master.replication_id))
     }
 
     /// Looks for the server of this data set: first where it was last, then where the configured servers redirect to, then
-    /// where other masters of the cluster do.
+    /// where other masters of the cluster do. Servers with the replication IDs in `passed_over` are not wanted.
     ///
     /// # Errors
     /// When it does not answer or takes no writes.
-    pub async fn find_master(&self) -> Result<Candidate, FindMasterError> {
+    pub async fn find_master(&self, passed_over: &[String]) -> Result<Candidate, FindMasterError> {
         let last = self.master().ok().map(|master| master.address());
         let known = self.inner.seeds.all();
-        master::find(last.into_iter().chain(known), self.keys()).await
+        master::find(last.into_iter().chain(known), self.keys(), passed_over).await
     }
 
-    /// From now on connections are made to this server, whose data set is in `epoch`.
+    /// Whether a server has this data set.
+    ///
+    /// # Errors
+    /// When none answers.
+    pub async fn exists(&self) -> Result<bool, FindMasterError> {
+        let mut candidate = self.find_master(&[]).await?;
+        let mut exists = redis::cmd("HEXISTS");
+        exists.arg(self.keys().state()).arg("epoch");
+        Ok(candidate.query(&Call::plain(exists)).await?)
+    }
+
+    /// From now on connections are made to this server, in this term.
     ///
     /// # Errors
     /// When no connections can be made.
-    pub fn use_master(&self, candidate: Candidate, epoch: &str) -> Result<(), RedisFailure> {
-        // The epoch first: a caller that gets a connection to the new master must know it.
-        self.learn_epoch(epoch);
+    pub fn use_master(&self, candidate: Candidate, term: Term) -> Result<(), RedisFailure> {
+        self.inner.superseded.store(false, Ordering::Release);
+        self.inner.is_superseded.set(0);
         // The same master as before: connections to it stay, also those that are being made.
-        if self.master().is_ok_and(|master| candidate.is(&master)) {
+        let is_same = |master: Arc<Master>| candidate.is(&master) && *master.term == term;
+        if self.master().is_ok_and(is_same) {
             return Ok(());
         }
-        let master = Arc::new(candidate.into_master()?);
+        let master = Arc::new(candidate.into_master(term)?);
         self.inner.seeds.note(self.shard(), &master.address());
         *write(&self.inner.master) = Some(master);
         Ok(())
+    }
+
+    /// Notes that another server has taken the place of the one in use. Returns whether that is news.
+    #[must_use]
+    pub fn note_superseded(&self) -> bool {
+        self.inner.is_superseded.set(1);
+        !self.inner.superseded.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether another server has taken the place of the one in use.
+    #[must_use]
+    pub fn is_superseded(&self) -> bool {
+        self.inner.superseded.load(Ordering::Acquire)
     }
 
     pub(super) fn master(&self) -> Result<Arc<Master>, RedisFailure> {
@@ -185,6 +212,12 @@ impl RedisShard {
     #[must_use]
     pub fn is_reachable(&self) -> bool {
         self.is_up() || self.inner.full.load(Ordering::Acquire)
+    }
+
+    /// Whether pending clicks can be written back.
+    #[must_use]
+    pub fn is_flushable(&self) -> bool {
+        self.is_reachable() || self.is_superseded()
     }
 
     pub(super) fn cuts(&self) -> u64 {
@@ -293,7 +326,12 @@ impl RedisShard {
         let answer = timeout(deadline, Box::pin(work)).await;
         answer
             .unwrap_or_else(|_| Err(RedisFailure::late()))
-            .inspect_err(|_| metrics::counter!(REDIS_ERRORS).increment(1))
+            .inspect_err(|failure| {
+                metrics::counter!(REDIS_ERRORS).increment(1);
+                if matches!(failure, RedisFailure::OtherTerm(_)) {
+                    self.trip(failure);
+                }
+            })
     }
 }
 

@@ -9,13 +9,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metrics::Gauge;
-
 use super::keys::Keys;
 use super::servers::{RedisServers, Seeds};
 use super::shard::RedisShard;
 use crate::domain::{Clock, Shard};
-use crate::telemetry::metrics::REDIS_UP;
 
 /// Into which data sets the data is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +21,6 @@ pub enum Layout {
     Single,
     /// This many shards of a cluster.
     Shards(u16),
-    /// Those on a cluster of versions without `REDIS_SHARDS`.
-    OfFormerVersion,
 }
 
 /// All shards; cheap to clone.
@@ -42,57 +37,26 @@ impl RedisShards {
         deadline: Duration,
         clock: &Arc<dyn Clock>,
     ) -> Self {
-        let is_up = |keys: &Keys| match keys.shard() {
-            None => metrics::gauge!(REDIS_UP),
-            Some(shard) => metrics::gauge!(REDIS_UP, "shard" => shard.number().to_string()),
-        };
-        Self::with_gauges(servers, layout, prefix, deadline, clock, is_up)
-    }
-
-    /// The same without metrics, for data sets that are given up.
-    #[must_use]
-    pub fn given_up(
-        servers: &RedisServers,
-        layout: Layout,
-        prefix: &str,
-        deadline: Duration,
-        clock: &Arc<dyn Clock>,
-    ) -> Self {
-        Self::with_gauges(servers, layout, prefix, deadline, clock, |_| Gauge::noop())
-    }
-
-    fn with_gauges(
-        servers: &RedisServers,
-        layout: Layout,
-        prefix: &str,
-        deadline: Duration,
-        clock: &Arc<dyn Clock>,
-        is_up: impl Fn(&Keys) -> Gauge,
-    ) -> Self {
         let keys = match layout {
             Layout::Single => vec![Keys::new(prefix)],
             Layout::Shards(count) => Shard::all(count)
                 .map(|shard| Keys::of_shard(prefix, shard, count))
                 .collect(),
-            Layout::OfFormerVersion => Keys::of_former_version(prefix),
         };
         let seeds = Arc::new(Seeds::new(servers));
-        let shard = |keys: Keys| {
-            let is_up = is_up(&keys);
-            RedisShard::new(Arc::clone(&seeds), keys, deadline, Arc::clone(clock), is_up)
-        };
+        let shard = |keys| RedisShard::new(Arc::clone(&seeds), keys, deadline, Arc::clone(clock));
         Self(keys.into_iter().map(shard).collect())
+    }
+
+    /// One data set alone.
+    #[must_use]
+    pub fn of(shard: RedisShard) -> Self {
+        Self([shard].into())
     }
 
     /// All shards, by rising index.
     pub fn iter(&self) -> impl Iterator<Item = &RedisShard> {
         self.0.iter()
-    }
-
-    /// Those shards for which `wanted` holds.
-    #[must_use]
-    pub fn only(&self, wanted: impl Fn(&RedisShard) -> bool) -> Self {
-        Self(self.iter().filter(|shard| wanted(shard)).cloned().collect())
     }
 
     /// A shard for keys that belong to no link: always the same one for the same number.

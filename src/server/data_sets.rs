@@ -8,31 +8,29 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::cache::{CacheLimits, LinkCache};
-use crate::clicks::{Drain, DrainError, RecoveryError};
+use crate::clicks::Drain;
 use crate::config::Config;
-use crate::domain::Clock;
-use crate::redis::{FindMasterError, Layout, RedisServers, RedisShards};
+use crate::domain::{Clock, Shard};
+use crate::redis::keys::Keys;
+use crate::redis::{Layout, RedisServers, RedisShards};
 use crate::server::startup::{AttemptError, ConnectError, REDIS_TIMEOUT, retry};
 use crate::store::{Store, StoreError};
 
 /// How long the start tries to drain former data sets: longer than the lease of an instance that crashed.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
+pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What the data sets are made of.
 pub(super) struct DataSets<'a> {
     pub(super) servers: &'a RedisServers,
     pub(super) config: &'a Config,
-    pub(super) limits: CacheLimits,
     pub(super) store: &'a Store,
     pub(super) clock: &'a Arc<dyn Clock>,
 }
 
 impl DataSets<'_> {
-    /// All data sets, none of them in use yet. Waits for Redis for a while, from `started` on.
-    pub(super) async fn shards(&self, started: Instant) -> Result<RedisShards, ConnectError> {
+    /// The data sets that the settings name, none of them in use yet. Waits for Redis for a while, from `started` on.
+    pub(super) async fn configured(&self, started: Instant) -> Result<RedisShards, ConnectError> {
         let layout = if self.is_cluster(started).await? {
-            self.divide().await?;
             Layout::Shards(self.config.redis_shards)
         } else {
             Layout::Single
@@ -73,9 +71,13 @@ impl DataSets<'_> {
         database.redis_shards(&self.config.redis_prefix).await
     }
 
-    /// Sees to it that all instances divide the cluster as this one does.
-    async fn divide(&self) -> Result<(), ConnectError> {
-        let attempt = async || self.try_to_divide().await;
+    /// Sees to it that all instances divide a cluster as this one does, into these shards.
+    pub(super) async fn divide(
+        &self,
+        configured: &RedisShards,
+        drain: &Drain<'_>,
+    ) -> Result<(), ConnectError> {
+        let attempt = async || self.try_to_divide(configured, drain).await;
         let divided = retry("REDIS_SHARDS", Instant::now(), DRAIN_TIMEOUT, attempt).await;
         divided.map_err(|error| match error {
             AttemptError::Permanent(reason) => ConnectError {
@@ -89,14 +91,36 @@ impl DataSets<'_> {
         })
     }
 
-    async fn try_to_divide(&self) -> Result<(), AttemptError> {
+    async fn try_to_divide(
+        &self,
+        configured: &RedisShards,
+        drain: &Drain<'_>,
+    ) -> Result<(), AttemptError> {
+        let Some(shard) = configured
+            .iter()
+            .find(|redis| redis.keys().shard().is_some())
+        else {
+            return Ok(());
+        };
         let (database, prefix) = (&self.store.database, &self.config.redis_prefix);
         let shards = self.config.redis_shards;
         let noted = self.noted().await?;
         if noted == Some(shards) {
             return Ok(());
         }
-        self.drain(noted).await?;
+        let drained = drain.drain(shard, former_tags(prefix, noted)).await;
+        drained.map_err(|error| match error.into() {
+            AttemptError::Transient(why) => {
+                let former = noted.map_or_else(
+                    || "an older version".to_owned(),
+                    |noted| format!("{noted} shards"),
+                );
+                AttemptError::Transient(format!(
+                    "is {shards}, and the data sets of {former} are not written back: {why}"
+                ))
+            }
+            permanent @ AttemptError::Permanent(_) => permanent,
+        })?;
         if database.note_redis_shards(prefix, noted, shards).await? {
             tracing::info!(
                 shards,
@@ -107,30 +131,15 @@ impl DataSets<'_> {
         let why = "another instance has just divided the data";
         Err(AttemptError::Transient(why.into()))
     }
+}
 
-    /// Drains the data sets of another number of shards, or of a version that noted none.
-    async fn drain(&self, noted: Option<u16>) -> Result<(), AttemptError> {
-        let (prefix, deadline) = (&self.config.redis_prefix, self.config.click_deadline / 2);
-        let layout = noted.map_or(Layout::OfFormerVersion, Layout::Shards);
-        let former = RedisShards::given_up(self.servers, layout, prefix, deadline, self.clock);
-        let former_name = noted.map_or_else(
-            || "an older version".to_owned(),
-            |noted| format!("{noted} shards"),
-        );
-        let drain = Drain {
-            clicks: &self.store.clicks,
-            installation: self.store.database.installation(),
-            cache: LinkCache::new(self.limits, Some(&former)),
-            clock: self.clock,
-        };
-        drain.drain(&former).await.map_err(|error| match error {
-            DrainError::Recovery(RecoveryError::FindMasterError(FindMasterError::Wrong(why))) => {
-                AttemptError::Permanent(why)
-            }
-            error => AttemptError::Transient(format!(
-                "is {}, and the data sets of {former_name} are not written back: {error}",
-                self.config.redis_shards
-            )),
-        })
+/// The tags of the data sets of another number of shards, or of a version that noted none.
+fn former_tags(prefix: &str, noted: Option<u16>) -> Box<dyn Iterator<Item = String> + Send + '_> {
+    match noted {
+        Some(noted) => Box::new(
+            Shard::all(noted)
+                .map(move |shard| Keys::of_shard(prefix, shard, noted).tag().to_owned()),
+        ),
+        None => Box::new(Keys::tags_of_former_version(prefix)),
     }
 }

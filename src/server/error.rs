@@ -5,6 +5,7 @@ use std::io;
 use crate::accounts::{HasherError, SecretError};
 use crate::redis::InvalidRedisUrl;
 use crate::server::bound_socket::BindError;
+use crate::server::parked::ParkedError;
 use crate::server::startup::ConnectError;
 
 /// Why the service did not start, or did not stop well.
@@ -33,6 +34,9 @@ pub enum ServeError {
     /// A dependency is not there, or refuses.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// Counts would lack clicks.
+    #[error(transparent)]
+    Parked(#[from] ParkedError),
     /// Passwords cannot be hashed.
     #[error(transparent)]
     Hasher(#[from] HasherError),

@@ -13,7 +13,7 @@
 //! | `listener`, `workers`, `http1` | a connection from its acceptance to its responses |
 //! | `redirect_worker` | the redirect path of one worker |
 //! | `metrics_listener`, `bounded_listener` | metrics on an address of their own |
-//! | `startup`, `data_sets`, `redis_recovery` | connect to the database and to Redis |
+//! | `startup`, `data_sets`, `redis_recovery`, `parked` | connect to the database and to Redis |
 //! | `bound_socket`, `file_limit`, `shutdown`, `error`, `banner` | what the files above share |
 
 mod app;
@@ -27,6 +27,7 @@ mod http1;
 mod jobs;
 mod listener;
 mod metrics_listener;
+mod parked;
 mod redirect_worker;
 mod redis_recovery;
 mod running;
@@ -36,6 +37,7 @@ mod startup;
 mod workers;
 
 pub use error::ServeError;
+pub use parked::{DropError, ParkedError, drop_parked_clicks};
 pub use serve::serve;
 pub use shutdown::Shutdown;
 pub use startup::migrate;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::cache::LinkCache;
+use crate::cache::{CacheError, LinkCache};
 use crate::clicks::{RecoveryError, recover};
 use crate::links::{OutboxError, publish_pending};
 use crate::redis::RedisShard;
 use crate::store::{Clicks, Database, Outbox, Store};
 
-/// How long a shard that came back waits for a database that may hang.
-const PING_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a shard that came back waits for the changes that were not published in it.
+const PUBLISHING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Recovers shards; cheap to clone.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ pub(super) enum RecoverShardError {
     #[error(transparent)]
     Recovery(#[from] RecoveryError),
     #[error("changes of links could not be published: {0}")]
-    Unpublished(OutboxError),
+    Unpublished(#[from] CacheError),
 }
 
 impl RedisRecovery {
@@ -43,16 +43,16 @@ impl RedisRecovery {
     }
 
     /// Checks a shard and opens it to all parts of this instance. It may have links that were deleted while it was
-    /// away, so pending changes are published in it first.
+    /// away, so pending changes are published in it first. Where the database cannot say at once which these are, every link
+    /// that is cached becomes a miss.
     pub(super) async fn recover(&self, redis: &RedisShard) -> Result<(), RecoverShardError> {
         recover(redis, &*self.clicks, self.database.installation()).await?;
-        // Without the database the changes are unknown. Clicks matter more, so the changes are published later.
-        if let Ok(Ok(())) = timeout(PING_TIMEOUT, self.database.ping()).await {
-            let is_this = |shard| shard == redis.shard();
-            match publish_pending(&*self.outbox, &self.cache, is_this).await {
-                Ok(()) | Err(OutboxError::Store(_)) => {}
-                Err(error) => return Err(RecoverShardError::Unpublished(error)),
-            }
+        let is_this = |shard| shard == redis.shard();
+        let publishing = publish_pending(&*self.outbox, &self.cache, is_this);
+        match timeout(PUBLISHING_TIMEOUT, publishing).await {
+            Ok(Ok(())) => {}
+            Ok(Err(OutboxError::Cache(error))) => return Err(error.into()),
+            Ok(Err(OutboxError::Store(_))) | Err(_) => self.cache.forget(redis.shard()).await?,
         }
         redis.recovered();
         Ok(())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::cache::LinkCache;
+use crate::clicks::Drain;
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
 use crate::redis::{RedisServers, RedisShards};
@@ -13,6 +14,7 @@ use crate::server::bound_socket::BoundSocket;
 use crate::server::data_sets::DataSets;
 use crate::server::error::ServeError;
 use crate::server::file_limit::max_connections;
+use crate::server::parked::settle_former;
 use crate::server::running::{Listeners, Running};
 use crate::server::shutdown::Shutdown;
 use crate::server::{banner, startup};
@@ -47,22 +49,35 @@ pub async fn serve(
         .transpose()?;
     let connecting = async {
         let databases = startup::databases(&config, &clock).await?;
-        let limits = cache_limits(&config, &databases.store);
-        let Some(servers) = &redis else {
-            return Ok((databases, None, LinkCache::new(limits, None)));
-        };
-        let started = Instant::now();
-        let redis = DataSets {
-            servers,
-            config: &config,
-            limits,
-            store: &databases.store,
+        let store = &databases.store;
+        let limits = cache_limits(&config, store);
+        let drain = Drain {
+            clicks: &store.clicks,
+            installation: store.database.installation(),
+            cache: LinkCache::new(limits, None),
             clock: &clock,
         };
-        let shards = redis.shards(started).await?;
-        let cache = LinkCache::new(limits, Some(&shards));
-        startup::redis(&shards, &databases.store, &cache, started).await?;
-        Ok::<_, ServeError>((databases, Some(shards), cache))
+        let started = Instant::now();
+        let shards = match &redis {
+            Some(servers) => {
+                let data_sets = DataSets {
+                    servers,
+                    config: &config,
+                    store,
+                    clock: &clock,
+                };
+                let shards = data_sets.configured(started).await?;
+                data_sets.divide(&shards, &drain).await?;
+                Some(shards)
+            }
+            None => None,
+        };
+        let cache = LinkCache::new(limits, shards.as_ref());
+        if let Some(shards) = &shards {
+            startup::redis(shards, store, &cache, started).await?;
+        }
+        settle_former(store, shards.as_ref(), &drain).await?;
+        Ok::<_, ServeError>((databases, shards, cache))
     };
     let (databases, redis, cache) = tokio::select! {
         connected = connecting => connected?,

@@ -9,7 +9,7 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 
 use crate::cache::LinkCache;
-use crate::clicks::RecoveryError;
+use crate::clicks::{DrainError, RecoveryError};
 use crate::config::{Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
 use crate::redis::{FindMasterError, RedisShard, RedisShards};
@@ -191,6 +191,15 @@ impl From<RecoveryError> for AttemptError {
         match error {
             RecoveryError::FindMasterError(error) => error.into(),
             foreign @ RecoveryError::Foreign(_) => Self::Permanent(foreign.to_string()),
+            transient => Self::Transient(transient.to_string()),
+        }
+    }
+}
+
+impl From<DrainError> for AttemptError {
+    fn from(error: DrainError) -> Self {
+        match error {
+            DrainError::Recovery(error) => error.into(),
             transient => Self::Transient(transient.to_string()),
         }
     }

@@ -26,6 +26,7 @@ const POSTGRES: Files = files! { "postgres":
     6 "held and untold" "0006_held_and_untold.sql",
     7 "installation" "0007_installation.sql",
     9 "journal marks" "0009_journal_marks.sql",
+    10 "data sets" "0010_data_sets.sql",
     12 "redis shards" "0012_redis_shards.sql",
 };
 
@@ -37,6 +38,7 @@ const SQLITE: Files = files! { "sqlite":
     6 "fences" "0006_fences.sql",
     7 "held and untold" "0007_held_and_untold.sql",
     8 "installation" "0008_installation.sql",
+    9 "data sets" "0009_data_sets.sql",
     12 "redis shards" "0012_redis_shards.sql",
 };
 

@@ -1,4 +1,4 @@
-//! The source of truth: accounts, links, the outbox of their changes, and counted clicks.
+//! The source of truth: accounts, links, the outbox of their changes, counted clicks, and the ledger of flushes.
 //!
 //! Each is a small object-safe trait, with its errors in the same file; [`Database`] is the connection that they share.
 //! Two implementations, [`PostgresStore`] and [`SqliteStore`], pass the same contract tests. To add an operation: write
@@ -13,6 +13,7 @@ use std::sync::Arc;
 mod clicks;
 mod database;
 mod failure;
+mod ledger;
 mod links;
 pub mod migrations;
 mod outbox;
@@ -23,11 +24,12 @@ mod sqlite;
 mod users;
 
 pub use clicks::{
-    ClickBatch, Clicks, Compacted, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen,
-    ParkedBatch, RecorderId,
+    ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId,
 };
 pub use database::{Database, StoreSettings};
 pub use failure::{OpenError, StoreError};
+pub(crate) use ledger::is_of_former_version;
+pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
 pub use links::{CreateLinkError, Links, NewLink, Position, ToCount};
 pub use outbox::{Change, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition};

@@ -23,8 +23,10 @@ pub trait Outbox: Send + Sync {
     async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError>;
 
     /// Removes the changes with these numbers, and no others of the same code: every instance learns of them now.
-    /// Numbers that are not in the outbox are passed over.
-    async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError>;
+    /// Numbers that are not in the outbox are passed over. `term` is that of the Redis data set in which they were published:
+    /// nothing is removed if it is not the newest one of its tag, because then instances use another Redis.
+    async fn changes_published(&self, numbers: &[i64], term: Option<i64>)
+    -> Result<(), StoreError>;
 
     /// Whether this process alone reads the outbox, and so learns of every change that it does not make itself.
     fn is_alone(&self) -> bool {

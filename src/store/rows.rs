@@ -1,6 +1,6 @@
 //! Rows that have the same form in both databases, turned into values.
 
-use super::{Change, CountSnapshot, FlushMark, RecorderId, StoreError, ToCount};
+use super::{Change, CountSnapshot, DataSet, FlushMark, RecorderId, StoreError, ToCount};
 use crate::domain::{Link, LinkId, LinkTarget, Shard, ShortCode, TargetUrl, Timestamp, UserId};
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds, whether batches are parked.
@@ -11,6 +11,19 @@ pub(super) type TargetRow = (i64, String, bool);
 
 /// `id`, `target_url`, `is_active`, whether batches are parked.
 pub(super) type CountedRow = (i64, String, bool, bool);
+
+/// `tag`, `epoch`, `term`, `replication_id`, `flush`.
+pub(super) type DataSetRow = (String, String, i64, String, i64);
+
+pub(super) fn data_set((tag, epoch, term, replication_id, flush): DataSetRow) -> DataSet {
+    DataSet {
+        tag,
+        epoch,
+        term,
+        replication_id,
+        flush,
+    }
+}
 
 /// The row that a writing statement returned. To be read with `fetch_all`: with SQLite the other ways of fetching stop
 /// at the first row, and a statement is committed, or fails to be, only at its end.
@@ -81,6 +94,8 @@ fn code(stored: &str) -> Result<ShortCode, StoreError> {
 pub(super) const COUNT_OF_LINK: i32 = 0;
 pub(super) const MARK_OF_FLUSH: i32 = 1;
 pub(super) const SOMETHING_PARKED: i32 = 2;
+pub(super) const SUPERSEDED: i32 = 3;
+pub(super) const DRAINING: i32 = 4;
 
 pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot, StoreError> {
     let mut snapshot = CountSnapshot::default();
@@ -91,6 +106,8 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot
                 .push((link_id(first)?, second.unsigned_abs())),
             MARK_OF_FLUSH => snapshot.flushes.push((first, flush_mark(second))),
             SOMETHING_PARKED => snapshot.has_parked = true,
+            SUPERSEDED => snapshot.is_superseded = true,
+            DRAINING => snapshot.is_draining = true,
             _ => {}
         }
     }

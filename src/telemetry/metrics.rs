@@ -56,10 +56,13 @@ metrics! {
     gauge REDIS_UP = "shunt_redis_up";
     /// How often Redis was found to have lost data or to be rolled back: clicks pending in it may be lost.
     counter REDIS_DATA_LOST = "shunt_redis_emptied_total";
-    /// How often Redis was rolled back: clicks pending in it were dropped, because they may be counted already.
+    /// How often Redis was rolled back: clicks pending in it were dropped, because they may be counted already, or
+    /// clicks that it had acknowledged are lost.
     counter REDIS_ROLLED_BACK = "shunt_redis_stepped_back_total";
     /// Clicks in doubt that were dropped, because the epoch of Redis that they were sent to has ended.
     counter CLICKS_DROPPED = "shunt_clicks_in_doubt_dropped_total";
+    /// 1 while the configured Redis is not used because another server keeps the data set now, otherwise 0.
+    gauge REDIS_SUPERSEDED = "shunt_redis_superseded";
     /// Redis commands that were refused or had no response in time.
     counter REDIS_ERRORS = "shunt_redis_errors_total";
     /// Connections to Redis that occasional commands share, by state; and tasks that wait for one.

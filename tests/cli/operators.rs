@@ -95,7 +95,7 @@ fn the_settings_are_a_table_without_json() {
 
 #[test]
 fn a_wrong_setting_is_named_by_config_as_by_a_start() {
-    for command in ["config", "serve", "migrate"] {
+    for command in ["config", "serve", "migrate", "drop-parked-clicks"] {
         run(shunt().args([command, "--workers", "0"]), "")
             .fails(1, "WORKERS: must be a whole number");
         let misuse = run(shunt().args([command, "--no-such-flag"]), "");
@@ -123,7 +123,7 @@ fn a_wrong_secret_is_named_and_not_shown() {
         ),
         ("BASE_URL", "--base-url", "https://me:s3cret@sho.rt"),
     ] {
-        for command in ["config", "serve", "migrate"] {
+        for command in ["config", "serve", "migrate", "drop-parked-clicks"] {
             for finished in [
                 run(shunt().arg(command).env(variable, value), ""),
                 run(shunt().args([command, flag, value]), ""),
@@ -182,6 +182,7 @@ fn shells_complete_every_command_and_the_manual_knows_it() {
     let commands = [
         "serve",
         "migrate",
+        "drop-parked-clicks",
         "config",
         "healthcheck",
         "register",
@@ -202,7 +203,7 @@ fn shells_complete_every_command_and_the_manual_knows_it() {
     assert!(manual.contains("Exit codes"), "{manual}");
     for command in commands {
         assert!(
-            manual.contains(&format!("shunt\\-{command}(1)")),
+            manual.contains(&format!("shunt\\-{}(1)", command.replace('-', "\\-"))),
             "{command}"
         );
         let page = run(shunt().args(["man", command]), "").succeeds();

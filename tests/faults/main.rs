@@ -22,11 +22,13 @@ mod both_away;
 mod clock;
 mod data_lost;
 mod databases;
+mod deletions;
 mod instances;
 mod redis;
 mod replica;
 mod service;
 mod system;
+mod terms;
 
 use std::time::Duration;
 

@@ -1,17 +1,15 @@
 //! A TCP proxy that injects faults between the service and Redis or Postgres.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// A fault in the data that the server sends back.
 #[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub(crate) enum Fault {
     None,
     /// Every response comes 300 ms late.
@@ -20,15 +18,17 @@ pub(crate) enum Fault {
     Cut,
     /// Connections stay open and no data comes: half-open.
     Silent,
+    /// All connections are closed, and so is every new one.
+    Down,
+    /// Instead of each response, an error of the proxy's own comes.
+    Error,
 }
-
-const FAULTS: [Fault; 4] = [Fault::None, Fault::Late, Fault::Cut, Fault::Silent];
 
 const LATE: Duration = Duration::from_millis(300);
 
 pub(crate) struct Proxy {
     url: String,
-    fault: Arc<AtomicU8>,
+    fault: watch::Sender<Fault>,
 }
 
 impl Proxy {
@@ -41,18 +41,33 @@ impl Proxy {
         url.set_port(Some(own)).unwrap();
         let proxy = Self {
             url: url.into(),
-            fault: Arc::default(),
+            fault: watch::Sender::new(Fault::None),
         };
-        let fault = Arc::clone(&proxy.fault);
+        let fault = proxy.fault.subscribe();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
+                if *fault.borrow() == Fault::Down {
+                    continue;
+                }
                 let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else {
                     continue;
                 };
                 let (from_client, to_client) = client.into_split();
                 let (from_server, to_server) = server.into_split();
-                tokio::spawn(pass(from_client, to_server, Arc::default()));
-                tokio::spawn(pass(from_server, to_client, Arc::clone(&fault)));
+                let (mut up, mut down) = (fault.clone(), fault.clone());
+                tokio::spawn(async move {
+                    tokio::select! {
+                        () = pass(from_client, to_server, None) => {}
+                        _ = up.wait_for(|fault| *fault == Fault::Down) => {}
+                    }
+                });
+                let of_server = fault.clone();
+                tokio::spawn(async move {
+                    tokio::select! {
+                        () = pass(from_server, to_client, Some(of_server)) => {}
+                        _ = down.wait_for(|fault| *fault == Fault::Down) => {}
+                    }
+                });
             }
         });
         proxy
@@ -64,15 +79,20 @@ impl Proxy {
     }
 
     pub(crate) fn inject(&self, fault: Fault) {
-        self.fault.store(fault as u8, Ordering::SeqCst);
+        self.fault.send_replace(fault);
     }
 }
 
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, fault: Arc<AtomicU8>) {
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    fault: Option<watch::Receiver<Fault>>,
+) {
     let mut piece = vec![0; 64 * 1024];
     while let Ok(length @ 1..) = from.read(&mut piece).await {
-        let sent = match FAULTS[usize::from(fault.load(Ordering::SeqCst))] {
-            Fault::None => to.write_all(&piece[..length]).await,
+        let current = fault.as_ref().map_or(Fault::None, |fault| *fault.borrow());
+        let sent = match current {
+            Fault::None | Fault::Down => to.write_all(&piece[..length]).await,
             Fault::Late => {
                 sleep(LATE).await;
                 to.write_all(&piece[..length]).await
@@ -82,6 +102,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, fault: Arc<Atomic
                 return;
             }
             Fault::Silent => Ok(()),
+            Fault::Error => to.write_all(b"-ERR upstream timeout\r\n").await,
         };
         if sent.is_err() {
             return;

@@ -163,6 +163,8 @@ async fn a_redis_that_hangs_or_refuses_delays_no_redirect() {
         (Fault::Late, "late"),
         (Fault::Cut, "cut"),
         (Fault::Silent, "silent"),
+        (Fault::Down, "down"),
+        (Fault::Error, "error replies"),
     ] {
         proxy.inject(fault);
         no_redirect_waits(&load, name).await;

@@ -9,7 +9,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 /// The first half of the replication ID that it reports.
-pub(crate) const REPLICATION_ID: &str = "0123456789abcdef";
+const REPLICATION_ID: &str = "0123456789abcdef";
+
+/// The first word of cached links that it reports.
+pub(crate) const GENERATION: &str = "7.8";
 
 /// A reply of Redis.
 #[derive(Clone, Debug)]
@@ -81,7 +84,7 @@ fn text() -> impl Strategy<Value = Reply> {
         "\\PC{0,12}".prop_map(Reply::Text),
         "[0-9a-f]{4}-[0-9]{1,6}".prop_map(Reply::Text),
         (number(), "[01x]", location).prop_map(|(id, active, location)| Reply::Text(format!(
-            "{REPLICATION_ID} {id} {active} {location}"
+            "{GENERATION} {id} {active} {location}"
         ))),
         "[A-Za-z0-9]{7}".prop_map(Reply::Text),
         vec(any::<u8>(), 0..8).prop_map(Reply::Bytes),
@@ -94,7 +97,7 @@ fn anything() -> impl Strategy<Value = Reply> {
         encoded_number(),
         text(),
         "[A-Z]{2,6}( [a-z ]{0,9})?".prop_map(Reply::Status),
-        "(ERR|MOVED|ASK|LOADING|READONLY|NOSCRIPT|OOM)( [0-9]{1,3})?( [a-z.:0-9]{0,9})?"
+        "(ERR|MOVED|ASK|LOADING|READONLY|NOSCRIPT|OOM|TERM)( [0-9]{1,3})?( [a-z.:0-9]{0,9})?"
             .prop_map(Reply::Error),
     ];
     leaf.prop_recursive(3, 24, 4, |inner| vec(inner, 0..4).prop_map(Reply::List))
@@ -111,9 +114,13 @@ fn nearly_valid() -> impl Strategy<Value = Reply> {
     let fields = vec((text(), text()), 0..3)
         .prop_map(|pairs| Reply::List(pairs.into_iter().flat_map(<[Reply; 2]>::from).collect()));
     prop_oneof![
-        // `HMGET`, the state, a new change, a recovery
-        (text(), encoded_number()).prop_map(move |(epoch, number)| list(vec![epoch, number])),
-        (text(), encoded_number(), text()).prop_map(move |(a, b, c)| list(vec![a, b, c])),
+        // The newest change; change and generation; the state; a new term
+        encoded_number(),
+        encoded_number().prop_map(move |change| list(vec![change, Reply::Text(GENERATION.into())])),
+        (text(), text(), encoded_number(), text())
+            .prop_map(move |(a, b, c, d)| list(vec![a, b, c, d])),
+        (encoded_number(), encoded_number()).prop_map(move |(a, b)| list(vec![a, b])),
+        prop_oneof![Just("behind"), Just("moved")].prop_map(|text| Reply::Text(text.into())),
         // `MGET`
         vec(prop_oneof![3 => text(), 1 => Just(Reply::Nil)], 0..3).prop_map(Reply::List),
         // `XRANGE`
@@ -126,20 +133,15 @@ fn nearly_valid() -> impl Strategy<Value = Reply> {
             )
         }),
         // The flush under way; fields and values of `HSCAN`
-        (text(), some(3)).prop_map(move |(epoch, numbers)| list(vec![epoch, Reply::List(numbers)])),
+        some(3).prop_map(Reply::List),
         (encoded_number(), some(7))
             .prop_map(move |(cursor, found)| list(vec![cursor, Reply::List(found)])),
         some(7).prop_map(move |found| list(vec![Reply::Text("0".into()), Reply::List(found)])),
         // Counts
-        (text(), encoded_number(), some(3), vec(some(3), 0..4)).prop_map(
-            move |(epoch, newest, flushing, counts)| {
+        (encoded_number(), some(3), vec(some(3), 0..4)).prop_map(
+            move |(newest, flushing, counts)| {
                 let counts = counts.into_iter().map(Reply::List).collect();
-                list(vec![
-                    epoch,
-                    newest,
-                    Reply::List(flushing),
-                    Reply::List(counts),
-                ])
+                list(vec![newest, Reply::List(flushing), Reply::List(counts)])
             }
         ),
     ]

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::cases;
-use crate::fake_redis::{FakeRedis, REPLICATION_ID, Reply, replies};
+use crate::fake_redis::{FakeRedis, GENERATION, Reply, replies};
 
 /// Far above every deadline.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -64,22 +64,27 @@ impl Components {
         }
     }
 
-    /// Recovers the fake Redis as at a start, with two valid replies.
+    /// Recovers the fake Redis as at a start, with valid replies: it is empty, or in the term that the ledger has.
     async fn start(&self) {
-        self.server.will_reply(vec![
-            Reply::List(vec![
-                Reply::Nil,
-                Reply::Nil,
-                Reply::Nil,
-                Reply::Nil,
-                Reply::Text(self.store.database.installation().into()),
-            ]),
-            Reply::List(vec![
-                Reply::Text("epoch".into()),
-                Reply::Number(-1),
+        let text = |text: &str| Reply::Text(text.into());
+        let owner = text(self.store.database.installation());
+        let in_use = self.store.clicks.data_sets_in_use().await.unwrap();
+        self.server.will_reply(match in_use.first() {
+            None => vec![
                 Reply::Number(1),
-            ]),
-        ]);
+                Reply::List(vec![owner, Reply::Nil, Reply::Nil, Reply::Nil]),
+                Reply::List(vec![Reply::Number(0), Reply::Number(0)]),
+            ],
+            Some(in_use) => vec![
+                Reply::Number(0),
+                Reply::List(vec![
+                    owner,
+                    text(&in_use.epoch),
+                    text(&in_use.term.to_string()),
+                    text(&in_use.replication_id),
+                ]),
+            ],
+        });
         self.recover().await.unwrap();
         self.redis.recovered();
     }
@@ -98,7 +103,7 @@ impl Components {
         assert_eq!(link.click().link(), link.id);
         let is_known = link.id == known.id && link.location == known.target.location();
         let (id, active) = (link.id.number(), u8::from(link.is_active));
-        let stored = format!("{REPLICATION_ID} {id} {active} {}", link.location.as_str());
+        let stored = format!("{GENERATION} {id} {active} {}", link.location.as_str());
         assert!(
             is_known || replies.iter().any(|reply| reply.contains(&stored)),
             "{stored}"
@@ -160,7 +165,7 @@ impl Components {
         let max = u64::MAX.to_string();
         let found = [text("1"), text(&max), text("2"), text(&max)];
         self.server.will_reply(vec![
-            Reply::List(vec![text("epoch"), Reply::List(vec![text("1")])]),
+            Reply::List(vec![text("1")]),
             Reply::List(vec![text("0"), Reply::List(found.to_vec())]),
         ]);
         self.flush().await;

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
-use shunt::domain::{Clock, LinkId, SystemClock};
+use shunt::domain::LinkId;
 use shunt::store::FlushMark::{Nothing, Superseded, UpTo, Whole};
-use shunt::store::{ClickBatch, Fence, FlushId, FlushesSeen, ParkedBatch, Store};
+use shunt::store::{ClickBatch, DataSet, FlushId, FlushesSeen, ParkedBatch, Raise, Store};
 
-use crate::backend::{both_stores, link, moment, user};
+use crate::backend::{both_stores, link, user};
 
 fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
     let mut clicks = clicks.to_vec();
@@ -19,15 +19,36 @@ fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
     }
 }
 
-fn flush(number: i64) -> FlushId {
+/// A flush of this data set, in its term.
+fn flush(data_set: &DataSet, number: i64) -> FlushId {
     FlushId {
-        epoch: "epoch".into(),
+        epoch: data_set.epoch.clone(),
+        term: data_set.term,
         number,
     }
 }
 
-/// Of the Redis that is used.
-const REPLICATION_ID: &str = "0123abcd";
+/// Of the keys of Redis.
+const TAG: &str = "{tag}";
+
+fn raise(from: i64, replication_id: &str) -> Raise<'_> {
+    Raise {
+        tag: TAG,
+        from,
+        above: 0,
+        replication_id,
+    }
+}
+
+/// A data set that begins on an empty server.
+async fn began(store: &Store) -> DataSet {
+    store
+        .clicks
+        .begin(raise(0, "first"), "")
+        .await
+        .unwrap()
+        .unwrap()
+}
 
 async fn count(store: &Store, link: LinkId) -> u64 {
     store.clicks.counts(&[link], None).await.unwrap().clicks[0].1
@@ -120,7 +141,7 @@ both_stores! {
         compact_all(&store).await;
         let snapshot = store.clicks.counts(&[id], None).await.unwrap();
         assert_eq!((snapshot.clicks, snapshot.has_parked), (vec![(id, 0)], true));
-        let listed = ParkedBatch { batch: parked.clone(), epoch: "epoch".into() };
+        let listed = ParkedBatch { batch: parked.clone(), epoch: "epoch".into(), tag: None };
         assert_eq!(store.clicks.parked(None, 10).await.unwrap(), [listed]);
         store.clicks.release_parked(7, 1).await.unwrap();
         store.clicks.release_parked(7, 1).await.unwrap();
@@ -151,7 +172,8 @@ both_stores! {
         store.links.delete_link(owner, &code).await.unwrap();
         store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), None).await.unwrap();
         compact_all(&store).await;
-        store.clicks.apply_flush(&flush(1), Nothing, &[(gone, 5), (id, 1)], Whole, SystemClock.now()).await.unwrap();
+        let data_set = began(&store).await;
+        store.clicks.apply_flush(&flush(&data_set, 1), Nothing, &[(gone, 5), (id, 1)], Whole).await.unwrap();
         assert_eq!(store.clicks.counts(&[gone, id], None).await.unwrap().clicks, [(id, 2)]);
     }
 
@@ -161,15 +183,16 @@ both_stores! {
         for _ in 0..4 {
             links.push(link(&store, owner).await.1);
         }
+        let first = flush(&began(&store).await, 1);
         let part = |range: std::ops::Range<usize>| links[range].iter().map(|id| (*id, 2)).collect::<Vec<_>>();
         let apply = async |from, range, up_to| {
-            store.clicks.apply_flush(&flush(1), from, &part(range), up_to, SystemClock.now()).await.unwrap()
+            store.clicks.apply_flush(&first, from, &part(range), up_to).await.unwrap()
         };
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Nothing);
+        assert_eq!(store.clicks.flush_mark(&first).await.unwrap(), Nothing);
         for _ in 0..2 {
             assert_eq!(apply(Nothing, 0..2, UpTo(links[1])).await, UpTo(links[1]));
         }
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), UpTo(links[1]));
+        assert_eq!(store.clicks.flush_mark(&first).await.unwrap(), UpTo(links[1]));
         // Another instance, which writes larger parts, learns where to go on.
         assert_eq!(apply(Nothing, 0..4, Whole).await, UpTo(links[1]));
         assert_eq!(apply(UpTo(links[1]), 2..4, Whole).await, Whole);
@@ -186,137 +209,128 @@ both_stores! {
         let (_, one) = link(&store, owner).await;
         let (_, two) = link(&store, owner).await;
         // Its writer has written it up to `one`; after a crash the database knows nothing of it.
-        let now = SystemClock.now();
-        assert_eq!(store.clicks.apply_flush(&flush(1), UpTo(one), &[(two, 1)], Whole, now).await.unwrap(), Nothing);
+        let first = flush(&began(&store).await, 1);
+        assert_eq!(store.clicks.apply_flush(&first, UpTo(one), &[(two, 1)], Whole).await.unwrap(), Nothing);
         assert_eq!((count(&store, one).await, count(&store, two).await), (0, 0));
     }
 
-    async fn a_reader_learns_of_the_flushes_that_it_saw_and_of_newer_ones(store) {
+    async fn a_reader_learns_of_a_flush_that_it_saw_and_of_newer_ones(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
+        let data_set = began(&store).await;
         for number in 1..=4 {
-            store.clicks.apply_flush(&flush(number), Nothing, &[(id, 1)], Whole, SystemClock.now()).await.unwrap();
+            store.clicks.apply_flush(&flush(&data_set, number), Nothing, &[(id, 1)], Whole).await.unwrap();
         }
-        let seen = FlushesSeen { epoch: "epoch", under_way: &[2], newest: 3 };
-        let mut flushes = store.clicks.counts(&[id], Some(seen)).await.unwrap().flushes;
-        flushes.sort_unstable_by_key(|(number, _)| *number);
-        assert_eq!(flushes, [(2, Whole), (4, Whole)]);
-        let other = FlushesSeen { epoch: "other", under_way: &[2], newest: 3 };
-        assert!(store.clicks.counts(&[id], Some(other)).await.unwrap().flushes.is_empty());
+        for (newest, flushes) in [(3, vec![(4, Whole)]), (4, vec![(4, Whole)]), (5, vec![])] {
+            let seen = FlushesSeen { epoch: &data_set.epoch, term: data_set.term, under_way: &[newest], newest };
+            let found = store.clicks.counts(&[id], Some(seen)).await.unwrap();
+            assert_eq!((found.flushes, found.is_superseded), (flushes, false));
+        }
     }
 
-    async fn old_whole_flushes_are_pruned_and_no_others(store) {
-        let owner = user(&store).await;
-        let (_, id) = link(&store, owner).await;
-        let (old, new) = (moment(1_000_000), SystemClock.now());
-        store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, old).await.unwrap();
-        store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], UpTo(id), old).await.unwrap();
-        store.clicks.apply_flush(&flush(3), Nothing, &[(id, 1)], Whole, new).await.unwrap();
-        assert_eq!(store.clicks.prune(moment(2_000_000), 10).await.unwrap(), 1);
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Superseded);
-        assert_eq!(store.clicks.flush_mark(&flush(2)).await.unwrap(), UpTo(id));
-        assert_eq!(store.clicks.flush_mark(&flush(3)).await.unwrap(), Whole);
-    }
-
-    async fn a_flush_that_is_in_even_in_part_reveals_a_redis_that_was_rolled_back(store) {
-        let owner = user(&store).await;
-        let (_, id) = link(&store, owner).await;
-        let fence = async |number| store.clicks.fence(&flush(number), REPLICATION_ID).await.unwrap();
-        store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, SystemClock.now()).await.unwrap();
-        assert_eq!(fence(0).await, Fence::Ahead);
-        store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], UpTo(id), SystemClock.now()).await.unwrap();
-        assert_eq!((fence(0).await, fence(1).await), (Fence::Ahead, Fence::Ahead));
-        assert!(matches!(fence(2).await, Fence::Below { newest_is_over: false, .. }));
-    }
-
-    async fn a_flush_that_was_started_before_a_fence_goes_on_and_none_is_started_below_it(store) {
+    async fn a_flush_is_written_in_the_term_of_its_data_set_alone(store) {
         let owner = user(&store).await;
         let (_, one) = link(&store, owner).await;
         let (_, two) = link(&store, owner).await;
-        let write = async |number, from, clicks: &[(LinkId, u64)], up_to| {
-            store.clicks.apply_flush(&flush(number), from, clicks, up_to, SystemClock.now()).await.unwrap()
+        let first = began(&store).await;
+        let write = async |data_set: &DataSet, from, clicks: &[(LinkId, u64)], up_to| {
+            store.clicks.apply_flush(&flush(data_set, 1), from, clicks, up_to).await.unwrap()
         };
-        assert_eq!(write(1, Nothing, &[(one, 1)], UpTo(one)).await, UpTo(one));
-        let Fence::Below { number, newest_is_over: false } = store.clicks.fence(&flush(1), REPLICATION_ID).await.unwrap() else {
-            panic!("the newest flush was started, and none after it");
-        };
-        for late in [2, 3, number - 1] {
-            assert_eq!(write(late, Nothing, &[(one, 10)], Whole).await, Superseded);
-            assert_eq!(store.clicks.flush_mark(&flush(late)).await.unwrap(), Superseded);
-        }
-        assert_eq!(write(1, UpTo(one), &[(two, 1)], Whole).await, Whole);
-        assert_eq!(write(number + 1, Nothing, &[(one, 1)], Whole).await, Whole);
-        assert_eq!((count(&store, one).await, count(&store, two).await), (2, 1));
-        // A reader that saw it learns of no later flush: a fence is none.
-        let seen = FlushesSeen { epoch: &flush(1).epoch, under_way: &[], newest: number + 1 };
-        store.clicks.fence(&flush(number + 1), REPLICATION_ID).await.unwrap();
-        assert_eq!(store.clicks.counts(&[one], Some(seen)).await.unwrap().flushes, []);
-        // Flushes under a replication ID that comes later are refused, too.
-        let later = store.clicks.fence(&flush(number + 1), REPLICATION_ID).await.unwrap();
-        assert!(matches!(later, Fence::Below { number: above, .. } if above > number + 1));
+        assert_eq!(write(&first, Nothing, &[(one, 1)], UpTo(one)).await, UpTo(one));
+        let second = store.clicks.raise(raise(first.term, "second"), &first.epoch).await.unwrap().unwrap();
+        assert!(second.term > first.term);
+        assert_eq!((&second.epoch, second.flush), (&first.epoch, 1));
+        assert_eq!(write(&first, UpTo(one), &[(two, 1)], Whole).await, Superseded);
+        assert_eq!(store.clicks.flush_mark(&flush(&first, 1)).await.unwrap(), Superseded);
+        // The flush goes on where it was.
+        assert_eq!(write(&second, UpTo(one), &[(two, 1)], Whole).await, Whole);
+        assert_eq!((count(&store, one).await, count(&store, two).await), (1, 1));
+        let seen = FlushesSeen { epoch: &first.epoch, term: first.term, under_way: &[], newest: 1 };
+        assert!(store.clicks.counts(&[one], Some(seen)).await.unwrap().is_superseded);
     }
 
-    async fn a_newest_flush_that_is_not_in_is_superseded_and_a_fence_can_be_lifted(store) {
-        let owner = user(&store).await;
-        let (_, id) = link(&store, owner).await;
-        let Fence::Below { number, newest_is_over: true } = store.clicks.fence(&flush(7), REPLICATION_ID).await.unwrap() else {
-            panic!("nothing of it is in the database");
-        };
-        let write = async |number| {
-            store.clicks.apply_flush(&flush(number), Nothing, &[(id, 1)], Whole, SystemClock.now()).await.unwrap()
-        };
-        assert_eq!(write(7).await, Superseded);
-        assert_eq!(write(number + 1).await, Whole);
-        let Fence::Below { number: other, .. } = store.clicks.fence(&flush(number + 1), REPLICATION_ID).await.unwrap() else {
-            panic!("there is no later one");
-        };
-        assert_eq!(write(number + 3).await, Superseded);
-        for (replication_id, elsewhere) in [(REPLICATION_ID, false), ("another", true)] {
-            let superseded = store.clicks.is_superseded_elsewhere(&flush(number + 3), replication_id).await.unwrap();
-            assert_eq!(superseded, elsewhere, "{replication_id}");
-        }
-        store.clicks.lift_fence(&flush(other)).await.unwrap();
-        assert_eq!(write(number + 3).await, Whole);
-        assert_eq!(count(&store, id).await, 2);
-    }
-
-    async fn a_flush_whose_mark_was_pruned_is_not_started_again(store) {
+    async fn a_flush_of_which_a_later_one_was_written_is_not_started_again(store) {
         let owner = user(&store).await;
         let (_, one) = link(&store, owner).await;
         let (_, two) = link(&store, owner).await;
-        let old = moment(1_000_000);
+        let data_set = began(&store).await;
         let write = async |number, from, clicks: &[(LinkId, u64)], up_to| {
-            store.clicks.apply_flush(&flush(number), from, clicks, up_to, old).await.unwrap()
+            store.clicks.apply_flush(&flush(&data_set, number), from, clicks, up_to).await.unwrap()
         };
         // One instance hangs after the first part; another one goes on and starts the next flush.
         write(1, Nothing, &[(one, 1)], UpTo(one)).await;
         write(1, UpTo(one), &[(two, 1)], Whole).await;
         write(2, Nothing, &[(one, 1)], Whole).await;
-        store.clicks.prune(moment(2_000_000), 10).await.unwrap();
         assert_eq!(write(1, UpTo(one), &[(two, 1)], Whole).await, Superseded);
         assert_eq!(write(1, Nothing, &[(one, 1)], UpTo(one)).await, Superseded);
         assert_eq!((count(&store, one).await, count(&store, two).await), (2, 1));
     }
 
-    async fn fences_are_pruned_and_the_flushes_before_them_are_not(store) {
-        let owner = user(&store).await;
-        let (_, id) = link(&store, owner).await;
-        let old = moment(1_000_000);
-        store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, old).await.unwrap();
-        store.clicks.fence(&flush(1), REPLICATION_ID).await.unwrap();
-        store.clicks.prune(moment(2_000_000), 10).await.unwrap();
-        assert_eq!(store.clicks.fence(&flush(0), REPLICATION_ID).await.unwrap(), Fence::Ahead);
+    async fn of_several_instances_that_raise_a_term_one_succeeds(store) {
+        let first = began(&store).await;
+        let raised = join_all(["a", "b", "c", "d"].map(async |server| {
+            store.clicks.raise(raise(first.term, server), &first.epoch).await.unwrap()
+        }));
+        let raised: Vec<_> = raised.await.into_iter().flatten().collect();
+        assert_eq!(raised.len(), 1);
+        assert_eq!(store.clicks.data_sets_in_use().await.unwrap(), raised);
+        let began = join_all(["", "", ""].map(async |prefix| {
+            store.clicks.begin(raise(raised[0].term, "e"), prefix).await.unwrap()
+        }));
+        assert_eq!(began.await.into_iter().flatten().count(), 1);
     }
 
-    async fn the_newest_flush_of_an_epoch_is_never_pruned(store) {
+    async fn terms_of_all_data_sets_differ(store) {
+        let first = began(&store).await;
+        let other = Raise { tag: "{other}", from: 0, above: 0, replication_id: "first" };
+        let other = store.clicks.begin(other, "3:").await.unwrap().unwrap();
+        assert!(other.term > first.term);
+        assert_eq!(other.epoch, format!("3:{}", other.term));
+        assert_eq!(store.clicks.data_set(&other.epoch).await.unwrap(), Some(other));
+        assert_eq!(store.clicks.data_sets_in_use().await.unwrap().len(), 2);
+    }
+
+    async fn a_new_term_is_above_that_of_a_redis_which_is_ahead_of_a_restored_database(store) {
+        let first = began(&store).await;
+        let ahead = Raise { above: first.term + 1_000, ..raise(first.term, "first") };
+        let second = store.clicks.raise(ahead, "of-later").await.unwrap().unwrap();
+        assert_eq!(second.term, first.term + 1_001);
+        let third = store.clicks.begin(raise(second.term, "first"), "").await.unwrap().unwrap();
+        assert!(third.term > second.term);
+    }
+
+    async fn a_data_set_that_was_replaced_by_another_server_drains_and_may_come_back(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
-        let old = moment(1_000_000);
-        store.clicks.apply_flush(&flush(1), Nothing, &[(id, 1)], Whole, old).await.unwrap();
-        store.clicks.apply_flush(&flush(2), Nothing, &[(id, 1)], Whole, old).await.unwrap();
-        store.clicks.prune(moment(2_000_000), 10).await.unwrap();
-        assert_eq!(store.clicks.fence(&flush(1), REPLICATION_ID).await.unwrap(), Fence::Ahead);
-        assert_eq!(store.clicks.flush_mark(&flush(1)).await.unwrap(), Superseded);
+        let first = began(&store).await;
+        let second = store.clicks.begin(raise(first.term, "second"), "").await.unwrap().unwrap();
+        let seen = |data_set: &DataSet| {
+            let epoch = data_set.epoch.clone();
+            let (store, term) = (&store, data_set.term);
+            async move {
+                let seen = FlushesSeen { epoch: &epoch, term, under_way: &[], newest: 0 };
+                let found = store.clicks.counts(&[id], Some(seen)).await.unwrap();
+                (found.is_superseded, found.is_draining)
+            }
+        };
+        assert_eq!(seen(&second).await, (false, true));
+        assert!(seen(&first).await.0);
+        // Its instances still write back what is pending in it.
+        assert_eq!(store.clicks.apply_flush(&flush(&first, 1), Nothing, &[(id, 1)], Whole).await.unwrap(), Whole);
+        store.clicks.keep_draining(&first.epoch).await.unwrap();
+        let third = store.clicks.raise(raise(second.term, "first"), &first.epoch).await.unwrap().unwrap();
+        assert_eq!((&third.epoch, third.flush), (&first.epoch, 1));
+        assert!(!seen(&third).await.0);
+        // On the same server, what was there before is gone.
+        let fourth = store.clicks.begin(raise(third.term, "first"), "").await.unwrap().unwrap();
+        store.clicks.begin(raise(fourth.term, "first"), "").await.unwrap().unwrap();
+    }
+
+    async fn a_data_set_of_the_version_before_becomes_known_when_it_is_used(store) {
+        let epoch = "0123456789abcdef-1700000000000000";
+        assert_eq!(store.clicks.data_set(epoch).await.unwrap(), None);
+        let adopted = store.clicks.raise(raise(0, "first"), epoch).await.unwrap().unwrap();
+        assert_eq!((adopted.epoch.as_str(), adopted.flush), (epoch, 0));
     }
 
     async fn with_everything_at_once_no_click_is_lost_or_counted_twice_and_no_count_falls(store) {
@@ -342,6 +356,7 @@ both_stores! {
                 tokio::task::yield_now().await;
             }
         };
+        let data_set = began(&store).await;
         let flusher = async || {
             for number in 1..=20 {
                 let mut mark = Nothing;
@@ -349,7 +364,10 @@ both_stores! {
                     let rest = &all[all.partition_point(|(id, _)| mark.includes(*id))..];
                     let part = &rest[..rest.len().min(3)];
                     let up_to = if part.len() == rest.len() { Whole } else { UpTo(part.last().unwrap().0) };
-                    mark = store.clicks.apply_flush(&flush(number), mark, part, up_to, SystemClock.now()).await.unwrap();
+                    mark = store.clicks.apply_flush(&flush(&data_set, number), mark, part, up_to).await.unwrap();
+                    if mark == Superseded {
+                        break;
+                    }
                 }
             }
         };

@@ -68,7 +68,7 @@ async fn changes_of_a_second_process_are_left_in_the_outbox_for_the_first() {
         .unwrap();
     second
         .outbox
-        .changes_published(&[change.number])
+        .changes_published(&[change.number], None)
         .await
         .unwrap();
     assert!(

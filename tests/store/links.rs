@@ -1,7 +1,7 @@
 //! Links and the outbox of their changes.
 
 use shunt::domain::{Clock, LinkId, ShortCode, SystemClock, UserId};
-use shunt::store::{CreateLinkError, NewLink, Position};
+use shunt::store::{CreateLinkError, NewLink, Position, Raise};
 
 use crate::backend::{both_stores, link, moment, target, user};
 
@@ -57,9 +57,22 @@ both_stores! {
         assert_eq!(changes.iter().map(|change| change.code.clone()).collect::<Vec<_>>(), deleted);
         assert_eq!(store.outbox.unpublished_changes(0, 2).await.unwrap(), changes[..2]);
         assert_eq!(store.outbox.unpublished_changes(changes[1].number, 1).await.unwrap(), changes[2..3]);
-        store.outbox.changes_published(&[changes[0].number, changes[2].number, 12345]).await.unwrap();
-        store.outbox.changes_published(&[changes[3].number]).await.unwrap();
+        store.outbox.changes_published(&[changes[0].number, changes[2].number, 12345], None).await.unwrap();
+        store.outbox.changes_published(&[changes[3].number], None).await.unwrap();
         assert_eq!(store.outbox.unpublished_changes(0, 10).await.unwrap(), changes[1..2]);
+    }
+
+    async fn a_change_that_was_published_in_a_redis_which_is_not_in_use_stays_in_the_outbox(store) {
+        let owner = user(&store).await;
+        let (code, _) = link(&store, owner).await;
+        let change = store.links.delete_link(owner, &code).await.unwrap().unwrap();
+        let raise = |from, replication_id| Raise { tag: "{tag}", from, above: 0, replication_id };
+        let first = store.clicks.begin(raise(0, "first"), "").await.unwrap().unwrap();
+        let second = store.clicks.begin(raise(first.term, "second"), "").await.unwrap().unwrap();
+        for (term, left) in [(first.term, 1), (second.term, 0)] {
+            store.outbox.changes_published(&[change.number], Some(term)).await.unwrap();
+            assert_eq!(store.outbox.unpublished_changes(0, 10).await.unwrap().len(), left);
+        }
     }
 
     async fn a_published_change_leaves_every_other_change_of_the_same_code_in_the_outbox(store) {
@@ -73,9 +86,9 @@ both_stores! {
         let codes: Vec<_> = changes.iter().map(|change| change.code.as_ref()).collect();
         assert_eq!(codes, [Some(&code); 3]);
         assert_eq!(deletion, changes[2], "a deletion is announced under its own number");
-        store.outbox.changes_published(&[deletion.number]).await.unwrap();
+        store.outbox.changes_published(&[deletion.number], None).await.unwrap();
         assert_eq!(unpublished().await, changes[..2], "the deletion alone is published");
-        store.outbox.changes_published(&[changes[0].number]).await.unwrap();
+        store.outbox.changes_published(&[changes[0].number], None).await.unwrap();
         assert_eq!(unpublished().await, changes[1..2], "the older change alone is published");
     }
 

@@ -17,6 +17,15 @@ pub(crate) enum DatabaseLock {
 impl DatabaseLock {
     /// Locks `table` in Postgres, and all writes in SQLite.
     pub(crate) async fn on(app: &App, table: &'static str) -> Self {
+        Self::in_mode(app, table, "ACCESS EXCLUSIVE").await
+    }
+
+    /// Locks writes of `table` in Postgres, and all writes in SQLite.
+    pub(crate) async fn on_writes(app: &App, table: &'static str) -> Self {
+        Self::in_mode(app, table, "SHARE").await
+    }
+
+    async fn in_mode(app: &App, table: &'static str, mode: &'static str) -> Self {
         let settings = app.backend.settings();
         let (_, url) = settings
             .iter()
@@ -29,7 +38,7 @@ impl DatabaseLock {
             return Self::Sqlite(connection);
         }
         let mut connection = PgConnection::connect(url).await.unwrap();
-        let lock = format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE");
+        let lock = format!("BEGIN; LOCK TABLE {table} IN {mode} MODE");
         let lock = sqlx::raw_sql(sqlx::AssertSqlSafe(lock));
         lock.execute(&mut connection).await.unwrap();
         Self::Postgres(connection)

@@ -149,7 +149,7 @@ async fn no_request_scans_the_whole_table_of_links_once_there_are_many() {
     ask(&codes[..10], 1).await;
     // So that the planner knows how small the tables are, and plans again.
     by_hand
-        .execute("ANALYZE links, link_clicks, click_journal, flush_ledger")
+        .execute("ANALYZE links, link_clicks, click_journal, data_sets")
         .await
         .unwrap();
     ask(&codes[10..], 1).await;

@@ -23,6 +23,7 @@ mod logs;
 mod lookups;
 mod metrics;
 mod overload;
+mod parked;
 mod pgbouncer;
 mod redirect;
 mod rolled_back;

@@ -130,7 +130,7 @@ async fn a_flush_from_before_the_rollback_loses_no_click_and_counts_none_twice()
         }
         app.written_back(&code, kept).await;
         redis.save_snapshot().await;
-        let ledger = DatabaseLock::on(&app, "flush_ledger").await;
+        let ledger = DatabaseLock::on_writes(&app, "data_sets").await;
         for _ in 0..7 {
             assert_eq!(app.server.follow(&code).await, 302);
         }

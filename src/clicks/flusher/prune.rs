@@ -1,4 +1,4 @@
-//! Removes records that are no longer needed: flushes in the ledger, recorders in Redis.
+//! Removes records of recorders that are no longer needed.
 
 use std::time::Duration;
 
@@ -8,29 +8,26 @@ use super::{FlushError, Flusher, TIMEOUT, scan_hash};
 use crate::domain::Timestamp;
 use crate::redis::{Call, RedisFailure, RedisShard, scripts};
 
-/// How long the ledger keeps a flush that is written back: far longer than a copy of it can come again.
-const LEDGER_RETENTION: Duration = Duration::from_hours(24);
-
-/// Ledger rows removed at once.
+/// Rows removed at once.
 const PRUNE_BATCH: u32 = 1_000;
 
 /// How long Redis keeps a recorder that sends nothing.
 const RECORDER_RETENTION: Duration = Duration::from_hours(7 * 24);
 
 impl Flusher {
-    /// Removes flushes that were written back long ago, and recorders that were not used for long.
+    /// Removes what is known of recorders that were not used for long.
     ///
     /// # Errors
     /// When Redis or the database is away.
     pub async fn prune(&self) -> Result<(), FlushError> {
-        let before = self.clock.now().before(LEDGER_RETENTION);
-        while self.clicks.prune(before, PRUNE_BATCH).await? >= u64::from(PRUNE_BATCH) {}
+        let now = self.clock.now();
+        while self.clicks.prune(now, PRUNE_BATCH).await? >= u64::from(PRUNE_BATCH) {}
         // Settling a parked batch needs the last number of its recorder in Redis.
         if self.redis.is_none() || !self.clicks.parked(None, 1).await?.is_empty() {
             return Ok(());
         }
         // A failure of one shard does not stop the others.
-        let forgotten: Result<Vec<_>, _> = join_all(self.reachable_shards().map(forget_recorders))
+        let forgotten: Result<Vec<_>, _> = join_all(self.flushable_shards().map(forget_recorders))
             .await
             .into_iter()
             .collect();

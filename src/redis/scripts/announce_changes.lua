@@ -1,13 +1,11 @@
 -- Removes changed links from the cache, and announces their changes to every instance.
--- KEYS: state, changes, links. ARGV from 3: the links' codes.
--- Returns the epoch and the number of the last of these changes.
-local data_set, changes = KEYS[1], KEYS[2]
+-- KEYS: state, changes, links. ARGV: term, then the links' codes.
+-- Returns the number of the last of these changes.
+local changes = KEYS[2]
 
-local epoch = state(data_set)[1]
 redis.call('UNLINK', unpack(KEYS, 3))
-local number
-for _, code in ipairs({ unpack(ARGV, 3) }) do
-  number = redis.call('HINCRBY', data_set, 'change', 1)
-  redis.call('XADD', changes, 'MAXLEN', '~', 10000, string.format('%d-0', number), 'code', code)
+for _, code in ipairs({ unpack(ARGV, 2) }) do
+  change = redis.call('HINCRBY', data_set, 'change', 1)
+  redis.call('XADD', changes, 'MAXLEN', '~', 10000, string.format('%d-0', change), 'code', code)
 end
-return { epoch, string.format('%d', number) }
+return string.format('%d', change)

@@ -25,6 +25,7 @@ mod prune;
 mod replica;
 mod runner;
 mod settle;
+mod terms;
 
 pub(super) use flush::last_flush;
 use flush_times::FlushTimes;
@@ -84,6 +85,11 @@ pub(super) fn spawn(
             shards.clone(),
             Arc::clone(&app.store.clicks),
             cache(),
+        ));
+        jobs.spawn(terms::run(
+            shards.clone(),
+            Arc::clone(&app.store.clicks),
+            flusher(),
         ));
         let recovery = RedisRecovery::new(&app.store, &app.cache);
         for redis in shards.iter() {

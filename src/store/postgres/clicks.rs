@@ -8,15 +8,13 @@ use async_trait::async_trait;
 use super::session::Session;
 use super::{PostgresStore, moment};
 use crate::domain::{LinkId, Timestamp};
-use crate::store::clicks::FENCE_GAP;
 use crate::store::rows::{self, signed};
 use crate::store::{
-    ClickBatch, Clicks, Compacted, CountSnapshot, Fence, FlushId, FlushMark, FlushesSeen,
-    ParkedBatch, RecorderId, StoreError,
+    ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId, StoreError,
 };
 
-/// Recorder, number, epoch, links and their clicks.
-type ParkedRow = (i64, i64, String, Vec<i64>, Vec<i64>);
+/// Recorder, number, epoch, links and their clicks, tag.
+type ParkedRow = (i64, i64, String, Vec<i64>, Vec<i64>, Option<String>);
 
 /// Journal batches per step of compaction: bounds how long rows of links stay locked.
 const BATCHES_PER_STEP: i64 = 64;
@@ -34,6 +32,8 @@ macro_rules! is_kept {
         )
     };
 }
+
+pub(super) use is_kept;
 
 /// Compacts the batches that a query chooses by their `ctid`.
 macro_rules! compact {
@@ -133,8 +133,8 @@ impl Clicks for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks FROM click_journal
-             WHERE held AND (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
+            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks, tag
+             FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE held AND (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
         )
         .bind(recorder)
         .bind(number)
@@ -142,7 +142,7 @@ impl Clicks for PostgresStore {
         .fetch_all(session).await
             })
             .await?;
-        let parked = |(recorder, number, epoch, links, clicks): ParkedRow| {
+        let parked = |(recorder, number, epoch, links, clicks, tag): ParkedRow| {
             let clicks = clicks.into_iter().map(i64::unsigned_abs);
             let batch = ClickBatch {
                 recorder: recorder.cast_unsigned(),
@@ -153,7 +153,7 @@ impl Clicks for PostgresStore {
                     .map(|(link, clicks)| Ok((rows::link_id(link)?, clicks)))
                     .collect::<Result<_, StoreError>>()?,
             };
-            Ok(ParkedBatch { batch, epoch })
+            Ok(ParkedBatch { batch, epoch, tag })
         };
         found.into_iter().map(parked).collect()
     }
@@ -173,158 +173,9 @@ impl Clicks for PostgresStore {
         Ok(())
     }
 
-    async fn apply_flush(
-        &self,
-        flush: &FlushId,
-        from: FlushMark,
-        part: &[(LinkId, u64)],
-        up_to: FlushMark,
-        now: Timestamp,
-    ) -> Result<FlushMark, StoreError> {
-        let (links, clicks) = columns(part);
-        // The ledger's row is locked first: another writer of the same part waits, and then finds it written. An
-        // asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is
-        // synchronous, makes all parts durable.
-        let written: Option<i64> = self.pool.run(async |session| sqlx::query_scalar(concat!(
-            "WITH noted AS (
-                 INSERT INTO flush_ledger (epoch, number, up_to, applied_at)
-                 SELECT $1, $2, $4, ", moment!("$7"),
-            "    WHERE EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number = $2)
-                 OR ($3 = 0 AND NOT EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number > $2))
-                 ON CONFLICT (epoch, number) DO UPDATE SET up_to = excluded.up_to
-                 WHERE flush_ledger.up_to = $3
-                 RETURNING up_to
-             ),
-             added AS (
-                 INSERT INTO link_clicks (link_id, clicks)
-                 SELECT p.id, p.n FROM noted, unnest($5::bigint[], $6::bigint[]) AS p (id, n)
-                 WHERE ", is_kept!("p.id"), " ORDER BY p.id
-                 ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
-             )
-             SELECT up_to, CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END FROM noted",
-        ))
-        .bind(&flush.epoch)
-        .bind(flush.number)
-        .bind(rows::stored_mark(from))
-        .bind(rows::stored_mark(up_to))
-        .bind(links)
-        .bind(clicks)
-        .bind(now.micros())
-        .bind(up_to != FlushMark::Whole)
-        .fetch_optional(session).await).await?;
-        match written {
-            Some(up_to) => Ok(rows::flush_mark(up_to)),
-            None => self.flush_mark(flush).await,
-        }
-    }
-
-    async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError> {
-        let mark = self.pool.run(async |session| {
-            sqlx::query_scalar(
-                "SELECT coalesce(
-                     (SELECT up_to FROM flush_ledger WHERE epoch = $1 AND number = $2),
-                     (SELECT -1::bigint FROM flush_ledger WHERE epoch = $1 AND number > $2 LIMIT 1),
-                     0)",
-            )
-            .bind(&flush.epoch)
-            .bind(flush.number)
-            .fetch_one(session)
-            .await
-        });
-        Ok(rows::flush_mark(mark.await?))
-    }
-
-    async fn fence(&self, newest: &FlushId, replication_id: &str) -> Result<Fence, StoreError> {
-        // A flush with one of these numbers that is being written has its row locked: this waits for it. One that comes
-        // later finds itself superseded.
-        let (is_ahead, number, newest_is_over) = self.pool.transaction(async |session| {
-            for number in [newest.number, newest.number.saturating_add(1)] {
-                sqlx::query(
-                    "INSERT INTO flush_ledger (epoch, number, up_to, applied_at, life) VALUES ($1, $2, -1, now(), $3)
-                     ON CONFLICT (epoch, number) DO UPDATE SET up_to = flush_ledger.up_to",
-                )
-                .bind(&newest.epoch)
-                .bind(number)
-                .bind(replication_id)
-                .execute(&mut *session)
-                .await?;
-            }
-            let found: (bool, i64, bool) = sqlx::query_as(
-                "SELECT bool_or(number > $2 AND up_to > 0), max(number) + $3, bool_or(number = $2 AND up_to = -1)
-                 FROM flush_ledger WHERE epoch = $1",
-            )
-            .bind(&newest.epoch)
-            .bind(newest.number)
-            .bind(FENCE_GAP)
-            .fetch_one(&mut *session)
-            .await?;
-            if found.0 {
-                return Ok(found);
-            }
-            sqlx::query("INSERT INTO flush_ledger (epoch, number, up_to, applied_at, life) VALUES ($1, $2, -1, now(), $3)")
-                .bind(&newest.epoch)
-                .bind(found.1)
-                .bind(replication_id)
-                .execute(session)
-                .await?;
-            Ok(found)
-        }).await?;
-        Ok(if is_ahead {
-            Fence::Ahead
-        } else {
-            Fence::Below {
-                number,
-                newest_is_over,
-            }
-        })
-    }
-
-    async fn is_superseded_elsewhere(
-        &self,
-        flush: &FlushId,
-        replication_id: &str,
-    ) -> Result<bool, StoreError> {
-        let found = self.pool.run(async |session| {
-            sqlx::query_scalar(
-                "SELECT EXISTS (SELECT FROM flush_ledger WHERE epoch = $1 AND number > $2 AND (up_to > 0 OR life <> $3))",
-            )
-            .bind(&flush.epoch)
-            .bind(flush.number)
-            .bind(replication_id)
-            .fetch_one(session)
-            .await
-        });
-        Ok(found.await?)
-    }
-
-    async fn lift_fence(&self, fence: &FlushId) -> Result<(), StoreError> {
-        self.pool
-            .run(async |session| {
-                sqlx::query(
-                    "DELETE FROM flush_ledger WHERE epoch = $1 AND number = $2 AND up_to = -1",
-                )
-                .bind(&fence.epoch)
-                .bind(fence.number)
-                .execute(session)
-                .await
-            })
-            .await?;
-        Ok(())
-    }
-
-    async fn prune(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+    async fn prune(&self, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
         let pruned = self.pool.run(async |session| sqlx::query(concat!(
-            "WITH old_flushes AS (
-                 DELETE FROM flush_ledger WHERE ctid = ANY (ARRAY(
-                     SELECT ctid FROM flush_ledger old WHERE applied_at < ",
-            moment!("$1"),
-            " AND up_to IN (9223372036854775807, -1)
-                     AND EXISTS (SELECT FROM flush_ledger newer
-                                 WHERE newer.epoch = old.epoch AND newer.number > old.number AND newer.up_to > 0)
-                     LIMIT $2))
-                 RETURNING 1
-             ),
-             old_marks AS (
+            "WITH old_marks AS (
                  DELETE FROM journal_marks WHERE ctid = ANY (ARRAY(
                      SELECT ctid FROM journal_marks old WHERE EXISTS (
                          SELECT FROM journal_marks newer
@@ -347,9 +198,9 @@ impl Clicks for PostgresStore {
             ") - interval '7 days'
                  RETURNING 1
              )
-             SELECT 1 FROM old_flushes UNION ALL SELECT 1 FROM old_marks UNION ALL SELECT 1 FROM old_recorders"
+             SELECT 1 FROM old_marks UNION ALL SELECT 1 FROM old_recorders"
         ))
-        .bind(before.micros())
+        .bind(now.micros())
         .bind(i64::from(limit))
         .fetch_all(session).await).await?;
         Ok(pruned.len() as u64)
@@ -361,9 +212,9 @@ impl Clicks for PostgresStore {
         flushes: Option<FlushesSeen<'_>>,
     ) -> Result<CountSnapshot, StoreError> {
         let ids: Vec<i64> = links.iter().map(|link| link.number()).collect();
-        let (epoch, under_way, newest) = match flushes {
-            Some(seen) => (seen.epoch, seen.under_way, seen.newest),
-            None => ("", [].as_slice(), i64::MAX),
+        let (epoch, term, under_way, newest) = match flushes {
+            Some(seen) => (seen.epoch, seen.term, seen.under_way, seen.newest),
+            None => ("", 0, [].as_slice(), i64::MAX),
         };
         // One statement, so one snapshot; the kinds are those of `rows`.
         let found = self.pool.run(async |session| sqlx::query_as(
@@ -375,22 +226,29 @@ impl Clicks for PostgresStore {
              ) j ON j.id = asked.id
              WHERE (SELECT true FROM links WHERE links.id = asked.id)
              UNION ALL
-             SELECT 1, number, up_to FROM flush_ledger
-             WHERE epoch = $2 AND number >= $5 AND (number = ANY ($3) OR number > $4 AND up_to > 0)
+             SELECT 1, flush, up_to FROM data_sets WHERE epoch = $2 AND (flush = ANY ($3) OR flush > $4)
              UNION ALL
-             SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE held AND ($2 = '' OR epoch = $2))",
+             SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE held AND ($2 = '' OR epoch = $2))
+             UNION ALL
+             SELECT 3, 0, 0 WHERE $2 <> '' AND NOT EXISTS (
+                 SELECT FROM data_sets seen WHERE epoch = $2 AND term = $5
+                 AND term = (SELECT max(term) FROM data_sets WHERE tag = seen.tag))
+             UNION ALL
+             SELECT 4, 0, 0 WHERE EXISTS (
+                 SELECT FROM data_sets seen JOIN data_sets other USING (tag)
+                 WHERE seen.epoch = $2 AND other.drains_until > now())",
         )
         .bind(ids)
         .bind(epoch)
         .bind(under_way)
         .bind(newest)
-        .bind(under_way.iter().copied().fold(newest, i64::min))
+        .bind(term)
         .fetch_all(session).await).await?;
         rows::count_snapshot(found)
     }
 }
 
-fn columns(clicks: &[(LinkId, u64)]) -> (Vec<i64>, Vec<i64>) {
+pub(super) fn columns(clicks: &[(LinkId, u64)]) -> (Vec<i64>, Vec<i64>) {
     clicks
         .iter()
         .map(|(link, count)| (link.number(), signed(*count)))

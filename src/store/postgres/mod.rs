@@ -4,6 +4,7 @@ use super::{OpenError, StoreSettings};
 
 mod clicks;
 mod database;
+mod ledger;
 mod links;
 mod outbox;
 mod pool;

@@ -24,13 +24,22 @@ impl Outbox for PostgresStore {
         Ok(rows::changes(found))
     }
 
-    async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError> {
+    async fn changes_published(
+        &self,
+        numbers: &[i64],
+        term: Option<i64>,
+    ) -> Result<(), StoreError> {
         self.pool
             .run(async |session| {
-                sqlx::query("DELETE FROM link_changes WHERE number = ANY($1)")
-                    .bind(numbers)
-                    .execute(session)
-                    .await
+                sqlx::query(
+                    "DELETE FROM link_changes WHERE number = ANY($1) AND ($2::bigint IS NULL OR EXISTS (
+                         SELECT FROM data_sets used
+                         WHERE term = $2 AND term = (SELECT max(term) FROM data_sets WHERE tag = used.tag)))",
+                )
+                .bind(numbers)
+                .bind(term)
+                .execute(session)
+                .await
             })
             .await?;
         Ok(())

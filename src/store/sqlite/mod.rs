@@ -26,6 +26,7 @@ mod batch;
 mod clicks;
 mod compaction;
 mod database;
+mod ledger;
 mod links;
 mod log;
 mod outbox;

@@ -21,16 +21,25 @@ impl Outbox for SqliteStore {
         Ok(rows::changes(found))
     }
 
-    async fn changes_published(&self, numbers: &[i64]) -> Result<(), StoreError> {
+    async fn changes_published(
+        &self,
+        numbers: &[i64],
+        term: Option<i64>,
+    ) -> Result<(), StoreError> {
         if self.owner.is_none() {
             // The process that owns the outbox has not read them yet.
             return Ok(());
         }
         let numbers = serde_json::json!(numbers).to_string();
-        sqlx::query("DELETE FROM link_changes WHERE number IN (SELECT value FROM json_each(?1))")
-            .bind(numbers)
-            .execute(&mut *self.writer.get().await?)
-            .await?;
+        sqlx::query(
+            "DELETE FROM link_changes WHERE number IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR EXISTS (
+                 SELECT 1 FROM data_sets AS used
+                 WHERE term = ?2 AND term = (SELECT max(term) FROM data_sets WHERE tag = used.tag)))",
+        )
+        .bind(numbers)
+        .bind(term)
+        .execute(&mut *self.writer.get().await?)
+        .await?;
         Ok(())
     }
 

@@ -1,0 +1,40 @@
+//! Reads the newest terms: a server whose place another one has taken is not used any more, also where no connection to it
+//! broke. What it has left is written back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::runner::every;
+use crate::clicks::{FlushError, Flusher};
+use crate::redis::{RedisFailure, RedisShards};
+use crate::store::{Clicks, StoreError};
+
+/// Pause between two readings, and the longest that one may take.
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(redis: RedisShards, clicks: Arc<dyn Clicks>, flusher: Arc<Flusher>) {
+    every(PAUSE, "reading the newest terms of Redis", || async {
+        let late = |_| StoreError::Unavailable("the ledger could not be read within 1 s".into());
+        let reading = timeout(PAUSE, clicks.data_sets_in_use());
+        for data_set in reading.await.map_err(late)?? {
+            let shard = redis
+                .iter()
+                .find(|redis| redis.keys().tag() == data_set.tag);
+            let Some((shard, term)) = shard.and_then(|shard| Some((shard, shard.term().ok()?)))
+            else {
+                continue;
+            };
+            if term.number < data_set.term {
+                shard.trip(&RedisFailure::OtherTerm(format!(
+                    "{} is the newest",
+                    data_set.term
+                )));
+            }
+        }
+        flusher.drain().await?;
+        Ok::<_, FlushError>(())
+    })
+    .await;
+}

@@ -1,0 +1,232 @@
+//! The ledger in Postgres.
+
+use async_trait::async_trait;
+
+use super::PostgresStore;
+use super::clicks::{columns, is_kept};
+use super::session::Session;
+use crate::domain::LinkId;
+use crate::store::ledger::{DRAIN_TIME, RETENTION};
+use crate::store::rows::{self, DataSetRow};
+use crate::store::{DataSet, FlushId, FlushMark, Ledger, Raise, StoreError};
+
+/// A statement whose result is a [`DataSetRow`].
+macro_rules! returning {
+    ($statement:literal) => {
+        concat!(
+            $statement,
+            " RETURNING tag, epoch, term, replication_id, flush"
+        )
+    };
+}
+
+#[async_trait]
+impl Ledger for PostgresStore {
+    async fn data_sets_in_use(&self) -> Result<Vec<DataSet>, StoreError> {
+        let found: Vec<DataSetRow> = self
+            .pool
+            .run_with_priority(async |session| {
+                sqlx::query_as(
+                    "SELECT DISTINCT ON (tag) tag, epoch, term, replication_id, flush
+                     FROM data_sets ORDER BY tag, term DESC",
+                )
+                .fetch_all(session)
+                .await
+            })
+            .await?;
+        Ok(found.into_iter().map(rows::data_set).collect())
+    }
+
+    async fn data_set(&self, epoch: &str) -> Result<Option<DataSet>, StoreError> {
+        let found: Option<DataSetRow> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(
+                    "SELECT tag, epoch, term, replication_id, flush FROM data_sets WHERE epoch = $1",
+                )
+                .bind(epoch)
+                .fetch_optional(session)
+                .await
+            })
+            .await?;
+        Ok(found.map(rows::data_set))
+    }
+
+    async fn raise(&self, raise: Raise<'_>, epoch: &str) -> Result<Option<DataSet>, StoreError> {
+        let raised = self.pool.transaction(async |session| {
+            let Some(term) = replace(session, raise, epoch).await? else {
+                return Ok(None);
+            };
+            // The row is locked while a part of a flush is being written: this waits for it.
+            let known = sqlx::query_as(returning!(
+                "UPDATE data_sets SET term = $4, tag = $2, replication_id = $3, drains_until = NULL
+                 WHERE epoch = $1"
+            ))
+            .bind(epoch)
+            .bind(raise.tag)
+            .bind(raise.replication_id)
+            .bind(term)
+            .fetch_all(&mut *session)
+            .await?;
+            if let Some(known) = rows::written(known) {
+                return Ok(Some(known));
+            }
+            // Instances of the version before may be writing flushes of it. Their table has its newest one.
+            session.run("LOCK TABLE flush_ledger IN SHARE ROW EXCLUSIVE MODE").await?;
+            let adopted = sqlx::query_as(returning!(
+                "INSERT INTO data_sets (epoch, tag, replication_id, term, flush, up_to)
+                 SELECT $1, $2, $3, $4, coalesce(max(number), 0), coalesce((array_agg(up_to ORDER BY number DESC))[1], 0)
+                 FROM flush_ledger WHERE epoch = $1 AND up_to > 0"
+            ))
+            .bind(epoch)
+            .bind(raise.tag)
+            .bind(raise.replication_id)
+            .bind(term)
+            .fetch_all(session)
+            .await?;
+            Ok(rows::written(adopted))
+        });
+        Ok(raised.await?.map(rows::data_set))
+    }
+
+    async fn begin(
+        &self,
+        raise: Raise<'_>,
+        epoch_prefix: &str,
+    ) -> Result<Option<DataSet>, StoreError> {
+        let began = self.pool.transaction(async |session| {
+            let Some(term) = replace(session, raise, "").await? else {
+                return Ok(None);
+            };
+            sqlx::query(
+                "DELETE FROM data_sets WHERE drains_until < now() - $1 * interval '1 second' AND epoch NOT LIKE '%-%'",
+            )
+            .bind(RETENTION.as_secs_f64())
+            .execute(&mut *session)
+            .await?;
+            let began = sqlx::query_as(returning!(
+                "INSERT INTO data_sets (epoch, tag, term, replication_id) VALUES ($1, $2, $3, $4)"
+            ))
+            .bind(format!("{epoch_prefix}{term}"))
+            .bind(raise.tag)
+            .bind(term)
+            .bind(raise.replication_id)
+            .fetch_all(session)
+            .await?;
+            Ok(rows::written(began))
+        });
+        Ok(began.await?.map(rows::data_set))
+    }
+
+    async fn keep_draining(&self, epoch: &str) -> Result<(), StoreError> {
+        self.pool
+            .run(async |session| {
+                sqlx::query(
+                    "UPDATE data_sets SET drains_until = now() + $2 * interval '1 second'
+                     WHERE epoch = $1 AND drains_until IS NOT NULL",
+                )
+                .bind(epoch)
+                .bind(DRAIN_TIME.as_secs_f64())
+                .execute(session)
+                .await
+            })
+            .await?;
+        Ok(())
+    }
+
+    async fn apply_flush(
+        &self,
+        flush: &FlushId,
+        from: FlushMark,
+        part: &[(LinkId, u64)],
+        up_to: FlushMark,
+    ) -> Result<FlushMark, StoreError> {
+        let (links, clicks) = columns(part);
+        // The ledger's row is locked first: another writer of the same part waits, and then finds it written. An
+        // asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is
+        // synchronous, makes all parts durable.
+        let written: Option<i64> = self.pool.run(async |session| sqlx::query_scalar(concat!(
+            "WITH noted AS (
+                 UPDATE data_sets SET flush = $3, up_to = $5 WHERE epoch = $1 AND term = $2
+                 AND (flush = $3 AND up_to = $4 OR flush < $3 AND $4 = 0)
+                 RETURNING up_to
+             ),
+             added AS (
+                 INSERT INTO link_clicks (link_id, clicks)
+                 SELECT p.id, p.n FROM noted, unnest($6::bigint[], $7::bigint[]) AS p (id, n)
+                 WHERE ", is_kept!("p.id"), " ORDER BY p.id
+                 ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
+             )
+             SELECT up_to, CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END FROM noted",
+        ))
+        .bind(&flush.epoch)
+        .bind(flush.term)
+        .bind(flush.number)
+        .bind(rows::stored_mark(from))
+        .bind(rows::stored_mark(up_to))
+        .bind(links)
+        .bind(clicks)
+        .bind(up_to != FlushMark::Whole)
+        .fetch_optional(session).await).await?;
+        match written {
+            Some(up_to) => Ok(rows::flush_mark(up_to)),
+            None => self.flush_mark(flush).await,
+        }
+    }
+
+    async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError> {
+        let mark: Option<i64> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_scalar(
+                    "SELECT CASE WHEN flush = $3 THEN up_to WHEN flush < $3 THEN 0 ELSE -1 END
+                     FROM data_sets WHERE epoch = $1 AND term = $2",
+                )
+                .bind(&flush.epoch)
+                .bind(flush.term)
+                .bind(flush.number)
+                .fetch_optional(session)
+                .await
+            })
+            .await?;
+        Ok(mark.map_or(FlushMark::Superseded, rows::flush_mark))
+    }
+}
+
+/// The next term, if the newest one of the tag is the one that was read. Then a data set of another epoch that is in use
+/// has been replaced; where that is on another server, its clicks may still be written back from there.
+async fn replace(
+    session: &mut Session,
+    raise: Raise<'_>,
+    epoch: &str,
+) -> Result<Option<i64>, sqlx::Error> {
+    // Where a tag has no row yet, there is nothing else to lock.
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtext('shunt data set'), hashtext($1))")
+        .bind(raise.tag)
+        .execute(&mut *session)
+        .await?;
+    let newest: Option<i64> = sqlx::query_scalar("SELECT max(term) FROM data_sets WHERE tag = $1")
+        .bind(raise.tag)
+        .fetch_one(&mut *session)
+        .await?;
+    if newest.unwrap_or_default() != raise.from {
+        return Ok(None);
+    }
+    sqlx::query(
+        "UPDATE data_sets SET drains_until = now() + CASE WHEN replication_id = $3 THEN 0 ELSE $4 END * interval '1 second'
+         WHERE term = $1 AND epoch <> $2",
+    )
+    .bind(raise.from)
+    .bind(epoch)
+    .bind(raise.replication_id)
+    .bind(DRAIN_TIME.as_secs_f64())
+    .execute(&mut *session)
+    .await?;
+    let term = sqlx::query_scalar(
+        "SELECT CASE WHEN next > $1 THEN next ELSE setval('terms', $1 + 1) END FROM nextval('terms') AS next",
+    )
+    .bind(raise.above)
+    .fetch_one(session)
+    .await?;
+    Ok(Some(term))
+}

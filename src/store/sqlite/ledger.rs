@@ -1,0 +1,181 @@
+//! The ledger in SQLite.
+
+use async_trait::async_trait;
+use sqlx::{SqliteConnection, SqliteExecutor};
+
+use super::SqliteStore;
+use super::batch::to_json;
+use crate::domain::{LinkId, Timestamp};
+use crate::store::ledger::{RETENTION, drains_until};
+use crate::store::rows::{self, DataSetRow};
+use crate::store::{DataSet, FlushId, FlushMark, Ledger, Raise, StoreError};
+
+#[async_trait]
+impl Ledger for SqliteStore {
+    async fn data_sets_in_use(&self) -> Result<Vec<DataSet>, StoreError> {
+        let found: Vec<DataSetRow> = sqlx::query_as(
+            "SELECT tag, epoch, term, replication_id, flush FROM data_sets AS newest
+             WHERE term = (SELECT max(term) FROM data_sets WHERE tag = newest.tag)",
+        )
+        .fetch_all(&mut *self.reader.get().await?)
+        .await?;
+        Ok(found.into_iter().map(rows::data_set).collect())
+    }
+
+    async fn data_set(&self, epoch: &str) -> Result<Option<DataSet>, StoreError> {
+        let found: Option<DataSetRow> = sqlx::query_as(
+            "SELECT tag, epoch, term, replication_id, flush FROM data_sets WHERE epoch = ?1",
+        )
+        .bind(epoch)
+        .fetch_optional(&mut *self.reader.get().await?)
+        .await?;
+        Ok(found.map(rows::data_set))
+    }
+
+    async fn raise(&self, raise: Raise<'_>, epoch: &str) -> Result<Option<DataSet>, StoreError> {
+        let now = self.clock.now();
+        // With the one writer's connection taken, no flush is being written.
+        let mut writer = self.writer.get().await?;
+        let mut transaction = writer.begin_immediate().await?;
+        let Some(term) = replace(&mut transaction, raise, epoch, now).await? else {
+            return Ok(None);
+        };
+        let raised = sqlx::query_as(
+            "INSERT INTO data_sets (epoch, tag, term, replication_id, began_at) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (epoch) DO UPDATE
+             SET tag = excluded.tag, term = excluded.term, replication_id = excluded.replication_id, drains_until = NULL
+             RETURNING tag, epoch, term, replication_id, flush",
+        )
+        .bind(epoch)
+        .bind(raise.tag)
+        .bind(term)
+        .bind(raise.replication_id)
+        .bind(now.micros())
+        .fetch_all(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(rows::written(raised).map(rows::data_set))
+    }
+
+    async fn begin(
+        &self,
+        raise: Raise<'_>,
+        epoch_prefix: &str,
+    ) -> Result<Option<DataSet>, StoreError> {
+        let now = self.clock.now();
+        let mut writer = self.writer.get().await?;
+        let mut transaction = writer.begin_immediate().await?;
+        let Some(term) = replace(&mut transaction, raise, "", now).await? else {
+            return Ok(None);
+        };
+        sqlx::query("DELETE FROM data_sets WHERE drains_until < ?1 AND epoch NOT LIKE '%-%'")
+            .bind(now.before(RETENTION).micros())
+            .execute(&mut *transaction)
+            .await?;
+        let began = sqlx::query_as(
+            "INSERT INTO data_sets (epoch, tag, term, replication_id, began_at) VALUES (?1 || ?2, ?3, ?2, ?4, ?5)
+             RETURNING tag, epoch, term, replication_id, flush",
+        )
+        .bind(epoch_prefix)
+        .bind(term)
+        .bind(raise.tag)
+        .bind(raise.replication_id)
+        .bind(now.micros())
+        .fetch_all(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(rows::written(began).map(rows::data_set))
+    }
+
+    async fn keep_draining(&self, epoch: &str) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE data_sets SET drains_until = ?2 WHERE epoch = ?1 AND drains_until IS NOT NULL",
+        )
+        .bind(epoch)
+        .bind(drains_until(self.clock.now()))
+        .execute(&mut *self.writer.get().await?)
+        .await?;
+        Ok(())
+    }
+
+    async fn apply_flush(
+        &self,
+        flush: &FlushId,
+        from: FlushMark,
+        part: &[(LinkId, u64)],
+        up_to: FlushMark,
+    ) -> Result<FlushMark, StoreError> {
+        let mut writer = self.writer.get().await?;
+        let mut transaction = writer.begin_immediate().await?;
+        let mark = mark(&mut *transaction, flush).await?;
+        if mark != from || mark == FlushMark::Superseded {
+            return Ok(mark);
+        }
+        sqlx::query(
+            "UPDATE links SET clicks = links.clicks + pair.value FROM json_each(?1) AS pair
+             WHERE links.id = CAST(pair.key AS INTEGER)",
+        )
+        .bind(to_json(part))
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query("UPDATE data_sets SET flush = ?2, up_to = ?3 WHERE epoch = ?1")
+            .bind(&flush.epoch)
+            .bind(flush.number)
+            .bind(rows::stored_mark(up_to))
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(up_to)
+    }
+
+    async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError> {
+        Ok(mark(&mut *self.reader.get().await?, flush).await?)
+    }
+}
+
+/// The next term, if the newest one of the tag is the one that was read. Then a data set of another epoch that is in use
+/// has been replaced; where that is on another server, its clicks may still be written back from there.
+async fn replace(
+    transaction: &mut SqliteConnection,
+    raise: Raise<'_>,
+    epoch: &str,
+    now: Timestamp,
+) -> Result<Option<i64>, sqlx::Error> {
+    let (newest, of_all): (i64, i64) = sqlx::query_as(
+        "SELECT coalesce(max(term) FILTER (WHERE tag = ?1), 0), max(coalesce(max(term), 0), 0) FROM data_sets",
+    )
+    .bind(raise.tag)
+    .fetch_one(&mut *transaction)
+    .await?;
+    if newest != raise.from {
+        return Ok(None);
+    }
+    sqlx::query(
+        "UPDATE data_sets SET drains_until = CASE WHEN replication_id = ?3 THEN ?4 ELSE ?5 END
+         WHERE term = ?1 AND epoch <> ?2",
+    )
+    .bind(raise.from)
+    .bind(epoch)
+    .bind(raise.replication_id)
+    .bind(now.micros())
+    .bind(drains_until(now))
+    .execute(transaction)
+    .await?;
+    Ok(Some(of_all.max(raise.above).saturating_add(1)))
+}
+
+async fn mark(
+    database: impl SqliteExecutor<'_>,
+    flush: &FlushId,
+) -> Result<FlushMark, sqlx::Error> {
+    let mark: Option<i64> = sqlx::query_scalar(
+        "SELECT CASE WHEN flush = ?3 THEN up_to WHEN flush < ?3 THEN 0 ELSE -1 END
+         FROM data_sets WHERE epoch = ?1 AND term = ?2",
+    )
+    .bind(&flush.epoch)
+    .bind(flush.term)
+    .bind(flush.number)
+    .fetch_optional(database)
+    .await?;
+    Ok(mark.map_or(FlushMark::Superseded, rows::flush_mark))
+}
