@@ -4,23 +4,22 @@
 //! started, and the ledger (rule 4 in [`crate::clicks`]) makes repeated work harmless. The lease in Redis only avoids double
 //! work.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use redis::FromRedisValue;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
+use self::lease::LEASE;
+use self::scan::increments;
 use crate::domain::{Clock, LinkId, Shard};
-use crate::redis::{Call, RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
-use crate::store::{Clicks, FlushId, FlushMark, StoreError};
+use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
+use crate::store::{Clicks, DataSet, FlushId, FlushMark, StoreError};
 
+mod lease;
 mod prune;
-
-/// How long an instance has the lease on flushing without extending it.
-const LEASE: Duration = Duration::from_secs(10);
+mod scan;
 
 /// How long one command of a flush may take: far longer than a healthy Redis needs.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -30,9 +29,6 @@ const COMPACTION_LIMIT: Duration = Duration::from_secs(2);
 
 /// A flush of more links is large: it is written back in larger steps with shorter pauses.
 const LARGE: usize = 100_000;
-
-/// Fields of a hash that one command reads.
-const FIELDS_PER_SCAN: usize = 1_000;
 
 /// Writes clicks back to the links.
 pub struct Flusher {
@@ -168,7 +164,21 @@ impl Flusher {
         shards: impl Iterator<Item = &RedisShard>,
         outcome: &mut FlushOutcome,
     ) {
-        let flushes = shards.map(|redis| self.flush_shard(redis));
+        let shards: Vec<_> = shards.collect();
+        if shards.is_empty() {
+            return;
+        }
+        // Read once for all shards, whose flushes would wait for connections of the database.
+        let in_use = match self.clicks.data_sets_in_use().await {
+            Ok(in_use) => in_use,
+            Err(failure) => {
+                outcome.failure = Some(failure.into());
+                return;
+            }
+        };
+        let flushes = shards
+            .into_iter()
+            .map(|redis| self.flush_shard(redis, &in_use));
         for (shard, flushed, busy, flush) in join_all(flushes).await {
             outcome.flushed.add(flushed);
             outcome.busy += busy;
@@ -186,9 +196,12 @@ impl Flusher {
     async fn flush_shard(
         &self,
         redis: &RedisShard,
+        in_use: &[DataSet],
     ) -> (Shard, Flushed, Duration, Result<ShardFlush, FlushError>) {
         let (mut flushed, mut busy) = Default::default();
-        let flush = self.flush_redis(redis, &mut flushed, &mut busy).await;
+        let flush = self
+            .flush_redis(redis, in_use, &mut flushed, &mut busy)
+            .await;
         (redis.shard(), flushed, busy, flush)
     }
 
@@ -218,18 +231,27 @@ impl Flusher {
     async fn flush_redis(
         &self,
         redis: &RedisShard,
+        in_use: &[DataSet],
         flushed: &mut Flushed,
         busy: &mut Duration,
     ) -> Result<ShardFlush, FlushError> {
         let term = redis.term()?;
-        let in_ledger = self.clicks.data_set(&term.epoch).await?;
-        let Some(in_ledger) = in_ledger.filter(|data_set| data_set.term == term.number) else {
+        let is_this = |data_set: &DataSet| data_set.term == term.number;
+        let in_ledger = match in_use.iter().find(|data_set| is_this(data_set)) {
+            Some(in_ledger) => Some(in_ledger.flush),
+            // That of a superseded server is not in use.
+            None => {
+                let known = self.clicks.data_set(&term.epoch).await?;
+                known.filter(is_this).map(|in_ledger| in_ledger.flush)
+            }
+        };
+        let Some(in_ledger) = in_ledger else {
             redis.trip(&RedisFailure::OtherTerm(
                 "the ledger has a later one".into(),
             ));
             return Ok(ShardFlush::Elsewhere);
         };
-        let Some(numbers) = self.begin(redis, &term, in_ledger.flush).await? else {
+        let Some(numbers) = self.begin(redis, &term, in_ledger).await? else {
             return Ok(ShardFlush::Others);
         };
         let write_back = async {
@@ -260,22 +282,6 @@ impl Flusher {
         tokio::select! {
             flush = write_back => flush,
             never = self.keep_lease(redis, &term) => match never {},
-        }
-    }
-
-    /// Extends the lease again and again. The flush goes on although the lease could not be extended: its clicks may be
-    /// nowhere else any more.
-    async fn keep_lease(&self, redis: &RedisShard, term: &Term) -> Infallible {
-        loop {
-            sleep(LEASE / 4).await;
-            if redis.is_flushable()
-                && let Err(failure) = self.extend_lease(redis).await
-            {
-                tracing::debug!(%failure, "the lease on flushing is left to expire");
-            }
-            if let Err(failure) = self.keep_draining(redis, term).await {
-                tracing::debug!(%failure, "a superseded data set is not noted to be draining");
-            }
         }
     }
 
@@ -339,53 +345,6 @@ impl Flusher {
         }
         Ok(mark)
     }
-
-    /// While a superseded data set is written back, no exact count can be read.
-    async fn keep_draining(&self, redis: &RedisShard, term: &Term) -> Result<(), StoreError> {
-        if redis.is_superseded() {
-            self.clicks.keep_draining(&term.epoch).await?;
-        }
-        Ok(())
-    }
-
-    async fn extend_lease(&self, redis: &RedisShard) -> Result<(), RedisFailure> {
-        let mut call = scripts::EXTEND_FLUSH_LEASE.call(&[&redis.keys().flusher()]);
-        call.arg(&self.name).arg(LEASE.as_secs() * 1_000);
-        redis.query::<bool>(&call, TIMEOUT).await.map(drop)
-    }
-
-    /// Gives the leases back, when this instance stops.
-    ///
-    /// # Errors
-    /// When Redis is away; the lease then expires soon.
-    pub async fn release(&self) -> Result<(), FlushError> {
-        let releases = self.flushable_shards().map(async |redis| {
-            let mut call = scripts::RELEASE_FLUSH_LEASE.call(&[&redis.keys().flusher()]);
-            call.arg(&self.name);
-            redis.query::<bool>(&call, TIMEOUT).await
-        });
-        // A failure of one shard does not keep the other leases.
-        let outcomes: Result<Vec<_>, _> = join_all(releases).await.into_iter().collect();
-        outcomes.map(drop).map_err(FlushError::from)
-    }
-}
-
-/// The increments of a flush, by rising link ID. A flush no longer changes, so it can be read piece by piece. Redis may
-/// return a field twice; it is taken once.
-async fn increments(
-    redis: &RedisShard,
-    flush: &FlushId,
-) -> Result<Vec<(LinkId, u64)>, RedisFailure> {
-    let key = redis.keys().flush(&flush.epoch, flush.number);
-    let mut increments: Vec<_> = scan_hash::<i64, u64>(redis, &key)
-        .await?
-        .into_iter()
-        // A number that no link can have is skipped.
-        .filter_map(|(link, clicks)| Some((LinkId::parse(link)?, clicks)))
-        .collect();
-    increments.sort_unstable();
-    increments.dedup();
-    Ok(increments)
 }
 
 async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure> {
@@ -394,27 +353,4 @@ async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure>
     let mut call = scripts::FINISH_FLUSH.call(&[&keys.state(), &keys.flushing(), &batch]);
     call.arg(flush.term).arg(flush.number);
     redis.query(&call, TIMEOUT).await
-}
-
-/// Reads all fields of a hash without keeping Redis busy for long.
-async fn scan_hash<F, V>(redis: &RedisShard, key: &str) -> Result<Vec<(F, V)>, RedisFailure>
-where
-    F: FromRedisValue,
-    V: FromRedisValue,
-{
-    let mut fields = Vec::new();
-    let mut cursor = 0_u64;
-    loop {
-        let mut scan = redis::cmd("HSCAN");
-        let started = Instant::now();
-        scan.arg(key).arg(cursor).arg("COUNT").arg(FIELDS_PER_SCAN);
-        let (next, found): (u64, Vec<(F, V)>) = redis.query(&Call::plain(scan), TIMEOUT).await?;
-        fields.extend(found);
-        if next == 0 {
-            return Ok(fields);
-        }
-        cursor = next;
-        // Leaves time for the batches of clicks.
-        sleep(started.elapsed() / 2).await;
-    }
 }
