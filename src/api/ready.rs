@@ -163,7 +163,7 @@ async fn redis(readiness: &Readiness) -> DependencyState {
     };
     let pings = shards
         .iter()
-        .map(async |redis| redis.ping(TIMEOUT).await.is_ok() && redis.is_up());
+        .map(async |redis| redis.is_up() && redis.ping(TIMEOUT).await.is_ok());
     if join_all(pings).await.contains(&false) {
         DependencyState::Away
     } else {

@@ -120,7 +120,7 @@ impl LinkCache {
     /// The data set of a code.
     #[must_use]
     pub fn shard_of(&self, code: &ShortCode) -> Shard {
-        Shard::of_code(code, u8::try_from(self.shards.len()).unwrap_or(u8::MAX))
+        Shard::of_code(code, u16::try_from(self.shards.len()).unwrap_or(u16::MAX))
     }
 
     fn shard(&self, shard: Shard) -> &CacheShard {
@@ -324,13 +324,15 @@ mod tests {
 
     use super::*;
     use crate::domain::{Clock, SystemClock};
-    use crate::redis::Term;
+    use crate::redis::{Layout, RedisServers, Term};
 
     fn cache() -> LinkCache {
         // No server listens there, and none is needed.
         let url = "redis://127.0.0.1:1".to_owned();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let redis = RedisShards::new(&[url], "test", Duration::from_secs(1), &clock).unwrap();
+        let servers = RedisServers::parse(&[url]).unwrap();
+        let deadline = Duration::from_secs(1);
+        let redis = RedisShards::new(&servers, Layout::Single, "test", deadline, &clock);
         LinkCache::new(CacheLimits::of_a_test(), Some(&redis))
     }
 

@@ -9,25 +9,13 @@ use shunt::telemetry::{self, LogFilter, LogFormat, traces::Traces};
 
 use super::{Failure, migrations};
 
-/// Open files apart from connections of clients and to databases: listeners, files of SQLite, leftovers of a restart.
-const OWN_FILES: u64 = 128;
-
-/// Connections to a shard of Redis apart from those of workers: of the main runtime, of occasional calls, of changes, and
-/// of leftovers.
-const PER_SHARD: usize = 16;
-
-/// Connections of a worker to a shard: for its clicks and for its look-ups.
-const PER_WORKER: usize = 2;
-
 /// Serves until it is asked to stop.
 pub(super) fn serve(config: Config) -> Result<(), Failure> {
-    start(config, async |mut config, log| {
-        if let Some(files) = raise_file_limit() {
-            fit_clients_into(files, &mut config);
-        }
+    start(config, async |config, log| {
+        let files = raise_file_limit();
         let stop = Shutdown::on_signals()?;
         let metrics = telemetry::metrics::start()?;
-        server::serve(config, metrics, log, stop).await?;
+        server::serve(config, files, metrics, log, stop).await?;
         Ok(())
     })
 }
@@ -61,25 +49,6 @@ fn raise_file_limit() -> Option<u64> {
     // Where that is not allowed, the limit stays.
     let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
     getrlimit(Resource::Nofile).current
-}
-
-/// Bounds the clients' connections, so that files are left for connections to the databases.
-fn fit_clients_into(files: u64, config: &mut Config) {
-    let of_databases = 2 * u64::from(config.database_max_connections);
-    let shards = match &config.redis {
-        None => 0,
-        Some(urls) => usize::from(urls.shards()),
-    };
-    let of_redis = shards * (PER_SHARD + PER_WORKER * config.workers);
-    let left = files.saturating_sub(OWN_FILES + of_databases + of_redis as u64);
-    let fit = usize::try_from(left.max(files / 2)).unwrap_or(usize::MAX);
-    let wanted = config.guards.max_connections;
-    if wanted > fit {
-        tracing::warn!(
-            "MAX_CONNECTIONS is {wanted}, but {files} files may be open: {fit} clients are let in; raise the limit of open files"
-        );
-        config.guards.max_connections = fit;
-    }
 }
 
 fn start(

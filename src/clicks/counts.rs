@@ -107,13 +107,12 @@ impl Counts {
             let shard = shard_counts.redis.shard();
             links.iter().any(|link| link.shard() == shard)
         };
-        let concerned: Vec<_> = self.shards.iter().filter(is_concerned).collect();
-        let Some(any) = concerned.first() else {
-            return Ok(());
-        };
         for _ in 0..TRIES {
-            let sinks = concerned.iter().map(|shard_counts| &shard_counts.sink);
-            if settle_parked(sinks, &*self.clicks, &any.cache).await? == 0 {
+            let concerned = self.shards.iter().filter(is_concerned);
+            let settling =
+                concerned.map(|shard| settle_parked(&shard.sink, &*self.clicks, &shard.cache));
+            let settled = try_join_all(settling).await?;
+            if settled.iter().sum::<usize>() == 0 {
                 return Ok(());
             }
         }
@@ -179,8 +178,7 @@ impl Counts {
             ));
         }
         if database.has_parked {
-            let sinks = [&shard_counts.sink].into_iter();
-            settle_parked(sinks, &*self.clicks, &shard_counts.cache).await?;
+            settle_parked(&shard_counts.sink, &*self.clicks, &shard_counts.cache).await?;
             return Ok(None);
         }
         Ok(sum_parts(links, &redis, &database))

@@ -7,17 +7,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redis::FromRedisValue;
+use futures_util::future::join_all;
+use tokio::sync::Mutex;
 use tokio::time::sleep;
 
+use self::lease::LEASE;
+use self::scan::increments;
 use crate::domain::{Clock, LinkId, Shard};
-use crate::redis::{Call, RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
-use crate::store::{Clicks, FlushId, FlushMark, StoreError};
+use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
+use crate::store::{Clicks, DataSet, FlushId, FlushMark, StoreError};
 
+mod lease;
 mod prune;
-
-/// How long an instance has the lease on flushing without extending it.
-const LEASE: Duration = Duration::from_secs(10);
+mod scan;
 
 /// How long one command of a flush may take: far longer than a healthy Redis needs.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -28,9 +30,6 @@ const COMPACTION_LIMIT: Duration = Duration::from_secs(2);
 /// A flush of more links is large: it is written back in larger steps with shorter pauses.
 const LARGE: usize = 100_000;
 
-/// Fields of a hash that one command reads.
-const FIELDS_PER_SCAN: usize = 1_000;
-
 /// Writes clicks back to the links.
 pub struct Flusher {
     redis: Option<RedisShards>,
@@ -38,6 +37,8 @@ pub struct Flusher {
     clock: Arc<dyn Clock>,
     /// The name under which it has the leases, one per shard.
     name: String,
+    /// Its owner alone reads a flush and writes it to the database: one flush at a time is in memory.
+    turn: Mutex<()>,
 }
 
 /// What became of a flush. One part may fail while others are written back.
@@ -50,6 +51,8 @@ pub struct FlushOutcome {
     pub done: Vec<Shard>,
     /// Whether another instance flushes some shard.
     pub is_shared: bool,
+    /// How long the flushes took by themselves, without waits for a shard that hangs.
+    pub busy: Duration,
     /// The last failure.
     pub failure: Option<FlushError>,
 }
@@ -120,11 +123,13 @@ impl Flusher {
             clicks,
             clock,
             name: format!("{:016x}", random_id()),
+            turn: Mutex::default(),
         }
     }
 
-    /// Writes back the journal and each shard of Redis that no other instance flushes.
+    /// Writes back the journal, then all shards of Redis at the same time that no other instance flushes.
     pub async fn flush(&self) -> FlushOutcome {
+        let started = Instant::now();
         let mut outcome = FlushOutcome::default();
         if let Err(failure) = self.compact_journal(&mut outcome.flushed).await {
             // The database is away, so clicks in Redis cannot be written back either.
@@ -134,6 +139,7 @@ impl Flusher {
         if self.redis.is_none() {
             outcome.done.push(Shard::ONLY);
         }
+        outcome.busy = started.elapsed();
         self.flush_shards(self.flushable_shards(), &mut outcome)
             .await;
         outcome
@@ -158,15 +164,45 @@ impl Flusher {
         shards: impl Iterator<Item = &RedisShard>,
         outcome: &mut FlushOutcome,
     ) {
-        for redis in shards {
-            match self.flush_redis(redis, &mut outcome.flushed).await {
-                Ok(ShardFlush::Done) => outcome.done.push(redis.shard()),
+        let shards: Vec<_> = shards.collect();
+        if shards.is_empty() {
+            return;
+        }
+        // Read once for all shards, whose flushes would wait for connections of the database.
+        let in_use = match self.clicks.data_sets_in_use().await {
+            Ok(in_use) => in_use,
+            Err(failure) => {
+                outcome.failure = Some(failure.into());
+                return;
+            }
+        };
+        let flushes = shards
+            .into_iter()
+            .map(|redis| self.flush_shard(redis, &in_use));
+        for (shard, flushed, busy, flush) in join_all(flushes).await {
+            outcome.flushed.add(flushed);
+            outcome.busy += busy;
+            match flush {
+                Ok(ShardFlush::Done) => outcome.done.push(shard),
                 Ok(ShardFlush::Others) => outcome.is_shared = true,
                 Ok(ShardFlush::Elsewhere) => {}
                 // A failure of one shard does not stop the others.
                 Err(failure) => outcome.failure = Some(failure),
             }
         }
+    }
+
+    /// Flushes one shard. Returns what was written back, and how long that took.
+    async fn flush_shard(
+        &self,
+        redis: &RedisShard,
+        in_use: &[DataSet],
+    ) -> (Shard, Flushed, Duration, Result<ShardFlush, FlushError>) {
+        let (mut flushed, mut busy) = Default::default();
+        let flush = self
+            .flush_redis(redis, in_use, &mut flushed, &mut busy)
+            .await;
+        (redis.shard(), flushed, busy, flush)
     }
 
     fn flushable_shards(&self) -> impl Iterator<Item = &RedisShard> {
@@ -195,34 +231,57 @@ impl Flusher {
     async fn flush_redis(
         &self,
         redis: &RedisShard,
+        in_use: &[DataSet],
         flushed: &mut Flushed,
+        busy: &mut Duration,
     ) -> Result<ShardFlush, FlushError> {
         let term = redis.term()?;
-        let in_ledger = self.clicks.data_set(&term.epoch).await?;
-        let Some(in_ledger) = in_ledger.filter(|data_set| data_set.term == term.number) else {
+        let is_this = |data_set: &DataSet| data_set.term == term.number;
+        let in_ledger = if let Some(in_ledger) = in_use.iter().find(|data_set| is_this(data_set)) {
+            Some(in_ledger.flush)
+        } else {
+            // That of a superseded server is not in use.
+            let known = self.clicks.data_set(&term.epoch).await?;
+            known.filter(is_this).map(|in_ledger| in_ledger.flush)
+        };
+        let Some(in_ledger) = in_ledger else {
             redis.trip(&RedisFailure::OtherTerm(
                 "the ledger has a later one".into(),
             ));
             return Ok(ShardFlush::Elsewhere);
         };
-        let Some(numbers) = self.begin(redis, &term, in_ledger.flush).await? else {
+        let Some(numbers) = self.begin(redis, &term, in_ledger).await? else {
             return Ok(ShardFlush::Others);
         };
-        for number in numbers {
-            let flush = FlushId {
-                epoch: term.epoch.to_string(),
-                term: term.number,
-                number,
-            };
-            let increments = increments(redis, &flush).await?;
-            if self.apply(redis, &flush, &increments, flushed).await? == FlushMark::Superseded {
-                // Another instance finished it and began the next one, or the data set got another term.
-                tracing::debug!(number, "a flush is written back elsewhere");
-                return Ok(ShardFlush::Elsewhere);
+        let write_back = async {
+            for number in numbers {
+                let flush = FlushId {
+                    epoch: term.epoch.to_string(),
+                    term: term.number,
+                    number,
+                };
+                let turn = self.turn.lock().await;
+                let started = Instant::now();
+                let increments = increments(redis, &flush).await?;
+                if !increments.is_empty() {
+                    self.keep_draining(redis, &term).await?;
+                }
+                let mark = self.apply(&flush, &increments, flushed).await?;
+                *busy += started.elapsed();
+                drop(turn);
+                if mark == FlushMark::Superseded {
+                    // Another instance finished it and began the next one, or the data set got another term.
+                    tracing::debug!(number, "a flush is written back elsewhere");
+                    return Ok(ShardFlush::Elsewhere);
+                }
+                finish(redis, &flush).await?;
             }
-            finish(redis, &flush).await?;
+            Ok(ShardFlush::Done)
+        };
+        tokio::select! {
+            flush = write_back => flush,
+            never = self.keep_lease(redis, &term) => match never {},
         }
-        Ok(ShardFlush::Done)
     }
 
     /// Takes the lease, and turns the pending clicks into a flush, unless the data set lacks the newest flush of the ledger.
@@ -245,21 +304,26 @@ impl Flusher {
             .arg(LEASE.as_secs() * 1_000)
             .arg(keys.flush_prefix())
             .arg(in_ledger);
-        redis.query(&call, TIMEOUT).await
+        let asked = Instant::now();
+        let begun = redis.query(&call, TIMEOUT).await;
+        begun.inspect_err(|failure| {
+            // It hangs: the next flush would wait for it again.
+            if asked.elapsed() >= TIMEOUT {
+                redis.trip(failure);
+            }
+        })
     }
 
     /// Writes a flush to the database; returns [`FlushMark::Whole`] or [`FlushMark::Superseded`]. Adds to `flushed` what this
     /// call wrote.
     async fn apply(
         &self,
-        redis: &RedisShard,
         flush: &FlushId,
         increments: &[(LinkId, u64)],
         flushed: &mut Flushed,
     ) -> Result<FlushMark, StoreError> {
         let pace = Pace::of(increments.len());
         let mut mark = self.clicks.flush_mark(flush).await?;
-        let mut extended: Option<Instant> = None;
         while let Some(rest) = mark.rest_of(increments) {
             let started = Instant::now();
             let part = &rest[..rest.len().min(pace.links)];
@@ -276,62 +340,10 @@ impl Flusher {
                     });
                 }
             }
-            // The flush goes on although the lease could not be extended: its clicks may be nowhere else any more.
-            if redis.is_flushable() && extended.is_none_or(|at| at.elapsed() > LEASE / 4) {
-                if let Err(failure) = self.extend_lease(redis).await {
-                    tracing::debug!(%failure, "the lease on flushing is left to expire");
-                }
-                if redis.is_superseded() {
-                    self.clicks.keep_draining(&flush.epoch).await?;
-                }
-                extended = Some(Instant::now());
-            }
-            // The pause is bounded so that the lease does not expire during a flush.
             sleep((started.elapsed() * pace.pause_factor).min(LEASE / 4)).await;
         }
         Ok(mark)
     }
-
-    async fn extend_lease(&self, redis: &RedisShard) -> Result<(), RedisFailure> {
-        let mut call = scripts::EXTEND_FLUSH_LEASE.call(&[&redis.keys().flusher()]);
-        call.arg(&self.name).arg(LEASE.as_secs() * 1_000);
-        redis.query::<bool>(&call, TIMEOUT).await.map(drop)
-    }
-
-    /// Gives the leases back, when this instance stops.
-    ///
-    /// # Errors
-    /// When Redis is away; the lease then expires soon.
-    pub async fn release(&self) -> Result<(), FlushError> {
-        let mut outcome = Ok(());
-        for redis in self.flushable_shards() {
-            let mut call = scripts::RELEASE_FLUSH_LEASE.call(&[&redis.keys().flusher()]);
-            call.arg(&self.name);
-            // A failure of one shard does not keep the other leases.
-            if let Err(failure) = redis.query::<bool>(&call, TIMEOUT).await {
-                outcome = Err(failure.into());
-            }
-        }
-        outcome
-    }
-}
-
-/// The increments of a flush, by rising link ID. A flush no longer changes, so it can be read piece by piece. Redis may
-/// return a field twice; it is taken once.
-async fn increments(
-    redis: &RedisShard,
-    flush: &FlushId,
-) -> Result<Vec<(LinkId, u64)>, RedisFailure> {
-    let key = redis.keys().flush(&flush.epoch, flush.number);
-    let mut increments: Vec<_> = scan_hash::<i64, u64>(redis, &key)
-        .await?
-        .into_iter()
-        // A number that no link can have is skipped.
-        .filter_map(|(link, clicks)| Some((LinkId::parse(link)?, clicks)))
-        .collect();
-    increments.sort_unstable();
-    increments.dedup();
-    Ok(increments)
 }
 
 async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure> {
@@ -340,27 +352,4 @@ async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure>
     let mut call = scripts::FINISH_FLUSH.call(&[&keys.state(), &keys.flushing(), &batch]);
     call.arg(flush.term).arg(flush.number);
     redis.query(&call, TIMEOUT).await
-}
-
-/// Reads all fields of a hash without keeping Redis busy for long.
-async fn scan_hash<F, V>(redis: &RedisShard, key: &str) -> Result<Vec<(F, V)>, RedisFailure>
-where
-    F: FromRedisValue,
-    V: FromRedisValue,
-{
-    let mut fields = Vec::new();
-    let mut cursor = 0_u64;
-    loop {
-        let mut scan = redis::cmd("HSCAN");
-        let started = Instant::now();
-        scan.arg(key).arg(cursor).arg("COUNT").arg(FIELDS_PER_SCAN);
-        let (next, found): (u64, Vec<(F, V)>) = redis.query(&Call::plain(scan), TIMEOUT).await?;
-        fields.extend(found);
-        if next == 0 {
-            return Ok(fields);
-        }
-        cursor = next;
-        // Leaves time for the batches of clicks.
-        sleep(started.elapsed() / 2).await;
-    }
 }

@@ -8,13 +8,14 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `recorder` | gathers the clicks of one worker into batches |
-//! | `deliveries`, `delivery` | bring each batch to a sink, one at a time; one delivery per shard |
+//! | `recorder` | gathers the clicks of one worker and shard into batches |
+//! | `delivery` | brings each batch to a sink, one at a time |
 //! | `redelivery` | one attempt to deliver what is in doubt or in memory |
 //! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |
 //! | `flusher` | writes counts back: from Redis, and from the journal |
 //! | `counts` | reads exact counts |
 //! | `recovery` | takes a Redis into use under a term |
+//! | `draining` | writes back data sets that are given up |
 //!
 //! # The rules
 //!
@@ -43,12 +44,12 @@
 //! 8. **A batch in doubt belongs to one epoch.** While its data set is in that epoch, it is sent again in the term of the day.
 //!    Afterwards it may have been counted, so it is dropped and reported.
 //!
-//! On a Redis Cluster all of this holds for each shard by itself: a recorder has an ID and numbers of its own in each
-//! shard, and a batch is split by shard.
+//! On a Redis Cluster all of this holds for each shard by itself: each has recorders of its own, so a redirect waits for
+//! the acknowledgement of its own shard alone.
 
 pub mod counts;
-mod deliveries;
 mod delivery;
+mod draining;
 mod flusher;
 mod recorder;
 mod recovery;
@@ -56,10 +57,10 @@ mod redelivery;
 mod redis_sink;
 mod sinks;
 
-pub use deliveries::Deliveries;
 pub use delivery::Delivery;
+pub use draining::{Drain, DrainError};
 pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
-pub use recorder::{ClickReceipt, Recorder};
+pub use recorder::{ClickReceipt, Recorder, Recorders};
 pub use recovery::{RecoveryError, recover};
 pub use redis_sink::{RecordError, RedisSink, SettleError, settle_parked};
 pub use sinks::{JournalDeadline, MemoryOnly, Sinks};

@@ -1,18 +1,23 @@
 //! Gathers the clicks of one worker into batches: while one batch is being delivered, the next one gathers.
+//!
+//! Each shard has a recorder of its own, so that a redirect waits for the acknowledgement of its own shard alone.
 
 use std::future::poll_fn;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 
-use crate::clicks::Deliveries;
-use crate::clicks::deliveries::Barriers;
-use crate::domain::{Click, Shard};
+use crate::clicks::Delivery;
+use crate::domain::{Click, LinkId, Shard};
 
-/// Takes the clicks of redirects; one per worker, so that workers share no lock.
+/// The recorders of one worker, one for every shard; cheap to clone. Workers share none, and so no lock.
+#[derive(Clone)]
+pub struct Recorders(Arc<[Recorder]>);
+
+/// Takes the clicks of one shard.
 #[derive(Default)]
 pub struct Recorder {
     batches: Mutex<Batches>,
@@ -24,22 +29,13 @@ pub struct Recorder {
 #[derive(Default)]
 struct Batches {
     /// One entry per click.
-    clicks: Vec<Click>,
-    barriers: Barriers,
+    clicks: Vec<LinkId>,
     gathering: Vec<Waker>,
     under_way: Vec<Waker>,
     /// How many batches were taken for delivery; the one that gathers has this number.
     taken: u64,
     /// When the newest batch that was taken was acknowledged; `None` while it is being delivered.
     acknowledged: Option<Instant>,
-}
-
-/// What a redirect adds to a batch.
-#[derive(Clone, Copy)]
-enum Entry {
-    Click(Click),
-    /// Nothing to count: the redirect only needs the link changes of this shard.
-    Barrier(Shard),
 }
 
 /// A waiter's position in a batch.
@@ -63,28 +59,43 @@ impl ClickReceipt {
     }
 }
 
-impl Recorder {
+impl Recorders {
+    /// Recorders for this many shards.
+    #[must_use]
+    pub fn new(shards: usize) -> Self {
+        Self((0..shards).map(|_| Recorder::default()).collect())
+    }
+
+    /// The recorder of a shard.
+    #[must_use]
+    pub fn of(&self, shard: Shard) -> &Recorder {
+        &self.0[shard.index()]
+    }
+
     /// Counts a click; returns when it is acknowledged. There is no failure: a click that no sink accepts in time stays in
     /// memory and is delivered later.
     pub async fn record(&self, click: Click) -> ClickReceipt {
-        let at = self.join(Entry::Click(click)).await;
+        let at = self.of(click.shard()).join(Some(click.link())).await;
         ClickReceipt { at }
     }
 
     /// Waits as long as a click in this shard would, without one. Afterwards this process knows every link change of the
     /// shard that was published before.
     pub async fn barrier(&self, shard: Shard) -> Instant {
-        self.join(Entry::Barrier(shard)).await
+        self.of(shard).join(None).await
     }
+}
 
-    async fn join(&self, entry: Entry) -> Instant {
+impl Recorder {
+    /// Joins the batch that gathers, with a click or without one; returns when the batch is acknowledged.
+    async fn join(&self, click: Option<LinkId>) -> Instant {
         let mut position = None;
         poll_fn(|context| {
             let mut batches = self.batches();
             if let Some(position) = position {
                 return batches.poll(position, context);
             }
-            position = Some(batches.add(entry, context));
+            position = Some(batches.add(click, context));
             if batches.gathering.len() == 1 {
                 self.has_waiter.notify_one();
             }
@@ -99,7 +110,7 @@ impl Recorder {
 
     /// Delivers batch after batch. Once `stopped` ends, it goes on until no click is in memory alone; the caller bounds how
     /// long that may take.
-    pub async fn run(&self, mut delivery: Deliveries, stopped: impl Future<Output = ()>) {
+    pub async fn run(&self, mut delivery: Delivery, stopped: impl Future<Output = ()>) {
         tokio::pin!(stopped);
         loop {
             tokio::select! {
@@ -120,11 +131,11 @@ impl Recorder {
         }
     }
 
-    async fn deliver_gathered(&self, delivery: &mut Deliveries) {
-        let Some((clicks, barriers)) = self.batches().take() else {
+    async fn deliver_gathered(&self, delivery: &mut Delivery) {
+        let Some(clicks) = self.batches().take() else {
             return;
         };
-        delivery.deliver(clicks, barriers).await;
+        delivery.deliver(clicks).await;
         let mut waiters = self.batches().acknowledge(Instant::now());
         for waiter in waiters.drain(..) {
             waiter.wake();
@@ -135,11 +146,8 @@ impl Recorder {
 }
 
 impl Batches {
-    fn add(&mut self, entry: Entry, context: &Context<'_>) -> Position {
-        match entry {
-            Entry::Click(click) => self.clicks.push(click),
-            Entry::Barrier(shard) => self.barriers.add(shard),
-        }
+    fn add(&mut self, click: Option<LinkId>, context: &Context<'_>) -> Position {
+        self.clicks.extend(click);
         self.gathering.push(context.waker().clone());
         Position {
             batch: self.taken,
@@ -162,17 +170,14 @@ impl Batches {
     }
 
     /// Takes the gathered batch; `None` if it has no waiter.
-    fn take(&mut self) -> Option<(Vec<Click>, Barriers)> {
+    fn take(&mut self) -> Option<Vec<LinkId>> {
         if self.gathering.is_empty() {
             return None;
         }
         self.taken += 1;
         self.acknowledged = None;
         std::mem::swap(&mut self.gathering, &mut self.under_way);
-        Some((
-            std::mem::take(&mut self.clicks),
-            std::mem::take(&mut self.barriers),
-        ))
+        Some(std::mem::take(&mut self.clicks))
     }
 
     /// Returns the waiters of the batch that was being delivered.

@@ -163,14 +163,24 @@ pub enum SettleError {
 /// How many parked batches are read at once.
 const SETTLE_PAGE: u32 = 100;
 
-/// Sends parked batches to the shards of `sinks`, which apply those that they do not know, and removes them from the
-/// database. Any instance may do so at any time. Returns the number of batches; 0 means that none is parked for these
-/// shards.
+/// Sends parked batches to the shard of `sink`, which applies those that it does not know, and removes them from the
+/// database. Any instance may do so at any time. Returns the number of batches; 0 means that none is parked for this
+/// shard.
 ///
 /// # Errors
-/// When a shard or the database is away; the batches that are left are settled later.
-pub async fn settle_parked<'a>(
-    sinks: impl Iterator<Item = &'a RedisSink> + Clone,
+/// When the shard or the database is away; the batches that are left are settled later.
+pub async fn settle_parked(
+    sink: &RedisSink,
+    clicks: &dyn Clicks,
+    cache: &LinkCache,
+) -> Result<usize, SettleError> {
+    settle_where(sink, |parked| sink.keeps(parked), clicks, cache).await
+}
+
+/// The same for those batches for which `is_wanted` holds.
+pub(super) async fn settle_where(
+    sink: &RedisSink,
+    is_wanted: impl Fn(&ParkedBatch) -> bool,
     clicks: &dyn Clicks,
     cache: &LinkCache,
 ) -> Result<usize, SettleError> {
@@ -183,16 +193,17 @@ pub async fn settle_parked<'a>(
         for parked in page {
             let batch = &parked.batch;
             after = Some((batch.recorder, batch.number));
-            let Some(sink) = sinks.clone().find(|sink| sink.keeps(&parked)) else {
+            if !is_wanted(&parked) {
                 continue;
-            };
+            }
             match settle(sink, batch, &parked.epoch, clicks, cache).await {
                 Ok(()) => {
                     clicks.release_parked(batch.recorder, batch.number).await?;
                     settled += 1;
                 }
-                // A failure does not stop the other batches.
-                Err(failure) => outcome = Err(failure),
+                // A batch that is not taken does not stop the others.
+                Err(failure) if sink.is_up() => outcome = Err(failure),
+                Err(failure) => return Err(failure),
             }
         }
         outcome?;

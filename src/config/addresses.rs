@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::domain::Shard;
-
 /// The service on this machine, by the default of `BIND`.
 pub const LOCAL_URL: &str = "http://127.0.0.1:8000";
 
@@ -30,15 +28,3 @@ impl DatabaseUrl {
 /// Address of a Redis, or several of a Redis Cluster; may hold passwords, so there is no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisUrls(pub Vec<String>);
-
-impl RedisUrls {
-    /// Into how many shards the data set is divided.
-    #[must_use]
-    pub fn shards(&self) -> u8 {
-        if self.0.len() > 1 {
-            Shard::IN_CLUSTER
-        } else {
-            1
-        }
-    }
-}

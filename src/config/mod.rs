@@ -11,7 +11,7 @@ use clap::{ArgAction, Args};
 use ipnet::IpNet;
 use url::Url;
 
-use crate::domain::{Limits, TokenSecret};
+use crate::domain::{Limits, Shard, TokenSecret};
 use crate::telemetry::LogFormat;
 
 mod addresses;
@@ -90,8 +90,8 @@ pub struct Config {
     )]
     #[arg(default_value = "false", value_parser = setting(yes_or_no), action = ArgAction::Set)]
     pub no_migrate: bool,
-    /// `redis://…` or `rediss://…`; several with commas between for a Redis Cluster. Unset: no Redis, clicks go
-    /// straight to the database.
+    /// `redis://…` or `rediss://…`; of a Redis Cluster one address, or several with commas between. Unset: no Redis,
+    /// clicks go straight to the database.
     #[arg(
         long = "redis-url",
         env = "REDIS_URL",
@@ -106,6 +106,12 @@ pub struct Config {
     #[arg(long, env = "REDIS_PREFIX", value_name = "NAME")]
     #[arg(default_value = "shunt", value_parser = setting(redis_prefix))]
     pub redis_prefix: String,
+    /// Data sets into which a Redis Cluster is divided, the same on all instances; a single Redis has one.
+    ///
+    /// Several times as many as masters spread the load evenly. To change it, stop all instances first.
+    #[arg(long, env = "REDIS_SHARDS", value_name = "N")]
+    #[arg(default_value = "32", value_parser = number(1..=Shard::MAX_COUNT))]
+    pub redis_shards: u16,
     /// Secret that signs tokens, at least 32 bytes. With SQLite one is made at first start.
     ///
     /// It is kept in a file beside the database's. Postgres needs it given.

@@ -86,6 +86,11 @@ fn a_wrong_setting_is_named_with_its_remedy() {
             "DATABASE_URL: is not read by a shell",
         ),
         ("--redis-prefix=a b", "REDIS_PREFIX: "),
+        (
+            "--redis-shards=257",
+            "REDIS_SHARDS: must be a whole number from 1 to 256, not `257`",
+        ),
+        ("--redis-shards=0", "REDIS_SHARDS: must be"),
         ("--jwt-secret=short", "JWT_SECRET: is 5 bytes long"),
         ("--jwt-ttl-seconds=-1", "JWT_TTL_SECONDS: "),
         ("--metrics-bind=9090", "METRICS_BIND: "),

@@ -10,29 +10,31 @@ use super::{LinkId, ShortCode};
 pub struct Shard(u8);
 
 impl Shard {
-    /// Number of shards of a Redis Cluster: more than a cluster has masters in practice, and few enough for connections to
-    /// each. With another number, pending clicks would stay behind in shards that no instance reads.
-    pub const IN_CLUSTER: u8 = 16;
+    /// The greatest number of shards.
+    pub const MAX_COUNT: u16 = 256;
 
     /// The shard of a single Redis.
     pub const ONLY: Self = Self(0);
 
     /// All of `count` shards.
-    pub fn all(count: u8) -> impl Iterator<Item = Self> {
-        (0..count).map(Self)
+    pub fn all(count: u16) -> impl Iterator<Item = Self> {
+        (0..=u8::MAX).take(usize::from(count)).map(Self)
     }
 
-    /// The shard of a code, by FNV-1a over its bytes: the same in all instances and versions.
+    /// The shard of a code: the same in all instances with the same number of shards.
     #[must_use]
-    pub fn of_code(code: &ShortCode, count: u8) -> Self {
-        if count <= 1 {
-            return Self::ONLY;
-        }
-        let hash = code.as_str().bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+    pub fn of_code(code: &ShortCode, count: u16) -> Self {
+        // FNV-1a over the bytes.
+        let mut hash = code.as_str().bytes().fold(0x811c_9dc5_u32, |hash, byte| {
             (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
         });
-        // The upper half: the lowest bits of this hash are distributed worst.
-        Self((hash >> 16).to_le_bytes()[0] % count)
+        // The last steps of MurmurHash3: every bit of the hash then depends on every byte.
+        hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
+        hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
+        hash ^= hash >> 16;
+        // A remainder would favour some shards where the number of shards is no power of two.
+        let scaled = (u64::from(hash) * u64::from(count.clamp(1, Self::MAX_COUNT))) >> 32;
+        Self(scaled.to_le_bytes()[0])
     }
 
     /// The shard to which an epoch belongs; see [`Shard::epoch_prefix`].
@@ -48,6 +50,12 @@ impl Shard {
     #[must_use]
     pub fn epoch_prefix(self) -> String {
         format!("{}:", self.0)
+    }
+
+    /// Its number, from 0.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        self.0
     }
 
     /// Its index in a list of all shards.
@@ -89,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_click_keeps_its_link_and_its_shard(id in 0..=LinkId::LAST.number(), shard in 0..Shard::IN_CLUSTER) {
+        fn a_click_keeps_its_link_and_its_shard(id in 0..=LinkId::LAST.number(), shard: u8) {
             let link = LinkId::parse(id).unwrap();
             let click = Click::new(link, Shard(shard));
             prop_assert_eq!((click.link(), click.shard()), (link, Shard(shard)));
@@ -98,7 +106,7 @@ mod tests {
 
     #[test]
     fn an_epoch_names_its_shard() {
-        for shard in Shard::all(Shard::IN_CLUSTER) {
+        for shard in Shard::all(Shard::MAX_COUNT) {
             let epoch = format!("{}0123456789abcdef-1700000000000000", shard.epoch_prefix());
             assert_eq!(Shard::of_epoch(&epoch), shard);
         }
@@ -109,17 +117,25 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_spread_over_all_shards_and_stay_where_they_are() {
-        let mut codes = [0; Shard::IN_CLUSTER as usize];
-        for number in 0..16_000 {
-            let code = ShortCode::parse(&format!("K7m{number:05}")).unwrap();
-            codes[Shard::of_code(&code, Shard::IN_CLUSTER).index()] += 1;
+    fn codes_are_spread_evenly_over_any_number_of_shards_and_stay_where_they_are() {
+        let codes: Vec<_> = (0..20_000)
+            .map(|number| ShortCode::parse(&format!("K7m{number:05}")).unwrap())
+            .collect();
+        for count in 1..=Shard::MAX_COUNT {
+            let mut found = vec![0_u32; usize::from(count)];
+            for code in &codes {
+                found[Shard::of_code(code, count).index()] += 1;
+            }
+            // Pearson's test: the sum is near the number of shards where only chance decides.
+            let fair = 20_000.0 / f64::from(count);
+            let squares = found
+                .iter()
+                .map(|of| (f64::from(*of) - fair).powi(2) / fair);
+            let limit = f64::from(count) + 6.0 * (2.0 * f64::from(count)).sqrt();
+            assert!(squares.sum::<f64>() < limit, "{count}: {found:?}");
         }
-        assert!(
-            codes.iter().all(|count| (700..1_300).contains(count)),
-            "{codes:?}"
-        );
         let known = ShortCode::parse("K7mXq2R").unwrap();
-        assert_eq!(Shard::of_code(&known, Shard::IN_CLUSTER), Shard(4));
+        let places = [1, 16, 32, 256].map(|count| Shard::of_code(&known, count).index());
+        assert_eq!(places, [0, 12, 25, 200]);
     }
 }

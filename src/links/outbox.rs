@@ -3,15 +3,14 @@
 
 use std::collections::HashMap;
 
+use futures_util::future::join_all;
+
 use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
 use crate::store::{Outbox, StoreError};
 
-/// Changes read from the outbox in one go.
+/// Changes read from the outbox in one go, and of one shard published in one call.
 const READ_AT_ONCE: u32 = 500;
-
-/// Changes of a shard published in one call.
-const PUBLISHED_AT_ONCE: usize = 500;
 
 /// Why changes are left in the outbox.
 #[derive(Debug, thiserror::Error)]
@@ -60,16 +59,17 @@ pub async fn publish_pending(
                 codes.push(code);
             }
         }
-        for (shard, (numbers, codes)) in of_shards {
-            for (numbers, codes) in numbers
-                .chunks(PUBLISHED_AT_ONCE)
-                .zip(codes.chunks(PUBLISHED_AT_ONCE))
-            {
-                match cache.invalidate(shard, codes).await {
-                    Ok(term) => outbox.changes_published(numbers, term).await?,
-                    // Other shards do not wait for this one.
-                    Err(error) => outcome = Err(error),
-                }
+        // A shard that hangs does not delay the others.
+        let publishing = of_shards
+            .into_iter()
+            .map(async |(shard, (numbers, codes))| {
+                let term = cache.invalidate(shard, &codes).await?;
+                outbox.changes_published(&numbers, term).await?;
+                Ok::<_, OutboxError>(())
+            });
+        for published in join_all(publishing).await {
+            if let Err(error) = published {
+                outcome = Err(error);
             }
         }
         if !malformed.is_empty() {

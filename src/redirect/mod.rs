@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cache::{CachedLink, LinkCache, Resolved, Source};
-use crate::clicks::{ClickReceipt, Recorder};
+use crate::clicks::{ClickReceipt, Recorders};
 use crate::domain::{Click, Location, ShortCode};
 use crate::telemetry::redirects::RedirectMetrics;
 
@@ -33,14 +33,14 @@ pub struct Redirect {
     /// The links that the process and Redis have cached.
     pub cache: LinkCache,
     /// Takes the clicks.
-    pub recorder: Arc<Recorder>,
+    pub recorders: Recorders,
     /// The database, for links that are not cached.
     pub lookups: Lookups,
     /// Counts and times every request, whatever its result.
     pub metrics: RedirectMetrics,
 }
 
-/// Where a client is redirected to. Only a counted click leads here: the recorder alone makes a [`ClickReceipt`].
+/// Where a client is redirected to. Only a counted click leads here: the recorders alone make a [`ClickReceipt`].
 pub struct Redirected {
     link: Arc<CachedLink>,
     source: Source,
@@ -115,7 +115,7 @@ impl Redirect {
         let (link, source) = self.resolve(code, start).await?;
         let link = followable(link)?;
         let click = link.click();
-        let receipt = self.recorder.record(click).await;
+        let receipt = self.recorders.record(click).await;
         if self.cache.version() == version {
             return Ok(Redirected::by_click(link, source, receipt));
         }
@@ -142,7 +142,7 @@ impl Redirect {
     }
 
     async fn previewed(&self, code: &ShortCode) -> Result<Redirected, RedirectError> {
-        let now = self.recorder.barrier(self.cache.shard_of(code)).await;
+        let now = self.recorders.barrier(self.cache.shard_of(code)).await;
         let (link, source) = self.resolve(code, now).await?;
         Ok(Redirected {
             link: followable(link)?,
@@ -190,6 +190,6 @@ impl Redirect {
         if counted == now {
             return receipt;
         }
-        self.recorder.record(now).await
+        self.recorders.record(now).await
     }
 }

@@ -14,12 +14,19 @@
 //! | `{prefix}:limit:ACTION:CALLER:WINDOW` | counter | two windows | `count_attempts` | expiry |
 //! | `{prefix}:link:CODE` | string, a cached link | six hours | `cache_link` | `announce_changes`, expiry, eviction |
 //!
+//! A data set that is given up is removed by `remove_data_set`, but for the keys that expire.
+//!
 //! Only cached links have an expiry worth evicting: Redis runs with a `volatile-*` policy, so that
 //! counters are never evicted. The braces are part of the names: on a cluster they keep all keys of
-//! one data set together, as the scripts need. There each shard is a data set of its own, and `prefix:K` stands
-//! for `prefix`.
+//! one data set together, as the scripts need. There each shard is a data set of its own, and `prefix:K/N.S` stands
+//! for `prefix`: shard K of N. The number S places the shard on the cluster, see [`Keys::of_shard`].
+
+use crc::{CRC_16_XMODEM, Crc};
 
 use crate::domain::{Shard, ShortCode};
+
+/// Hash slots of a Redis Cluster.
+const SLOTS: u16 = 16_384;
 
 /// The names of all keys below one prefix.
 #[derive(Clone, Debug)]
@@ -44,22 +51,44 @@ impl Keys {
         }
     }
 
-    /// Keys of one shard of the cluster that keeps the data sets called `prefix`: `{prefix:3}:…`.
+    /// Keys of one of `count` shards of the cluster that keeps the data sets called `prefix`: `{prefix:3/32.17}:…`.
+    ///
+    /// The slots of a cluster are divided into as many windows as there are shards. The last number in the tag is the first
+    /// that puts the shard's slot into the middle half of its own window. So the shards lie evenly, also where masters have
+    /// ranges of slots whose bounds are rounded.
     #[must_use]
-    pub fn of_shard(prefix: &str, shard: Shard) -> Self {
+    pub fn of_shard(prefix: &str, shard: Shard, count: u16) -> Self {
+        let index = shard.number();
+        // Slots are multiplied by the number of shards, so that the bounds of windows are whole numbers.
+        let is_in_window = |slot: u16| {
+            let slots = i32::from(SLOTS);
+            let from_start = i32::from(slot) * i32::from(count) - i32::from(index) * slots;
+            (slots..3 * slots).contains(&(4 * from_start))
+        };
+        let tag = (0..=u32::MAX)
+            .map(|suffix| format!("{prefix}:{index}/{count}.{suffix}"))
+            .find(|tag| is_in_window(slot(tag)))
+            .expect("some number leads to every slot");
         Self {
-            tag: format!("{{{prefix}:{}}}", shard.index()),
+            tag: format!("{{{tag}}}"),
             shard: Some(shard),
         }
     }
 
-    /// Keys of a data set with this tag, which is not among the configured ones.
+    /// Keys of the data set with this tag, in the place of one with the keys `self`.
     #[must_use]
-    pub fn of_tag(tag: &str) -> Self {
+    pub fn with_tag(&self, tag: &str) -> Self {
         Self {
             tag: tag.to_owned(),
-            shard: None,
+            shard: self.shard,
         }
+    }
+
+    /// Tags of the data sets that versions without `REDIS_SHARDS` made on a cluster: of sixteen shards, `{prefix:3}`, and
+    /// of the whole, `{prefix}`, where the cluster was given as one address.
+    pub fn tags_of_former_version(prefix: &str) -> impl Iterator<Item = String> {
+        let of_shards = (0..16).map(move |shard| format!("{{{prefix}:{shard}}}"));
+        of_shards.chain([format!("{{{prefix}}}")])
     }
 
     /// The shard of a cluster; `None` for a single Redis.
@@ -117,5 +146,70 @@ impl Keys {
     #[must_use]
     pub fn link(&self, code: &ShortCode) -> String {
         format!("{}:link:{code}", self.tag)
+    }
+}
+
+/// The slot of a tag, without its braces.
+fn slot(tag: &str) -> u16 {
+    const CRC: Crc<u16> = Crc::<u16>::new(&CRC_16_XMODEM);
+    CRC.checksum(tag.as_bytes()) % SLOTS
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn slot_of(keys: &Keys) -> u16 {
+        slot(keys.tag().trim_matches(['{', '}']))
+    }
+
+    /// How many of these shards each of `masters` has, laid out as `redis-cli --cluster create` does.
+    fn spread(slots: &[u16], masters: u16) -> Vec<usize> {
+        let bound = |master: u16| f64::from(SLOTS) * f64::from(master) / f64::from(masters);
+        let of_master = |master| {
+            let (from, to) = (bound(master).round(), bound(master + 1).round());
+            let is_its_own = |slot: &&u16| (from..to).contains(&f64::from(**slot));
+            slots.iter().filter(is_its_own).count()
+        };
+        (0..masters).map(of_master).collect()
+    }
+
+    #[test]
+    fn the_slot_of_a_tag_is_that_of_redis() {
+        // By `CLUSTER KEYSLOT`.
+        assert_eq!(slot("123456789"), 12_739);
+        assert_eq!(slot_of(&Keys::new("shunt")), 2_699);
+    }
+
+    #[test]
+    fn the_busiest_master_has_a_fifth_more_than_its_share_at_most() {
+        for prefix in ["shunt", "a", "shunt_test_0123456789abcdef"] {
+            let keys = |shard| Keys::of_shard(prefix, shard, 32);
+            let slots: Vec<_> = Shard::all(32).map(|shard| slot_of(&keys(shard))).collect();
+            for masters in [3, 5, 8] {
+                let shards = spread(&slots, masters);
+                let busiest = *shards.iter().max().unwrap();
+                assert_eq!(shards.iter().sum::<usize>(), 32);
+                assert!(
+                    busiest * usize::from(masters) * 10 <= 32 * 12,
+                    "{masters}: {shards:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_of_shards_has_one_in_each_window_and_tags_of_its_own() {
+        let mut tags: HashSet<_> = Keys::tags_of_former_version("shunt").collect();
+        for count in [1, 2, 3, 7, 16, 32, 100, 256] {
+            for shard in Shard::all(count) {
+                let keys = Keys::of_shard("shunt", shard, count);
+                let window = u32::from(slot_of(&keys)) * u32::from(count) / u32::from(SLOTS);
+                assert_eq!(window, u32::from(shard.number()), "{}", keys.tag);
+                assert!(tags.insert(keys.tag));
+            }
+        }
     }
 }

@@ -134,12 +134,6 @@ impl Candidate {
         let address = server.addr().to_string();
         let client = Client::open(server).map_err(RedisFailure::from)?;
         let mut connection = connect(&client).await?;
-        if in_cluster && !is_of_a_cluster(&mut connection).await? {
-            let why = format!(
-                "{address} is no Redis Cluster; give one address, or those of a cluster's masters"
-            );
-            return Err(FindMasterError::Wrong(why).into());
-        }
         let writes = probe.exec_async(&mut connection);
         let written = timeout(CANDIDATE_TIMEOUT, writes)
             .await
@@ -147,13 +141,19 @@ impl Candidate {
         if let Err(error) = written {
             return Err(match error.redirect_node() {
                 Some((address, _)) => Unfit::Moved(address.to_owned()),
-                None if error.code() == Some("NOAUTH") => {
-                    let why =
-                        format!("{address} wants a password; give redis://:PASSWORD@HOST:PORT");
-                    FindMasterError::Wrong(why).into()
-                }
+                None if error.code() == Some("NOAUTH") => wants_a_password(&address).into(),
                 None => RedisFailure::from(error).into(),
             });
+        }
+        if in_cluster != says_cluster(&info(&mut connection, "cluster").await?) {
+            let why = if in_cluster {
+                format!(
+                    "{address} is no Redis Cluster; give one address, or those of a cluster's masters"
+                )
+            } else {
+                format!("{address} is a Redis Cluster, and was away at the start; start again")
+            };
+            return Err(FindMasterError::Wrong(why).into());
         }
         let replication_id = replication_id(&mut connection).await?;
         Ok(Self {
@@ -161,12 +161,6 @@ impl Candidate {
             connection,
             replication_id,
         })
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn address(&self) -> String {
-        self.client.get_connection_info().addr().to_string()
     }
 
     /// The server's replication ID.
@@ -224,10 +218,28 @@ async fn connect(client: &Client) -> Result<MultiplexedConnection, FindMasterErr
     })
 }
 
-/// Whether the server belongs to a Redis Cluster.
-async fn is_of_a_cluster(connection: &mut MultiplexedConnection) -> Result<bool, RedisFailure> {
-    let info = info(connection, "cluster").await?;
-    Ok(info.lines().any(|line| line == "cluster_enabled:1"))
+/// Whether the server at an address belongs to a Redis Cluster.
+pub(super) async fn is_of_a_cluster(server: ConnectionInfo) -> Result<bool, FindMasterError> {
+    let address = server.addr().to_string();
+    let client = Client::open(server).map_err(RedisFailure::from)?;
+    let mut connection = connect(&client).await?;
+    match info(&mut connection, "cluster").await {
+        Ok(info) => Ok(says_cluster(&info)),
+        Err(RedisFailure::Refused(why)) if why.contains("NOAUTH") => {
+            Err(wants_a_password(&address))
+        }
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+/// Whether the section `cluster` of `INFO` is of a server in a Redis Cluster.
+fn says_cluster(info: &str) -> bool {
+    info.lines().any(|line| line == "cluster_enabled:1")
+}
+
+fn wants_a_password(address: &str) -> FindMasterError {
+    let why = format!("{address} wants a password; give redis://:PASSWORD@HOST:PORT");
+    FindMasterError::Wrong(why)
 }
 
 async fn check_replication_id(

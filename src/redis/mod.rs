@@ -13,6 +13,7 @@
 //! | --- | --- |
 //! | `shard` | [`RedisShard`]: the state of one data set, and occasional calls over a pool |
 //! | `shards` | [`RedisShards`]: all data sets |
+//! | `servers` | [`RedisServers`]: the addresses at which they are found |
 //! | `connection` | [`DedicatedConnection`]: calls of a redirect's path |
 //! | `master` | finding the server of a data set, and noticing its restarts |
 //! | `call`, [`scripts`], [`keys`] | what is sent, and which keys it concerns |
@@ -25,6 +26,7 @@ mod history;
 pub mod keys;
 mod master;
 pub mod scripts;
+mod servers;
 mod shard;
 mod shards;
 mod term;
@@ -33,6 +35,7 @@ pub use call::{Call, Script};
 pub use connection::DedicatedConnection;
 pub use failure::RedisFailure;
 pub use master::{Candidate, FindMasterError};
+pub use servers::{InvalidRedisUrl, RedisServers};
 pub use shard::{RedisShard, random_id};
-pub use shards::{InvalidRedisUrl, RedisShards};
+pub use shards::{Layout, RedisShards};
 pub use term::Term;

@@ -86,6 +86,13 @@ scripts! {
     ///   rolled back; or `behind`, or `moved`
     BEGIN_TERM => ["begin_term.lua"],
 
+    /// Removes a data set that is given up, unless it has clicks that are not written back.
+    ///
+    /// * KEYS: `state`, `pending`, `flushing`, `recorders`, `changes`, `flusher`
+    /// * ARGV: term
+    /// * returns: 1 if it is removed, otherwise 0
+    REMOVE_DATA_SET => ["term.lua", "remove_data_set.lua"],
+
     /// Reads where the changes of links stand.
     ///
     /// * KEYS: `state`

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use deadpool_redis::PoolError;
 use metrics::{Counter, Gauge};
-use redis::{ConnectionInfo, FromRedisValue};
+use redis::FromRedisValue;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -15,6 +15,7 @@ use super::failure::RedisFailure;
 use super::keys::Keys;
 use super::master::{self, Candidate, FindMasterError, Master};
 use super::scripts;
+use super::servers::Seeds;
 use super::term::Term;
 use crate::domain::{Clock, Shard, Timestamp};
 use crate::telemetry::metrics::{
@@ -30,8 +31,7 @@ pub struct RedisShard {
 }
 
 struct Inner {
-    /// The configured addresses; of a cluster some of its masters.
-    servers: Arc<[ConnectionInfo]>,
+    seeds: Arc<Seeds>,
     keys: Keys,
     deadline: Duration,
     clock: Arc<dyn Clock>,
@@ -60,7 +60,7 @@ pub fn random_id() -> u64 {
 impl RedisShard {
     /// A handle on the data set with these keys, away until [`RedisShard::recovered`]. `deadline` bounds every command.
     pub(super) fn new(
-        servers: Arc<[ConnectionInfo]>,
+        seeds: Arc<Seeds>,
         keys: Keys,
         deadline: Duration,
         clock: Arc<dyn Clock>,
@@ -69,7 +69,7 @@ impl RedisShard {
         start_shard_at_zero(shard);
         let gauges = [REDIS_UP, REDIS_SUPERSEDED].map(|name| gauge_of_shard(name, shard));
         let commands = counter_of_shard(REDIS_COMMANDS, shard);
-        Self::with(servers, keys, deadline, clock, gauges, commands)
+        Self::with(seeds, keys, deadline, clock, gauges, commands)
     }
 
     /// Another data set that the same servers may have: one that was configured before. No metric shows its state.
@@ -77,8 +77,8 @@ impl RedisShard {
     pub fn with_tag(&self, tag: &str) -> Self {
         let inner = &self.inner;
         Self::with(
-            Arc::clone(&inner.servers),
-            Keys::of_tag(tag),
+            Arc::clone(&inner.seeds),
+            inner.keys.with_tag(tag),
             inner.deadline,
             Arc::clone(&inner.clock),
             [Gauge::noop(), Gauge::noop()],
@@ -87,7 +87,7 @@ impl RedisShard {
     }
 
     fn with(
-        servers: Arc<[ConnectionInfo]>,
+        seeds: Arc<Seeds>,
         keys: Keys,
         deadline: Duration,
         clock: Arc<dyn Clock>,
@@ -95,7 +95,7 @@ impl RedisShard {
         commands: Counter,
     ) -> Self {
         let inner = Inner {
-            servers,
+            seeds,
             deadline,
             clock,
             is_up,
@@ -148,14 +148,14 @@ impl RedisShard {
             .map_or_else(|_| "".into(), |master| Arc::clone(&master.replication_id))
     }
 
-    /// Looks for the server of this data set: first where it was last, then where the configured servers redirect to.
-    /// Servers with the replication IDs in `passed_over` are not wanted.
+    /// Looks for the server of this data set: first where it was last, then where the configured servers redirect to, then
+    /// where other masters of the cluster do. Servers with the replication IDs in `passed_over` are not wanted.
     ///
     /// # Errors
     /// When it does not answer or takes no writes.
     pub async fn find_master(&self, passed_over: &[String]) -> Result<Candidate, FindMasterError> {
         let last = self.master().ok().map(|master| master.address());
-        let known = self.inner.servers.iter().cloned();
+        let known = self.inner.seeds.all();
         master::find(last.into_iter().chain(known), self.keys(), passed_over).await
     }
 
@@ -163,14 +163,11 @@ impl RedisShard {
     ///
     /// # Errors
     /// When none answers.
-    pub async fn exists(&self) -> Result<bool, RedisFailure> {
-        let mut candidate = self.find_master(&[]).await.map_err(|error| match error {
-            FindMasterError::Failed(failure) => failure,
-            FindMasterError::Wrong(why) => RedisFailure::Refused(why),
-        })?;
+    pub async fn exists(&self) -> Result<bool, FindMasterError> {
+        let mut candidate = self.find_master(&[]).await?;
         let mut exists = redis::cmd("HEXISTS");
         exists.arg(self.keys().state()).arg("epoch");
-        candidate.query(&Call::plain(exists)).await
+        Ok(candidate.query(&Call::plain(exists)).await?)
     }
 
     /// From now on connections are made to this server, in this term.
@@ -186,6 +183,7 @@ impl RedisShard {
             return Ok(());
         }
         let master = Arc::new(candidate.into_master(term)?);
+        self.inner.seeds.note(self.shard(), &master.address());
         *write(&self.inner.master) = Some(master);
         Ok(())
     }

@@ -9,54 +9,43 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::IntoConnectionInfo;
-
 use super::keys::Keys;
+use super::servers::{RedisServers, Seeds};
 use super::shard::RedisShard;
 use crate::domain::{Clock, Shard};
 
-/// The setting is no URL of a Redis.
-#[derive(Debug, thiserror::Error)]
-#[error("REDIS_URL: {0}")]
-pub struct InvalidRedisUrl(String);
+/// Into which data sets the data is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// The only one, of a single Redis.
+    Single,
+    /// This many shards of a cluster.
+    Shards(u16),
+}
 
 /// All shards; cheap to clone.
 #[derive(Clone)]
 pub struct RedisShards(Arc<[RedisShard]>);
 
 impl RedisShards {
-    /// One URL is of a single Redis; several are of masters of a Redis Cluster. `prefix` begins all keys, `deadline`
-    /// bounds every command.
-    ///
-    /// # Errors
-    /// When a URL is no URL of a Redis.
+    /// The shards of a layout. `prefix` begins all keys, `deadline` bounds every command.
+    #[must_use]
     pub fn new(
-        urls: &[String],
+        servers: &RedisServers,
+        layout: Layout,
         prefix: &str,
         deadline: Duration,
         clock: &Arc<dyn Clock>,
-    ) -> Result<Self, InvalidRedisUrl> {
-        let servers = urls
-            .iter()
-            .map(|url| url.as_str().into_connection_info())
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| InvalidRedisUrl(error.to_string()))?;
-        let servers: Arc<[_]> = servers.into();
-        let shards = match urls {
-            [_] => vec![RedisShard::new(
-                servers,
-                Keys::new(prefix),
-                deadline,
-                Arc::clone(clock),
-            )],
-            _ => Shard::all(Shard::IN_CLUSTER)
-                .map(|shard| {
-                    let keys = Keys::of_shard(prefix, shard);
-                    RedisShard::new(Arc::clone(&servers), keys, deadline, Arc::clone(clock))
-                })
+    ) -> Self {
+        let keys = match layout {
+            Layout::Single => vec![Keys::new(prefix)],
+            Layout::Shards(count) => Shard::all(count)
+                .map(|shard| Keys::of_shard(prefix, shard, count))
                 .collect(),
         };
-        Ok(Self(shards.into()))
+        let seeds = Arc::new(Seeds::new(servers));
+        let shard = |keys| RedisShard::new(Arc::clone(&seeds), keys, deadline, Arc::clone(clock));
+        Self(keys.into_iter().map(shard).collect())
     }
 
     /// One data set alone.

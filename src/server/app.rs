@@ -10,9 +10,7 @@ use crate::accounts::{Accounts, PasswordHasher, Tokens, load_or_create_secret};
 use crate::api::{ApiState, Readiness};
 use crate::cache::{CacheLimits, LinkCache};
 use crate::clicks::counts::Counts;
-use crate::clicks::{
-    Deliveries, Delivery, Flusher, JournalDeadline, MemoryOnly, Recorder, RedisSink, Sinks,
-};
+use crate::clicks::{Delivery, Flusher, JournalDeadline, MemoryOnly, Recorders, RedisSink, Sinks};
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, TokenSecret};
 use crate::http::paths;
@@ -171,10 +169,9 @@ impl App {
         }
     }
 
-    /// A redirect path for one runtime, with connections and a recorder of its own.
+    /// A redirect path for one runtime, with connections and recorders of its own.
     pub(super) fn redirect_worker(&self) -> RedirectWorker {
         let (cache, lookup_batchers) = self.cache.for_worker();
-        let recorder = Arc::<Recorder>::default();
         let (until_late, once_late) = self.journal_deadlines;
         let delivery = |redis: Option<&RedisShard>| {
             let sinks = Sinks {
@@ -187,20 +184,21 @@ impl App {
             };
             Delivery::new(sinks, Arc::clone(&self.memory_only))
         };
-        let deliveries = match &self.redis {
+        let deliveries: Vec<_> = match &self.redis {
             None => vec![delivery(None)],
             Some(shards) => shards.iter().map(|redis| delivery(Some(redis))).collect(),
         };
+        let recorders = Recorders::new(deliveries.len());
         RedirectWorker {
             redirect: Redirect {
                 cache,
-                recorder: Arc::clone(&recorder),
+                recorders: recorders.clone(),
                 lookups: self.lookups.clone(),
                 metrics: RedirectMetrics::default(),
             },
             tasks: RedirectTasks {
-                deliveries: Deliveries::new(deliveries),
-                recorder,
+                deliveries,
+                recorders,
                 lookup_batchers,
             },
         }

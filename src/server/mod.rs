@@ -13,15 +13,17 @@
 //! | `listener`, `connections`, `workers`, `http1` | a connection from its acceptance to its responses |
 //! | `redirect_worker` | the redirect path of one worker |
 //! | `metrics_listener`, `bounded_listener` | metrics on an address of their own |
-//! | `startup`, `redis_recovery`, `parked` | connect to the database and to Redis |
-//! | `bound_socket`, `shutdown`, `error`, `banner`, `risks`, `reload` | what the files above share |
+//! | `startup`, `data_sets`, `redis_recovery`, `parked`, `history` | connect to the database and to Redis |
+//! | `bound_socket`, `file_limit`, `shutdown`, `error`, `banner`, `risks`, `reload` | what the files above share |
 
 mod app;
 mod banner;
 mod bound_socket;
 mod bounded_listener;
 mod connections;
+mod data_sets;
 mod error;
+mod file_limit;
 mod history;
 mod http1;
 mod jobs;

@@ -3,25 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::Instant;
 
-use crate::cache::{CacheLimits, LinkCache};
-use crate::clicks::{Flusher, RecoveryError, RedisSink, SettleError, recover, settle_parked};
+use crate::clicks::{Drain, RedisSink};
 use crate::config::Config;
 use crate::domain::{Clock, SystemClock};
-use crate::redis::{RedisFailure, RedisShard, RedisShards};
-use crate::server::startup::{self, ConnectError};
+use crate::redis::{InvalidRedisUrl, RedisServers, RedisShards};
+use crate::server::data_sets::{DRAIN_TIMEOUT, DataSets};
+use crate::server::startup::{self, AttemptError, ConnectError, retry};
 use crate::store::{ParkedBatch, Store, StoreError};
 
 /// Batches that are read at once.
 const PAGE: u32 = 100;
-
-/// How often a former data set is flushed, until nothing is pending in it, and the pause while another instance does so,
-/// which may have crashed.
-const MAX_FLUSHES: usize = 100;
-const OTHERS_PAUSE: Duration = Duration::from_millis(200);
 
 /// Why the service cannot start: counts would lack clicks.
 #[derive(Debug, thiserror::Error)]
@@ -42,74 +36,36 @@ pub enum ParkedError {
     Store(#[from] StoreError),
 }
 
-/// Why a former data set could not be settled.
-#[derive(Debug, thiserror::Error)]
-enum FormerError {
-    #[error(transparent)]
-    Recovery(#[from] RecoveryError),
-    #[error(transparent)]
-    Redis(#[from] RedisFailure),
-    #[error(transparent)]
-    Settle(#[from] SettleError),
-    #[error("clicks are still pending in it")]
-    Pending,
-}
-
-/// Settles the batches whose data sets are not configured, where the configured Redis still has them.
+/// Drains the data sets that are not configured and for which batches are parked, where the configured Redis still has
+/// them.
 ///
 /// # Errors
-/// [`ParkedError::Left`] if some are left.
+/// [`ParkedError::Left`] if batches are left.
 pub(super) async fn settle_former(
     store: &Store,
     redis: Option<&RedisShards>,
-    limits: CacheLimits,
-    clock: &Arc<dyn Clock>,
+    drain: &Drain<'_>,
 ) -> Result<(), ParkedError> {
-    for data_set in orphans(store, redis).await?.keys() {
-        let Some(any) = redis.and_then(|shards| shards.iter().next()) else {
-            break;
-        };
-        match settle(store, &any.with_tag(data_set), limits, clock).await {
-            Ok(()) => tracing::info!(data_set, "clicks in doubt of a former data set are settled"),
-            Err(error) => tracing::warn!(data_set, %error, "clicks in doubt cannot be settled"),
-        }
+    let former = orphans(store, redis).await?;
+    let configured = redis.and_then(|shards| shards.iter().next());
+    let Some(configured) = configured.filter(|_| !former.is_empty()) else {
+        return refuse(former);
+    };
+    let attempt = async || Ok(drain.drain(configured, former.keys().cloned()).await?);
+    let drained = retry("REDIS_URL", Instant::now(), DRAIN_TIMEOUT, attempt).await;
+    if let Err(AttemptError::Transient(why) | AttemptError::Permanent(why)) = drained {
+        tracing::warn!("former data sets of Redis are not written back: {why}");
     }
-    let left = orphans(store, redis).await?;
+    refuse(orphans(store, redis).await?)
+}
+
+/// Refuses the start if batches are left.
+fn refuse(left: BTreeMap<String, Vec<ParkedBatch>>) -> Result<(), ParkedError> {
     let clicks = left.values().flatten().map(clicks_of).sum();
     match left.into_keys().next() {
         Some(data_set) => Err(ParkedError::Left { clicks, data_set }),
         None => Ok(()),
     }
-}
-
-/// Settles the batches of one data set that is not configured, and writes back what is pending in it.
-async fn settle(
-    store: &Store,
-    former: &RedisShard,
-    limits: CacheLimits,
-    clock: &Arc<dyn Clock>,
-) -> Result<(), FormerError> {
-    if !former.exists().await? {
-        return Err(RedisFailure::Refused("it is not in the configured Redis".into()).into());
-    }
-    recover(former, &*store.clicks, store.database.installation()).await?;
-    former.recovered();
-    let shards = RedisShards::of(former.clone());
-    let sink = RedisSink::new(former);
-    // The cache of the service follows the changes of configured data sets alone.
-    let cache = LinkCache::new(limits, None);
-    while settle_parked([&sink].into_iter(), &*store.clicks, &cache).await? > 0 {}
-    let flusher = Flusher::new(Some(shards), Arc::clone(&store.clicks), Arc::clone(clock));
-    for _ in 0..MAX_FLUSHES {
-        let outcome = flusher.flush().await;
-        if outcome.failure.is_none() && !outcome.is_shared && outcome.flushed.clicks == 0 {
-            return Ok(());
-        }
-        if outcome.is_shared {
-            sleep(OTHERS_PAUSE).await;
-        }
-    }
-    Err(FormerError::Pending)
 }
 
 /// Parked batches by their data sets, without those of configured ones.
@@ -155,7 +111,7 @@ pub enum DropError {
     Store(#[from] StoreError),
     /// The setting names no Redis.
     #[error(transparent)]
-    Redis(#[from] crate::redis::InvalidRedisUrl),
+    Redis(#[from] InvalidRedisUrl),
 }
 
 /// Drops the batches whose data sets are not configured, and says so in the log.
@@ -164,8 +120,21 @@ pub enum DropError {
 /// [`DropError`].
 pub async fn drop_parked_clicks(config: &Config) -> Result<(), DropError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let urls = config.redis.as_ref();
+    let servers = urls.map(|urls| RedisServers::parse(&urls.0)).transpose()?;
     let store = startup::databases(config, &clock).await?.store;
-    let redis = startup::shards(config, &clock)?;
+    let redis = match &servers {
+        Some(servers) => {
+            let data_sets = DataSets {
+                servers,
+                config,
+                store: &store,
+                clock: &clock,
+            };
+            Some(data_sets.configured(Instant::now()).await?)
+        }
+        None => None,
+    };
     let mut dropped = 0;
     for batch in orphans(&store, redis.as_ref())
         .await?

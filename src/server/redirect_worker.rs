@@ -1,15 +1,14 @@
 //! The redirect path of one worker, and the tasks that have to run for it.
 
-use std::sync::Arc;
-
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::LookupBatcher;
-use crate::clicks::{Deliveries, Recorder};
+use crate::clicks::{Delivery, Recorders};
+use crate::domain::Shard;
 use crate::redirect::Redirect;
 
-/// A redirect path with a recorder of its own, and the tasks that serve it.
+/// A redirect path with recorders of its own, and the tasks that serve it.
 pub(super) struct RedirectWorker {
     pub(super) redirect: Redirect,
     pub(super) tasks: RedirectTasks,
@@ -17,23 +16,32 @@ pub(super) struct RedirectWorker {
 
 /// The tasks of one redirect path.
 pub(super) struct RedirectTasks {
-    pub(super) deliveries: Deliveries,
-    pub(super) recorder: Arc<Recorder>,
+    /// One per shard, in their order.
+    pub(super) deliveries: Vec<Delivery>,
+    pub(super) recorders: Recorders,
     pub(super) lookup_batchers: Vec<LookupBatcher>,
 }
 
 impl RedirectTasks {
-    /// Spawns the tasks on the runtime of the redirect path. The returned one delivers clicks; it ends after `drained`
-    /// is cancelled, once every click is delivered.
-    pub(super) fn spawn(self, drained: CancellationToken) -> JoinHandle<()> {
+    /// Spawns the tasks on the runtime of the redirect path. The returned one stands for those that deliver clicks: it
+    /// ends after `drained` is cancelled, once every click is delivered, and panics where one of them does.
+    pub(super) fn spawn(self, drained: &CancellationToken) -> JoinHandle<()> {
         for batcher in self.lookup_batchers {
             // Ends with the redirect path. Should it die, look-ups go to the database one by one.
             tokio::spawn(batcher.run());
         }
+        let mut delivering = JoinSet::new();
+        for (shard, delivery) in Shard::all(Shard::MAX_COUNT).zip(self.deliveries) {
+            let (recorders, drained) = (self.recorders.clone(), drained.clone());
+            delivering.spawn(async move {
+                let recorder = recorders.of(shard);
+                recorder.run(delivery, drained.cancelled_owned()).await;
+            });
+        }
         tokio::spawn(async move {
-            self.recorder
-                .run(self.deliveries, drained.cancelled_owned())
-                .await;
+            while let Some(ended) = delivering.join_next().await {
+                ended.expect("its panic is this task's, too");
+            }
         })
     }
 }

@@ -63,8 +63,8 @@ impl Running {
             redirect,
             tasks: redirect_tasks,
         } = app.redirect_worker();
-        let recorder = redirect_tasks.spawn(drained.clone());
-        tasks.spawn(async move { recorder.await.expect("its panic is this task's, too") });
+        let delivering = redirect_tasks.spawn(&drained);
+        tasks.spawn(async move { delivering.await.expect("its panic is this task's, too") });
 
         let state = app.api_state(redirect, base_url, metrics.clone(), &shutdown);
         let proxies = TrustedProxies(config.trusted_proxies.clone().into());

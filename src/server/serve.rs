@@ -3,14 +3,19 @@
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
 
 use crate::cache::LinkCache;
+use crate::clicks::Drain;
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
 use crate::limits::CurrentLimits;
+use crate::redis::{RedisServers, RedisShards};
 use crate::server::app::{App, cache_limits};
 use crate::server::bound_socket::BoundSocket;
+use crate::server::data_sets::DataSets;
 use crate::server::error::ServeError;
+use crate::server::file_limit::max_connections;
 use crate::server::history::HistoryWatch;
 use crate::server::parked::settle_former;
 use crate::server::running::{Listeners, Running};
@@ -20,12 +25,13 @@ use crate::telemetry::LogFilter;
 use crate::telemetry::metrics::Exposition;
 
 /// Serves until `shutdown`: connects to the dependencies, answers requests, finishes the open ones, and writes pending
-/// clicks back.
+/// clicks back. `files` is how many files the process may open.
 ///
 /// # Errors
 /// [`ServeError`]: the service could not start, or a part of it died, or it could not stop in time.
 pub async fn serve(
-    config: Config,
+    mut config: Config,
+    files: Option<u64>,
     metrics: Exposition,
     log: LogFilter,
     shutdown: Shutdown,
@@ -39,7 +45,11 @@ pub async fn serve(
     let settings = config.reloaded()?;
     risks::warn(&config);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let redis = startup::shards(&config, &clock)?;
+    let redis = config
+        .redis
+        .as_ref()
+        .map(|urls| RedisServers::parse(&urls.0))
+        .transpose()?;
     // Bound before the database is opened: a start that must fail does not change the schema under running instances.
     let public = BoundSocket::bind("BIND", config.bind)?;
     let of_metrics = config
@@ -48,29 +58,50 @@ pub async fn serve(
         .transpose()?;
     let connecting = async {
         let databases = startup::databases(&config, &clock).await?;
-        let cache = LinkCache::new(cache_limits(&config, &databases.store), redis.as_ref());
-        if let Some(redis) = &redis {
-            startup::redis(redis, &databases.store, &cache).await?;
+        let store = &databases.store;
+        let limits = cache_limits(&config, store);
+        let drain = Drain {
+            clicks: &store.clicks,
+            installation: store.database.installation(),
+            cache: LinkCache::new(limits, None),
+            clock: &clock,
+        };
+        let started = Instant::now();
+        let shards = match &redis {
+            Some(servers) => {
+                let data_sets = DataSets {
+                    servers,
+                    config: &config,
+                    store,
+                    clock: &clock,
+                };
+                let shards = data_sets.configured(started).await?;
+                data_sets.divide(&shards, &drain).await?;
+                Some(shards)
+            }
+            None => None,
+        };
+        let cache = LinkCache::new(limits, shards.as_ref());
+        if let Some(shards) = &shards {
+            startup::redis(shards, store, &cache, started).await?;
         }
-        let limits = cache_limits(&config, &databases.store);
-        settle_former(&databases.store, redis.as_ref(), limits, &clock).await?;
+        settle_former(store, shards.as_ref(), &drain).await?;
         // Before the first request: the database may have gone back while nothing ran.
-        let database = &databases.store.database;
-        if let Err(error) = HistoryWatch::new(database, &cache, redis.as_ref())
-            .check()
-            .await
-        {
+        let mut watch = HistoryWatch::new(&store.database, &cache, shards.as_ref());
+        if let Err(error) = watch.check().await {
             tracing::warn!(%error, "the history of the database is checked later");
         }
-        Ok::<_, ServeError>((databases, cache))
+        Ok::<_, ServeError>((databases, shards, cache))
     };
-    let (databases, cache) = tokio::select! {
+    let (databases, redis, cache) = tokio::select! {
         connected = connecting => connected?,
         () = shutdown.requested() => {
             tracing::info!("stopped before all dependencies were there");
             return Ok(());
         }
     };
+    let shards = redis.iter().flat_map(RedisShards::iter).count();
+    config.guards.max_connections = max_connections(files, shards, &config);
     // Only now: every connection that is accepted is answered.
     let public = public.listen()?;
     let address = public.local_addr()?;

@@ -9,19 +9,21 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 
 use crate::cache::LinkCache;
-use crate::clicks::RecoveryError;
-use crate::config::{Config, DatabaseUrl, RedisUrls};
+use crate::clicks::{DrainError, RecoveryError};
+use crate::config::{Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
-use crate::redis::{FindMasterError, InvalidRedisUrl, RedisShard, RedisShards};
+use crate::redis::{FindMasterError, RedisShard, RedisShards};
 use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
 use crate::store::migrations::{self, Report, Schema};
-use crate::store::{OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreSettings};
+use crate::store::{
+    OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreError, StoreSettings,
+};
 
 /// How long the start waits for the database.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long the start waits for Redis; the service also runs without it.
-const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a database operation may take, waiting for a connection included.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(5);
@@ -37,12 +39,12 @@ const SETTING_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 #[error("{dependency}: {reason}")]
 pub struct ConnectError {
-    dependency: &'static str,
-    reason: String,
+    pub(super) dependency: &'static str,
+    pub(super) reason: String,
 }
 
 /// Why one attempt failed.
-enum AttemptError {
+pub(super) enum AttemptError {
     /// A later attempt may succeed.
     Transient(String),
     /// No attempt can succeed with these settings.
@@ -78,8 +80,11 @@ async fn with_schema(
         deadline: DATABASE_DEADLINE,
         schema,
     };
-    let connected = retry("DATABASE_URL", DATABASE_TIMEOUT, async || {
-        match &config.database {
+    let connected = retry(
+        "DATABASE_URL",
+        Instant::now(),
+        DATABASE_TIMEOUT,
+        async || match &config.database {
             DatabaseUrl::Sqlite(path) => {
                 if config.database.is_default() {
                     SqliteStore::make_folder(path)?;
@@ -101,8 +106,8 @@ async fn with_schema(
                     replica,
                 })
             }
-        }
-    });
+        },
+    );
     connected.await.map_err(|error| {
         let (AttemptError::Permanent(reason) | AttemptError::Transient(reason)) = error;
         ConnectError {
@@ -112,6 +117,12 @@ async fn with_schema(
     })
 }
 
+impl From<StoreError> for AttemptError {
+    fn from(error: StoreError) -> Self {
+        Self::Transient(error.to_string())
+    }
+}
+
 impl From<OpenError> for AttemptError {
     fn from(error: OpenError) -> Self {
         match error {
@@ -119,17 +130,6 @@ impl From<OpenError> for AttemptError {
             OpenError::Wrong(reason) => Self::Permanent(reason),
         }
     }
-}
-
-/// The shards of Redis that the settings name.
-pub(super) fn shards(
-    config: &Config,
-    clock: &Arc<dyn Clock>,
-) -> Result<Option<RedisShards>, InvalidRedisUrl> {
-    let deadline = config.click_deadline / 2;
-    let shards =
-        |urls: &RedisUrls| RedisShards::new(&urls.0, &config.redis_prefix, deadline, clock);
-    config.redis.as_ref().map(shards).transpose()
 }
 
 /// Brings the schema of the database up to date, reports what it does, and does nothing else.
@@ -146,15 +146,21 @@ pub async fn migrate(config: &Config, report: Report) -> Result<(), ConnectError
     })
 }
 
-/// Waits for every shard of Redis, takes it into use, and warns of settings of Redis that put clicks at risk. A shard
+/// Waits for every shard of Redis, for a while from `started` on, takes it into use, and warns of settings of Redis that put clicks at risk. A shard
 /// that does not come in time is treated like one that is lost later: a background job probes it until it is back.
 pub(super) async fn redis(
     shards: &RedisShards,
     store: &Store,
     cache: &LinkCache,
+    started: Instant,
 ) -> Result<(), ConnectError> {
     let recovery = RedisRecovery::new(store, cache);
-    try_join_all(shards.iter().map(|redis| shard(redis, &recovery, cache))).await?;
+    try_join_all(
+        shards
+            .iter()
+            .map(|redis| shard(redis, &recovery, cache, started)),
+    )
+    .await?;
     // Shards of one server have the same settings.
     let mut warned = HashSet::new();
     let up = shards.iter().filter(|redis| redis.is_up());
@@ -168,8 +174,9 @@ async fn shard(
     redis: &RedisShard,
     recovery: &RedisRecovery,
     cache: &LinkCache,
+    started: Instant,
 ) -> Result<(), ConnectError> {
-    let recovered = retry("REDIS_URL", REDIS_TIMEOUT, async || {
+    let recovered = retry("REDIS_URL", started, REDIS_TIMEOUT, async || {
         recovery.recover(redis).await?;
         let synchronised = cache.synchronise(redis.shard()).await;
         synchronised.map_err(|error| AttemptError::Transient(error.to_string()))
@@ -190,13 +197,38 @@ async fn shard(
 impl From<RecoverShardError> for AttemptError {
     fn from(error: RecoverShardError) -> Self {
         match error {
-            RecoverShardError::Recovery(RecoveryError::FindMasterError(
-                FindMasterError::Wrong(reason),
-            )) => Self::Permanent(reason),
-            RecoverShardError::Recovery(foreign @ RecoveryError::Foreign(_)) => {
-                Self::Permanent(foreign.to_string())
+            RecoverShardError::Recovery(error) => error.into(),
+            unpublished @ RecoverShardError::Unpublished(_) => {
+                Self::Transient(unpublished.to_string())
             }
+        }
+    }
+}
+
+impl From<RecoveryError> for AttemptError {
+    fn from(error: RecoveryError) -> Self {
+        match error {
+            RecoveryError::FindMasterError(error) => error.into(),
+            foreign @ RecoveryError::Foreign(_) => Self::Permanent(foreign.to_string()),
             transient => Self::Transient(transient.to_string()),
+        }
+    }
+}
+
+impl From<DrainError> for AttemptError {
+    fn from(error: DrainError) -> Self {
+        match error {
+            DrainError::Recovery(error) => error.into(),
+            transient => Self::Transient(transient.to_string()),
+        }
+    }
+}
+
+impl From<FindMasterError> for AttemptError {
+    fn from(error: FindMasterError) -> Self {
+        match error {
+            FindMasterError::Wrong(reason) => Self::Permanent(reason),
+            transient @ FindMasterError::Failed(_) => Self::Transient(transient.to_string()),
         }
     }
 }
@@ -222,13 +254,14 @@ async fn warn_of_settings(redis: &RedisShard) {
     }
 }
 
-/// Repeats `attempt` until it succeeds, fails for good, or `limit` has passed.
-async fn retry<T>(
+/// Repeats `attempt` until it succeeds, fails for good, or `limit` has passed since `started`.
+pub(super) async fn retry<T>(
     dependency: &'static str,
+    started: Instant,
     limit: Duration,
     attempt: impl AsyncFn() -> Result<T, AttemptError>,
 ) -> Result<T, AttemptError> {
-    let deadline = Instant::now() + limit;
+    let deadline = started + limit;
     let mut pause = FIRST_PAUSE;
     loop {
         let reason = match attempt().await {
@@ -241,7 +274,7 @@ async fn retry<T>(
         if left.is_zero() {
             let waited = limit.as_secs();
             return Err(AttemptError::Transient(format!(
-                "still not there after {waited} s: {reason}"
+                "given up after {waited} s: {reason}"
             )));
         }
         tracing::warn!(

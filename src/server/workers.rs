@@ -1,4 +1,4 @@
-//! Workers: one thread each, with a runtime, connections and a recorder of its own.
+//! Workers: one thread each, with a runtime, connections and recorders of its own.
 
 use std::io;
 use std::net::TcpStream;
@@ -152,7 +152,7 @@ struct WorkerThread {
 impl WorkerThread {
     async fn run(mut self) {
         let RedirectWorker { redirect, tasks } = self.redirect_worker;
-        let mut recorder = tasks.spawn(self.drained);
+        let mut delivering = tasks.spawn(&self.drained);
         let handler = ConnectionHandler::new(
             redirect,
             self.api,
@@ -174,7 +174,7 @@ impl WorkerThread {
                 }
                 () = self.shutdown.draining() => break,
                 // It panicked: without it no click would ever be acknowledged.
-                _ = &mut recorder => return,
+                _ = &mut delivering => return,
             };
             let Some(accepted) = accepted else { break };
             self.connections.spawn(serve(accepted));
@@ -185,7 +185,7 @@ impl WorkerThread {
         }
         drop(self.accepted);
         // Its panic is in the log; the worker is at its end anyway.
-        let _ = recorder.await;
+        let _ = delivering.await;
     }
 }
 

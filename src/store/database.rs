@@ -54,6 +54,17 @@ pub trait Database: Send + Sync {
     /// Names this database among all others: drawn at random when it was created, and never changed.
     fn installation(&self) -> &str;
 
+    /// Into how many shards the data sets with this prefix on a Redis Cluster are divided; `None` before the first use.
+    async fn redis_shards(&self, prefix: &str) -> Result<Option<u16>, StoreError>;
+
+    /// Notes this number, where `former` is noted. `false`: another instance was faster, and nothing changes.
+    async fn note_redis_shards(
+        &self,
+        prefix: &str,
+        former: Option<u16>,
+        shards: u16,
+    ) -> Result<bool, StoreError>;
+
     /// How many connections are open, in use and waited for.
     fn connections(&self) -> Connections;
 

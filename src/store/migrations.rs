@@ -57,6 +57,7 @@ const POSTGRES: Files = files! { "postgres":
     15 "known addresses" "0015_known_addresses.sql",
     16 "link totals" "0016_link_totals.sql",
     17 "data sets" "0017_data_sets.sql",
+    18 "redis shards" "0018_redis_shards.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -71,6 +72,7 @@ const SQLITE: Files = files! { "sqlite":
     10 "account keys" "0010_account_keys.sql",
     14 "known addresses" "0014_known_addresses.sql",
     15 "link totals" "0015_link_totals.sql",
+    16 "redis shards" "0016_redis_shards.sql",
 };
 
 /// The migrations of Postgres.

@@ -5,7 +5,7 @@ use super::{
     ToCount, Usage,
 };
 use crate::domain::{
-    Link, LinkId, LinkTarget, Principal, ShortCode, TargetUrl, Timestamp, TokenKey, UserId,
+    Link, LinkId, LinkTarget, Principal, Shard, ShortCode, TargetUrl, Timestamp, TokenKey, UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds, whether batches are parked.
@@ -161,6 +161,16 @@ pub(super) fn flush_mark(stored: i64) -> FlushMark {
         0 => FlushMark::Nothing,
         link => LinkId::parse(link).map_or(FlushMark::Whole, FlushMark::UpTo),
     }
+}
+
+/// The number of shards of a Redis Cluster as databases keep it.
+pub(super) fn shards(stored: Option<i64>) -> Result<Option<u16>, StoreError> {
+    let parse = |stored| {
+        let shards = u16::try_from(stored).ok();
+        let shards = shards.filter(|shards| (1..=Shard::MAX_COUNT).contains(shards));
+        shards.ok_or_else(|| StoreError::Unexpected(format!("{stored} is no number of shards")))
+    };
+    stored.map(parse).transpose()
 }
 
 /// Recorder and number of a batch as databases keep them; `None` comes before every batch.

@@ -14,7 +14,7 @@ use shunt::domain::{
     SystemClock, TargetUrl, TokenKey,
 };
 use shunt::limits::{Action, CurrentLimits, Limiter};
-use shunt::redis::{RedisShard, RedisShards};
+use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, NewLink, SqliteStore, Store, StoreSettings};
 use tokio::runtime::Runtime;
@@ -43,8 +43,9 @@ impl Components {
     async fn new(folder: &Path) -> Self {
         let server = FakeRedis::start().await;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let shards =
-            RedisShards::new(&[server.url()], "s", Duration::from_secs(1), &clock).unwrap();
+        let servers = RedisServers::parse(&[server.url()]).unwrap();
+        let deadline = Duration::from_secs(1);
+        let shards = RedisShards::new(&servers, Layout::Single, "s", deadline, &clock);
         let redis = shards.iter().next().unwrap().clone();
         let path = folder.join("shunt.db");
         let store = SqliteStore::open(&path, STORE, Arc::new(SystemClock))
@@ -128,7 +129,7 @@ impl Components {
             .append(&batch, Some("epoch"))
             .await
             .unwrap();
-        let _ = settle_parked([&sink].into_iter(), &*self.store.clicks, &self.cache).await;
+        let _ = settle_parked(&sink, &*self.store.clicks, &self.cache).await;
         self.store.clicks.release_parked(1, number).await.unwrap();
     }
 

@@ -43,6 +43,19 @@ both_stores! {
         assert!(matches!(again, Err(CreateUserError::EmailTaken)));
     }
 
+    async fn the_number_of_shards_is_noted_by_the_first_of_several_instances(store) {
+        let database = &store.database;
+        assert_eq!(database.redis_shards("shunt").await.unwrap(), None);
+        assert!(!database.note_redis_shards("shunt", Some(8), 16).await.unwrap());
+        assert!(database.note_redis_shards("shunt", None, 32).await.unwrap());
+        assert!(!database.note_redis_shards("shunt", None, 8).await.unwrap());
+        assert!(!database.note_redis_shards("shunt", Some(8), 16).await.unwrap());
+        assert_eq!(database.redis_shards("shunt").await.unwrap(), Some(32));
+        assert!(database.note_redis_shards("shunt", Some(32), 256).await.unwrap());
+        assert_eq!(database.redis_shards("shunt").await.unwrap(), Some(256));
+        assert_eq!(database.redis_shards("other").await.unwrap(), None);
+    }
+
     async fn an_unknown_user_is_none(store) {
         assert!(store.users.credentials(&"nobody@example.org".parse().unwrap()).await.unwrap().is_none());
         let unknown = Principal { user: UserId(999), key: TokenKey::generate().unwrap() };

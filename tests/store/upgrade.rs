@@ -181,7 +181,9 @@ async fn an_instance_that_does_not_migrate_makes_no_file() {
 
 async fn open_file(path: &Path) -> Result<(), OpenError> {
     let store = SqliteStore::open(path, SETTINGS, Arc::new(SystemClock)).await?;
-    drop(store);
+    let store = Store::of(Arc::new(store));
+    // Its connections are closed then, and so are the locks of the file.
+    store.database.close().await.unwrap();
     Ok(())
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::support::{App, Mode, RedisCluster, Server, eventually, has_all};
+use crate::support::{App, Mode, RedisCluster, RedisServer, Server, eventually, has_all};
 
 const LINKS: usize = 24;
 
 /// Enough links for every master to have some.
-async fn shorten_many(app: &App) -> (String, Vec<String>) {
+pub(crate) async fn shorten_many(app: &App) -> (String, Vec<String>) {
     let token = app.register().await;
     let mut codes = Vec::new();
     for number in 0..LINKS {
@@ -26,7 +26,7 @@ async fn is_up(server: &Server) -> bool {
 }
 
 /// The number of shards that have a key of this kind on this master.
-async fn keys(master: &crate::support::RedisServer, kind: &str) -> usize {
+async fn keys(master: &RedisServer, kind: &str) -> usize {
     let mut keys = redis::cmd("KEYS");
     keys.arg(format!("*:{kind}"));
     let mut connection = master.connection().await;
@@ -148,6 +148,79 @@ async fn a_master_that_is_killed_and_started_again_under_load_loses_no_click() {
     app.finish().await;
 }
 
+/// Those of `codes` whose links a master has cached.
+async fn cached_on(master: &RedisServer, codes: &[String]) -> Vec<String> {
+    let mut keys = redis::cmd("KEYS");
+    keys.arg("*:link:*");
+    let mut connection = master.connection().await;
+    let found: Vec<String> = keys.query_async(&mut connection).await.unwrap();
+    let is_there = |code: &&String| found.iter().any(|key| key.ends_with(&format!(":{code}")));
+    codes.iter().filter(is_there).cloned().collect()
+}
+
+/// Clients that visit each of these codes once, all at the same time, and how many of them were redirected.
+fn visits(app: &Arc<App>, codes: &[String]) -> (Vec<tokio::task::JoinHandle<()>>, Arc<AtomicU64>) {
+    let redirected = Arc::<AtomicU64>::default();
+    let visit = |code: &String| {
+        let (app, path) = (Arc::clone(app), format!("/{code}"));
+        let redirected = Arc::clone(&redirected);
+        tokio::spawn(async move {
+            assert_eq!(app.visit(&path).await.status, 302);
+            redirected.fetch_add(1, Ordering::SeqCst);
+        })
+    };
+    (codes.iter().map(visit).collect(), redirected)
+}
+
+#[tokio::test]
+async fn a_master_that_hangs_delays_neither_redirects_nor_the_write_back_of_other_shards() {
+    let cluster = RedisCluster::start().await;
+    let urls = cluster.urls();
+    // One worker. A redirect waits twelve seconds for Redis: longer than this test waits for those of other shards.
+    let settings = [
+        ("REDIS_URL", urls.as_str()),
+        ("WORKERS", "1"),
+        ("CLICK_DEADLINE_MS", "24000"),
+        ("FLUSH_INTERVAL_MS", "100"),
+    ];
+    let app = Arc::new(App::start_with(Mode::Production, &settings).await);
+    let (_, codes) = shorten_many(&app).await;
+    for code in &codes {
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        app.written_back(code, 1).await;
+    }
+    let hanging = &cluster.masters[1];
+    let of_hanging = cached_on(hanging, &codes).await;
+    let is_other = |code: &&String| !of_hanging.contains(code);
+    let of_others: Vec<_> = codes.iter().filter(is_other).cloned().collect();
+    assert!(!of_hanging.is_empty() && !of_others.is_empty());
+
+    hanging.pause();
+    let (waiting, in_journal) = visits(&app, &of_hanging);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let (others, redirected) = visits(&app, &of_others);
+    eventually("redirects of other shards are sent", async || {
+        redirected.load(Ordering::SeqCst) == of_others.len() as u64
+    })
+    .await;
+    assert_eq!(in_journal.load(Ordering::SeqCst), 0, "Redis is waited for");
+    for code in &of_others {
+        app.written_back(code, 2).await;
+        assert_eq!(app.clicks(code).await, 2);
+    }
+    for visit in waiting.into_iter().chain(others) {
+        visit.await.unwrap();
+    }
+    hanging.resume();
+    for code in &of_hanging {
+        eventually("the count is available", async || {
+            app.get(&format!("/urls/{code}/stats")).await.status == 200
+        })
+        .await;
+    }
+    Arc::into_inner(app).unwrap().finish().await;
+}
+
 #[tokio::test]
 async fn a_replica_that_takes_over_is_found_and_its_clicks_count_once() {
     let mut cluster = RedisCluster::start().await;
@@ -187,4 +260,42 @@ async fn a_replica_that_takes_over_is_found_and_its_clicks_count_once() {
     }
     drop(flushing);
     app.finish().await;
+}
+
+#[tokio::test]
+async fn one_address_of_a_cluster_works_as_several_do_also_when_its_master_is_replaced() {
+    let mut cluster = RedisCluster::start().await;
+    let replica = cluster.replica_of(0).await;
+    let (one, several) = (cluster.masters[0].url(), cluster.urls());
+    let rarely = [("REDIS_URL", one.as_str()), ("FLUSH_INTERVAL_MS", "60000")];
+    let app = App::start_with(Mode::Production, &rarely).await;
+    let other = app
+        .another(&[("REDIS_URL", several.as_str()), rarely[1]])
+        .await;
+    let (token, codes) = shorten_many(&app).await;
+    for code in &codes {
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        assert_eq!(other.follow(code).await, 302);
+        assert_eq!(app.clicks(code).await, 2);
+    }
+    for master in &cluster.masters {
+        assert!(keys(master, "pending").await > 0, "every master has a part");
+    }
+    assert_eq!(app.delete(&token, &codes[0]).await.status, 204);
+    assert_eq!(other.follow(&codes[0]).await, 404);
+
+    eventually("the replica has every click", async || {
+        has_all(&replica, &cluster.masters[0]).await
+    })
+    .await;
+    cluster.masters[0].kill();
+    eventually("the replica is used", async || {
+        for code in &codes[1..] {
+            assert_eq!(app.server.follow(code).await, 302);
+        }
+        is_up(&app.server).await
+    })
+    .await;
+    drop(other);
+    app.server_only().await;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shunt::clicks::{Flusher, recover};
 use shunt::domain::{Clock, LinkId, SystemClock};
-use shunt::redis::RedisShards;
+use shunt::redis::{Layout, RedisServers, RedisShards};
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection};
@@ -194,7 +194,9 @@ async fn clicks_of_links_that_went_with_their_account_are_removed_and_later_ones
 async fn a_parked_batch_keeps_its_own_recorder_in_redis_and_no_other() {
     let redis = RedisServer::start(&[]).await;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let shards = RedisShards::new(&[redis.url()], "s", Duration::from_secs(5), &clock).unwrap();
+    let servers = RedisServers::parse(&[redis.url()]).unwrap();
+    let deadline = Duration::from_secs(5);
+    let shards = RedisShards::new(&servers, Layout::Single, "s", deadline, &clock);
     let folder = tempfile::tempdir().unwrap();
     let settings = StoreSettings {
         max_connections: 5,

@@ -35,6 +35,7 @@ mod risks;
 mod roles;
 mod rolled_back;
 mod settings;
+mod shards;
 mod shorten;
 mod slow_connect;
 mod stats;

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{FlushError, Flusher, TIMEOUT, scan_hash};
+use futures_util::future::join_all;
+
+use super::scan::scan_hash;
+use super::{FlushError, Flusher, TIMEOUT};
 use crate::domain::Timestamp;
 use crate::redis::{Call, RedisFailure, RedisShard, scripts};
 use crate::store::{RecorderId, StoreError};
@@ -26,10 +29,12 @@ impl Flusher {
             return Ok(());
         }
         let needed = self.parked_recorders().await?;
-        for redis in self.flushable_shards() {
-            forget_recorders(redis, &needed).await?;
-        }
-        Ok(())
+        let forgetting = self
+            .flushable_shards()
+            .map(|redis| forget_recorders(redis, &needed));
+        // A failure of one shard does not stop the others.
+        let forgotten: Result<Vec<_>, _> = join_all(forgetting).await.into_iter().collect();
+        forgotten.map(drop).map_err(FlushError::from)
     }
 
     /// The recorders of parked batches: settling one needs the last number of its recorder in Redis.

@@ -33,11 +33,11 @@ pub(super) async fn run(
     let rest_factor = if has_redis { REST_FACTOR } else { 0 };
     let mut failures = FailureLog::new("writing clicks back");
     loop {
-        let started = Instant::now();
         let outcome = flush(&flusher).await;
         times.note(&outcome.done);
+        let busy = outcome.busy;
         failures.note(&outcome.failure.map_or(Ok(()), Err));
-        sleep(interval.max(started.elapsed() * rest_factor)).await;
+        sleep(interval.max(busy * rest_factor)).await;
     }
 }
 

@@ -17,6 +17,7 @@ const STEADY: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(redis: RedisShard, recovery: RedisRecovery) {
     let mut pause = Duration::ZERO;
+    let mut logged = String::new();
     loop {
         let up_since = Instant::now();
         redis.tripped().await;
@@ -28,11 +29,17 @@ pub(super) async fn run(redis: RedisShard, recovery: RedisRecovery) {
         sleep(pause).await;
         if let Err(error) = recovery.recover(&redis).await {
             tracing::debug!(%error, "Redis is still away");
-            if let RecoverShardError::Recovery(RecoveryError::FindMasterError(
-                FindMasterError::Failed(failure),
-            )) = &error
-            {
-                redis.note_why_away(failure);
+            match &error {
+                RecoverShardError::Recovery(RecoveryError::FindMasterError(
+                    FindMasterError::Failed(failure),
+                )) => redis.note_why_away(failure),
+                RecoverShardError::Recovery(RecoveryError::FindMasterError(
+                    FindMasterError::Wrong(why),
+                )) if logged != *why => {
+                    tracing::error!("REDIS_URL: {why}");
+                    logged.clone_from(why);
+                }
+                _ => {}
             }
         }
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
+
 use super::runner::every;
 use crate::cache::LinkCache;
 use crate::clicks::{RedisSink, settle_parked};
@@ -15,9 +17,14 @@ const PAUSE: Duration = Duration::from_secs(5);
 pub(super) async fn run(redis: RedisShards, clicks: Arc<dyn Clicks>, cache: LinkCache) {
     let sinks: Vec<_> = redis.iter().map(RedisSink::new).collect();
     every(PAUSE, "settling clicks in doubt", || async {
+        if clicks.parked(None, 1).await?.is_empty() {
+            return Ok(());
+        }
         let sinks_up = sinks.iter().filter(|sink| sink.is_up());
-        let settled = settle_parked(sinks_up, &*clicks, &cache);
-        settled.await.map(drop)
+        // A shard that hangs does not delay the others.
+        let settling = sinks_up.map(|sink| settle_parked(sink, &*clicks, &cache));
+        let settled: Result<Vec<_>, _> = join_all(settling).await.into_iter().collect();
+        settled.map(drop)
     })
     .await;
 }

@@ -17,6 +17,40 @@ impl Database for PostgresStore {
         &self.installation
     }
 
+    async fn redis_shards(&self, prefix: &str) -> Result<Option<u16>, StoreError> {
+        let noted: Option<i32> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_scalar("SELECT shards FROM redis_shards WHERE prefix = $1")
+                    .bind(prefix)
+                    .fetch_optional(session)
+                    .await
+            })
+            .await?;
+        rows::shards(noted.map(i64::from))
+    }
+
+    async fn note_redis_shards(
+        &self,
+        prefix: &str,
+        former: Option<u16>,
+        shards: u16,
+    ) -> Result<bool, StoreError> {
+        let noted = self.pool.run(async |session| {
+            sqlx::query(
+                "INSERT INTO redis_shards (prefix, shards)
+                 SELECT $1::text, $2::integer WHERE $3::integer IS NULL OR EXISTS (SELECT FROM redis_shards WHERE prefix = $1)
+                 ON CONFLICT (prefix) DO UPDATE SET shards = excluded.shards WHERE redis_shards.shards = $3",
+            )
+            .bind(prefix)
+            .bind(i32::from(shards))
+            .bind(former.map(i32::from))
+            .execute(session)
+            .await
+        });
+        Ok(noted.await?.rows_affected() == 1)
+    }
+
     fn connections(&self) -> Connections {
         self.pool.connections()
     }

@@ -9,6 +9,9 @@ use crate::store::links::quota;
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
 
+/// The new link, and whether the owner is there, the server was checked, and the quota is reached.
+type CreatedRow = (Option<i64>, bool, bool, bool);
+
 #[async_trait]
 impl Links for PostgresStore {
     async fn create_link(
@@ -184,7 +187,7 @@ impl PostgresStore {
     ) -> Result<Option<Link>, CreateLinkError> {
         // The owner's total is locked before it is compared: of links that are made at once, each is compared with a total
         // that has the ones before. A trigger then adds this one.
-        let created: Result<Vec<(Option<i64>, bool, bool, bool)>, _> = self
+        let created: Result<Vec<CreatedRow>, _> = self
             .pool
             .run(async |session| {
                 sqlx::query_as(concat!(

@@ -17,6 +17,33 @@ impl Database for SqliteStore {
         &self.installation
     }
 
+    async fn redis_shards(&self, prefix: &str) -> Result<Option<u16>, StoreError> {
+        let noted = sqlx::query_scalar("SELECT shards FROM redis_shards WHERE prefix = ?1")
+            .bind(prefix)
+            .fetch_optional(&mut *self.reader.get().await?)
+            .await?;
+        rows::shards(noted)
+    }
+
+    async fn note_redis_shards(
+        &self,
+        prefix: &str,
+        former: Option<u16>,
+        shards: u16,
+    ) -> Result<bool, StoreError> {
+        let noted = sqlx::query(
+            "INSERT INTO redis_shards (prefix, shards)
+             SELECT ?1, ?2 WHERE ?3 IS NULL OR EXISTS (SELECT 1 FROM redis_shards WHERE prefix = ?1)
+             ON CONFLICT (prefix) DO UPDATE SET shards = excluded.shards WHERE redis_shards.shards = ?3",
+        )
+        .bind(prefix)
+        .bind(shards)
+        .bind(former)
+        .execute(&mut *self.writer.get().await?)
+        .await?;
+        Ok(noted.rows_affected() == 1)
+    }
+
     fn connections(&self) -> Connections {
         self.reader.connections()
     }

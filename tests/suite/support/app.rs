@@ -96,6 +96,12 @@ impl App {
         }
     }
 
+    /// Stops the service, where redirects were answered that this client did not see.
+    pub(crate) async fn server_only(mut self) {
+        self.server.stop().await;
+        self.backend.remove().await;
+    }
+
     /// Stops the service; fails unless every redirect that was answered is counted.
     pub(crate) async fn finish(mut self) {
         let redirected = self.redirected.lock().unwrap().clone();

@@ -81,6 +81,20 @@ impl RedisCluster {
         cluster
     }
 
+    /// Runs a command on the master that has its key, which is the first argument.
+    pub(crate) async fn execute(&self, command: &[&str]) {
+        for master in &self.masters {
+            let mut redis = redis::cmd(command[0]);
+            redis.arg(&command[1..]);
+            let mut connection = master.connection().await;
+            match redis.exec_async(&mut connection).await {
+                Ok(()) => return,
+                Err(error) => assert_eq!(error.code(), Some("MOVED"), "{error}"),
+            }
+        }
+        panic!("no master has the key of {command:?}");
+    }
+
     /// Starts a replica of a master and waits until it has all the data of the master.
     pub(crate) async fn replica_of(&self, master: usize) -> RedisServer {
         let master = &self.masters[master];

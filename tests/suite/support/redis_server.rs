@@ -102,6 +102,22 @@ impl RedisServer {
         self.child.wait().unwrap();
     }
 
+    /// Stops the server without ending it: connections to it stay open and are not answered.
+    pub(crate) fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Goes on after [`RedisServer::pause`].
+    pub(crate) fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let process = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &process]).status();
+        assert!(sent.unwrap().success());
+    }
+
     /// Starts the server after a kill, with the files in its folder.
     pub(crate) async fn start_again(&mut self) {
         self.child = spawn(self.folder.path(), &self.arguments);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 39] = [
+const SETTINGS: [&str; 40] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -20,6 +20,7 @@ const SETTINGS: [&str; 39] = [
     "NO_MIGRATE",
     "REDIS_URL",
     "REDIS_PREFIX",
+    "REDIS_SHARDS",
     "JWT_SECRET",
     "JWT_TTL_SECONDS",
     "METRICS_BIND",

@@ -1,0 +1,58 @@
+//! Reads hashes of Redis piece by piece.
+
+use std::time::Instant;
+
+use redis::FromRedisValue;
+use tokio::time::sleep;
+
+use super::TIMEOUT;
+use crate::domain::LinkId;
+use crate::redis::{Call, RedisFailure, RedisShard};
+use crate::store::FlushId;
+
+/// Fields of a hash that one command reads.
+const FIELDS_PER_SCAN: usize = 1_000;
+
+/// The increments of a flush, by rising link ID. A flush no longer changes, so it can be read piece by piece. Redis may
+/// return a field twice; it is taken once.
+pub(super) async fn increments(
+    redis: &RedisShard,
+    flush: &FlushId,
+) -> Result<Vec<(LinkId, u64)>, RedisFailure> {
+    let key = redis.keys().flush(&flush.epoch, flush.number);
+    let mut increments: Vec<_> = scan_hash::<i64, u64>(redis, &key)
+        .await?
+        .into_iter()
+        // A number that no link can have is skipped.
+        .filter_map(|(link, clicks)| Some((LinkId::parse(link)?, clicks)))
+        .collect();
+    increments.sort_unstable();
+    increments.dedup();
+    Ok(increments)
+}
+
+/// Reads all fields of a hash without keeping Redis busy for long.
+pub(super) async fn scan_hash<F, V>(
+    redis: &RedisShard,
+    key: &str,
+) -> Result<Vec<(F, V)>, RedisFailure>
+where
+    F: FromRedisValue,
+    V: FromRedisValue,
+{
+    let mut fields = Vec::new();
+    let mut cursor = 0_u64;
+    loop {
+        let mut scan = redis::cmd("HSCAN");
+        let started = Instant::now();
+        scan.arg(key).arg(cursor).arg("COUNT").arg(FIELDS_PER_SCAN);
+        let (next, found): (u64, Vec<(F, V)>) = redis.query(&Call::plain(scan), TIMEOUT).await?;
+        fields.extend(found);
+        if next == 0 {
+            return Ok(fields);
+        }
+        cursor = next;
+        // Leaves time for the batches of clicks.
+        sleep(started.elapsed() / 2).await;
+    }
+}

@@ -1,0 +1,179 @@
+//! How a cluster is divided into shards: evenly, by all instances alike, and otherwise only once nothing is left behind.
+
+use futures_util::future::join_all;
+
+use crate::cluster::shorten_many;
+use crate::support::{App, Mode, RedisCluster, RedisServer, refused};
+
+/// How many calls a master had that redirects cause.
+async fn calls(master: &RedisServer) -> u64 {
+    let mut connection = master.connection().await;
+    let mut stats = redis::cmd("INFO");
+    let stats: String = stats
+        .arg("commandstats")
+        .query_async(&mut connection)
+        .await
+        .unwrap();
+    let of_redirects = ["cmdstat_evalsha:", "cmdstat_hget:", "cmdstat_mget:"];
+    let calls = stats.lines().filter_map(|line| {
+        let known = of_redirects.iter().find_map(|name| line.strip_prefix(name));
+        known?
+            .strip_prefix("calls=")?
+            .split(',')
+            .next()?
+            .parse::<u64>()
+            .ok()
+    });
+    calls.sum()
+}
+
+#[tokio::test]
+async fn the_busiest_of_three_masters_has_a_fifth_more_than_its_share_at_most() {
+    let cluster = RedisCluster::start().await;
+    let urls = cluster.urls();
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", urls.as_str())]).await;
+    let token = app.register().await;
+    let mut codes = Vec::new();
+    for _ in 0..50 {
+        let twenty = (0..20).map(|_| app.shorten(&token, "https://example.org/"));
+        codes.extend(join_all(twenty).await);
+    }
+    let mut before = Vec::new();
+    for master in &cluster.masters {
+        before.push(calls(master).await);
+    }
+    for code in &codes {
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    }
+    let mut during = Vec::new();
+    for (master, before) in cluster.masters.iter().zip(before) {
+        during.push(calls(master).await - before);
+    }
+    let (busiest, all) = (*during.iter().max().unwrap(), during.iter().sum::<u64>());
+    assert!(all > 2_000, "{during:?}");
+    assert!(busiest * 3 * 10 <= all * 12, "{during:?}");
+    // The counts of all links are in one list: one request instead of a thousand.
+    let list = app.get_as(&token, "/urls/my").await.json();
+    let links = list.as_array().unwrap();
+    assert!(links.len() == 1_000 && links.iter().all(|link| link["clicks"] == 1));
+    app.server_only().await;
+}
+
+#[tokio::test]
+async fn an_instance_with_another_number_of_shards_is_refused_while_others_run() {
+    let cluster = RedisCluster::start().await;
+    let urls = cluster.urls();
+    let settings = |shards| [("REDIS_URL", urls.as_str()), ("REDIS_SHARDS", shards)];
+    let app = App::start_with(Mode::Production, &settings("8")).await;
+    let (_, codes) = shorten_many(&app).await;
+    let mut all = app.backend.settings();
+    all.extend(settings("32").map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let ended = refused(&all);
+    assert_eq!(ended.status.code(), Some(1));
+    let last = ended.stderr.lines().last().unwrap();
+    assert!(
+        last.contains("REDIS_SHARDS: ") && last.contains("stop them all"),
+        "{last}"
+    );
+    // The same number is welcome, and the running instance is not disturbed.
+    let other = app.another(&settings("8")).await;
+    for code in &codes {
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        assert_eq!(other.follow(code).await, 302);
+        assert_eq!(app.clicks(code).await, 2);
+    }
+    drop(other);
+    app.server_only().await;
+}
+
+#[tokio::test]
+async fn a_change_of_the_number_of_shards_loses_no_click_and_revives_no_deleted_link() {
+    let cluster = RedisCluster::start().await;
+    let urls = cluster.urls();
+    let settings = |shards| {
+        [
+            ("REDIS_URL", urls.as_str()),
+            ("REDIS_SHARDS", shards),
+            ("FLUSH_INTERVAL_MS", "60000"),
+        ]
+    };
+    let mut app = App::start_with(Mode::Production, &settings("8")).await;
+    let (token, codes) = shorten_many(&app).await;
+    for code in &codes {
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    }
+    // Clicks of the shards of this master are parked in the journal.
+    cluster.masters[1].pause();
+    for code in &codes {
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    }
+    app.server.kill();
+    cluster.masters[1].resume();
+
+    app.server = app.another(&settings("32")).await;
+    for code in &codes {
+        app.written_back(code, 2).await;
+        assert_eq!(app.clicks(code).await, 2);
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    }
+    assert_eq!(app.delete(&token, &codes[0]).await.status, 204);
+    app.server.stop().await;
+
+    app.server = app.another(&settings("8")).await;
+    assert_eq!(app.server.follow(&codes[0]).await, 404);
+    app.finish().await;
+}
+
+/// As a version without `REDIS_SHARDS` left it: with pending clicks, a flush under way, and a parked batch.
+#[tokio::test]
+async fn clicks_in_the_data_sets_of_an_older_version_are_written_back_at_the_first_start() {
+    let cluster = RedisCluster::start().await;
+    let urls = cluster.urls();
+    let mut app = App::start_with(Mode::Production, &[("REDIS_URL", "")]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let list = app.get_as(&token, "/urls/my").await.json();
+    let id = list[0]["id"].to_string();
+    app.server.stop().await;
+    let (prefix, epoch) = (
+        app.backend.prefix().to_owned(),
+        "3:0123456789abcdef-1700000000000000",
+    );
+    for (tag, epoch) in [
+        (format!("{{{prefix}:3}}"), epoch),
+        (format!("{{{prefix}}}"), &epoch[2..]),
+    ] {
+        let change = "1700000000000000";
+        let state = ["epoch", epoch, "change", change, "flush", "1"];
+        for command in [
+            [&["HSET", &format!("{tag}:state")][..], &state].concat(),
+            vec!["HSET", &format!("{tag}:pending"), &id, "10"],
+            vec!["SADD", &format!("{tag}:flushing"), "1"],
+            vec!["HSET", &format!("{tag}:flush:{epoch}:1"), &id, "100"],
+        ] {
+            cluster.execute(&command).await;
+        }
+    }
+    app.backend
+        .execute(
+            "INSERT INTO click_journal (recorder, number, held, epoch, link_ids, clicks)
+             SELECT 77, 1, true, '3:0123456789abcdef-1700000000000000', ARRAY[id], ARRAY[1000] FROM links
+             WHERE short_code = $1",
+            &code,
+        )
+        .await;
+
+    app.server = app.another(&[("REDIS_URL", &urls)]).await;
+    app.written_back(&code, 1_220).await;
+    assert_eq!(app.clicks(&code).await, 1_220);
+    for master in &cluster.masters {
+        let mut find = redis::cmd("KEYS");
+        find.arg(format!("{{{prefix}:3}}:*"));
+        let mut connection = master.connection().await;
+        let mut left: Vec<String> = find.query_async(&mut connection).await.unwrap();
+        // It expires by itself.
+        left.retain(|key| !key.ends_with(":probe"));
+        assert_eq!(left, Vec::<String>::new());
+    }
+    app.server_only().await;
+}
