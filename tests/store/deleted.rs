@@ -45,17 +45,16 @@ async fn clicked(store: &Store, count: usize) -> Vec<LinkId> {
 
 async fn flush(store: &Store, number: i64, links: &[LinkId]) {
     let known = store.clicks.data_sets_in_use().await.unwrap().pop();
-    let data_set = match known {
-        Some(data_set) => data_set,
-        None => {
-            let raise = Raise {
-                tag: "{tag}",
-                from: 0,
-                above: 0,
-                replication_id: "server",
-            };
-            store.clicks.begin(raise, "").await.unwrap().unwrap()
-        }
+    let data_set = if let Some(data_set) = known {
+        data_set
+    } else {
+        let raise = Raise {
+            tag: "{tag}",
+            from: 0,
+            above: 0,
+            replication_id: "server",
+        };
+        store.clicks.begin(raise, "").await.unwrap().unwrap()
     };
     let flush = FlushId {
         epoch: data_set.epoch,
