@@ -1,0 +1,202 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn own(base: &str) -> OwnHost {
+    OwnHost::of(&Url::parse(base).unwrap()).unwrap()
+}
+
+fn parse(raw: &str) -> Result<TargetUrl, InvalidTarget> {
+    TargetUrl::parse(raw, &own("https://sho.rt"))
+}
+
+fn location(raw: &str) -> String {
+    parse(raw).unwrap().location().as_str().to_owned()
+}
+
+#[test]
+fn only_absolute_http_urls_with_a_host_are_accepted() {
+    for raw in [
+        "",
+        "example.com",
+        "/a",
+        "//example.com",
+        "http:",
+        "http://",
+        "http:///a",
+        "http://?q",
+        "http:example.com",
+        "http:/example.com",
+        "ftp://example.com",
+        "javascript:alert(1)",
+        "javascript://example.com/%0aalert(1)",
+        "data:text/html,x",
+        "file:///etc/passwd",
+        "http://example.com:99999/",
+        "http://exa mple.com/",
+        "http://[::1",
+        r"http:\\example.com",
+        r"http://example.com\@evil.example",
+    ] {
+        assert_eq!(parse(raw), Err(InvalidTarget::NotHttp), "{raw}");
+    }
+    for raw in [
+        "http://example.com",
+        "HTTPS://EXAMPLE.com/a?b#c",
+        "http://[2001:db8::1]:81/",
+    ] {
+        assert_eq!(parse(raw).unwrap().as_str(), raw);
+    }
+}
+
+#[test]
+fn control_characters_and_outer_spaces_are_refused() {
+    for raw in [
+        "https://example.com/\r\nX: y",
+        "https://example.com/\0",
+        "https://example.com/\u{85}",
+        " https://example.com",
+        "https://example.com ",
+        "https://exa\tmple.com",
+    ] {
+        assert_eq!(parse(raw), Err(InvalidTarget::Control), "{raw:?}");
+    }
+}
+
+#[test]
+fn a_user_name_or_password_is_refused() {
+    for raw in [
+        "http://user@example.com/",
+        "http://u:p@example.com",
+        "http://@example.com/",
+    ] {
+        assert_eq!(parse(raw), Err(InvalidTarget::Credentials), "{raw}");
+    }
+    assert!(parse("https://example.com/@user").is_ok());
+}
+
+#[test]
+fn targets_end_at_2048_bytes() {
+    let target = |length: usize| format!("https://example.com/{}", "a".repeat(length - 20));
+    assert!(parse(&target(2048)).is_ok());
+    assert_eq!(parse(&target(2049)), Err(InvalidTarget::TooLong));
+}
+
+#[test]
+fn a_location_ends_at_3584_bytes() {
+    let target = |letters: usize| format!("https://example.com/{}", "ä".repeat(letters));
+    assert_eq!(location(&target(594)).len(), 3_584);
+    assert_eq!(parse(&target(595)), Err(InvalidTarget::TooLongEncoded));
+    // What is stored already goes on to be followed.
+    assert!(
+        TargetUrl::from_stored(&target(1_000))
+            .location()
+            .as_str()
+            .len()
+            > 4_000
+    );
+}
+
+#[test]
+fn every_spelling_of_the_own_host_is_refused() {
+    for raw in [
+        "https://sho.rt/a",
+        "http://sho.rt",
+        "https://SHO.RT:443/",
+        "https://sho.rt./a",
+        "https://sho.rt:8443/",
+        "https://%73ho.rt/",
+        "https://ｓho.rt/",
+    ] {
+        assert_eq!(parse(raw), Err(InvalidTarget::OwnHost), "{raw}");
+    }
+    let idn = own("https://bücher.example");
+    for raw in ["https://xn--bcher-kva.example/", "https://BÜCHER.example/"] {
+        assert_eq!(
+            TargetUrl::parse(raw, &idn),
+            Err(InvalidTarget::OwnHost),
+            "{raw}"
+        );
+    }
+    let local = own("http://127.0.0.1:8000");
+    for raw in [
+        "http://localhost:8000/a",
+        "http://127.1:8000/",
+        "http://2130706433:8000/",
+        "http://[::1]:8000/",
+        "http://[::ffff:127.0.0.1]:8000/",
+        "http://0.0.0.0:8000/",
+    ] {
+        assert_eq!(
+            TargetUrl::parse(raw, &local),
+            Err(InvalidTarget::OwnHost),
+            "{raw}"
+        );
+    }
+    assert!(TargetUrl::parse("http://localhost:3000/", &local).is_ok());
+    assert!(parse("https://not-sho.rt/").is_ok());
+}
+
+#[test]
+fn the_location_is_the_target_where_a_header_can_carry_it() {
+    for raw in [
+        "https://example.com",
+        "HTTP://Example.COM:80/A%20b?q=<>\"{}|#x",
+    ] {
+        assert_eq!(location(raw), raw);
+    }
+}
+
+#[test]
+fn the_location_is_ascii_with_an_international_host_in_punycode() {
+    assert_eq!(
+        location("https://bücher.example:8080/ä b?q=ü#ö"),
+        "https://xn--bcher-kva.example:8080/%C3%A4%20b?q=%C3%BC#%C3%B6"
+    );
+    assert_eq!(
+        location("http://example.com?ü"),
+        "http://example.com?%C3%BC"
+    );
+}
+
+proptest! {
+    #[test]
+    fn a_location_is_always_visible_ascii(raw in "(?i)https?://[a-zäöü]{1,9}\\.example(:[0-9]{2,4})?[/?#]\\PC{0,40}") {
+        if let Ok(target) = parse(&raw) {
+            prop_assert_eq!(target.as_str(), &raw);
+            prop_assert!(target.location().as_str().bytes().all(|byte| byte.is_ascii_graphic()));
+        }
+    }
+
+    #[test]
+    fn what_is_taken_is_what_the_contract_allows_and_comes_back_as_it_went(raw in targets()) {
+        let Ok(target) = parse(&raw) else { return Ok(()) };
+        prop_assert_eq!(target.as_str(), &raw);
+        prop_assert_eq!(parse(target.as_str()), Ok(target.clone()));
+        let url = Url::parse(&raw).unwrap();
+        prop_assert!(matches!(url.scheme(), "http" | "https") && url.has_host());
+        prop_assert!(url.username().is_empty() && url.password().is_none());
+        prop_assert!(raw.len() <= MAX_LENGTH && !raw.chars().any(char::is_control));
+        prop_assert!(!own("https://sho.rt").is_of(&url));
+        // A browser is sent where the target leads, also when the location was in Redis meanwhile.
+        let location = target.location();
+        prop_assert_eq!(Url::parse(location.as_str()).unwrap(), url);
+        prop_assert_eq!(Location::parse(location.as_str()), Some(location));
+    }
+
+    #[test]
+    fn a_location_that_was_kept_elsewhere_is_an_http_address_in_visible_ascii(raw in targets()) {
+        if let Some(location) = Location::parse(&raw) {
+            prop_assert_eq!(location.as_str(), &raw);
+            let scheme = raw.to_ascii_lowercase();
+            prop_assert!(scheme.starts_with("http://") || scheme.starts_with("https://"));
+            prop_assert!(raw.bytes().all(|byte| byte.is_ascii_graphic()));
+        }
+    }
+}
+
+/// Anything, and what is nearly a target.
+fn targets() -> impl Strategy<Value = String> {
+    let nearly = "(?i)(https?|ftp|javascript)(://|:/|:)([a-z%0-9.:@ß\\[\\]]{0,12}|sho\\.rt|[a-zäöüｓ。]{1,9}\\.example)(:[0-9]{0,5})?([/?#\\\\]\\PC{0,40})?[\n ]?";
+    prop_oneof![1 => any::<String>(), 6 => nearly]
+}
