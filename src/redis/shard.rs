@@ -252,9 +252,11 @@ impl RedisShard {
     pub fn trip(&self, failure: &RedisFailure) {
         self.note_why_away(failure);
         if self.inner.up.swap(false, Ordering::AcqRel) {
+            let data_set = self.keys().tag();
             if self.inner.flaps.away() {
-                let data_set = self.keys().tag();
                 tracing::warn!(%failure, data_set, "Redis is away: clicks go to the database until it is back");
+            } else {
+                tracing::debug!(%failure, data_set, "Redis is away again");
             }
             counter_of_shard(REDIS_LOSSES, self.shard()).increment(1);
             self.inner.is_up.set(0);
@@ -266,8 +268,13 @@ impl RedisShard {
     pub fn recovered(&self) {
         self.inner.is_up.set(1);
         self.inner.full.store(false, Ordering::Release);
-        if !self.inner.up.swap(true, Ordering::AcqRel) && self.inner.flaps.back() {
-            tracing::info!(data_set = self.keys().tag(), "Redis is up");
+        if !self.inner.up.swap(true, Ordering::AcqRel) {
+            let data_set = self.keys().tag();
+            if self.inner.flaps.back() {
+                tracing::info!(data_set, "Redis is up");
+            } else {
+                tracing::debug!(data_set, "Redis is up");
+            }
         }
     }
 

@@ -17,7 +17,7 @@ SLACK = 0.5
 EXACT = 0.03
 """Seconds between a change of state and its line, whose time is known."""
 
-AWAY = re.compile(r'Redis is away: .*?data_set="?([^"\s]*)')
+AWAY = re.compile(r'Redis is away(?::| again) ?.*?data_set="?([^"\s]*)')
 UP = re.compile(r'Redis is up.*?data_set="?([^"\s]*)')
 STARTED_WITHOUT = "clicks go to the database until it is there"
 ANNOUNCED_LATE = "is announced to other instances later"
