@@ -11,8 +11,7 @@ use futures_util::future::join_all;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use self::lease::LEASE;
-use self::scan::increments;
+use self::scan::{TIMEOUT, increments};
 use crate::domain::{Clock, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
 use crate::store::{Clicks, DataSet, FlushId, FlushMark, StoreError};
@@ -21,8 +20,8 @@ mod lease;
 mod prune;
 mod scan;
 
-/// How long one command of a flush may take: far longer than a healthy Redis needs.
-const TIMEOUT: Duration = Duration::from_secs(2);
+/// How long an instance has the lease on flushing without extending it.
+const LEASE: Duration = Duration::from_secs(10);
 
 /// How long the journal is compacted before the flush goes on to Redis.
 const COMPACTION_LIMIT: Duration = Duration::from_secs(2);
@@ -237,20 +236,18 @@ impl Flusher {
     ) -> Result<ShardFlush, FlushError> {
         let term = redis.term()?;
         let is_this = |data_set: &DataSet| data_set.term == term.number;
-        let in_ledger = if let Some(in_ledger) = in_use.iter().find(|data_set| is_this(data_set)) {
-            Some(in_ledger.flush)
-        } else {
+        let mut in_ledger = in_use.iter().find(|data_set| is_this(data_set)).cloned();
+        if in_ledger.is_none() {
             // That of a superseded server is not in use.
-            let known = self.clicks.data_set(&term.epoch).await?;
-            known.filter(is_this).map(|in_ledger| in_ledger.flush)
-        };
+            in_ledger = self.clicks.data_set(&term.epoch).await?.filter(is_this);
+        }
         let Some(in_ledger) = in_ledger else {
             redis.trip(&RedisFailure::OtherTerm(
                 "the ledger has a later one".into(),
             ));
             return Ok(ShardFlush::Elsewhere);
         };
-        let Some(numbers) = self.begin(redis, &term, in_ledger).await? else {
+        let Some(numbers) = self.begin(redis, &term, in_ledger.flush).await? else {
             return Ok(ShardFlush::Others);
         };
         let write_back = async {

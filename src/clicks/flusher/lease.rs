@@ -1,17 +1,14 @@
 //! The lease on flushing a shard: only to avoid double work.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
-use super::{FlushError, Flusher, TIMEOUT};
+use super::scan::TIMEOUT;
+use super::{FlushError, Flusher, LEASE};
 use crate::redis::{RedisFailure, RedisShard, Term, scripts};
 use crate::store::StoreError;
-
-/// How long an instance has the lease on flushing without extending it.
-pub(super) const LEASE: Duration = Duration::from_secs(10);
 
 impl Flusher {
     /// Extends the lease again and again. The flush goes on although the lease could not be extended: its clicks may be

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::scan::scan_hash;
-use super::{FlushError, Flusher, TIMEOUT};
+use super::scan::{TIMEOUT, scan_hash};
+use super::{FlushError, Flusher};
 use crate::domain::Timestamp;
 use crate::redis::{Call, RedisFailure, RedisShard, scripts};
 use crate::store::{RecorderId, StoreError};

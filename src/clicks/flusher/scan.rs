@@ -1,14 +1,16 @@
-//! Reads hashes of Redis piece by piece.
+//! Reads the hashes of Redis that a flush needs, piece by piece.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use redis::FromRedisValue;
 use tokio::time::sleep;
 
-use super::TIMEOUT;
 use crate::domain::LinkId;
 use crate::redis::{Call, RedisFailure, RedisShard};
 use crate::store::FlushId;
+
+/// How long one command of a flush may take: far longer than a healthy Redis needs.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Fields of a hash that one command reads.
 const FIELDS_PER_SCAN: usize = 1_000;
