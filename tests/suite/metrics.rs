@@ -204,11 +204,13 @@ async fn the_journal_and_the_disk_of_sqlite_are_measured() {
     app.finish().await;
 }
 
-/// An instance on Postgres without Redis publishes nothing.
+/// Changes wait in the outbox while Redis is away.
 #[tokio::test]
 async fn changes_in_the_outbox_are_measured() {
-    let app = App::start_with(Mode::Production, &[("REDIS_URL", "")]).await;
+    let mut redis = RedisServer::start(&[]).await;
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", &redis.url())]).await;
     let token = app.register().await;
+    redis.kill();
     let before = value(&app, "shunt_outbox_changes").await.unwrap_or(0.0);
     let url = app
         .backend
