@@ -66,7 +66,7 @@ impl Service {
                     .text()
                     .await
                     .unwrap()
-                    .contains("\nshunt_redis_up 1\n")
+                    .contains("\nshunt_redis_up{shard=\"0\"} 1\n")
             })
             .await;
         }

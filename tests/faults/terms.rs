@@ -23,8 +23,8 @@ async fn metric_of(server: &Server, name: &str) -> String {
 
 async fn is_superseded(server: &Server) {
     eventually("the instance leaves its Redis", async || {
-        metric_of(server, "shunt_redis_superseded").await == "1"
-            && metric_of(server, "shunt_redis_up").await == "0"
+        metric_of(server, "shunt_redis_superseded{shard=\"0\"}").await == "1"
+            && metric_of(server, "shunt_redis_up{shard=\"0\"}").await == "0"
     })
     .await;
 }
@@ -72,7 +72,8 @@ async fn a_deposed_master_is_left_although_no_connection_to_it_breaks() {
     // With its first replica a server gets another replication ID.
     eventually("the replica has everything", async || {
         assert_eq!(app.server.follow(&code).await, 302);
-        metric_of(&app.server, "shunt_redis_up").await == "1" && has_all(&new, &old).await
+        metric_of(&app.server, "shunt_redis_up{shard=\"0\"}").await == "1"
+            && has_all(&new, &old).await
     })
     .await;
     let mut alone = ::redis::cmd("REPLICAOF");
@@ -173,7 +174,7 @@ impl Copy {
 
 async fn is_reported_as_rolled_back(app: &App) {
     eventually("it is reported", async || {
-        metric(app, "shunt_redis_stepped_back_total").await > 0.0
+        metric(app, "shunt_redis_stepped_back_total{shard=\"0\"}").await > 0.0
             && app.server.log().contains("Redis was rolled back")
     })
     .await;
