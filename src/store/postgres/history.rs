@@ -6,19 +6,13 @@
 //! one, or lacks something, ids are lifted and a new history begins, by which every instance knows that what is cached may
 //! be wrong.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use super::PostgresStore;
+use super::seen::{Noted, Row};
 use super::session::Session;
-use crate::domain::{LinkId, ShortCode, UserId};
 use crate::store::{HistoryCheck, HistoryNote, StoreError};
 
 /// How many ids are left out where some may have been given out already: far more than any standby lags behind.
 const GAP: i64 = 1_000_000;
-
-/// A crashed server starts again at most so many bytes before the position that it told last: at the end of the last
-/// record that was whole.
-const TORN: i64 = 1 << 20;
 
 /// How often a statement is tried on a server that was started since the last check: it may be started again meanwhile.
 pub(super) const CHECKS: u32 = 3;
@@ -27,9 +21,6 @@ pub(super) const CHECKS: u32 = 3;
 pub(super) fn unchecked() -> StoreError {
     StoreError::Unavailable("its server was replaced several times in a row".into())
 }
-
-/// Id, server and whether it is checked on this start of the server; the server, when it was started, its position.
-type Row = (String, String, bool, String, i64, i64);
 
 const SEEN: &str = "
     SELECT id, h.server, checked_on = pg_postmaster_start_time(), p.server,
@@ -40,50 +31,6 @@ const LOCKED: &str = "
     SELECT id, h.server, checked_on = pg_postmaster_start_time(), p.server,
         (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint, p.bytes
     FROM database_history h, server_position() p FOR UPDATE OF h";
-
-/// What this instance has seen.
-#[derive(Default)]
-pub(super) struct Seen {
-    note: Mutex<Noted>,
-    /// One check at a time: those that wait find the server checked.
-    checking: tokio::sync::Mutex<()>,
-}
-
-#[derive(Clone, Default)]
-struct Noted {
-    note: HistoryNote,
-    /// When the server was started that was checked last.
-    started: i64,
-    /// Whether the database went back since [`PostgresStore::check`] reported so.
-    went_back: bool,
-}
-
-impl Seen {
-    fn noted(&self) -> MutexGuard<'_, Noted> {
-        self.note.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn created(&self, link: LinkId, code: &ShortCode) {
-        let note = &mut self.noted().note;
-        note.highest_link = note.highest_link.max(link.number());
-        if note
-            .link
-            .as_ref()
-            .is_none_or(|(newest, _)| *newest < link.number())
-        {
-            note.link = Some((link.number(), code.as_str().to_owned()));
-        }
-    }
-
-    pub(super) fn deleted(&self, code: &ShortCode) {
-        self.noted().note.deleted = Some(code.as_str().to_owned());
-    }
-
-    pub(super) fn registered(&self, account: UserId) {
-        let note = &mut self.noted().note;
-        note.highest_account = note.highest_account.max(account.0);
-    }
-}
 
 impl PostgresStore {
     /// Checks the server before it gives an id out.
@@ -150,20 +97,6 @@ impl PostgresStore {
         note.server = server;
         note.bytes = bytes;
         Ok(())
-    }
-}
-
-impl Noted {
-    fn is_current(&self, (id, _, is_checked, server, started, bytes): &Row) -> bool {
-        *is_checked
-            && self.note.id == *id
-            && self.started == *started
-            && !self.is_behind(server, *bytes)
-    }
-
-    /// Whether a server is far behind where it was.
-    fn is_behind(&self, server: &str, bytes: i64) -> bool {
-        self.note.server == server && self.note.bytes > bytes.saturating_add(TORN)
     }
 }
 

@@ -11,12 +11,13 @@ mod migrate;
 mod outbox;
 mod pool;
 mod replica;
+mod seen;
 mod session;
 mod step_lock;
 mod users;
 
-use history::Seen;
 use pool::Pool;
+use seen::Seen;
 
 pub use migrate::migrate_postgres;
 pub use replica::{PostgresReplica, WalPosition};

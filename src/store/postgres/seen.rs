@@ -1,0 +1,72 @@
+//! What this instance has seen of the database, and so knows that it must have.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::domain::{LinkId, ShortCode, UserId};
+use crate::store::HistoryNote;
+
+/// A crashed server starts again at most so many bytes before the position that it told last: at the end of the last
+/// record that was whole.
+const TORN: i64 = 1 << 20;
+
+/// Id, server and whether it is checked on this start of the server; the server, when it was started, its position.
+pub(super) type Row = (String, String, bool, String, i64, i64);
+
+/// What this instance has seen.
+#[derive(Default)]
+pub(super) struct Seen {
+    note: Mutex<Noted>,
+    /// One check at a time: those that wait find the server checked.
+    pub(super) checking: tokio::sync::Mutex<()>,
+}
+
+/// What an instance has noted of the database.
+#[derive(Clone, Default)]
+pub(super) struct Noted {
+    pub(super) note: HistoryNote,
+    /// When the server was started that was checked last.
+    pub(super) started: i64,
+    /// Whether the database went back since a check reported so.
+    pub(super) went_back: bool,
+}
+
+impl Seen {
+    pub(super) fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.note.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn created(&self, link: LinkId, code: &ShortCode) {
+        let note = &mut self.noted().note;
+        note.highest_link = note.highest_link.max(link.number());
+        if note
+            .link
+            .as_ref()
+            .is_none_or(|(newest, _)| *newest < link.number())
+        {
+            note.link = Some((link.number(), code.as_str().to_owned()));
+        }
+    }
+
+    pub(super) fn deleted(&self, code: &ShortCode) {
+        self.noted().note.deleted = Some(code.as_str().to_owned());
+    }
+
+    pub(super) fn registered(&self, account: UserId) {
+        let note = &mut self.noted().note;
+        note.highest_account = note.highest_account.max(account.0);
+    }
+}
+
+impl Noted {
+    pub(super) fn is_current(&self, (id, _, is_checked, server, started, bytes): &Row) -> bool {
+        *is_checked
+            && self.note.id == *id
+            && self.started == *started
+            && !self.is_behind(server, *bytes)
+    }
+
+    /// Whether a server is far behind where it was.
+    pub(super) fn is_behind(&self, server: &str, bytes: i64) -> bool {
+        self.note.server == server && self.note.bytes > bytes.saturating_add(TORN)
+    }
+}
