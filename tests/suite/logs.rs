@@ -196,10 +196,15 @@ async fn in_a_log_for_machines_every_line_from_the_first_to_the_last_has_one_sha
     let (output, log) = output_of_a_run(&settings, &[]).await;
     assert_eq!(output, "");
     is_log(&log);
-    let first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
-    assert_eq!(first["fields"]["message"], "listening");
-    let address = first["fields"]["address"].as_str().unwrap();
-    assert!(address.starts_with("127.0.0.1:"), "{first}");
+    let lines = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let listening = lines
+        .into_iter()
+        .find(|line| line["fields"]["message"] == "listening")
+        .unwrap();
+    let address = listening["fields"]["address"].as_str().unwrap();
+    assert!(address.starts_with("127.0.0.1:"), "{listening}");
     assert!(log.contains("stopped"), "{log}");
 }
 
