@@ -208,7 +208,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 12] = [
+const LIMITS: [&str; 17] = [
     "connections",
     "requests",
     "request_time",
@@ -217,10 +217,15 @@ const LIMITS: [&str; 12] = [
     "body_size",
     "body_time",
     "lists",
+    "read_rate",
     "hashing",
     "login",
+    "login_failures",
+    "account_failures",
     "register",
     "create",
+    "links_of_account",
+    "connections_of_address",
 ];
 
 /// Every outcome of a batch, by sink.

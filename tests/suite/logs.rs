@@ -196,11 +196,9 @@ async fn in_a_log_for_machines_every_line_from_the_first_to_the_last_has_one_sha
     let (output, log) = output_of_a_run(&settings, &[]).await;
     assert_eq!(output, "");
     is_log(&log);
-    let lines = log
+    let listening = log
         .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let listening = lines
-        .into_iter()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
         .find(|line| line["fields"]["message"] == "listening")
         .unwrap();
     let address = listening["fields"]["address"].as_str().unwrap();
