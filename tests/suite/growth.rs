@@ -83,7 +83,9 @@ async fn a_change_that_is_committed_after_later_ones_is_felt_without_redis() {
     let settings = [WITHOUT_REDIS, LONG_TTL];
     let app = App::start_with(Mode::Production, &settings).await;
     let token = app.register().await;
-    let late = cached(&app, &token, &[&app.server]).await;
+    // Of two accounts: an account's total of links is locked by the transaction that changes it.
+    let others = app.register().await;
+    let late = cached(&app, &others, &[&app.server]).await;
     let early = cached(&app, &token, &[&app.server]).await;
     let mut connection = PgConnection::connect(&app.backend.database_url())
         .await
