@@ -204,7 +204,8 @@ impl App {
     /// Waits until this many clicks of a code are in the database itself.
     pub(crate) async fn written_back(&self, code: &str, clicks: u64) {
         let mut found = None;
-        for _ in 0..500 {
+        // After a flush that had to wait, the next one comes after four times as long.
+        for _ in 0..1_500 {
             found = Some(self.backend.clicks_in_database(code).await);
             if found == Some(clicks) {
                 return;
