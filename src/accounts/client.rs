@@ -28,7 +28,7 @@ impl Client {
         &self.address
     }
 
-    /// Returns once nobody waits for the answer.
+    /// Returns once no request waits for the answer.
     pub(super) async fn left(&self) {
         self.left.cancelled().await;
     }

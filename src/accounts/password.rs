@@ -85,7 +85,7 @@ impl PasswordHasher {
     /// more.
     ///
     /// # Errors
-    /// [`HashError::Busy`]: too many requests wait already, this one waited too long, or nobody waits for its answer.
+    /// [`HashError::Busy`]: too many requests wait already, this one waited too long, or no request waits for its answer any more.
     pub(super) async fn permit(&self, client: &Client) -> Result<HashPermit, HashError> {
         let permit = match self.room.try_enter() {
             Some(permit) => permit,

@@ -66,7 +66,7 @@ impl WaitingRoom {
         }
         let client = Arc::from(client);
         let (id, granted, evicted) = self.queues().join(&client)?;
-        // Its request is told outside of the lock.
+        // Its request is notified outside of the lock.
         drop(evicted);
         let _place = Place {
             room: self,

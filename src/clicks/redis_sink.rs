@@ -89,7 +89,7 @@ impl RedisSink {
         }
     }
 
-    /// The number of the newest batch that Redis acknowledged in this term; 0 if it did none lately.
+    /// The number of the newest batch that Redis acknowledged in this term; 0 if it did none recently.
     fn acknowledged_in(&self, term: &Term) -> u64 {
         let acknowledged = self.acknowledged();
         let newest = acknowledged

@@ -2,7 +2,7 @@
 //!
 //! An attempt counts as a failure until it has succeeded, so that attempts at once pass no limit. The account's limit
 //! holds for strangers: an address that logged in to the account before is stopped by its own failures alone, so that
-//! nobody can lock an owner out.
+//! no stranger can lock an owner out.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whole lists that are being sent, counted by account and by address: slow readers keep nobody else from theirs.
+//! Whole lists that are being sent, counted by account and by address: slow readers keep no other client from its list.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -10,7 +10,7 @@
 //! | `set` | all migrations of a program |
 //! | `step` | one migration, how it runs, and which versions may run on it |
 //! | `history` | what a database has of them, and whether this program may run on it |
-//! | `progress` | what is told meanwhile |
+//! | `progress` | the reports meanwhile |
 //! | `patience` | how long a step waits for locks |
 //! | `postgres/migrate.rs`, `sqlite/migrate.rs` | run them |
 //!

@@ -88,7 +88,7 @@ impl LogFilter {
     /// [`WrongFilter`].
     pub fn set(&self, filter: &str) -> Result<(), WrongFilter> {
         let filter = parse(filter)?;
-        // Nobody reads a log that is gone.
+        // A log that is gone has no reader.
         let _ = self.0.reload(filter);
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct Patience {
     /// One wait for a lock.
     pub lock_timeout: Duration,
-    /// The same for an index that is built concurrently: that wait holds nobody up.
+    /// The same for an index that is built concurrently: that wait blocks no other session.
     pub index_lock_timeout: Duration,
     /// How often a step is tried.
     pub tries: u32,

@@ -1,4 +1,4 @@
-//! What is told while the schema is brought up to date.
+//! Reports while the schema is brought up to date.
 
 /// Who brings the schema up to date.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub enum Schema {
     Require,
 }
 
-/// Is told each [`Progress`].
+/// Receives each [`Progress`].
 pub type Report = fn(&Progress<'_>);
 
 /// What happens to the schema.

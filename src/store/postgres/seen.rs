@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::domain::{LinkId, ShortCode, UserId};
 use crate::store::HistoryNote;
 
-/// A crashed server starts again at most so many bytes before the position that it told last: at the end of the last
+/// A crashed server starts again at most so many bytes before the position that it reported last: at the end of the last
 /// record that was whole.
 const TORN: i64 = 1 << 20;
 

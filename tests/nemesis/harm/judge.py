@@ -16,7 +16,7 @@ from .world import CACHE_TTL, World
 DEPOSED_SECONDS = 5.0
 """How long an instance whose connections stay may use a master that was deposed."""
 VERDICT_AFTER = 1.5
-"""Seconds until logs and metrics have told of a moment."""
+"""Seconds until logs and metrics show a moment."""
 CLOCK_SECONDS = 3.0
 
 

@@ -75,7 +75,7 @@ class Load:
         """A link to visit: mostly a live one, half of the time a hot one."""
         live, gone = self.world.books.live, self.world.books.gone
         if gone and self.rng.random() < 0.15:
-            # Mostly one that was deleted lately.
+            # Mostly one that was deleted recently.
             return self.rng.choice(gone[-8:] if self.rng.random() < 0.7 else gone)
         return self.rng.choice(live[:HOT] if self.rng.random() < 0.5 else live)
 

@@ -111,7 +111,7 @@ class World:
         for number in range(count):
             settings = list(REDIS_SETTINGS)
             if self.topology == "cluster":
-                # Clients are told to use the line through the proxy.
+                # Clients are directed to the line through the proxy.
                 self.targets[f"all-redis-{number}"] = 0
                 settings += ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1",
                              "--cluster-announce-port", str(self.line_port(f"all-redis-{number}")),
