@@ -13,7 +13,7 @@ mod recorders;
 mod replica;
 mod upgrade;
 
-use backend::{both_stores, link, plain, target, user};
+use backend::{both_stores, link, plain, user};
 use shunt::domain::{Clock, EmailAddress, Principal, ShortCode, SystemClock, TokenKey, UserId};
 use shunt::store::{CreateLinkError, CreateUserError, NewLink};
 
