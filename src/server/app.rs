@@ -14,7 +14,7 @@ use crate::clicks::{Delivery, Flusher, JournalDeadline, MemoryOnly, Recorders, R
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, TokenSecret};
 use crate::http::paths;
-use crate::limits::{CurrentLimits, FailureLimiter, Limiter};
+use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
 use crate::links::{LinkService, ListStreams};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
@@ -63,6 +63,7 @@ pub(super) struct App {
     accounts: Arc<Accounts>,
     links: Arc<LinkService>,
     lookups: Lookups,
+    misses: MissLimiter,
     database_runtime: Option<Handle>,
     /// The deadline of the journal until it was late, and the one after that.
     journal_deadlines: (Duration, Duration),
@@ -88,6 +89,7 @@ impl App {
             &cache,
         );
         let limiter = Limiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
+        let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
         let failures = FailureLimiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
         let accounts = Accounts::new(
             Arc::clone(&store.users),
@@ -141,6 +143,7 @@ impl App {
             accounts: Arc::new(accounts),
             links: Arc::new(links),
             lookups,
+            misses,
             database_runtime,
             journal_deadlines,
         })
@@ -196,6 +199,7 @@ impl App {
                 lookups: self.lookups.clone(),
                 metrics: RedirectMetrics::default(),
                 clock: Arc::clone(&self.clock),
+                misses: self.misses.clone(),
             },
             tasks: RedirectTasks {
                 deliveries,
