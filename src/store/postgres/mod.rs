@@ -2,6 +2,7 @@
 
 use super::{OpenError, StoreSettings};
 
+mod click_limits;
 mod clicks;
 mod database;
 mod history;
