@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::config::BaseUrl;
+use crate::domain::ShortCode;
 
 /// Public address of the service; cheap to clone.
 #[derive(Clone)]
@@ -11,6 +12,11 @@ pub struct BaseAddress(Arc<str>);
 impl BaseAddress {
     pub(super) fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The address that people share.
+    pub(super) fn short_url(&self, code: &ShortCode) -> String {
+        format!("{}/{code}", self.0)
     }
 }
 

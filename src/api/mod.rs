@@ -27,9 +27,11 @@ mod authentication;
 mod base_address;
 mod delete_link;
 mod document;
+mod edit_link;
 mod explorer;
 mod health;
 mod link_body;
+mod link_fields;
 mod list_links;
 mod login;
 mod me;
@@ -37,6 +39,7 @@ mod prometheus;
 mod ready;
 mod register;
 mod shorten;
+mod show_link;
 mod stats;
 mod visit;
 
@@ -98,7 +101,11 @@ fn routes(
         .routes(routes!(shorten::shorten))
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))
-        .routes(routes!(delete_link::delete))
+        .routes(routes!(
+            show_link::show,
+            edit_link::edit,
+            delete_link::delete
+        ))
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,
@@ -145,6 +152,7 @@ fn start_at_zero(document: &Document) {
         let methods = [
             (Method::GET, &item.get),
             (Method::POST, &item.post),
+            (Method::PATCH, &item.patch),
             (Method::DELETE, &item.delete),
         ];
         for (method, operation) in methods {
@@ -168,6 +176,7 @@ fn method_label(method: &Method) -> &'static str {
         Method::GET => "GET",
         Method::HEAD => "HEAD",
         Method::POST => "POST",
+        Method::PATCH => "PATCH",
         Method::DELETE => "DELETE",
         _ => "other",
     }

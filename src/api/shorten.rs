@@ -3,77 +3,137 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use serde::Deserialize;
-use utoipa::IntoParams;
+use axum::http::HeaderMap;
+use axum::response::Response;
 
 use super::authentication::TokenOwner;
-use super::link_body::LinkBody;
+use super::base_address::BaseAddress;
+use super::link_body::{LinkBody, View, one_link};
+use super::link_fields::{LinkObject, LinkQuery};
 use crate::accounts::Accounts;
-use crate::domain::{OwnHost, TargetUrl};
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, Json, QueryOf};
-use crate::links::LinkService;
+use crate::domain::OwnHost;
+use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesBody, TakesQuery};
+use crate::http::{ApiError, ErrorBody, OptionalJsonBody, QueryOf};
+use crate::links::{LinkRequest, LinkService, RequestKey};
 
-/// The target of the new link.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct ShortenQuery {
-    /// Absolute `http` or `https` URL of at most 2048 bytes, percent-encoded as every parameter: without
-    /// control characters, without user name or password, and not on this service's own host. It is stored
-    /// and returned exactly as given.
-    #[param(
-        example = "https://example.org/a/long/path",
-        format = "url",
-        pattern = r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@]+([/?#]|$)",
-        max_length = 2048
-    )]
-    target_url: String,
-}
-
-impl ShortenQuery {
-    fn target(&self, own_host: &OwnHost) -> Result<TargetUrl, ApiError> {
-        TargetUrl::parse(&self.target_url, own_host)
-            .map_err(|error| ApiError::invalid(error.to_string()))
-    }
-}
+/// The header of a request that may be repeated.
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// Create a short link.
 ///
 /// It is yours, and active at once: share it as `/{short_code}` on this host. The same target may be
-/// shortened any number of times; each link counts for itself.
+/// shortened any number of times; each link counts for itself. The parameters are in the query, or in a JSON object of
+/// the same names.
 #[utoipa::path(
-    post, path = "/urls/shorten", tag = "links", operation_id = "shorten", params(ShortenQuery),
+    post, path = "/urls/shorten", tag = "links", operation_id = "shorten",
+    params(
+        LinkQuery,
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key gives the same link and response for a day, however often the request is sent",
+            pattern = "^[ -~]{1,255}$"),
+    ),
+    request_body(content = Option<LinkObject>, description = "The parameters, where they are not in the query"),
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "The link is created", body = LinkBody, links(
+        (status = 200, description = "The link is created", body = LinkBody, headers(
+            ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that people share"),
+            ("ETag" = String, description = "The revision of the link, for `If-Match`"),
+        ), links(
             ("statistics" = (operation_id = "stats", parameters(("short_code" = "$response.body#/short_code")))),
             ("visit" = (operation_id = "visit", parameters(("short_code" = "$response.body#/short_code")))),
+            ("show" = (operation_id = "show", parameters(("short_code" = "$response.body#/short_code")))),
             ("delete" = (operation_id = "delete", parameters(("short_code" = "$response.body#/short_code")))),
         )),
         (status = 403, description = "The account has as many links as it may have", body = ErrorBody,
             example = json!({"detail": "This account has 100000 links, and may not have more; delete some to make room"})),
-        (status = 422, description = "`target_url` is missing, given twice or not acceptable", body = ErrorBody, examples(
+        (status = 409, description = "The code is taken, or was once", body = ErrorBody,
+            example = json!({"detail": "custom_code: is taken"})),
+        (status = 422, description = "A parameter is missing, given twice, unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
             ("missing" = (value = json!({"detail": "target_url: query parameter is required"}))),
             ("no URL" = (value = json!({"detail": "target_url: must be an absolute http:// or https:// URL with a host"}))),
             ("loop" = (value = json!({"detail": "target_url: must not lead back to this service's own host"}))),
+            ("zone" = (value = json!({"detail": "expires_at: must have a zone, as 2027-01-31T18:00:00+01:00"}))),
+            ("unknown" = (value = json!({"detail": "expire_at: is not known here; did you mean expires_at?"}))),
         )),
-        TakesQuery, NeedsToken, Limited, NeedsDatabase,
+        TakesQuery, TakesBody, NeedsToken, Limited, NeedsDatabase,
     ),
 )]
 pub(super) async fn shorten(
     State(links): State<Arc<LinkService>>,
     State(accounts): State<Arc<Accounts>>,
+    State(base_address): State<BaseAddress>,
     TokenOwner(owner): TokenOwner,
-    query: Result<QueryOf<ShortenQuery>, ApiError>,
-) -> Result<Json<LinkBody>, ApiError> {
-    let target = match query.and_then(|QueryOf(query)| query.target(&links.own_host)) {
-        Ok(target) => target,
+    query: Result<QueryOf<LinkQuery>, ApiError>,
+    headers: HeaderMap,
+    body: Result<OptionalJsonBody<LinkObject>, ApiError>,
+) -> Result<Response, ApiError> {
+    let asked = match ask(query, body, &headers, &links.own_host) {
+        Ok(asked) => asked,
         Err(refusal) => {
             // Creating a link would have shown whether the account still exists.
             accounts.user(owner).await?;
             return Err(refusal);
         }
     };
-    let link = links.shorten(owner, &target).await?;
-    Ok(Json(LinkBody::new(&link, 0)))
+    let form = format!("{:?}", asked.view);
+    let key = asked
+        .key
+        .as_deref()
+        .map(|key| RequestKey { key, form: &form });
+    let created = links.shorten(owner, &asked.link, key).await?;
+    let now = links.clock.now();
+    Ok(one_link(&created, asked.view, now, &base_address))
+}
+
+struct Asked {
+    link: LinkRequest,
+    view: View,
+    key: Option<String>,
+}
+
+fn ask(
+    query: Result<QueryOf<LinkQuery>, ApiError>,
+    body: Result<OptionalJsonBody<LinkObject>, ApiError>,
+    headers: &HeaderMap,
+    own_host: &OwnHost,
+) -> Result<Asked, ApiError> {
+    let QueryOf(query) = query?;
+    let body = match body {
+        Err(_) | Ok(OptionalJsonBody(Some(_))) if query.has_link() => {
+            let detail = "body: must be left out where the query has the parameters";
+            return Err(ApiError::invalid(detail));
+        }
+        body => body?.0,
+    };
+    let (link, view) = match &body {
+        None => (query.parse(own_host)?, query.view.as_deref()),
+        Some(body) => {
+            let view = query.view.as_deref().or(body.view.as_deref());
+            (body.parse(own_host)?, view)
+        }
+    };
+    Ok(Asked {
+        link,
+        view: View::parse(view)?,
+        key: idempotency_key(headers)?,
+    })
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let mut given = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let key = match (given.next(), given.next()) {
+        (None, _) => return Ok(None),
+        (Some(key), None) => key.to_str().ok(),
+        (Some(_), Some(_)) => None,
+    };
+    let is_key = |key: &&str| {
+        (1..=255).contains(&key.len()) && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+    };
+    key.filter(is_key)
+        .map(str::to_owned)
+        .map(Some)
+        .ok_or_else(|| {
+            ApiError::invalid(
+                "Idempotency-Key: must be one value of 1 to 255 printable ASCII characters",
+            )
+        })
 }

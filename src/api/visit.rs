@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use utoipa::IntoResponses;
 
 use crate::http::{CodeParameter, ErrorBody, PathCode};
@@ -24,7 +24,7 @@ pub(super) enum RedirectResponses {
         ("Cache-Control" = String, description = "`private, no-store`: a redirect from a cache would be a lost click"),
     ))]
     Redirected,
-    /// No link has this code, or the link is inactive; nothing is counted
+    /// No link has this code, or the link is inactive, has expired or is used up; nothing is counted
     #[response(status = 404, example = json!({"detail": "URL not found"}))]
     NotFound(ErrorBody),
     /// The link is not in memory and cannot be looked up now; nothing is counted
@@ -50,9 +50,11 @@ pub(super) enum RedirectResponses {
 pub(super) async fn visit(
     State(redirect): State<Arc<Redirect>>,
     PathCode(code): PathCode,
+    RawQuery(query): RawQuery,
 ) -> Result<Redirected, RedirectError> {
     let code = code.ok_or(RedirectError::Unknown)?;
-    redirect.follow(&code).await
+    let redirected = redirect.follow(&code).await?;
+    Ok(redirected.with_query(query.as_deref()))
 }
 
 /// See where a link leads.
@@ -69,9 +71,11 @@ pub(super) async fn visit(
 pub(super) async fn preview(
     State(redirect): State<Arc<Redirect>>,
     PathCode(code): PathCode,
+    RawQuery(query): RawQuery,
 ) -> Result<Redirected, RedirectError> {
     let code = code.ok_or(RedirectError::Unknown)?;
-    redirect.preview(&code).await
+    let previewed = redirect.preview(&code).await?;
+    Ok(previewed.with_query(query.as_deref()))
 }
 
 /// Follow a link by the address that people share.
@@ -89,8 +93,9 @@ pub(super) async fn preview(
 pub(super) async fn visit_shared(
     redirect: State<Arc<Redirect>>,
     code: PathCode,
+    query: RawQuery,
 ) -> Result<Redirected, RedirectError> {
-    visit(redirect, code).await
+    visit(redirect, code, query).await
 }
 
 /// See where a link leads, by the address that people share.
@@ -107,6 +112,7 @@ pub(super) async fn visit_shared(
 pub(super) async fn preview_shared(
     redirect: State<Arc<Redirect>>,
     code: PathCode,
+    query: RawQuery,
 ) -> Result<Redirected, RedirectError> {
-    preview(redirect, code).await
+    preview(redirect, code, query).await
 }

@@ -112,6 +112,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::link::LinkEnd;
     use crate::domain::{LinkId, Location, Shard};
 
     const TTL: Duration = Duration::from_secs(15);
@@ -128,6 +129,9 @@ mod tests {
             shard: Shard::ONLY,
             location: Location::parse("https://example.com/").unwrap(),
             is_active: true,
+            end: LinkEnd::NEVER,
+            is_limited: false,
+            forward_query: false,
         })
     }
 

@@ -190,6 +190,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
+    use crate::cache::link::LinkEnd;
     use crate::domain::{LinkId, Location, Shard};
 
     fn link() -> CachedLink {
@@ -198,6 +199,9 @@ mod tests {
             shard: Shard::ONLY,
             location: Location::parse("https://example.com/").unwrap(),
             is_active: true,
+            end: LinkEnd::NEVER,
+            is_limited: false,
+            forward_query: false,
         }
     }
 

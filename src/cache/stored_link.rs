@@ -1,17 +1,22 @@
 //! A cached link as text in Redis, readable with `redis-cli`.
 
-use super::link::CachedLink;
-use crate::domain::{LinkId, Location, Shard};
+use super::link::{CachedLink, LinkEnd};
+use crate::domain::{LinkId, Location, Shard, Timestamp};
 
-/// `generation id active location`. The generation is included because a Redis that was away, or was rolled back, may bring
-/// back links that were removed since.
+/// `generation id flags end location`. The generation is included because a Redis that was away, or was rolled back, may
+/// bring back links that were removed since. The flags are `a` (active) or `i`, then `l` (limited) and `q` (a visitor's
+/// query is added); the end is in microseconds, or `-`. The version before wrote a digit for the flags and no end: each
+/// version reads the other's links as a miss.
 pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
-    let active = u8::from(link.is_active);
-    format!(
-        "{generation} {} {active} {}",
-        link.id.number(),
-        link.location.as_str()
-    )
+    let id = link.id.number();
+    let active = if link.is_active { "a" } else { "i" };
+    let limited = if link.is_limited { "l" } else { "" };
+    let forwards = if link.forward_query { "q" } else { "" };
+    let location = link.location.as_str();
+    match link.end.moment().map(Timestamp::micros) {
+        Some(end) => format!("{generation} {id} {active}{limited}{forwards} {end} {location}"),
+        None => format!("{generation} {id} {active}{limited}{forwards} - {location}"),
+    }
 }
 
 /// `None` for any text that [`encode`] does not make for this generation.
@@ -19,40 +24,74 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
     let mut fields = stored
         .strip_prefix(generation)?
         .strip_prefix(' ')?
-        .splitn(3, ' ');
+        .splitn(4, ' ');
     let id = LinkId::parse(fields.next()?.parse().ok()?)?;
-    let is_active = match fields.next()? {
-        "1" => true,
-        "0" => false,
+    let flags = fields.next()?;
+    let (is_active, flags) = match flags.strip_prefix('a') {
+        Some(flags) => (true, flags),
+        None => (false, flags.strip_prefix('i')?),
+    };
+    let (is_limited, forward_query) = match flags {
+        "" => (false, false),
+        "l" => (true, false),
+        "q" => (false, true),
+        "lq" => (true, true),
         _ => return None,
+    };
+    let expires_at = match fields.next()? {
+        "-" => None,
+        end => Some(Timestamp::from_micros(end.parse().ok()?)?),
     };
     let location = Location::parse(fields.next()?)?;
     Some(CachedLink {
         id,
         shard,
         location,
+        end: LinkEnd::at(expires_at),
         is_active,
+        is_limited,
+        forward_query,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::option;
     use proptest::prelude::*;
 
     use super::*;
 
     proptest! {
         #[test]
-        fn a_stored_link_is_read_as_it_was_written(id in 0..=LinkId::LAST.number(), is_active: bool, path in "[!-~]{0,50}") {
+        fn a_stored_link_is_read_as_it_was_written(
+            id in 0..=LinkId::LAST.number(),
+            (is_active, is_limited, forward_query) in any::<(bool, bool, bool)>(),
+            end in option::of(0..4_000_000_000_000_000_i64),
+            path in "[!-~]{0,50}",
+        ) {
             let location = Location::parse(&format!("https://example.com/{path}")).unwrap();
-            let link = CachedLink { id: LinkId::parse(id).unwrap(), shard: Shard::ONLY, location, is_active };
+            let link = CachedLink {
+                id: LinkId::parse(id).unwrap(),
+                shard: Shard::ONLY,
+                location,
+                is_active,
+                end: LinkEnd::at(end.and_then(Timestamp::from_micros)),
+                is_limited,
+                forward_query,
+            };
             prop_assert_eq!(decode(&encode(&link, "first"), "second", Shard::ONLY), None);
             prop_assert_eq!(decode(&encode(&link, "first"), "first", Shard::ONLY), Some(link));
         }
 
         #[test]
+        fn a_link_of_the_version_before_is_a_miss(id in 0..=LinkId::LAST.number(), active in 0..=1) {
+            let stored = format!("first {id} {active} https://example.com/");
+            prop_assert_eq!(decode(&stored, "first", Shard::ONLY), None);
+        }
+
+        #[test]
         fn any_other_text_is_a_miss(
-            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [0-2] ?(https?|ftp)://[ -~ä]{0,20}"],
+            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [ai1][lq]{0,2} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}"],
         ) {
             if let Some(link) = decode(&stored, "first", Shard::ONLY) {
                 prop_assert_eq!(link.click().link(), link.id);

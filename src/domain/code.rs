@@ -50,6 +50,45 @@ impl ShortCode {
     }
 }
 
+/// Why a code of a client's choice is refused; its text is for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidCustomCode {
+    /// Another length, or other characters.
+    #[error("custom_code: must be 4 to 64 of the characters A-Z a-z 0-9 - _")]
+    Shape,
+    /// A word of the service's own addresses.
+    #[error("custom_code: is a word that this service uses itself; choose another")]
+    Reserved,
+}
+
+/// A code that an owner chose: 4 to 64 of `A-Z a-z 0-9 - _`, and no word of the service itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CustomCode(ShortCode);
+
+impl CustomCode {
+    /// Shorter codes may be drawn, and may be words of pages to come.
+    const MIN_LENGTH: usize = 4;
+
+    /// Checks a code; `is_reserved` says which words are not to be had.
+    ///
+    /// # Errors
+    /// [`InvalidCustomCode`] says which rule it breaks.
+    pub fn parse(raw: &str, is_reserved: impl Fn(&str) -> bool) -> Result<Self, InvalidCustomCode> {
+        let code = ShortCode::parse(raw).filter(|code| code.as_str().len() >= Self::MIN_LENGTH);
+        let code = code.ok_or(InvalidCustomCode::Shape)?;
+        if is_reserved(code.as_str()) {
+            return Err(InvalidCustomCode::Reserved);
+        }
+        Ok(Self(code))
+    }
+
+    /// The code.
+    #[must_use]
+    pub fn as_code(&self) -> &ShortCode {
+        &self.0
+    }
+}
+
 /// One letter, each as likely as any other: bytes past the last whole multiple of 56 are drawn again.
 fn random_letter() -> Result<u8, getrandom::Error> {
     const LETTERS: usize = ALPHABET.len();
@@ -103,6 +142,18 @@ mod tests {
             let shaped = !raw.is_empty() && raw.len() <= 64
                 && raw.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
             prop_assert_eq!(ShortCode::parse(&raw).is_some(), shaped);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_custom_code_is_kept_as_given_or_refused(raw in "[A-Za-z0-9_-]{0,70}|.{0,10}") {
+            let fits = ShortCode::parse(&raw).is_some() && raw.len() >= 4;
+            match CustomCode::parse(&raw, |word| word == "docs") {
+                Ok(code) => prop_assert_eq!(code.as_code().as_str(), raw),
+                Err(InvalidCustomCode::Reserved) => prop_assert_eq!(raw, "docs"),
+                Err(InvalidCustomCode::Shape) => prop_assert!(!fits),
+            }
         }
     }
 

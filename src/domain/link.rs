@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{ShortCode, TargetUrl, Timestamp, UserId};
+use super::{LinkProperties, ShortCode, TargetUrl, Timestamp, UserId};
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
 ///
@@ -44,14 +44,70 @@ pub struct Link {
     pub id: LinkId,
     /// The code that people share.
     pub code: ShortCode,
-    /// Where the code leads, exactly as it was given.
-    pub target: TargetUrl,
     /// The account that created it.
     pub owner: UserId,
-    /// An inactive link does not redirect.
-    pub is_active: bool,
+    /// What its owner set.
+    pub properties: LinkProperties,
     /// When it was created; lists are ordered by this and `id`.
     pub created_at: Timestamp,
+    /// When its properties were changed last, or it was created.
+    pub updated_at: Timestamp,
+}
+
+impl Link {
+    /// Whether it redirects at this moment, after so many clicks, or why not.
+    #[must_use]
+    pub fn status(&self, clicks: u64, now: Timestamp) -> LinkStatus {
+        let LinkProperties {
+            is_active,
+            expires_at,
+            max_clicks,
+            ..
+        } = &self.properties;
+        if !is_active {
+            LinkStatus::Inactive
+        } else if expires_at.is_some_and(|end| end <= now) {
+            LinkStatus::Expired
+        } else if max_clicks.is_some_and(|max| max.number() <= clicks) {
+            LinkStatus::UsedUp
+        } else {
+            LinkStatus::Active
+        }
+    }
+}
+
+/// Whether a link redirects, or why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkStatus {
+    /// It redirects.
+    Active,
+    /// Its owner switched it off.
+    Inactive,
+    /// Its time is over.
+    Expired,
+    /// It has redirected as often as it may.
+    UsedUp,
+}
+
+impl LinkStatus {
+    /// Its word in the API.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Inactive => "inactive",
+            Self::Expired => "expired",
+            Self::UsedUp => "used_up",
+        }
+    }
+
+    /// The status with this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Active, Self::Inactive, Self::Expired, Self::UsedUp]
+            .into_iter()
+            .find(|status| status.as_str() == word)
+    }
 }
 
 /// The part of a link that a redirect needs.
@@ -63,4 +119,10 @@ pub struct LinkTarget {
     pub target: TargetUrl,
     /// An inactive link does not redirect.
     pub is_active: bool,
+    /// The moment from which it does not redirect any more.
+    pub expires_at: Option<Timestamp>,
+    /// Whether it has a number of clicks after which it ends: the database grants each.
+    pub is_limited: bool,
+    /// Whether a visitor's query is added to that of the target.
+    pub forward_query: bool,
 }

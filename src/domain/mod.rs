@@ -5,8 +5,10 @@
 
 mod code;
 mod email;
+mod forward_query;
 mod limits;
 mod link;
+mod link_properties;
 mod password;
 mod shard;
 mod target;
@@ -14,10 +16,11 @@ mod time;
 mod token_secret;
 mod user;
 
-pub use code::ShortCode;
+pub use code::{CustomCode, InvalidCustomCode, ShortCode};
 pub use email::{EmailAddress, InvalidEmail};
 pub use limits::Limits;
-pub use link::{Link, LinkId, LinkTarget};
+pub use link::{Link, LinkId, LinkStatus, LinkTarget};
+pub use link_properties::{InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title};
 pub use password::{InvalidPassword, Password};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};

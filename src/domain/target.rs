@@ -10,7 +10,7 @@ const MAX_LENGTH: usize = 2048;
 
 /// Longest `Location`, in bytes. Proxies take the head of a response of 4 KiB at least (nginx: `proxy_buffer_size`), and a
 /// character beyond ASCII takes up to three times its bytes in a `Location`.
-const MAX_LOCATION: usize = 3_584;
+pub(super) const MAX_LOCATION: usize = 3_584;
 
 /// Characters that have to be encoded in a `Location` header: a URI reference has no controls, no spaces and only
 /// ASCII (other bytes are always encoded).

@@ -14,10 +14,16 @@ use jiff::SignedDuration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(jiff::Timestamp);
 
-/// The text is no RFC 3339 timestamp with a zone.
+/// Why a text is no timestamp; its text is for the client, after the field's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be an RFC 3339 timestamp with a zone, as 2027-01-31T18:00:00+01:00")]
-pub struct InvalidTimestamp;
+pub enum InvalidTimestamp {
+    /// It is one but for its zone.
+    #[error("must have a zone, as 2027-01-31T18:00:00+01:00")]
+    NoZone,
+    /// It is none.
+    #[error("must be an RFC 3339 timestamp with a zone, as 2027-01-31T18:00:00+01:00")]
+    Malformed,
+}
 
 impl Timestamp {
     /// The last moment.
@@ -71,8 +77,13 @@ impl FromStr for Timestamp {
 
     /// RFC 3339 with a zone. Digits past the microsecond are dropped.
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
-        let parsed: jiff::Timestamp = text.parse().map_err(|_| InvalidTimestamp)?;
-        Self::from_micros(parsed.as_microsecond()).ok_or(InvalidTimestamp)
+        let parsed: jiff::Timestamp =
+            text.parse()
+                .map_err(|_| match text.parse::<jiff::civil::DateTime>() {
+                    Ok(_) => InvalidTimestamp::NoZone,
+                    Err(_) => InvalidTimestamp::Malformed,
+                })?;
+        Self::from_micros(parsed.as_microsecond()).ok_or(InvalidTimestamp::Malformed)
     }
 }
 
@@ -150,8 +161,19 @@ mod tests {
 
     #[test]
     fn a_timestamp_without_a_zone_is_refused() {
-        for text in ["2027-01-31T18:00:00", "2027-01-31", "tomorrow", ""] {
-            assert_eq!(text.parse::<Timestamp>(), Err(InvalidTimestamp), "{text}");
+        for text in ["2027-01-31T18:00:00", "2027-01-31"] {
+            assert_eq!(
+                text.parse::<Timestamp>(),
+                Err(InvalidTimestamp::NoZone),
+                "{text}"
+            );
+        }
+        for text in ["tomorrow", ""] {
+            assert_eq!(
+                text.parse::<Timestamp>(),
+                Err(InvalidTimestamp::Malformed),
+                "{text}"
+            );
         }
     }
 

@@ -110,6 +110,19 @@ impl ApiError {
         )
     }
 
+    /// 409.
+    pub fn conflict(detail: &str) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
+    /// 412.
+    pub fn precondition_failed() -> Self {
+        Self::new(
+            StatusCode::PRECONDITION_FAILED,
+            "If-Match: the link was changed meanwhile; read it again",
+        )
+    }
+
     /// 413.
     pub fn too_large(limit: usize) -> Self {
         Self::new(
@@ -220,6 +233,12 @@ impl From<LinkError> for ApiError {
             LinkError::OwnerGone => AccountError::Gone.into(),
             LinkError::TooMany(too_many) => too_many.into(),
             LinkError::QuotaReached(max) => Self::quota_reached(max),
+            LinkError::CodeTaken => Self::conflict("custom_code: is taken"),
+            LinkError::EndsInPast => Self::invalid("expires_at: must be in the future"),
+            LinkError::KeyReused => Self::invalid(
+                "Idempotency-Key: was used for another request; send a new one with each new request",
+            ),
+            LinkError::NotAsExpected => Self::precondition_failed(),
             LinkError::Count(error) => error.into(),
             LinkError::Store(error) => error.into(),
             LinkError::NoCode(_) => Self::internal(&error.to_string()),
@@ -251,10 +270,11 @@ impl From<TokenFault> for ApiError {
 
 impl From<RedirectError> for ApiError {
     fn from(error: RedirectError) -> Self {
-        match error {
-            RedirectError::Unknown | RedirectError::Inactive => Self::url_not_found(),
+        if error.is_not_found() {
+            Self::url_not_found()
+        } else {
             // Logged with the look-up: clients may be very many.
-            RedirectError::Unavailable(_) => Self::not_now(),
+            Self::not_now()
         }
     }
 }

@@ -49,16 +49,24 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let limits: BodyLimits = request.extensions().get().copied().unwrap_or_default();
-        // A client that expects `100 Continue` sends no body that is refused.
-        let is_coming = !request.headers().contains_key(EXPECT);
-        let body = timeout(limits.timeout, read(request.into_body(), is_coming, limits))
-            .await
-            .unwrap_or_else(|_| {
-                metrics::counter!(LIMIT_HITS, "limit" => "body_time").increment(1);
-                Err(ApiError::request_timeout())
-            })?;
+        let body = read_within_limits(request).await?;
         parse(&body).map(Self).map_err(ApiError::invalid)
+    }
+}
+
+/// A JSON body that may be left out: an empty one, and an object without fields, are none.
+pub struct OptionalJsonBody<T>(pub Option<T>);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for OptionalJsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let body = read_within_limits(request).await?;
+        let is_empty = body.iter().all(|byte| b" \t\r\n{}".contains(byte));
+        if is_empty && matches!(body.trim_ascii(), [] | [b'{', .., b'}']) {
+            return Ok(Self(None));
+        }
+        parse(&body).map(Some).map(Self).map_err(ApiError::invalid)
     }
 }
 
@@ -89,6 +97,18 @@ fn broken(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let (why, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
     format!("{NO_OBJECT}, and is broken at line {line}, column {column}: {why}")
+}
+
+async fn read_within_limits(request: Request) -> Result<Vec<u8>, ApiError> {
+    let limits: BodyLimits = request.extensions().get().copied().unwrap_or_default();
+    // A client that expects `100 Continue` sends no body that is refused.
+    let is_coming = !request.headers().contains_key(EXPECT);
+    timeout(limits.timeout, read(request.into_body(), is_coming, limits))
+        .await
+        .unwrap_or_else(|_| {
+            metrics::counter!(LIMIT_HITS, "limit" => "body_time").increment(1);
+            Err(ApiError::request_timeout())
+        })
 }
 
 async fn read(body: Body, is_coming: bool, limits: BodyLimits) -> Result<Vec<u8>, ApiError> {
@@ -144,6 +164,9 @@ fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     // The position in the text adds nothing to the field's name.
     let fault = fault.split(" at line ").next().unwrap_or_default();
     let field = if path == "." { "body" } else { &path };
+    if let Some(unknown) = fault.strip_prefix("unknown field `") {
+        return unknown_field(unknown);
+    }
     // serde quotes the value: it is the client's own, and perhaps a password.
     if let Some((_, expected)) = fault.rsplit_once(", expected ") {
         return format!("{field}: must be {expected}");
@@ -151,14 +174,30 @@ fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     field_error(fault, "field is required").unwrap_or_else(|| format!("{field}: {fault}"))
 }
 
-/// The sentence for a field that is missing or given twice.
+/// The sentence for a field that is missing, given twice or unknown.
 fn field_error(fault: &str, missing: &str) -> Option<String> {
+    if let Some(unknown) = fault.strip_prefix("unknown field `") {
+        return Some(unknown_field(unknown));
+    }
     let field = |field: &str, sentence| format!("{}: {sentence}", field.trim_end_matches('`'));
     if let Some(name) = fault.strip_prefix("missing field `") {
         return Some(field(name, missing));
     }
     let name = fault.strip_prefix("duplicate field `")?;
     Some(field(name, "must be given once"))
+}
+
+/// The sentence for an unknown field, with the known one that is nearest. serde names all that are known.
+fn unknown_field(fault: &str) -> String {
+    let (name, expected) = fault.split_once('`').unwrap_or((fault, ""));
+    let known = expected.split('`').skip(1).step_by(2);
+    let likeness = |known: &&str| (strsim::jaro_winkler(name, known) * 1_000.0).round() as i64;
+    let nearest = known.max_by_key(likeness);
+    let name: String = name.chars().take(64).collect();
+    match nearest {
+        Some(nearest) => format!("{name}: is not known here; did you mean {nearest}?"),
+        None => format!("{name}: is not known here"),
+    }
 }
 
 /// Query parameters.

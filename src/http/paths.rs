@@ -127,6 +127,19 @@ pub fn reserved_words() -> &'static [&'static str] {
     &DERIVED.reserved
 }
 
+/// Words that no owner may choose as a code besides: pages of later versions may have them.
+const KEPT_WORDS: [&str; 14] = [
+    "account", "admin", "api", "app", "assets", "errors", "help", "index", "login", "privacy",
+    "report", "robots", "static", "terms",
+];
+
+/// Whether a word is not to be had as a code of an owner's choice, in any case.
+#[must_use]
+pub fn is_kept_word(word: &str) -> bool {
+    let mut words = reserved_words().iter().chain(&KEPT_WORDS);
+    words.any(|kept| kept.eq_ignore_ascii_case(word))
+}
+
 /// The short code that stands in a path or is given by a person; `None` for what can never be one.
 #[must_use]
 pub fn parse_code(raw: &str) -> Option<ShortCode> {

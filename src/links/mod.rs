@@ -1,4 +1,4 @@
-//! Links: shorten, list, read statistics, delete, and announce every change to all instances.
+//! Links: shorten, show, list, edit, read statistics, delete, and announce every change to all instances.
 
 use std::sync::Arc;
 
@@ -10,17 +10,24 @@ use crate::store::{Links, Outbox, StoreError};
 
 mod announce;
 mod delete;
+mod edit;
 mod follow;
 mod list;
 mod list_streams;
 mod outbox;
+mod revision;
 mod shorten;
+mod show;
 mod stats;
 
+pub use edit::Expected;
 pub use follow::ChangeFollower;
 pub use list::Page;
 pub use list_streams::{ListStream, ListStreams};
 pub use outbox::{OutboxError, publish_pending, publishes};
+pub use revision::Revision;
+pub use shorten::{LinkRequest, RequestKey, keys_expire_before};
+pub use show::CountedLink;
 pub use stats::LinkStats;
 
 /// The operations on links, for owners and readers; knows no HTTP.
@@ -59,6 +66,18 @@ pub enum LinkError {
     /// The owner has as many links as an account may have: this many.
     #[error("the owner has {0} links, as many as an account may have")]
     QuotaReached(u64),
+    /// The code that the owner chose belongs to a link, or belonged to a link of another owner.
+    #[error("the code is taken")]
+    CodeTaken,
+    /// A new link may not have ended already.
+    #[error("the link would have ended already")]
+    EndsInPast,
+    /// An earlier request with the same key of idempotency asked for something else.
+    #[error("the key of the request was used for another one")]
+    KeyReused,
+    /// The link is not as the client expected.
+    #[error("the link was changed meanwhile")]
+    NotAsExpected,
     /// An exact count cannot be read.
     #[error(transparent)]
     Count(#[from] CountError),

@@ -1,45 +1,181 @@
 //! Creating a link.
 
-use super::{LinkError, LinkService};
-use crate::domain::{Link, Principal, ShortCode, TargetUrl};
+use std::time::Duration;
+
+use ring::digest::{Context, Digest, SHA256};
+
+use super::revision::canonical;
+use super::{CountedLink, LinkError, LinkService};
+use crate::domain::{CustomCode, Link, LinkProperties, Principal, ShortCode, Timestamp};
 use crate::limits::Action;
-use crate::store::{CreateLinkError, NewLink};
+use crate::store::{CreateLinkError, CreatedLink, IdempotentRequest, NewLink, UsedKey};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// How often another code is drawn where a link has the first one: with a thousand million links one draw in 1,700 is
 /// taken.
 const DRAWS: usize = 8;
 
+/// How long a request may be repeated with its key.
+const KEY_LIFETIME: Duration = Duration::from_hours(24);
+
+/// What an owner asks for.
+#[derive(Clone, Debug)]
+pub struct LinkRequest {
+    /// What the link is to be.
+    pub properties: LinkProperties,
+    /// The code of the owner's choice; without one it is drawn.
+    pub custom_code: Option<CustomCode>,
+    /// Clicks that another service counted for it.
+    pub clicks: u64,
+}
+
+/// The key of a request that its client may repeat, and a word for the form of its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestKey<'a> {
+    /// The client's key.
+    pub key: &'a str,
+    /// What else the request asks for.
+    pub form: &'a str,
+}
+
+/// Keys that were used before this moment may be used anew.
+#[must_use]
+pub fn keys_expire_before(now: Timestamp) -> Timestamp {
+    now.before(KEY_LIFETIME)
+}
+
+impl LinkRequest {
+    fn fingerprint(&self, form: &str) -> Digest {
+        let code = self
+            .custom_code
+            .as_ref()
+            .map(|code| code.as_code().as_str());
+        let mut digest = Context::new(&SHA256);
+        digest.update(format!("{form}\0{code:?}\0{}\0", self.clicks).as_bytes());
+        digest.update(&canonical(&self.properties));
+        digest.finish()
+    }
+
+    /// The link that an earlier request with the same key made.
+    fn repeated(&self, owner: Principal, used: UsedKey) -> CountedLink {
+        CountedLink {
+            link: Link {
+                id: used.id,
+                code: used.code,
+                owner: owner.user,
+                properties: self.properties.clone(),
+                created_at: used.created_at,
+                updated_at: used.created_at,
+            },
+            clicks: self.clicks,
+        }
+    }
+}
+
 impl LinkService {
-    /// Creates a link under a fresh code.
+    /// Creates a link. With a key, the same request gives the same link for a day, however often it is sent.
     ///
     /// # Errors
     /// [`LinkError`].
-    pub async fn shorten(&self, owner: Principal, target: &TargetUrl) -> Result<Link, LinkError> {
+    pub async fn shorten(
+        &self,
+        owner: Principal,
+        request: &LinkRequest,
+        key: Option<RequestKey<'_>>,
+    ) -> Result<CountedLink, LinkError> {
         let caller = owner.user.0.to_string();
         self.limiter.count(Action::Create, &caller).await?;
-        let max_links = self.limits.get().links_per_account;
-        for _ in 0..DRAWS {
-            let code = draw(self.reserved_words, ShortCode::generate)
-                .map_err(|error| LinkError::NoCode(error.to_string()))?;
-            let link = NewLink {
-                code: &code,
-                target,
-                owner,
-                created_at: self.clock.now(),
-            };
-            match self.links.create_link(link, max_links).await {
-                Ok(link) => return Ok(link),
-                Err(CreateLinkError::CodeTaken) => {}
-                Err(CreateLinkError::QuotaReached) => {
-                    metrics::counter!(LIMIT_HITS, "limit" => "links_of_account").increment(1);
-                    return Err(LinkError::QuotaReached(max_links));
-                }
-                Err(CreateLinkError::OwnerGone) => return Err(LinkError::OwnerGone),
-                Err(CreateLinkError::Store(error)) => return Err(error.into()),
-            }
+        let Some(RequestKey { key, form }) = key else {
+            return self.create(owner, request, None).await;
+        };
+        let fingerprint = request.fingerprint(form);
+        let fingerprint = fingerprint.as_ref();
+        if let Some(link) = self.repeated(owner, request, key, fingerprint).await? {
+            return Ok(link);
         }
-        Err(LinkError::NoCode("every draw was taken".into()))
+        let first = IdempotentRequest { key, fingerprint };
+        match self.create(owner, request, Some(first)).await {
+            // The same request may have been faster just now, also with the code.
+            Err(error @ (LinkError::KeyReused | LinkError::CodeTaken)) => {
+                let link = self.repeated(owner, request, key, fingerprint).await?;
+                link.ok_or(error)
+            }
+            created => created,
+        }
+    }
+
+    async fn repeated(
+        &self,
+        owner: Principal,
+        request: &LinkRequest,
+        key: &str,
+        fingerprint: &[u8],
+    ) -> Result<Option<CountedLink>, LinkError> {
+        let since = keys_expire_before(self.clock.now());
+        match self.links.used_key(owner, key, since).await? {
+            Some(used) if used.fingerprint == fingerprint => {
+                Ok(Some(request.repeated(owner, used)))
+            }
+            Some(_) => Err(LinkError::KeyReused),
+            None => Ok(None),
+        }
+    }
+
+    async fn create(
+        &self,
+        owner: Principal,
+        request: &LinkRequest,
+        key: Option<IdempotentRequest<'_>>,
+    ) -> Result<CountedLink, LinkError> {
+        let now = self.clock.now();
+        if request.properties.expires_at.is_some_and(|end| end <= now) {
+            return Err(LinkError::EndsInPast);
+        }
+        let max_links = self.limits.get().links_per_account;
+        let create = async |code: &ShortCode| {
+            let new = NewLink {
+                is_chosen: request.custom_code.is_some(),
+                clicks: request.clicks,
+                request: key,
+                ..NewLink::new(code, &request.properties, owner, now)
+            };
+            self.links.create_link(new, max_links).await
+        };
+        let created = if let Some(code) = &request.custom_code {
+            create(code.as_code()).await
+        } else {
+            let mut draws = 0;
+            loop {
+                let code = draw(self.reserved_words, ShortCode::generate)
+                    .map_err(|error| LinkError::NoCode(error.to_string()))?;
+                draws += 1;
+                match create(&code).await {
+                    Err(CreateLinkError::CodeTaken) if draws < DRAWS => {}
+                    Err(CreateLinkError::CodeTaken) => {
+                        return Err(LinkError::NoCode("every draw was taken".into()));
+                    }
+                    created => break created,
+                }
+            }
+        };
+        let CreatedLink { link, change } = created.map_err(|error| match error {
+            CreateLinkError::CodeTaken => LinkError::CodeTaken,
+            CreateLinkError::KeyUsed => LinkError::KeyReused,
+            CreateLinkError::OwnerGone => LinkError::OwnerGone,
+            CreateLinkError::QuotaReached => {
+                metrics::counter!(LIMIT_HITS, "limit" => "links_of_account").increment(1);
+                LinkError::QuotaReached(max_links)
+            }
+            CreateLinkError::Store(error) => error.into(),
+        })?;
+        // An instance may remember that the code is unknown.
+        if let Some(change) = change {
+            self.announce(&change).await;
+        }
+        Ok(CountedLink {
+            link,
+            clicks: request.clicks,
+        })
     }
 }
 

@@ -11,9 +11,26 @@ pub enum RedirectError {
     /// The link is inactive.
     #[error("the link is inactive")]
     Inactive,
+    /// The link's time is over.
+    #[error("the link has expired")]
+    Expired,
+    /// The link has redirected as often as it may.
+    #[error("the link is used up")]
+    UsedUp,
     /// No cache has the code, and the database cannot be asked.
     #[error("the link cannot be looked up: {0}")]
     Unavailable(String),
+}
+
+impl RedirectError {
+    /// Whether there is nothing to follow, as opposed to a failure.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        match self {
+            Self::Unknown | Self::Inactive | Self::Expired | Self::UsedUp => true,
+            Self::Unavailable(_) => false,
+        }
+    }
 }
 
 impl From<StoreError> for RedirectError {

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use crate::cache::{CachedLink, LinkCache, Resolved, Source};
 use crate::clicks::{ClickReceipt, Recorders};
-use crate::domain::{Click, Location, ShortCode};
+use crate::domain::{Click, Clock, Location, ShortCode};
 use crate::telemetry::redirects::RedirectMetrics;
 
 mod error;
@@ -38,6 +38,8 @@ pub struct Redirect {
     pub lookups: Lookups,
     /// Counts and times every request, whatever its result.
     pub metrics: RedirectMetrics,
+    /// Says which links have ended.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// Where a client is redirected to. Only a counted click leads here: the recorders alone make a [`ClickReceipt`].
@@ -45,6 +47,8 @@ pub struct Redirected {
     link: Arc<CachedLink>,
     source: Source,
     counted: Counted,
+    /// The location with the visitor's query.
+    forwarded: Option<Location>,
 }
 
 /// Why the client may be redirected.
@@ -60,6 +64,7 @@ impl Redirected {
             link,
             source,
             counted: Counted::Click(receipt),
+            forwarded: None,
         }
     }
 
@@ -75,17 +80,31 @@ impl Redirected {
     /// The value of the `Location` header.
     #[must_use]
     pub fn location(&self) -> &Location {
-        &self.link.location
+        self.forwarded.as_ref().unwrap_or(&self.link.location)
+    }
+
+    /// Adds the query of the visitor's request to the location, where the link wants it.
+    #[must_use]
+    pub fn with_query(mut self, query: Option<&str>) -> Self {
+        if self.link.forward_query {
+            self.forwarded = query.and_then(|query| self.link.location.with_query(query));
+        }
+        self
     }
 }
 
-/// The link, where there is one and it is active.
-fn followable(link: Option<Arc<CachedLink>>) -> Result<Arc<CachedLink>, RedirectError> {
+/// The link, where there is one that may be followed now.
+fn followable(
+    link: Option<Arc<CachedLink>>,
+    clock: &dyn Clock,
+) -> Result<Arc<CachedLink>, RedirectError> {
     let link = link.ok_or(RedirectError::Unknown)?;
-    if link.is_active {
-        Ok(link)
-    } else {
+    if !link.is_active {
         Err(RedirectError::Inactive)
+    } else if link.end.has_come(clock) {
+        Err(RedirectError::Expired)
+    } else {
+        Ok(link)
     }
 }
 
@@ -113,7 +132,7 @@ impl Redirect {
     ) -> Result<Redirected, RedirectError> {
         let version = self.cache.version();
         let (link, source) = self.resolve(code, start).await?;
-        let link = followable(link)?;
+        let link = followable(link, &*self.clock)?;
         let click = link.click();
         let receipt = self.recorders.record(click).await;
         if self.cache.version() == version {
@@ -121,12 +140,14 @@ impl Redirect {
         }
         // Some link changed before this click was acknowledged: was it this one?
         let (now, source_now) = self.resolve(code, receipt.at()).await?;
-        let became_inactive = |now: &Arc<CachedLink>| !now.is_active && now.click() == click;
-        if now.as_ref().is_some_and(became_inactive) {
+        let has_ended = |now: &Arc<CachedLink>| {
+            now.click() == click && (!now.is_active || now.end.has_come(&*self.clock))
+        };
+        if now.as_ref().is_some_and(has_ended) {
             // The last click before that: it is counted already, and the count stays.
             return Ok(Redirected::by_click(link, source, receipt));
         }
-        let now = followable(now)?;
+        let now = followable(now, &*self.clock)?;
         let receipt = self.recounted(receipt, click, now.click()).await;
         Ok(Redirected::by_click(now, source_now, receipt))
     }
@@ -145,9 +166,10 @@ impl Redirect {
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
         let (link, source) = self.resolve(code, now).await?;
         Ok(Redirected {
-            link: followable(link)?,
+            link: followable(link, &*self.clock)?,
             source,
             counted: Counted::Preview(now),
+            forwarded: None,
         })
     }
 
@@ -162,6 +184,8 @@ impl Redirect {
             },
             Err(RedirectError::Unknown) => &metrics.unknown,
             Err(RedirectError::Inactive) => &metrics.inactive,
+            Err(RedirectError::Expired) => &metrics.expired,
+            Err(RedirectError::UsedUp) => &metrics.used_up,
             Err(RedirectError::Unavailable(_)) => &metrics.unavailable,
         };
         results.increment(1);

@@ -195,6 +195,7 @@ impl App {
                 recorders: recorders.clone(),
                 lookups: self.lookups.clone(),
                 metrics: RedirectMetrics::default(),
+                clock: Arc::clone(&self.clock),
             },
             tasks: RedirectTasks {
                 deliveries,

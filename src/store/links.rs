@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{Change, StoreError};
-use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, TargetUrl, Timestamp};
+use crate::domain::{Link, LinkId, LinkProperties, LinkTarget, Principal, ShortCode, Timestamp};
 
 /// Why a link was not created.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +17,9 @@ pub enum CreateLinkError {
     /// The owner has as many links as an account may have.
     #[error("the owner has as many links as an account may have")]
     QuotaReached,
+    /// Another request of the owner used the same key of idempotency.
+    #[error("the key of the request was used before")]
+    KeyUsed,
     /// See [`StoreError`].
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -25,28 +28,107 @@ pub enum CreateLinkError {
 /// A link to be created.
 #[derive(Clone, Debug)]
 pub struct NewLink<'a> {
-    /// A code that was just drawn.
+    /// Its code.
     pub code: &'a ShortCode,
-    /// Where it leads.
-    pub target: &'a TargetUrl,
+    /// Whether the owner chose the code, as opposed to a code that was just drawn. A chosen code may be one of the owner's
+    /// deleted links, and its change is announced: an instance may remember that the code was unknown.
+    pub is_chosen: bool,
+    /// What its owner sets.
+    pub properties: &'a LinkProperties,
     /// The account that creates it.
     pub owner: Principal,
     /// When it is created.
     pub created_at: Timestamp,
+    /// Clicks that another service counted for it.
+    pub clicks: u64,
+    /// The key and the fingerprint of the request, where it may be repeated.
+    pub request: Option<IdempotentRequest<'a>>,
 }
 
-impl NewLink<'_> {
+impl<'a> NewLink<'a> {
+    /// A link under a drawn code, without clicks.
+    #[must_use]
+    pub fn new(
+        code: &'a ShortCode,
+        properties: &'a LinkProperties,
+        owner: Principal,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            code,
+            is_chosen: false,
+            properties,
+            owner,
+            created_at,
+            clicks: 0,
+            request: None,
+        }
+    }
+
     /// The link, once the database gave it a number.
     pub(super) fn with_id(&self, id: LinkId) -> Link {
         Link {
             id,
             code: self.code.clone(),
-            target: self.target.clone(),
             owner: self.owner.user,
-            is_active: true,
+            properties: self.properties.clone(),
             created_at: self.created_at,
+            updated_at: self.created_at,
         }
     }
+
+    /// The link, and the change that announces a chosen code.
+    pub(super) fn created(&self, id: LinkId, change: Option<i64>) -> CreatedLink {
+        CreatedLink {
+            link: self.with_id(id),
+            change: change.map(|number| Change {
+                number,
+                code: Some(self.code.clone()),
+            }),
+        }
+    }
+}
+
+/// A request that its client may repeat: it creates a link once.
+#[derive(Clone, Copy, Debug)]
+pub struct IdempotentRequest<'a> {
+    /// The client's key.
+    pub key: &'a str,
+    /// A digest of all that the request asks for.
+    pub fingerprint: &'a [u8],
+}
+
+/// The link that an earlier request with a key of idempotency created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsedKey {
+    /// The digest of that request.
+    pub fingerprint: Vec<u8>,
+    /// Its link.
+    pub id: LinkId,
+    /// The link's code.
+    pub code: ShortCode,
+    /// When the link was created.
+    pub created_at: Timestamp,
+}
+
+/// A link that was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreatedLink {
+    /// The link.
+    pub link: Link,
+    /// The change to announce, where the owner chose the code.
+    pub change: Option<Change>,
+}
+
+/// The result of an edit.
+#[derive(Clone, Debug)]
+pub enum Edited {
+    /// There is no such link, it is another's or the owner's account is gone or has another key.
+    NotFound,
+    /// The link is not as the client expected.
+    Refused,
+    /// The link as it is now, and the change to announce, where something changed.
+    Done(Box<ToCount<Link>>, Option<Change>),
 }
 
 /// The most links that an account may have, as a number of the database; 0 is any number.
@@ -92,13 +174,30 @@ pub struct ToCount<T> {
     pub has_parked: bool,
 }
 
+/// Makes new properties of a link, or refuses to.
+pub type EditLink<'a> = &'a (dyn Fn(&Link) -> Option<LinkProperties> + Send + Sync);
+
 /// Links.
 #[async_trait]
 pub trait Links: Send + Sync {
     /// Creates an active link with no clicks, of an owner who has fewer than `max_links` (0: any number), exactly so under
-    /// concurrency, too. The code of a deleted link is refused as taken.
-    async fn create_link(&self, link: NewLink<'_>, max_links: u64)
-    -> Result<Link, CreateLinkError>;
+    /// concurrency, too. The code of a deleted link is refused as taken, unless its former owner chose it.
+    async fn create_link(
+        &self,
+        link: NewLink<'_>,
+        max_links: u64,
+    ) -> Result<CreatedLink, CreateLinkError>;
+
+    /// The link that a request with this key created since `since`. Older uses of the key are forgotten.
+    async fn used_key(
+        &self,
+        owner: Principal,
+        key: &str,
+        since: Timestamp,
+    ) -> Result<Option<UsedKey>, StoreError>;
+
+    /// Removes up to `limit` uses of keys before `before`; returns how many were removed.
+    async fn prune_keys(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
 
     /// What a redirect needs of the link with this code, active or not. Goes before operations for which no redirect
     /// waits.
@@ -110,6 +209,13 @@ pub trait Links: Send + Sync {
         code: &ShortCode,
     ) -> Result<Option<ToCount<LinkTarget>>, StoreError>;
 
+    /// A link of this owner, read in order to count its clicks.
+    async fn link_of(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+    ) -> Result<Option<ToCount<Link>>, StoreError>;
+
     /// Up to `limit` links of an owner, newest first (`created_at` falling, then `id` falling),
     /// from just after `after`. None of an owner whose account is gone or has
     /// another key.
@@ -119,6 +225,16 @@ pub trait Links: Send + Sync {
         after: Option<Position>,
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError>;
+
+    /// Gives a link of this owner the properties that `edit` makes of its present ones, and notes the change in the outbox,
+    /// in one transaction; edits of one link come one after the other. `edit` returns `None` to leave the link alone.
+    async fn edit_link(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        edit: EditLink<'_>,
+        now: Timestamp,
+    ) -> Result<Edited, StoreError>;
 
     /// Deletes a link of this owner, retires its code and notes the change in the outbox, in one transaction; returns
     /// that change. `None` when there is no such link, it is another's or the owner's account is gone or has another

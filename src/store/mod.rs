@@ -34,7 +34,10 @@ pub use failure::{OpenError, StoreError};
 pub use history::{HistoryCheck, HistoryNote};
 pub(crate) use ledger::is_of_former_version;
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
-pub use links::{CreateLinkError, Links, NewLink, Position, ToCount};
+pub use links::{
+    CreateLinkError, CreatedLink, EditLink, Edited, IdempotentRequest, Links, NewLink, Position,
+    ToCount, UsedKey,
+};
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};

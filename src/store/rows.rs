@@ -2,23 +2,41 @@
 
 use super::{
     Change, CountSnapshot, Credentials, DataSet, DiskUsage, FlushMark, RecorderId, StoreError,
-    ToCount, Usage,
+    ToCount, Usage, UsedKey,
 };
 use crate::domain::{
-    Link, LinkId, LinkTarget, Principal, Shard, ShortCode, TargetUrl, Timestamp, TokenKey, UserId,
+    Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal, Shard, ShortCode, Tags,
+    TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
 
-/// `id`, `short_code`, `target_url`, `is_active`, `created_at` in microseconds, whether batches are parked.
-pub(super) type LinkRow = (i64, String, String, bool, i64, bool);
+/// `id`, `short_code`, `target_url`, `is_active`, `title`, `tags` as a JSON array, `forward_query`, `created_at`,
+/// `updated_at` and `expires_at` in microseconds, `max_clicks`, whether batches are parked.
+pub(super) type LinkRow = (
+    i64,
+    String,
+    String,
+    bool,
+    String,
+    String,
+    bool,
+    i64,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    bool,
+);
+
+/// `fingerprint`, `link_id`, `short_code`, `used_at` in microseconds of a key of idempotency.
+pub(super) type UsedKeyRow = (Vec<u8>, i64, String, i64);
 
 /// `id`, `token_key`, `password_hash` of an account.
 pub(super) type CredentialsRow = (i64, Vec<u8>, String);
 
-/// `id`, `target_url`, `is_active`.
-pub(super) type TargetRow = (i64, String, bool);
+/// `id`, `target_url`, `is_active`, `expires_at` in microseconds, whether it has `max_clicks`, `forward_query`.
+pub(super) type TargetRow = (i64, String, bool, Option<i64>, bool, bool);
 
-/// `id`, `target_url`, `is_active`, whether batches are parked.
-pub(super) type CountedRow = (i64, String, bool, bool);
+/// The same, and whether batches are parked.
+pub(super) type CountedRow = (i64, String, bool, Option<i64>, bool, bool, bool);
 
 /// Batches in the journal, changes in the outbox.
 pub(super) fn usage((journal, outbox): (i64, i64), disk: Option<DiskUsage>) -> Usage {
@@ -53,11 +71,16 @@ pub(super) fn link_id(number: i64) -> Result<LinkId, StoreError> {
         .ok_or_else(|| StoreError::Unexpected(format!("{number} is no link's number")))
 }
 
-pub(super) fn target((id, target, is_active): TargetRow) -> Result<LinkTarget, StoreError> {
+pub(super) fn target(
+    (id, target, is_active, expires_at, is_limited, forward_query): TargetRow,
+) -> Result<LinkTarget, StoreError> {
     Ok(LinkTarget {
         id: link_id(id)?,
         target: TargetUrl::from_stored(&target),
         is_active,
+        expires_at: expires_at.map(timestamp).transpose()?,
+        is_limited,
+        forward_query,
     })
 }
 
@@ -76,30 +99,98 @@ pub(super) fn credentials(
 }
 
 pub(super) fn counted(
-    (id, target_url, is_active, has_parked): CountedRow,
+    (id, target_url, is_active, expires_at, is_limited, forward_query, has_parked): CountedRow,
 ) -> Result<ToCount<LinkTarget>, StoreError> {
     Ok(ToCount {
-        value: target((id, target_url, is_active))?,
+        value: target((
+            id,
+            target_url,
+            is_active,
+            expires_at,
+            is_limited,
+            forward_query,
+        ))?,
         has_parked,
     })
 }
 
 pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<ToCount<Vec<Link>>, StoreError> {
     let has_parked = rows.iter().any(|(.., parked)| *parked);
-    let value = rows
-        .into_iter()
-        .map(|(id, stored_code, target, is_active, created_at, _)| {
-            Ok(Link {
-                id: link_id(id)?,
-                code: code(&stored_code)?,
-                target: TargetUrl::from_stored(&target),
-                owner,
-                is_active,
-                created_at: timestamp(created_at)?,
-            })
-        })
-        .collect::<Result<_, StoreError>>()?;
-    Ok(ToCount { value, has_parked })
+    let value = rows.into_iter().map(|row| link(owner, row));
+    Ok(ToCount {
+        value: value.collect::<Result<_, StoreError>>()?,
+        has_parked,
+    })
+}
+
+pub(super) fn link_to_count(owner: UserId, row: LinkRow) -> Result<ToCount<Link>, StoreError> {
+    let (.., has_parked) = row;
+    Ok(ToCount {
+        value: link(owner, row)?,
+        has_parked,
+    })
+}
+
+fn link(owner: UserId, row: LinkRow) -> Result<Link, StoreError> {
+    let (id, stored_code, target, is_active, title, tags, forward_query, created_at, ..) = &row;
+    let (.., updated_at, expires_at, max_clicks, _) = row;
+    let created_at = timestamp(*created_at)?;
+    Ok(Link {
+        id: link_id(*id)?,
+        code: code(stored_code)?,
+        owner,
+        properties: LinkProperties {
+            target: TargetUrl::from_stored(target),
+            is_active: *is_active,
+            title: Title::from_stored(title),
+            tags: Tags::from_stored(stored_tags(tags)?),
+            expires_at: expires_at.map(timestamp).transpose()?,
+            max_clicks: max_clicks.map(max).transpose()?,
+            forward_query: *forward_query,
+        },
+        created_at,
+        updated_at: updated_at.map_or(Ok(created_at), timestamp)?,
+    })
+}
+
+/// A title as databases keep it.
+pub(super) fn stored_title(properties: &LinkProperties) -> &str {
+    properties.title.as_ref().map_or("", Title::as_str)
+}
+
+/// `max_clicks` as databases keep it.
+pub(super) fn stored_max(properties: &LinkProperties) -> Option<i64> {
+    properties.max_clicks.map(|max| signed(max.number()))
+}
+
+pub(super) fn used_key(
+    (fingerprint, id, stored_code, used_at): UsedKeyRow,
+) -> Result<UsedKey, StoreError> {
+    Ok(UsedKey {
+        fingerprint,
+        id: link_id(id)?,
+        code: code(&stored_code)?,
+        created_at: timestamp(used_at)?,
+    })
+}
+
+fn max(stored: i64) -> Result<MaxClicks, StoreError> {
+    MaxClicks::parse(stored.unsigned_abs())
+        .map_err(|_| StoreError::Unexpected(format!("{stored} is no number of redirects")))
+}
+
+fn stored_tags(json: &str) -> Result<Vec<String>, StoreError> {
+    // Most links have none.
+    if json == "[]" {
+        return Ok(Vec::new());
+    }
+    serde_json::from_str(json)
+        .map_err(|error| StoreError::Unexpected(format!("`{json}` are no tags: {error}")))
+}
+
+/// Tags as SQLite keeps them, and as Postgres reads and writes them here: a JSON array.
+pub(super) fn tags_as_json(tags: &Tags) -> String {
+    serde_json::Value::from(tags.as_slice()).to_string()
 }
 
 pub(super) fn changes(rows: Vec<(i64, String)>) -> Vec<Change> {

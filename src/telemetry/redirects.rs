@@ -20,6 +20,10 @@ pub struct RedirectMetrics {
     pub unknown: Counter,
     /// The link is inactive.
     pub inactive: Counter,
+    /// The link's time is over.
+    pub expired: Counter,
+    /// The link has redirected as often as it may.
+    pub used_up: Counter,
     /// The link could not be looked up.
     pub unavailable: Counter,
     /// From parsing the code to the acknowledgement.
@@ -35,6 +39,8 @@ impl Default for RedirectMetrics {
             database: by_result("database"),
             unknown: by_result("unknown"),
             inactive: by_result("inactive"),
+            expired: by_result("expired"),
+            used_up: by_result("used_up"),
             unavailable: by_result("unavailable"),
             duration: REDIRECT_DURATIONS.for_worker(),
         }

@@ -10,8 +10,8 @@ use shunt::cache::{CacheLimits, LinkCache};
 use shunt::clicks::counts::Counts;
 use shunt::clicks::{Flusher, MemoryOnly, RecoveryError, RedisSink, recover, settle_parked};
 use shunt::domain::{
-    Click, Clock, EmailAddress, Limits, LinkId, LinkTarget, OwnHost, Principal, Shard, ShortCode,
-    SystemClock, TargetUrl, TokenKey,
+    Click, Clock, EmailAddress, Limits, LinkId, LinkProperties, LinkTarget, OwnHost, Principal,
+    Shard, ShortCode, SystemClock, TargetUrl, TokenKey,
 };
 use shunt::limits::{Action, CurrentLimits, Limiter};
 use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
@@ -96,6 +96,9 @@ impl Components {
             id: LinkId::parse(7).unwrap(),
             target: target("https://known.example/"),
             is_active: true,
+            expires_at: None,
+            is_limited: false,
+            forward_query: false,
         };
         let read = |_| std::future::ready(Ok::<_, ()>(Some(known.clone())));
         let found = self.cache.look_up(&code, Instant::now(), read).await;
@@ -224,13 +227,10 @@ async fn links(store: &Store) -> Vec<LinkId> {
     };
     let mut links = Vec::new();
     for _ in 0..2 {
-        let new = NewLink {
-            code: &ShortCode::generate().unwrap(),
-            target: &target("https://known.example/"),
-            owner,
-            created_at: SystemClock.now(),
-        };
-        links.push(store.links.create_link(new, 0).await.unwrap().id);
+        let code = ShortCode::generate().unwrap();
+        let properties = LinkProperties::of(target("https://known.example/"));
+        let new = NewLink::new(&code, &properties, owner, SystemClock.now());
+        links.push(store.links.create_link(new, 0).await.unwrap().link.id);
     }
     links
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shunt::domain::{
-    Clock, LinkId, OwnHost, Principal, ShortCode, SystemClock, TargetUrl, Timestamp, TokenKey,
+    Clock, LinkId, LinkProperties, OwnHost, Principal, ShortCode, SystemClock, TargetUrl,
+    Timestamp, TokenKey,
 };
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{NewLink, PostgresStore, SqliteStore, Store, StoreSettings};
@@ -136,16 +137,17 @@ pub(crate) async fn user(store: &Store) -> Principal {
     Principal { user, key }
 }
 
+/// What an owner sets of a link with a target and nothing else.
+pub(crate) fn plain() -> LinkProperties {
+    LinkProperties::of(target())
+}
+
 pub(crate) async fn link(store: &Store, owner: Principal) -> (ShortCode, LinkId) {
     let code = ShortCode::generate().unwrap();
-    let new = NewLink {
-        code: &code,
-        target: &target(),
-        owner,
-        created_at: SystemClock.now(),
-    };
-    let link = store.links.create_link(new, 0).await.unwrap();
-    (code, link.id)
+    let properties = plain();
+    let new = NewLink::new(&code, &properties, owner, SystemClock.now());
+    let created = store.links.create_link(new, 0).await.unwrap();
+    (code, created.link.id)
 }
 
 /// So many microseconds after 1970 began.

@@ -3,7 +3,7 @@
 use shunt::domain::{Clock, LinkId, Principal, ShortCode, SystemClock, TokenKey, UserId};
 use shunt::store::{CreateLinkError, NewLink, Position, Raise};
 
-use crate::backend::{both_stores, link, moment, target, user};
+use crate::backend::{both_stores, link, moment, plain, target, user};
 
 both_stores! {
     async fn a_new_link_is_active_and_found_by_its_code(store) {
@@ -17,14 +17,16 @@ both_stores! {
     async fn a_code_is_taken_once(store) {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
-        let new = NewLink { code: &code, target: &target(), owner, created_at: SystemClock.now() };
+        let properties = plain();
+        let new = NewLink::new(&code, &properties, owner, SystemClock.now());
         assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
     }
 
     async fn a_link_needs_an_owner(store) {
         let code = ShortCode::generate().unwrap();
         let owner = Principal { user: UserId(999), key: TokenKey::generate().unwrap() };
-        let new = NewLink { code: &code, target: &target(), owner, created_at: SystemClock.now() };
+        let properties = plain();
+        let new = NewLink::new(&code, &properties, owner, SystemClock.now());
         assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::OwnerGone)));
     }
 
@@ -34,7 +36,8 @@ both_stores! {
         assert!(store.links.delete_link(owner, &code).await.unwrap().is_some());
         assert!(store.links.link_target(&code).await.unwrap().is_none());
         assert!(store.links.delete_link(owner, &code).await.unwrap().is_none());
-        let new = NewLink { code: &code, target: &target(), owner, created_at: SystemClock.now() };
+        let properties = plain();
+        let new = NewLink::new(&code, &properties, owner, SystemClock.now());
         assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
     }
 
@@ -100,8 +103,9 @@ both_stores! {
         for micros in [5, 7, 7, 7, 6] {
             let code = ShortCode::generate().unwrap();
             let created_at = moment(1_700_000_000_000_000 + micros);
-            let new = NewLink { code: &code, target: &target(), owner: ada, created_at };
-            ids.push(store.links.create_link(new, 0).await.unwrap().id);
+            let properties = plain();
+            let new = NewLink::new(&code, &properties, ada, created_at);
+            ids.push(store.links.create_link(new, 0).await.unwrap().link.id);
         }
         let order = [ids[3], ids[2], ids[1], ids[4], ids[0]];
         let all = store.links.links_of(ada, None, 10).await.unwrap().value;
@@ -123,7 +127,8 @@ both_stores! {
         let (code, _) = link(&store, ada).await;
         let create = async |owner, most| {
             let code = ShortCode::generate().unwrap();
-            let new = NewLink { code: &code, target: &target(), owner, created_at: SystemClock.now() };
+            let properties = plain();
+            let new = NewLink::new(&code, &properties, owner, SystemClock.now());
             store.links.create_link(new, most).await
         };
         let at_once = futures_util::future::join_all((0..20).map(|_| create(ada, 8))).await;
@@ -139,7 +144,8 @@ both_stores! {
         store.by_hand("DELETE FROM links").await;
         assert!(create(ada, 1).await.is_ok(), "statements by hand are counted, too");
         assert!(matches!(create(ada, 1).await, Err(CreateLinkError::QuotaReached)));
-        let taken = NewLink { code: &code, target: &target(), owner: bob, created_at: SystemClock.now() };
+        let properties = plain();
+        let taken = NewLink::new(&code, &properties, bob, SystemClock.now());
         assert!(matches!(store.links.create_link(taken, 8).await, Err(CreateLinkError::CodeTaken)));
     }
 

@@ -14,7 +14,7 @@ mod recorders;
 mod replica;
 mod upgrade;
 
-use backend::{both_stores, link, target, user};
+use backend::{both_stores, link, plain, user};
 use shunt::domain::{Clock, EmailAddress, Principal, ShortCode, SystemClock, TokenKey, UserId};
 use shunt::store::{CreateLinkError, CreateUserError, NewLink};
 
@@ -70,7 +70,8 @@ both_stores! {
         assert!(store.users.user(other).await.unwrap().is_none());
         assert!(store.links.links_of(other, None, 10).await.unwrap().value.is_empty());
         assert!(store.links.delete_link(other, &code).await.unwrap().is_none());
-        let new = NewLink { code: &ShortCode::generate().unwrap(), target: &target(), owner: other, created_at: SystemClock.now() };
+        let (other_code, properties) = (ShortCode::generate().unwrap(), plain());
+        let new = NewLink::new(&other_code, &properties, other, SystemClock.now());
         assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::OwnerGone)));
         assert_eq!(store.links.links_of(owner, None, 10).await.unwrap().value.len(), 1);
     }

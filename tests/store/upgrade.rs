@@ -205,12 +205,9 @@ async fn links_of_an_older_version_are_counted_once() {
         let store = Store::of(Arc::new(store.await.unwrap()));
         let made = async |email: &str, most| {
             let owner = store.users.credentials(&email.parse().unwrap()).await;
-            let new = NewLink {
-                code: &ShortCode::generate().unwrap(),
-                target: &crate::backend::target(),
-                owner: owner.unwrap().unwrap().principal,
-                created_at: SystemClock.now(),
-            };
+            let (code, properties) = (ShortCode::generate().unwrap(), crate::backend::plain());
+            let owner = owner.unwrap().unwrap().principal;
+            let new = NewLink::new(&code, &properties, owner, SystemClock.now());
             store.links.create_link(new, most).await
         };
         assert!(matches!(

@@ -213,6 +213,7 @@ impl Dispatcher {
         } else {
             self.redirect.follow(code).await
         };
+        let redirected = redirected.map(|to| to.with_query(request.uri().query()));
         let response = redirected.into_response();
         if let Some(span) = span {
             span.answered(response.status().as_u16());

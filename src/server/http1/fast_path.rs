@@ -24,7 +24,7 @@ use super::render::{FastPathRenderer, PreparedResponse, ResponseHeaders};
 use super::request_target;
 use crate::domain::Clock;
 use crate::http::{ApiError, RequestIds};
-use crate::redirect::{Redirect, RedirectError};
+use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::requests::RequestSpan;
 
@@ -150,9 +150,10 @@ impl FastPath {
                 302
             }
             Err(error) => {
-                let (status, prepared) = match error {
-                    RedirectError::Unknown | RedirectError::Inactive => (404, &self.not_found),
-                    RedirectError::Unavailable(_) => (503, &self.unavailable),
+                let (status, prepared) = if error.is_not_found() {
+                    (404, &self.not_found)
+                } else {
+                    (503, &self.unavailable)
                 };
                 let headers = headers(Instant::now());
                 self.renderer

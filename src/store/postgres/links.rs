@@ -2,15 +2,27 @@
 
 use async_trait::async_trait;
 
-use super::history::{CHECKS, unchecked};
-use super::{PostgresStore, micros, moment};
-use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode};
-use crate::store::links::quota;
+use super::{PostgresStore, link_columns, moment, target_columns};
+use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
-use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
+use crate::store::{
+    Change, CreateLinkError, CreatedLink, EditLink, Edited, Links, NewLink, Position, StoreError,
+    ToCount, UsedKey,
+};
 
-/// The new link, and whether the owner is there, the server was checked, and the quota is reached.
-type CreatedRow = (Option<i64>, bool, bool, bool);
+/// A link of an owner by its code, as it is now.
+macro_rules! link_of_owner {
+    () => {
+        concat!(
+            "SELECT ",
+            link_columns!(),
+            " FROM links WHERE short_code = $2
+             AND owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $3)"
+        )
+    };
+}
+
+pub(super) use link_of_owner;
 
 #[async_trait]
 impl Links for PostgresStore {
@@ -18,25 +30,76 @@ impl Links for PostgresStore {
         &self,
         link: NewLink<'_>,
         max_links: u64,
-    ) -> Result<Link, CreateLinkError> {
-        for _ in 0..CHECKS {
-            if let Some(created) = self.insert_link(&link, max_links).await? {
-                self.seen.created(created.id, &created.code);
-                return Ok(created);
-            }
-            self.check_server().await?;
-        }
-        Err(unchecked().into())
+    ) -> Result<CreatedLink, CreateLinkError> {
+        self.insert_checked(&link, max_links).await
+    }
+
+    async fn used_key(
+        &self,
+        owner: Principal,
+        key: &str,
+        since: Timestamp,
+    ) -> Result<Option<UsedKey>, StoreError> {
+        self.find_used_key(owner, key, since).await
+    }
+
+    async fn prune_keys(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let pruned = self.pool.run(async |session| {
+            sqlx::query(concat!(
+                "DELETE FROM idempotency_keys WHERE (owner_id, key) IN (
+                     SELECT owner_id, key FROM idempotency_keys WHERE used_at < ",
+                moment!("$1"),
+                " LIMIT $2)"
+            ))
+            .bind(before.micros())
+            .bind(i64::from(limit))
+            .execute(session)
+            .await
+        });
+        Ok(pruned.await?.rows_affected())
+    }
+
+    async fn link_of(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+    ) -> Result<Option<ToCount<Link>>, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_as(link_of_owner!())
+                .bind(owner.user.0)
+                .bind(code.as_str())
+                .bind(owner.key.as_bytes())
+                .fetch_optional(session)
+                .await
+        });
+        let found: Option<LinkRow> = found.await?;
+        found
+            .map(|row| rows::link_to_count(owner.user, row))
+            .transpose()
+    }
+
+    async fn edit_link(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        edit: EditLink<'_>,
+        now: Timestamp,
+    ) -> Result<Edited, StoreError> {
+        self.edit_in_transaction(owner, code, edit, now).await
     }
 
     async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
         let found: Option<TargetRow> = self
             .pool
             .run_with_priority(async |session| {
-                sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = $1")
-                    .bind(code.as_str())
-                    .fetch_optional(session)
-                    .await
+                sqlx::query_as(concat!(
+                    "SELECT ",
+                    target_columns!(),
+                    " FROM links WHERE short_code = $1"
+                ))
+                .bind(code.as_str())
+                .fetch_optional(session)
+                .await
             })
             .await?;
         found.map(rows::target).transpose()
@@ -49,10 +112,11 @@ impl Links for PostgresStore {
         let found: Option<CountedRow> = self
             .pool
             .run(async |session| {
-                sqlx::query_as(
-                    "SELECT id, target_url, is_active, EXISTS (SELECT FROM click_journal WHERE held)
-                     FROM links WHERE short_code = $1",
-                )
+                sqlx::query_as(concat!(
+                    "SELECT ",
+                    target_columns!(),
+                    ", EXISTS (SELECT FROM click_journal WHERE held) FROM links WHERE short_code = $1"
+                ))
                 .bind(code.as_str())
                 .fetch_optional(session)
                 .await
@@ -72,10 +136,9 @@ impl Links for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(concat!(
-                    "SELECT id, short_code, target_url, is_active, ",
-                    micros!("created_at"),
-                    ", EXISTS (SELECT FROM click_journal WHERE held)
-                     FROM links WHERE owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $5)
+                    "SELECT ",
+                    link_columns!(),
+                    " FROM links WHERE owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $5)
                      AND (created_at, id) < (",
                     moment!("$2"),
                     ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
@@ -180,59 +243,5 @@ impl Links for PostgresStore {
         let (last, links) = rows::written(looked_at).unwrap_or_default();
         let last = last.filter(|_| links == i64::from(limit));
         last.map(rows::link_id).transpose()
-    }
-}
-
-impl PostgresStore {
-    /// `None` on a server that has to be checked before it gives ids out.
-    async fn insert_link(
-        &self,
-        link: &NewLink<'_>,
-        max_links: u64,
-    ) -> Result<Option<Link>, CreateLinkError> {
-        // The owner's total is locked before it is compared: of links that are made at once, each is compared with a total
-        // that has the ones before. A trigger then adds this one.
-        let created: Result<Vec<CreatedRow>, _> = self
-            .pool
-            .run(async |session| {
-                sqlx::query_as(concat!(
-                    "WITH owner AS (SELECT id FROM users WHERE id = $3 AND token_key = $5),
-                     total AS (SELECT links FROM link_totals WHERE owner_id = (SELECT id FROM owner) FOR UPDATE),
-                     server AS (SELECT checked_on = pg_postmaster_start_time() AS is_checked FROM database_history),
-                     created AS (
-                         INSERT INTO links (short_code, target_url, owner_id, created_at)
-                         SELECT $1, $2, owner.id, ",
-                    moment!("$4"),
-                    "    FROM owner, server WHERE is_checked
-                         AND NOT EXISTS (SELECT FROM retired_codes WHERE short_code = $1)
-                         AND coalesce((SELECT links FROM total), 0) < $6
-                         RETURNING id
-                     )
-                     SELECT (SELECT id FROM created), EXISTS (SELECT FROM owner), (SELECT is_checked FROM server),
-                         coalesce((SELECT links FROM total), 0) >= $6"
-                ))
-                .bind(link.code.as_str())
-                .bind(link.target.as_str())
-                .bind(link.owner.user.0)
-                .bind(link.created_at.micros())
-                .bind(link.owner.key.as_bytes())
-                .bind(quota(max_links))
-                .fetch_all(session)
-                .await
-            })
-            .await;
-        match created.map(rows::written) {
-            Ok(Some((Some(id), ..))) => Ok(Some(link.with_id(rows::link_id(id)?))),
-            Ok(Some((None, _, false, _)) | None) => Ok(None),
-            Ok(Some((None, false, true, _))) => Err(CreateLinkError::OwnerGone),
-            Ok(Some((None, true, true, true))) => Err(CreateLinkError::QuotaReached),
-            Ok(Some((None, true, true, false))) => Err(CreateLinkError::CodeTaken),
-            Err(sqlx::Error::Database(error)) => match error.constraint() {
-                Some("links_short_code_unique") => Err(CreateLinkError::CodeTaken),
-                Some("links_owner_exists") => Err(CreateLinkError::OwnerGone),
-                _ => Err(StoreError::from(sqlx::Error::Database(error)).into()),
-            },
-            Err(error) => Err(StoreError::from(error).into()),
-        }
     }
 }

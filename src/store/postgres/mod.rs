@@ -4,7 +4,9 @@ use super::{OpenError, StoreSettings};
 
 mod click_limits;
 mod clicks;
+mod created_links;
 mod database;
+mod edited_links;
 mod history;
 mod ledger;
 mod links;
@@ -71,4 +73,30 @@ macro_rules! micros {
     };
 }
 
-use {micros, moment};
+/// The columns of a `TargetRow` of `links`.
+macro_rules! target_columns {
+    () => {
+        concat!(
+            "links.id, target_url, is_active, ",
+            $crate::store::postgres::micros!("expires_at"),
+            ", max_clicks IS NOT NULL, forward_query"
+        )
+    };
+}
+
+/// The columns of a `LinkRow` of `links`.
+macro_rules! link_columns {
+    () => {
+        concat!(
+            "links.id, short_code, target_url, is_active, title, array_to_json(tags)::text, forward_query, ",
+            $crate::store::postgres::micros!("links.created_at"),
+            ", ",
+            $crate::store::postgres::micros!("updated_at"),
+            ", ",
+            $crate::store::postgres::micros!("expires_at"),
+            ", max_clicks, EXISTS (SELECT FROM click_journal WHERE held)"
+        )
+    };
+}
+
+use {link_columns, micros, moment, target_columns};

@@ -15,9 +15,9 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
-use super::PostgresStore;
 use super::pool::Pool;
 use super::session::Session;
+use super::{PostgresStore, target_columns};
 use crate::domain::{LinkTarget, ShortCode};
 use crate::store::migrations::Schema;
 use crate::store::rows::{self, TargetRow};
@@ -126,27 +126,39 @@ impl PostgresReplica {
         &self,
         code: &ShortCode,
     ) -> Result<(Option<LinkTarget>, WalPosition), StoreError> {
-        type Row = (i32, i64, Option<i64>, Option<String>, Option<bool>);
-        let (timeline, bytes, id, target, is_active): Row = self
+        // The position and the columns of the link, which are NULL where there is none.
+        type Row = (
+            i32,
+            i64,
+            Option<i64>,
+            Option<String>,
+            Option<bool>,
+            Option<i64>,
+            Option<bool>,
+            Option<bool>,
+        );
+        let row: Row = self
             .primary
             .pool
             .run_with_priority(async |session| {
                 sqlx::query_as(concat!(
                     "SELECT ",
                     position!(),
-                    ", l.id, l.target_url, l.is_active FROM pg_current_wal_insert_lsn() AS wal (here)
-                     LEFT JOIN links l ON l.short_code = $1"
+                    ", ",
+                    target_columns!(),
+                    " FROM pg_current_wal_insert_lsn() AS wal (here) LEFT JOIN links ON short_code = $1"
                 ))
                 .bind(code.as_str())
                 .fetch_one(session)
                 .await
             })
             .await?;
-        let link = id.zip(target).zip(is_active);
-        let link = link
-            .map(|((id, target), is_active)| rows::target((id, target, is_active)))
-            .transpose()?;
-        Ok((link, WalPosition { timeline, bytes }))
+        let (timeline, bytes, id, target, is_active, expires_at, is_limited, forwards) = row;
+        let found = id.zip(target).zip(is_active).zip(is_limited).zip(forwards);
+        let link = found.map(|((((id, target), is_active), is_limited), forwards)| {
+            rows::target((id, target, is_active, expires_at, is_limited, forwards))
+        });
+        Ok((link.transpose()?, WalPosition { timeline, bytes }))
     }
 
     /// An active link on the replica, where it has replayed everything up to `at_least`. `None` means that the primary
@@ -174,9 +186,11 @@ impl PostgresReplica {
                 if is_behind {
                     return Ok((replayed, None));
                 }
-                let found: Option<TargetRow> = sqlx::query_as(
-                    "SELECT id, target_url, is_active FROM links WHERE short_code = $1",
-                )
+                let found: Option<TargetRow> = sqlx::query_as(concat!(
+                    "SELECT ",
+                    target_columns!(),
+                    " FROM links WHERE short_code = $1"
+                ))
                 .bind(code.as_str())
                 .fetch_optional(session)
                 .await?;

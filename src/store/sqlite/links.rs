@@ -2,11 +2,21 @@
 
 use async_trait::async_trait;
 
-use super::SqliteStore;
-use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode};
-use crate::store::links::quota;
-use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
-use crate::store::{Change, CreateLinkError, Links, NewLink, Position, StoreError, ToCount};
+use super::{SqliteStore, link_columns, target_columns};
+use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
+use crate::store::rows::{self, CountedRow, LinkRow, TargetRow, UsedKeyRow};
+use crate::store::{
+    Change, CreateLinkError, CreatedLink, EditLink, Edited, Links, NewLink, Position, StoreError,
+    ToCount, UsedKey,
+};
+
+/// A link of an owner by its code, as it is now.
+pub(super) const LINK_OF_OWNER: &str = concat!(
+    "SELECT ",
+    link_columns!(),
+    " FROM links WHERE short_code = ?2
+     AND owner_id = (SELECT id FROM users WHERE id = ?1 AND token_key = ?3)"
+);
 
 #[async_trait]
 impl Links for SqliteStore {
@@ -14,51 +24,84 @@ impl Links for SqliteStore {
         &self,
         link: NewLink<'_>,
         max_links: u64,
-    ) -> Result<Link, CreateLinkError> {
-        const TOTAL: &str =
-            "SELECT coalesce(links, 0) FROM users LEFT JOIN link_totals ON owner_id = users.id
-             WHERE users.id = ?1 AND token_key = ?2";
-        let quota = quota(max_links);
+    ) -> Result<CreatedLink, CreateLinkError> {
+        self.insert_link(&link, max_links).await
+    }
+
+    async fn used_key(
+        &self,
+        owner: Principal,
+        key: &str,
+        since: Timestamp,
+    ) -> Result<Option<UsedKey>, StoreError> {
         let mut writer = self.writer.get().await?;
-        // There is one writer at a time, and a trigger adds the link to the owner's total.
-        let created: Vec<i64> = sqlx::query_scalar(
-            "INSERT INTO links (short_code, target_url, owner_id, created_at) SELECT ?1, ?2, users.id, ?4
-             FROM users WHERE users.id = ?3 AND token_key = ?5
-             AND NOT EXISTS (SELECT 1 FROM retired_codes WHERE short_code = ?1)
-             AND coalesce((SELECT links FROM link_totals WHERE owner_id = ?3), 0) < ?6
-             ON CONFLICT (short_code) DO NOTHING RETURNING id",
+        sqlx::query(
+            "DELETE FROM idempotency_keys WHERE owner_id = ?1 AND key = ?2 AND used_at < ?3",
         )
-        .bind(link.code.as_str())
-        .bind(link.target.as_str())
-        .bind(link.owner.user.0)
-        .bind(link.created_at.micros())
-        .bind(link.owner.key.as_bytes())
-        .bind(quota)
-        .fetch_all(&mut *writer)
-        .await
-        .map_err(StoreError::from)?;
-        if let Some(id) = rows::written(created) {
-            return Ok(link.with_id(rows::link_id(id)?));
-        }
-        let total: Option<i64> = sqlx::query_scalar(TOTAL)
-            .bind(link.owner.user.0)
-            .bind(link.owner.key.as_bytes())
-            .fetch_optional(&mut *writer)
-            .await
-            .map_err(StoreError::from)?;
-        Err(match total {
-            None => CreateLinkError::OwnerGone,
-            Some(total) if total >= quota => CreateLinkError::QuotaReached,
-            Some(_) => CreateLinkError::CodeTaken,
-        })
+        .bind(owner.user.0)
+        .bind(key)
+        .bind(since.micros())
+        .execute(&mut *writer)
+        .await?;
+        let found: Option<UsedKeyRow> = sqlx::query_as(
+            "SELECT fingerprint, link_id, short_code, used_at FROM idempotency_keys
+             WHERE owner_id = (SELECT id FROM users WHERE id = ?1 AND token_key = ?3) AND key = ?2",
+        )
+        .bind(owner.user.0)
+        .bind(key)
+        .bind(owner.key.as_bytes())
+        .fetch_optional(&mut *writer)
+        .await?;
+        found.map(rows::used_key).transpose()
+    }
+
+    async fn prune_keys(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let pruned = sqlx::query(
+            "DELETE FROM idempotency_keys WHERE (owner_id, key) IN (
+                 SELECT owner_id, key FROM idempotency_keys WHERE used_at < ?1 LIMIT ?2)",
+        )
+        .bind(before.micros())
+        .bind(limit)
+        .execute(&mut *self.writer.get().await?)
+        .await?;
+        Ok(pruned.rows_affected())
+    }
+
+    async fn link_of(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+    ) -> Result<Option<ToCount<Link>>, StoreError> {
+        let found: Option<LinkRow> = sqlx::query_as(LINK_OF_OWNER)
+            .bind(owner.user.0)
+            .bind(code.as_str())
+            .bind(owner.key.as_bytes())
+            .fetch_optional(&mut *self.reader.get().await?)
+            .await?;
+        found
+            .map(|row| rows::link_to_count(owner.user, row))
+            .transpose()
+    }
+
+    async fn edit_link(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        edit: EditLink<'_>,
+        now: Timestamp,
+    ) -> Result<Edited, StoreError> {
+        self.edit_in_transaction(owner, code, edit, now).await
     }
 
     async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
-        let found: Option<TargetRow> =
-            sqlx::query_as("SELECT id, target_url, is_active FROM links WHERE short_code = ?1")
-                .bind(code.as_str())
-                .fetch_optional(&mut *self.reader.get_with_priority().await?)
-                .await?;
+        let found: Option<TargetRow> = sqlx::query_as(concat!(
+            "SELECT ",
+            target_columns!(),
+            " FROM links WHERE short_code = ?1"
+        ))
+        .bind(code.as_str())
+        .fetch_optional(&mut *self.reader.get_with_priority().await?)
+        .await?;
         found.map(rows::target).transpose()
     }
 
@@ -66,10 +109,11 @@ impl Links for SqliteStore {
         &self,
         code: &ShortCode,
     ) -> Result<Option<ToCount<LinkTarget>>, StoreError> {
-        let found: Option<CountedRow> = sqlx::query_as(
-            "SELECT id, target_url, is_active, EXISTS (SELECT 1 FROM click_journal WHERE held)
-             FROM links WHERE short_code = ?1",
-        )
+        let found: Option<CountedRow> = sqlx::query_as(concat!(
+            "SELECT ",
+            target_columns!(),
+            ", EXISTS (SELECT 1 FROM click_journal WHERE held) FROM links WHERE short_code = ?1"
+        ))
         .bind(code.as_str())
         .fetch_optional(&mut *self.reader.get().await?)
         .await?;
@@ -83,13 +127,14 @@ impl Links for SqliteStore {
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError> {
         let after = after.unwrap_or(Position::NEWEST);
-        let found: Vec<LinkRow> = sqlx::query_as(
-            "SELECT id, short_code, target_url, is_active, created_at,
-                 EXISTS (SELECT 1 FROM click_journal WHERE held) FROM links
+        let found: Vec<LinkRow> = sqlx::query_as(concat!(
+            "SELECT ",
+            link_columns!(),
+            " FROM links
              WHERE owner_id = ?1 AND EXISTS (SELECT 1 FROM users WHERE id = ?1 AND token_key = ?5)
              AND (created_at, id) < (?2, ?3)
-             ORDER BY created_at DESC, id DESC LIMIT ?4",
-        )
+             ORDER BY created_at DESC, id DESC LIMIT ?4"
+        ))
         .bind(owner.user.0)
         .bind(after.created_at.micros())
         .bind(after.id.number())

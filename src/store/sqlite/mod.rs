@@ -36,6 +36,7 @@ mod outbox;
 mod pool;
 mod presence;
 mod users;
+mod written_links;
 
 pub use migrate::migrate_sqlite;
 
@@ -214,3 +215,20 @@ fn lock(path: &Path) -> Result<File, OpenError> {
         Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }
+
+/// The columns of a `TargetRow` of `links`.
+macro_rules! target_columns {
+    () => {
+        "id, target_url, is_active, expires_at, max_clicks IS NOT NULL, forward_query"
+    };
+}
+
+/// The columns of a `LinkRow` of `links`.
+macro_rules! link_columns {
+    () => {
+        "links.id, short_code, target_url, is_active, title, tags, forward_query, links.created_at, updated_at, expires_at,
+         max_clicks, EXISTS (SELECT 1 FROM click_journal WHERE held)"
+    };
+}
+
+use {link_columns, target_columns};

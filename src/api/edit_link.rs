@@ -1,0 +1,164 @@
+//! `PATCH /urls/{short_code}`: changes a link.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::IF_MATCH;
+use axum::response::Response;
+use serde::{Deserialize, Deserializer};
+use utoipa::ToSchema;
+
+use super::authentication::TokenOwner;
+use super::base_address::BaseAddress;
+use super::link_body::{FullLinkBody, View, one_link};
+use super::link_fields::{JsonMaxClicks, end, json_tags, target, title};
+use crate::accounts::Accounts;
+use crate::domain::{LinkEdit, OwnHost};
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesBody};
+use crate::http::{ApiError, CodeParameter, ErrorBody, JsonBody, PathCode};
+use crate::links::{Expected, LinkService};
+
+/// What changes; all other fields stay as they are. `null` takes a value away.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkPatch {
+    /// Another target; its rules are those of a new link.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = String, required = false, format = "url", max_length = 2048)]
+    target_url: Option<Option<String>>,
+    /// Whether the link is followed.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = bool, required = false)]
+    is_active: Option<Option<bool>>,
+    /// RFC 3339 with a zone. A moment in the past ends the link now.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>, required = false, format = DateTime)]
+    expires_at: Option<Option<String>>,
+    /// Redirects that are answered in all, those up to now included.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u64>, required = false, minimum = 1, maximum = 9_007_199_254_740_991_u64)]
+    max_clicks: Option<Option<JsonMaxClicks>>,
+    /// A name for you.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>, required = false, max_length = 200)]
+    title: Option<Option<String>>,
+    /// All tags that the link has afterwards.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<Vec<String>>, required = false, max_items = 20)]
+    tags: Option<Option<Vec<String>>>,
+    /// Whether a visitor's query is added to that of the target.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<bool>, required = false)]
+    forward_query: Option<Option<bool>>,
+}
+
+/// A field that is there, perhaps as `null`.
+fn given<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::deserialize(deserializer).map(Some)
+}
+
+impl LinkPatch {
+    fn parse(self, own_host: &OwnHost) -> Result<LinkEdit, ApiError> {
+        let needed = |field: &str| ApiError::invalid(format!("{field}: must not be null"));
+        let target_url = self
+            .target_url
+            .map(|raw| target(&raw.ok_or_else(|| needed("target_url"))?, own_host));
+        let is_active = self
+            .is_active
+            .map(|value| value.ok_or_else(|| needed("is_active")));
+        let tags = self.tags.map(|tags| json_tags(&tags.unwrap_or_default()));
+        Ok(LinkEdit {
+            target: target_url.transpose()?,
+            is_active: is_active.transpose()?,
+            title: match self.title {
+                Some(Some(raw)) => Some(title(&raw)?),
+                Some(None) => Some(None),
+                None => None,
+            },
+            tags: tags.transpose()?,
+            expires_at: match self.expires_at {
+                Some(Some(raw)) => Some(Some(end(&raw)?)),
+                Some(None) => Some(None),
+                None => None,
+            },
+            max_clicks: self.max_clicks.map(|max| max.map(|max| max.0)),
+            forward_query: self.forward_query.map(Option::unwrap_or_default),
+        })
+    }
+}
+
+/// Change one of your links.
+///
+/// A JSON merge patch: fields that are named change, all others stay. The change is felt on every instance once this is
+/// answered. The code itself never changes, and clicks stay counted.
+#[utoipa::path(
+    patch, path = "/urls/{short_code}", tag = "links", operation_id = "edit",
+    params(
+        CodeParameter,
+        ("If-Match" = Option<String>, Header, description = "Revisions from an `ETag`: the link is changed in one of these states alone"),
+    ),
+    request_body(content = LinkPatch, content_type = "application/merge-patch+json"),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The link as it is now", body = FullLinkBody, headers(
+            ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that people share"),
+            ("ETag" = String, description = "The revision of the link, for `If-Match`"),
+        )),
+        (status = 404, description = "No link of yours has this code", body = ErrorBody,
+            example = json!({"detail": "URL not found"})),
+        (status = 412, description = "The link is in none of the states of `If-Match`", body = ErrorBody,
+            example = json!({"detail": "If-Match: the link was changed meanwhile; read it again"})),
+        TakesBody, NeedsToken, NeedsDatabase,
+    ),
+)]
+pub(super) async fn edit(
+    State(links): State<Arc<LinkService>>,
+    State(accounts): State<Arc<Accounts>>,
+    State(base_address): State<BaseAddress>,
+    TokenOwner(owner): TokenOwner,
+    PathCode(code): PathCode,
+    headers: HeaderMap,
+    patch: Result<JsonBody<LinkPatch>, ApiError>,
+) -> Result<Response, ApiError> {
+    let edit = patch.and_then(|JsonBody(patch)| patch.parse(&links.own_host));
+    let edited = match (&code, &edit) {
+        (Some(code), Ok(edit)) => links.edit(owner, code, edit, &expected(&headers)).await?,
+        _ => None,
+    };
+    let Some(edited) = edited else {
+        // An edit would have shown that the account still exists.
+        accounts.user(owner).await?;
+        edit?;
+        return Err(ApiError::url_not_found());
+    };
+    Ok(one_link(
+        &edited,
+        View::Full,
+        links.clock.now(),
+        &base_address,
+    ))
+}
+
+/// The revisions in `If-Match` (RFC 9110, 13.1.1); weak ones never match.
+fn expected(headers: &HeaderMap) -> Expected {
+    let mut revisions = Vec::new();
+    for value in headers.get_all(IF_MATCH) {
+        for tag in value.to_str().unwrap_or_default().split(',') {
+            let tag = tag.trim();
+            if tag == "*" {
+                return Expected::Any;
+            }
+            let quoted = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+            revisions.push(quoted.unwrap_or_default().to_owned());
+        }
+    }
+    if revisions.is_empty() {
+        return Expected::Any;
+    }
+    Expected::OneOf(revisions)
+}

@@ -1,0 +1,54 @@
+//! `GET /urls/{short_code}`: one link, as its owner sees it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+
+use super::authentication::TokenOwner;
+use super::base_address::BaseAddress;
+use super::link_body::{FullLinkBody, View, one_link};
+use crate::accounts::Accounts;
+use crate::http::documented::{NeedsDatabase, NeedsToken};
+use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
+use crate::links::LinkService;
+
+/// Show one of your links.
+///
+/// With everything that you may know of it.
+#[utoipa::path(
+    get, path = "/urls/{short_code}", tag = "links", operation_id = "show", params(CodeParameter),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The link", body = FullLinkBody, headers(
+            ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that people share"),
+            ("ETag" = String, description = "The revision of the link, for `If-Match`; clicks are no part of it"),
+        )),
+        (status = 404, description = "No link of yours has this code", body = ErrorBody,
+            example = json!({"detail": "URL not found"})),
+        NeedsToken, NeedsDatabase,
+    ),
+)]
+pub(super) async fn show(
+    State(links): State<Arc<LinkService>>,
+    State(accounts): State<Arc<Accounts>>,
+    State(base_address): State<BaseAddress>,
+    TokenOwner(owner): TokenOwner,
+    PathCode(code): PathCode,
+) -> Result<Response, ApiError> {
+    let shown = match &code {
+        Some(code) => links.show(owner, code).await?,
+        None => None,
+    };
+    let Some(shown) = shown else {
+        // A link would have shown that the account still exists.
+        accounts.user(owner).await?;
+        return Err(ApiError::url_not_found());
+    };
+    Ok(one_link(
+        &shown,
+        View::Full,
+        links.clock.now(),
+        &base_address,
+    ))
+}

@@ -1,0 +1,272 @@
+//! What an owner may set of a link, and change later.
+
+use std::fmt;
+
+use super::{TargetUrl, Timestamp};
+
+/// What an owner sets of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkProperties {
+    /// Where the code leads, exactly as it was given.
+    pub target: TargetUrl,
+    /// An inactive link does not redirect.
+    pub is_active: bool,
+    /// The owner's name for the link.
+    pub title: Option<Title>,
+    /// Words that group the owner's links.
+    pub tags: Tags,
+    /// The moment from which the link does not redirect any more.
+    pub expires_at: Option<Timestamp>,
+    /// Redirects that are answered in all.
+    pub max_clicks: Option<MaxClicks>,
+    /// Whether a visitor's query is added to that of the target.
+    pub forward_query: bool,
+}
+
+impl LinkProperties {
+    /// A link with a target and nothing else.
+    #[must_use]
+    pub fn of(target: TargetUrl) -> Self {
+        Self {
+            target,
+            is_active: true,
+            title: None,
+            tags: Tags::default(),
+            expires_at: None,
+            max_clicks: None,
+            forward_query: false,
+        }
+    }
+}
+
+/// A change of some properties; `None` leaves one as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkEdit {
+    /// Another target.
+    pub target: Option<TargetUrl>,
+    /// Switched on or off.
+    pub is_active: Option<bool>,
+    /// Another title, or none.
+    pub title: Option<Option<Title>>,
+    /// Other tags.
+    pub tags: Option<Tags>,
+    /// Another end, or none.
+    pub expires_at: Option<Option<Timestamp>>,
+    /// Another number of redirects, or any.
+    pub max_clicks: Option<Option<MaxClicks>>,
+    /// Whether a visitor's query is added from now on.
+    pub forward_query: Option<bool>,
+}
+
+impl LinkEdit {
+    /// These properties, changed.
+    #[must_use]
+    pub fn apply(&self, to: &LinkProperties) -> LinkProperties {
+        let edit = self.clone();
+        LinkProperties {
+            target: edit.target.unwrap_or_else(|| to.target.clone()),
+            is_active: edit.is_active.unwrap_or(to.is_active),
+            title: edit.title.unwrap_or_else(|| to.title.clone()),
+            tags: edit.tags.unwrap_or_else(|| to.tags.clone()),
+            expires_at: edit.expires_at.unwrap_or(to.expires_at),
+            max_clicks: edit.max_clicks.unwrap_or(to.max_clicks),
+            forward_query: edit.forward_query.unwrap_or(to.forward_query),
+        }
+    }
+}
+
+/// Why a property is refused; its text is for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidProperty {
+    /// Over 200 characters.
+    #[error("title: must be at most 200 characters long")]
+    LongTitle,
+    /// A control character in a title.
+    #[error("title: must not contain control characters")]
+    ControlInTitle,
+    /// Over 20 tags.
+    #[error("tags: must be at most 20")]
+    ManyTags,
+    /// Over 50 characters in one tag.
+    #[error("tags: must be at most 50 characters long each")]
+    LongTag,
+    /// A control character in a tag.
+    #[error("tags: must not contain control characters")]
+    ControlInTag,
+    /// A comma in one tag of an array.
+    #[error("tags: must not contain commas")]
+    CommaInTag,
+    /// No number of clicks.
+    #[error("max_clicks: must be a whole number from 1 to 9007199254740991")]
+    MaxClicks,
+}
+
+/// A link's name: 1 to 200 characters, none of them a control character.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Title(Box<str>);
+
+impl Title {
+    const MAX_CHARS: usize = 200;
+
+    /// An empty title is none.
+    ///
+    /// # Errors
+    /// [`InvalidProperty`] says which rule it breaks.
+    pub fn parse(raw: &str) -> Result<Option<Self>, InvalidProperty> {
+        if raw.chars().any(char::is_control) {
+            return Err(InvalidProperty::ControlInTitle);
+        }
+        if raw.chars().count() > Self::MAX_CHARS {
+            return Err(InvalidProperty::LongTitle);
+        }
+        Ok(Self::from_stored(raw))
+    }
+
+    /// A title from the database; an empty one is none.
+    #[must_use]
+    pub fn from_stored(raw: &str) -> Option<Self> {
+        (!raw.is_empty()).then(|| Self(raw.into()))
+    }
+
+    /// The title as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Up to 20 different tags of up to 50 characters, in the order in which they were given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tags(Vec<String>);
+
+impl Tags {
+    const MAX: usize = 20;
+    const MAX_CHARS: usize = 50;
+
+    /// Checks tags that a client gave. White space around a tag is dropped, as are empty and repeated tags.
+    ///
+    /// # Errors
+    /// [`InvalidProperty`] says which rule they break.
+    pub fn parse<'a>(raw: impl IntoIterator<Item = &'a str>) -> Result<Self, InvalidProperty> {
+        let mut tags = Vec::<String>::new();
+        for tag in raw {
+            if tag.chars().any(char::is_control) {
+                return Err(InvalidProperty::ControlInTag);
+            }
+            if tag.contains(',') {
+                return Err(InvalidProperty::CommaInTag);
+            }
+            let tag = tag.trim();
+            if tag.chars().count() > Self::MAX_CHARS {
+                return Err(InvalidProperty::LongTag);
+            }
+            if !tag.is_empty() && !tags.iter().any(|known| known == tag) {
+                if tags.len() == Self::MAX {
+                    return Err(InvalidProperty::ManyTags);
+                }
+                tags.push(tag.to_owned());
+            }
+        }
+        Ok(Self(tags))
+    }
+
+    /// The same for tags with commas between.
+    ///
+    /// # Errors
+    /// As [`Tags::parse`].
+    pub fn parse_list(raw: &str) -> Result<Self, InvalidProperty> {
+        Self::parse(raw.split(','))
+    }
+
+    /// Tags from the database.
+    #[must_use]
+    pub fn from_stored(tags: Vec<String>) -> Self {
+        Self(tags)
+    }
+
+    /// The tags.
+    #[must_use]
+    pub fn as_slice(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Tags {
+    /// With commas between.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.join(","))
+    }
+}
+
+/// A number of redirects after which a link ends: 1 to 2^53 - 1, the whole numbers that every JSON parser keeps exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MaxClicks(u64);
+
+impl MaxClicks {
+    const LAST: u64 = (1 << 53) - 1;
+
+    /// # Errors
+    /// [`InvalidProperty::MaxClicks`] for 0 and for numbers past 2^53 - 1.
+    pub fn parse(number: u64) -> Result<Self, InvalidProperty> {
+        let is_valid = (1..=Self::LAST).contains(&number);
+        is_valid
+            .then_some(Self(number))
+            .ok_or(InvalidProperty::MaxClicks)
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn each_refusal_names_its_field() {
+        let long = "é".repeat(201);
+        assert_eq!(Title::parse(&long), Err(InvalidProperty::LongTitle));
+        assert!(Title::parse(&long[2..]).is_ok());
+        assert_eq!(Title::parse("a\nb"), Err(InvalidProperty::ControlInTitle));
+        let many = (0..21).map(|number| number.to_string());
+        let many: Vec<_> = many.collect();
+        let all = || many.iter().map(String::as_str);
+        assert_eq!(Tags::parse(all()), Err(InvalidProperty::ManyTags));
+        assert!(Tags::parse(all().take(20)).is_ok());
+        assert_eq!(Tags::parse(["a,b"]), Err(InvalidProperty::CommaInTag));
+        assert_eq!(
+            Tags::parse(["x".repeat(51).as_str()]),
+            Err(InvalidProperty::LongTag)
+        );
+        assert_eq!(MaxClicks::parse(0), Err(InvalidProperty::MaxClicks));
+        assert_eq!(MaxClicks::parse(1 << 53), Err(InvalidProperty::MaxClicks));
+        assert!(MaxClicks::parse((1 << 53) - 1).is_ok());
+    }
+
+    #[test]
+    fn white_space_around_tags_and_repetitions_are_dropped() {
+        let tags = Tags::parse_list(" spring sale ,print,, print").unwrap();
+        assert_eq!(tags.as_slice(), ["spring sale", "print"]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_title_is_kept_as_given_or_refused(raw in "\\PC{0,210}|.{0,20}") {
+            if let Ok(title) = Title::parse(&raw) {
+                prop_assert_eq!(title.as_ref().map_or("", Title::as_str), raw);
+            }
+        }
+
+        #[test]
+        fn accepted_tags_are_read_from_their_own_text(raw in ".{0,80}") {
+            if let Ok(tags) = Tags::parse_list(&raw) {
+                prop_assert_eq!(Tags::parse_list(&tags.to_string()), Ok(tags));
+            }
+        }
+    }
+}

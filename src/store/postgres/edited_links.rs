@@ -1,0 +1,78 @@
+//! Edits of links in Postgres.
+
+use super::links::link_of_owner;
+use super::{PostgresStore, link_columns, moment};
+use crate::domain::{Link, Principal, ShortCode, Timestamp};
+use crate::store::rows::{self, LinkRow};
+use crate::store::{Change, EditLink, Edited, StoreError, ToCount};
+
+const LOCKED_LINK_OF_OWNER: &str = concat!(link_of_owner!(), " FOR UPDATE OF links");
+
+impl PostgresStore {
+    pub(super) async fn edit_in_transaction(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        edit: EditLink<'_>,
+        now: Timestamp,
+    ) -> Result<Edited, StoreError> {
+        let edited = self.pool.transaction(async |session| {
+            // Another edit of the link waits here until this one is committed.
+            let found = sqlx::query_as(LOCKED_LINK_OF_OWNER)
+                .bind(owner.user.0)
+                .bind(code.as_str())
+                .bind(owner.key.as_bytes())
+                .fetch_optional(&mut *session)
+                .await?;
+            let Some(found): Option<LinkRow> = found else {
+                return Ok(Edited::NotFound);
+            };
+            let ToCount { value: link, has_parked } = rows::link_to_count(owner.user, found)
+                .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
+            let Some(properties) = edit(&link) else {
+                return Ok(Edited::Refused);
+            };
+            let done = |link, change| {
+                let link = ToCount { value: link, has_parked };
+                Ok(Edited::Done(Box::new(link), change))
+            };
+            if properties == link.properties {
+                return done(link, None);
+            }
+            // A trigger notes the change.
+            sqlx::query(concat!(
+                "UPDATE links SET target_url = $2, is_active = $3, title = $4, tags = $5, expires_at = ",
+                moment!("$6"),
+                ", max_clicks = $7, forward_query = $8, updated_at = ",
+                moment!("$9"),
+                " WHERE id = $1"
+            ))
+            .bind(link.id.number())
+            .bind(properties.target.as_str())
+            .bind(properties.is_active)
+            .bind(rows::stored_title(&properties))
+            .bind(properties.tags.as_slice())
+            .bind(properties.expires_at.map(Timestamp::micros))
+            .bind(rows::stored_max(&properties))
+            .bind(properties.forward_query)
+            .bind(now.micros())
+            .execute(&mut *session)
+            .await?;
+            let number =
+                sqlx::query_scalar("SELECT currval(pg_get_serial_sequence('link_changes', 'number'))")
+                    .fetch_one(session)
+                    .await?;
+            let change = Change {
+                number,
+                code: Some(code.clone()),
+            };
+            let link = Link {
+                properties,
+                updated_at: now,
+                ..link
+            };
+            done(link, Some(change))
+        });
+        Ok(edited.await?)
+    }
+}
