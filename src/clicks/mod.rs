@@ -47,19 +47,23 @@
 //! On a Redis Cluster all of this holds for each shard by itself: each has recorders of its own, so a redirect waits for
 //! the acknowledgement of its own shard alone.
 
+mod before_limit;
 pub mod counts;
 mod delivery;
 mod draining;
 mod flusher;
+mod grants;
 mod recorder;
 mod recovery;
 mod redelivery;
 mod redis_sink;
 mod sinks;
 
+pub use before_limit::ClicksBeforeLimit;
 pub use delivery::Delivery;
 pub use draining::{Drain, DrainError};
 pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
+pub use grants::{GrantAnswer, Grants, Wanted};
 pub use recorder::{ClickReceipt, Recorder, Recorders};
 pub use recovery::{RecoveryError, recover};
 pub use redis_sink::{RecordError, RedisSink, SettleError, settle_parked};

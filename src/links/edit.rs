@@ -56,6 +56,11 @@ impl LinkService {
             has_parked,
         } = edited;
         let click = Click::new(link.id, self.cache.shard_of(code));
+        if edit.max_clicks.flatten().is_some()
+            && let Err(error) = self.before_limit.count(code, click).await
+        {
+            tracing::debug!(%error, "the limit of a link takes effect with its next visit");
+        }
         let clicks = self.counts.begin().of(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = clicks.get(&link.id).copied();

@@ -1,5 +1,6 @@
 //! Reasons why a request for a link is not redirected.
 
+use crate::clicks::counts::CountError;
 use crate::store::StoreError;
 
 /// Why a client is not redirected.
@@ -17,7 +18,7 @@ pub enum RedirectError {
     /// The link has redirected as often as it may.
     #[error("the link is used up")]
     UsedUp,
-    /// No cache has the code, and the database cannot be asked.
+    /// No cache has the code and the database cannot be asked, or the database cannot grant a click of it.
     #[error("the link cannot be looked up: {0}")]
     Unavailable(String),
 }
@@ -35,6 +36,13 @@ impl RedirectError {
 
 impl From<StoreError> for RedirectError {
     fn from(error: StoreError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<CountError> for RedirectError {
+    fn from(error: CountError) -> Self {
+        tracing::debug!(%error, "a click of a link with a limit is not granted");
         Self::Unavailable(error.to_string())
     }
 }

@@ -74,11 +74,12 @@ impl ClickLimits for SqliteStore {
     async fn admit(&self, link: LinkId) -> Result<bool, StoreError> {
         let mut writer = self.writer.get_with_priority().await?;
         let mut transaction = writer.begin_immediate().await?;
-        let known: Option<Option<i64>> =
-            sqlx::query_scalar("SELECT clicks_before + granted FROM link_limits WHERE link_id = ?1")
-                .bind(link.number())
-                .fetch_optional(&mut *transaction)
-                .await?;
+        let known: Option<Option<i64>> = sqlx::query_scalar(
+            "SELECT clicks_before + granted FROM link_limits WHERE link_id = ?1",
+        )
+        .bind(link.number())
+        .fetch_optional(&mut *transaction)
+        .await?;
         let admitting = match known {
             // No counting was begun that could miss it.
             None => return Ok(true),
