@@ -39,11 +39,14 @@ BEGIN
     SELECT new.id, value, new.owner_id, new.created_at FROM json_each(new.tags);
 END;
 
--- Whose a retired code was: its former owner may give it to a link again.
+-- Whose a retired code was: its former owner may give it to a link again. This trigger may run before or after the one that
+-- retires the code.
 ALTER TABLE retired_codes ADD COLUMN owner_id INTEGER;
 CREATE TRIGGER link_deleted_by_owner AFTER DELETE ON links
 BEGIN
-    UPDATE retired_codes SET owner_id = old.owner_id WHERE short_code = old.short_code;
+    INSERT INTO retired_codes (short_code, retired_at, owner_id)
+    VALUES (old.short_code, CAST(strftime('%s', 'now') AS INTEGER) * 1000000, old.owner_id)
+    ON CONFLICT (short_code) DO UPDATE SET owner_id = excluded.owner_id;
 END;
 
 -- How many clicks links with max_clicks were granted. A link that is made with a limit gets its row with it, any other one when

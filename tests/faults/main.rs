@@ -24,6 +24,7 @@ mod clock;
 mod data_lost;
 mod databases;
 mod deletions;
+mod edits;
 mod history;
 mod instances;
 mod redis;
