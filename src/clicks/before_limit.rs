@@ -3,7 +3,8 @@
 //! Some of them may still be on their way, in Redis or on an instance that has the link cached as it was. So the change of the
 //! link is announced first. From then on every instance that records a click of the link without a grant learns of the
 //! change with the acknowledgement, before it answers. It then asks whether the click may be answered: until the clicks are
-//! counted it is one of them, afterwards it takes one of those that are left.
+//! counted it is one of them, afterwards it takes one of those that are left. The latter may leave a counted click without
+//! an answer, so the counting begins when all instances should know.
 
 use std::slice;
 use std::sync::Arc;
@@ -23,9 +24,11 @@ use crate::store::Clicks;
 /// How long a visitor waits.
 const DEADLINE: Duration = Duration::from_secs(1);
 
-/// How long clicks that were on their way at the announcement have until they are counted: later ones may take one of those
-/// that are left, though they are counted as well.
-const ON_THEIR_WAY: Duration = Duration::from_millis(100);
+/// How long other instances may take to learn of a change, with Redis and without: they ask for changes every quarter of a
+/// second, and every half. Clicks that were on their way at this process's own announcement take less.
+const LEARNED_WITH_REDIS: Duration = Duration::from_millis(350);
+const LEARNED_WITHOUT_REDIS: Duration = Duration::from_millis(700);
+const LEARNED_ALONE: Duration = Duration::from_millis(20);
 
 /// How often the counting is repeated that a click without a grant overtakes.
 const TRIES: usize = 10;
@@ -38,25 +41,34 @@ pub struct ClicksBeforeLimit {
     memory_only: Arc<MemoryOnly>,
     /// The runtime on which database calls run.
     runtime: Handle,
+    /// How long to wait from the announcement to the counting.
+    learned_after: Duration,
     /// One counting at a time: the visitors that wait for the same one find it done.
     turn: Mutex<()>,
 }
 
 impl ClicksBeforeLimit {
-    /// Has to be called on the runtime on which database calls run.
+    /// Has to be called on the runtime on which database calls run. `is_alone` says whether this process makes all changes.
     #[must_use]
     pub fn new(
         clicks: Arc<dyn Clicks>,
         counts: Counts,
         cache: LinkCache,
         memory_only: Arc<MemoryOnly>,
+        is_alone: bool,
     ) -> Arc<Self> {
+        let learned_after = match (cache.is_shared(), is_alone) {
+            (true, _) => LEARNED_WITH_REDIS,
+            (false, true) => LEARNED_ALONE,
+            (false, false) => LEARNED_WITHOUT_REDIS,
+        };
         Arc::new(Self {
             clicks,
             counts,
             cache,
             memory_only,
             runtime: Handle::current(),
+            learned_after,
             turn: Mutex::default(),
         })
     }
@@ -108,7 +120,7 @@ impl ClicksBeforeLimit {
             .invalidate(click.shard(), slice::from_ref(code))
             .await;
         announced.map_err(|error| CountError::Unavailable(error.to_string()))?;
-        sleep(ON_THEIR_WAY).await;
+        sleep(self.learned_after).await;
         for _ in 0..TRIES {
             let (counting, is_wanted) = self.begin(link).await?;
             if !is_wanted {

@@ -97,6 +97,7 @@ impl App {
             counts.clone(),
             cache.clone(),
             Arc::clone(&memory_only),
+            store.outbox.is_alone(),
         );
         let limiter = Limiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
         let failures = FailureLimiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
