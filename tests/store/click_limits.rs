@@ -14,6 +14,7 @@ const MADE_WITH_LIMIT: &str = "INSERT INTO links (short_code, target_url, owner_
 
 const LIMIT: &str = "UPDATE links SET max_clicks = 10";
 const RAISED: &str = "UPDATE links SET max_clicks = 12";
+const THREE_MORE: &str = "UPDATE links SET max_clicks = max_clicks + 3";
 const LOWERED: &str = "UPDATE links SET max_clicks = 4";
 const NO_LIMIT: &str = "UPDATE links SET max_clicks = NULL";
 
@@ -84,28 +85,25 @@ both_stores! {
     }
 
     async fn exactly_as_many_are_granted_to_recorders_that_ask_at_the_same_time(store) {
-        let mut links = Vec::new();
-        for _ in 0..3 {
-            links.push(limited(&store).await.1);
-        }
-        let asking = (1..=20).map(async |recorder| {
-            let mut total = 0;
-            for number in 1..=3 {
-                let clicks: Vec<_> = links.iter().map(|link| (*link, 1 + number % 2)).collect();
-                let asked = batch(recorder, number, &clicks);
+        let links = [limited(&store).await.1, limited(&store).await.1];
+        // At the end of each round the clicks of both links are used up.
+        for round in 0..30_u64 {
+            let asking = (1..=10).map(async |recorder| {
+                let asked = batch(recorder, round + 1, &links.map(|link| (link, 2)));
                 let (first, repeated) = tokio::join!(store.clicks.grant(&asked), store.clicks.grant(&asked));
                 let answer = first.unwrap();
                 assert_eq!(repeated.unwrap(), answer);
-                for (_, grant) in answer {
-                    let Grant::Granted { clicks, .. } = grant else { panic!("{grant:?}") };
-                    total += clicks;
-                }
+                answer.into_iter().map(|(_, grant)| match grant {
+                    Grant::Granted { clicks, .. } => clicks,
+                    other => panic!("{other:?}"),
+                }).sum::<u64>()
+            });
+            let left = if round == 0 { 10 } else { 3 };
+            assert_eq!(join_all(asking).await.into_iter().sum::<u64>(), 2 * left);
+            for link in links {
+                assert_eq!(count(&store, link).await, 10 + 3 * round);
             }
-            total
-        });
-        assert_eq!(join_all(asking).await.into_iter().sum::<u64>(), 30);
-        for link in links {
-            assert_eq!(count(&store, link).await, 10);
+            store.by_hand(THREE_MORE).await;
         }
     }
 
