@@ -1,5 +1,6 @@
 //! Reasons why a request for a link is not redirected.
 
+use crate::clicks::counts::CountError;
 use crate::limits::TooMany;
 use crate::store::StoreError;
 
@@ -21,7 +22,7 @@ pub enum RedirectError {
     /// The client's address had too many unknown codes looked up.
     #[error(transparent)]
     TooMany(#[from] TooMany),
-    /// No cache has the code, and the database cannot be asked.
+    /// No cache has the code and the database cannot be asked, or the database cannot grant a click of it.
     #[error("the link cannot be looked up: {0}")]
     Unavailable(String),
 }
@@ -39,6 +40,13 @@ impl RedirectError {
 
 impl From<StoreError> for RedirectError {
     fn from(error: StoreError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<CountError> for RedirectError {
+    fn from(error: CountError) -> Self {
+        tracing::debug!(%error, "a click of a link with a limit is not granted");
         Self::Unavailable(error.to_string())
     }
 }

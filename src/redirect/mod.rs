@@ -8,6 +8,8 @@
 //! | resolve again if any link changed meanwhile | one atomic load | | Redis; unknown to both: 503, though the click stays counted |
 //! | 302 | the ready `Location` is copied | | |
 //!
+//! Of a link with `max_clicks` the database grants each click (`limited`): with the database away it is answered 503.
+//!
 //! The hot path allocates nothing but an entry of the request in its batch, logs nothing, and asks the database (or its
 //! replica, see [`ReplicaReads`]) only for codes that neither the process nor Redis has cached.
 
@@ -15,12 +17,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cache::{CachedLink, LinkCache, Resolved, Source};
-use crate::clicks::{ClickReceipt, Recorders};
+use crate::clicks::{ClickReceipt, ClicksBeforeLimit, Grants, Recorders, Wanted};
 use crate::domain::{Click, Clock, Location, ShortCode};
 use crate::limits::MissLimiter;
 use crate::telemetry::redirects::RedirectMetrics;
 
 mod error;
+mod limited;
 mod lookups;
 mod replica;
 
@@ -35,6 +38,10 @@ pub struct Redirect {
     pub cache: LinkCache,
     /// Takes the clicks.
     pub recorders: Recorders,
+    /// Grants the clicks of links with a limit.
+    pub grants: Arc<Grants>,
+    /// Counts the clicks from before such a limit.
+    pub before_limit: Arc<ClicksBeforeLimit>,
     /// The database, for links that are not cached.
     pub lookups: Lookups,
     /// Counts and times every request, whatever its result.
@@ -48,7 +55,8 @@ pub struct Redirect {
 /// The address of a client, which is found out only where it is needed.
 pub type AddressOf<'a> = &'a (dyn Fn() -> String + Sync);
 
-/// Where a client is redirected to. Only a counted click leads here: the recorders alone make a [`ClickReceipt`].
+/// Where a client is redirected to. Only a counted click leads here: the recorders and the grants alone
+/// make a [`ClickReceipt`].
 pub struct Redirected {
     link: Arc<CachedLink>,
     source: Source,
@@ -144,6 +152,21 @@ impl Redirect {
         let version = self.cache.version();
         let (link, source) = self.resolve(code, start, client).await?;
         let link = followable(link, &*self.clock)?;
+        if link.is_limited {
+            return Box::pin(self.granted(code, client)).await;
+        }
+        self.counted(code, link, source, version, client).await
+    }
+
+    /// Counts the click of a link without a limit, which was resolved at this version of the cache.
+    async fn counted(
+        &self,
+        code: &ShortCode,
+        link: Arc<CachedLink>,
+        source: Source,
+        version: u64,
+        client: AddressOf<'_>,
+    ) -> Result<Redirected, RedirectError> {
         let click = link.click();
         let receipt = self.recorders.record(click).await;
         if self.cache.version() == version {
@@ -151,6 +174,12 @@ impl Redirect {
         }
         // Some link changed before this click was acknowledged: was it this one?
         let (now, source_now) = self.resolve(code, receipt.at(), client).await?;
+        if let Some(now) = now.as_ref().filter(|now| now.is_limited) {
+            if now.click() != click {
+                return Box::pin(self.granted(code, client)).await;
+            }
+            Box::pin(self.admitted(click.link())).await?;
+        }
         let has_ended = |now: &Arc<CachedLink>| {
             now.click() == click && (!now.is_active || now.end.has_come(&*self.clock))
         };
@@ -184,8 +213,12 @@ impl Redirect {
     ) -> Result<Redirected, RedirectError> {
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
         let (link, source) = self.resolve(code, now, client).await?;
+        let link = followable(link, &*self.clock)?;
+        if link.is_limited {
+            Box::pin(self.ask(code, &link, Wanted::Preview)).await?;
+        }
         Ok(Redirected {
-            link: followable(link, &*self.clock)?,
+            link,
             source,
             counted: Counted::Preview(now),
             forwarded: None,

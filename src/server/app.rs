@@ -10,7 +10,10 @@ use crate::accounts::{Accounts, PasswordHasher, Tokens, load_or_create_secret};
 use crate::api::{ApiState, Readiness};
 use crate::cache::{CacheLimits, LinkCache};
 use crate::clicks::counts::Counts;
-use crate::clicks::{Delivery, Flusher, JournalDeadline, MemoryOnly, Recorders, RedisSink, Sinks};
+use crate::clicks::{
+    ClicksBeforeLimit, Delivery, Flusher, Grants, JournalDeadline, MemoryOnly, Recorders,
+    RedisSink, Sinks,
+};
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, TokenSecret};
 use crate::http::paths;
@@ -59,11 +62,13 @@ pub(super) struct App {
     pub(super) cache: LinkCache,
     pub(super) memory_only: Arc<MemoryOnly>,
     pub(super) flusher: Arc<Flusher>,
+    pub(super) grants: Arc<Grants>,
     pub(super) clock: Arc<dyn Clock>,
     accounts: Arc<Accounts>,
     links: Arc<LinkService>,
     lookups: Lookups,
     misses: MissLimiter,
+    before_limit: Arc<ClicksBeforeLimit>,
     database_runtime: Option<Handle>,
     /// The deadline of the journal until it was late, and the one after that.
     journal_deadlines: (Duration, Duration),
@@ -88,6 +93,13 @@ impl App {
             redis.as_ref(),
             &cache,
         );
+        let before_limit = ClicksBeforeLimit::new(
+            Arc::clone(&store.clicks),
+            counts.clone(),
+            cache.clone(),
+            Arc::clone(&memory_only),
+            store.outbox.is_alone(),
+        );
         let limiter = Limiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
         let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
         let failures = FailureLimiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
@@ -103,6 +115,7 @@ impl App {
             links: Arc::clone(&store.links),
             outbox: Arc::clone(&store.outbox),
             counts,
+            before_limit: Arc::clone(&before_limit),
             cache: cache.clone(),
             limiter,
             limits: limits.clone(),
@@ -133,6 +146,7 @@ impl App {
         };
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
         Ok(Self {
+            grants: Grants::new(store.clicks.clone()),
             store,
             replica,
             redis,
@@ -144,6 +158,7 @@ impl App {
             links: Arc::new(links),
             lookups,
             misses,
+            before_limit,
             database_runtime,
             journal_deadlines,
         })
@@ -196,6 +211,8 @@ impl App {
             redirect: Redirect {
                 cache,
                 recorders: recorders.clone(),
+                grants: Arc::clone(&self.grants),
+                before_limit: Arc::clone(&self.before_limit),
                 lookups: self.lookups.clone(),
                 metrics: RedirectMetrics::default(),
                 clock: Arc::clone(&self.clock),

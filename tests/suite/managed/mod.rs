@@ -4,6 +4,7 @@ mod edit;
 mod expiry;
 mod forwarding;
 mod make;
+mod max_clicks;
 mod repeated;
 
 use reqwest::Method;
