@@ -4,7 +4,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::json;
+use shunt::domain::ShortCode;
 use shunt::telemetry::line::json_line;
+
+use super::output::harmless;
 
 /// The part of a command's help that says which exit codes it has.
 macro_rules! exit_codes {
@@ -58,12 +61,40 @@ pub(super) enum Failure {
     NotFound(String),
     /// The service cannot be reached, or not now.
     Unavailable(String),
+    /// Some of several things failed, and each has its line already; this is the first of them.
+    Reported(Box<Failure>),
 }
 
 impl Failure {
     /// Something failed, as this error says.
     pub(super) fn of(error: &dyn std::fmt::Display) -> Self {
         Self::Failed(error.to_string())
+    }
+
+    /// The link that was not found, by its code: the command line may name several. The API has two wordings for this
+    /// one case.
+    pub(super) fn not_found(self, code: &ShortCode) -> Self {
+        match self {
+            Self::NotFound(_) => Self::NotFound(format!("{code}: URL not found")),
+            other => other,
+        }
+    }
+
+    /// The same failure, which names what failed.
+    pub(super) fn about(self, name: &str) -> Self {
+        match self {
+            Self::Failed(message) => Self::Failed(format!("{}: {message}", harmless(name))),
+            other => other,
+        }
+    }
+
+    /// Whether everything else would fail in the same way.
+    pub(super) fn is_of_all(&self) -> bool {
+        match self {
+            Self::OutputClosed | Self::Usage(_) | Self::Refused(_) | Self::Unavailable(_) => true,
+            Self::Failed(_) | Self::NotFound(_) => false,
+            Self::Reported(first) => first.is_of_all(),
+        }
     }
 
     /// Writes one line to standard error.
@@ -93,6 +124,7 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Self::OutputClosed => 0,
+            Self::Reported(first) => first.code(),
             Self::Failed(_) => 1,
             Self::Usage(_) => 2,
             Self::Refused(_) => 3,
