@@ -8,7 +8,7 @@ ALTER TABLE links ADD COLUMN expires_at INTEGER;
 -- Redirects answered in all.
 ALTER TABLE links ADD COLUMN max_clicks INTEGER;
 -- Whether a visitor's query is added to that of the target.
-ALTER TABLE links ADD COLUMN forward_query INTEGER NOT NULL DEFAULT 0 CHECK (forward_query IN (0, 1));
+ALTER TABLE links ADD COLUMN forward_query INTEGER NOT NULL DEFAULT 0;
 
 -- A change of what a redirect needs is announced; the trigger link_changed does so for the other columns.
 CREATE TRIGGER link_changed_in_use AFTER UPDATE OF expires_at, max_clicks, forward_query ON links

@@ -58,6 +58,7 @@ const POSTGRES: Files = files! { "postgres":
     16 "link totals" "0016_link_totals.sql",
     17 "data sets" "0017_data_sets.sql",
     18 "redis shards" "0018_redis_shards.sql",
+    19 "managed links" "0019_managed_links.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -73,6 +74,7 @@ const SQLITE: Files = files! { "sqlite":
     14 "known addresses" "0014_known_addresses.sql",
     15 "link totals" "0015_link_totals.sql",
     16 "redis shards" "0016_redis_shards.sql",
+    17 "managed links" "0017_managed_links.sql",
 };
 
 /// The migrations of Postgres.
