@@ -1,5 +1,6 @@
 //! Why a command did not do what was asked, and the exit code that says so.
 
+use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -67,7 +68,7 @@ pub(super) enum Failure {
 
 impl Failure {
     /// Something failed, as this error says.
-    pub(super) fn of(error: &dyn std::fmt::Display) -> Self {
+    pub(super) fn of(error: &dyn Display) -> Self {
         Self::Failed(error.to_string())
     }
 
@@ -99,14 +100,10 @@ impl Failure {
 
     /// Writes one line to standard error.
     pub(super) fn report(&self, form: ErrorForm) {
-        let (Self::Failed(message)
-        | Self::Usage(message)
-        | Self::Refused(message)
-        | Self::NotFound(message)
-        | Self::Unavailable(message)) = self
-        else {
+        if matches!(self, Self::OutputClosed | Self::Reported(_)) {
             return;
-        };
+        }
+        let message = &self.to_string();
         let line = match form {
             ErrorForm::Text => format!("shunt: {message}"),
             ErrorForm::Json => json!({ "error": message, "exit_code": self.code() }).to_string(),
@@ -130,6 +127,21 @@ impl Failure {
             Self::Refused(_) => 3,
             Self::NotFound(_) => 4,
             Self::Unavailable(_) => 5,
+        }
+    }
+}
+
+impl Display for Failure {
+    /// The sentence for people.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutputClosed => formatter.write_str("the output is closed"),
+            Self::Failed(message)
+            | Self::Usage(message)
+            | Self::Refused(message)
+            | Self::NotFound(message)
+            | Self::Unavailable(message) => formatter.write_str(message),
+            Self::Reported(first) => first.fmt(formatter),
         }
     }
 }

@@ -10,6 +10,7 @@ mod api;
 mod edit;
 mod export;
 mod fields;
+mod import;
 mod list;
 mod open;
 mod password;
@@ -64,6 +65,14 @@ pub(super) enum Command {
     /// Write all your links to a file.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Export(export::ExportArgs),
+    /// Import the links of another service, or of a table.
+    ///
+    /// Codes are kept where they can be, and clicks that the other service has counted are the links' starting numbers.
+    /// Dates of creation are not kept. An import that is broken off, also by a crash, goes on with the same command:
+    /// `FILE.shunt-import.json` says how far it is. Links that are refused are listed in `FILE.refused.csv`, which can be
+    /// corrected and imported with `--from shunt`.
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
+    Import(import::ImportArgs),
     /// Delete links.
     ///
     /// One that cannot be deleted does not stop the others; the exit code is that of the first.
@@ -83,6 +92,7 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
         Command::Stats(args) => stats::stats(args),
         Command::Open(args) => open::open(args),
         Command::Export(args) => export::export(args),
+        Command::Import(args) => import::import(args),
         Command::Rm(args) => rm::remove(args),
     }
 }

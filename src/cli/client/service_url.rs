@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use shunt::domain::ShortCode;
+use shunt::domain::{OwnHost, ShortCode};
 use shunt::http::paths;
 use url::Url;
 
@@ -47,6 +47,11 @@ impl ServiceUrl {
     /// The scheme, if it was added to what was given.
     pub(super) fn added_scheme(&self) -> Option<&str> {
         self.is_completed.then(|| self.url.scheme())
+    }
+
+    /// The host to which no link may lead.
+    pub(super) fn own_host(&self) -> Option<OwnHost> {
+        OwnHost::of(&self.url)
     }
 
     /// Whether requests go over TLS.
