@@ -8,6 +8,7 @@ use super::{Api, Call, Failure, ServiceArgs, show, target};
 
 /// What is to change in a link. What is not named stays as it is.
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(in crate::cli) struct EditArgs {
     /// A short code or a short link.
     code: String,
@@ -79,9 +80,9 @@ pub(super) fn edit(args: EditArgs) -> Result<(), Failure> {
     let code = api.code(&args.code)?;
     let token = api.token()?;
     let path = format!("/urls/{code}");
-    let changed = api.read(Call::patch(&path).token(&token).json(&changes.into()));
+    let edited = api.read(Call::patch(&path).token(&token).json(&changes.into()));
     show::print(
-        &changed.map_err(|setback| setback.failure.not_found(&code))?,
+        &edited.map_err(|setback| setback.failure.not_found(&code))?,
         json,
     )
 }

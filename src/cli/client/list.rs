@@ -23,7 +23,7 @@ pub(in crate::cli) struct ListArgs {
     #[arg(long, value_enum)]
     status: Option<Status>,
     /// By which value, the largest or newest first with `-`.
-    #[arg(long, value_enum, default_value_t = Sort::NewestFirst, allow_hyphen_values = true)]
+    #[arg(long, value_enum, default_value_t = Sort::Newest, allow_hyphen_values = true)]
     sort: Sort,
     /// At most this many links; without it, all.
     #[arg(short = 'n', long, value_name = "N")]
@@ -47,17 +47,17 @@ enum Status {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sort {
     #[value(name = "-created_at")]
-    NewestFirst,
+    Newest,
     #[value(name = "created_at")]
-    OldestFirst,
+    Oldest,
     #[value(name = "-clicks")]
-    MostClicksFirst,
+    MostClicks,
     #[value(name = "clicks")]
-    FewestClicksFirst,
+    FewestClicks,
 }
 
 /// The name of a value on the command line, which is that of the API, too.
-fn name(value: impl ValueEnum) -> Option<String> {
+fn name(value: &impl ValueEnum) -> Option<String> {
     Some(value.to_possible_value()?.get_name().to_owned())
 }
 
@@ -66,8 +66,8 @@ impl ListArgs {
         let given = [
             ("q", self.q.clone()),
             ("tag", self.tag.clone()),
-            ("status", self.status.and_then(name)),
-            ("sort", name(self.sort)),
+            ("status", self.status.as_ref().and_then(name)),
+            ("sort", name(&self.sort)),
         ];
         let given = given.into_iter();
         given

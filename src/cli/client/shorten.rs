@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_text_or_far_too_long_is_refused_by_its_number() {
-        let endless = [&b"https://a.example\n"[..], &[b'a'; 20_000]].concat();
+        let endless = [&b"https://a.example\n"[..], &vec![b'a'; 20_000]].concat();
         for input in [&b"https://a.example\n\xff\n"[..], &endless] {
             match lines(input).nth(1) {
                 Some(Err(Failure::Failed(message))) => assert!(message.starts_with("line 2 of")),

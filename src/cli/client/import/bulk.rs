@@ -16,7 +16,7 @@ const ATTEMPTS: u32 = 14;
 /// Longest wait between two attempts that the service does not name.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The wait for a limit that names no time; limits are per minute.
-const LIMIT_WAIT: Duration = Duration::from_secs(60);
+const LIMIT_WAIT: Duration = Duration::from_mins(1);
 
 /// The service's word on one link.
 #[derive(Debug, Deserialize)]

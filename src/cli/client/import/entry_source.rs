@@ -112,7 +112,7 @@ fn form_of(start: &[u8]) -> Result<Form, &'static str> {
 
 /// The byte between cells: programs of some countries write semicolons.
 fn delimiter_of(header: &[u8]) -> u8 {
-    let count = |delimiter: &u8| header.iter().filter(|byte| *byte == delimiter).count();
+    let count = |delimiter: &u8| header.split(|byte| byte == delimiter).count();
     let others = [b';', b'\t'].into_iter();
     let most = others
         .max_by_key(count)

@@ -21,8 +21,8 @@ pub(super) enum Source {
     Bitly,
     /// Chhoto URL: JSON of its API (GET /api/all).
     Chhoto,
-    /// A table of your own, with columns named as in the API: target_url, custom_code, expires_at, max_clicks, title,
-    /// tags, forward_query, clicks, is_active.
+    /// A table of your own, with columns named as in the API: `target_url`, `custom_code`, `expires_at`, `max_clicks`,
+    /// `title`, `tags`, `forward_query`, `clicks`, `is_active`.
     Csv,
 }
 
@@ -56,9 +56,11 @@ impl Source {
 impl Format {
     /// Checks the names of a table's columns.
     pub(super) fn check_columns(&self, columns: &[String]) -> Result<(), String> {
-        let has = |name: &&str| columns.iter().any(|column| column == name);
         for group in self.needed {
-            if !group.iter().any(|name| has(name)) {
+            let is_there = columns
+                .iter()
+                .any(|column| group.contains(&column.as_str()));
+            if !is_there {
                 let names = group.join("` or `");
                 return Err(format!("the header line has no column `{names}`"));
             }

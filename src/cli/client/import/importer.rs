@@ -38,6 +38,16 @@ pub(super) struct Pending {
     pub(super) old_code: Option<String>,
 }
 
+impl Pending {
+    /// The code that the entry has in the file.
+    pub(super) fn code_in_file(&self) -> &str {
+        let drawn = self.drawn.is_some();
+        let kept = self.link.as_ref().filter(|_| !drawn);
+        let kept = kept.and_then(|link| link.custom_code.as_deref());
+        self.old_code.as_deref().or(kept).unwrap_or_default()
+    }
+}
+
 /// Where links go.
 pub(super) enum Destination<'a> {
     /// Nowhere: they are counted, and the first refusals are kept.

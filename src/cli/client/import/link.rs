@@ -29,6 +29,7 @@ pub(super) struct ImportedLink {
     pub(super) notes: Vec<Note>,
 }
 
+#[expect(clippy::ref_option, reason = "it is how serde hands it over")]
 fn as_text<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&time.map(|time| time.to_string()).unwrap_or_default())
 }
@@ -66,6 +67,36 @@ impl ImportedLink {
         }
         self.title = Some(kept).filter(|title| !title.is_empty());
         self
+    }
+
+    /// Columns of a list of links, as an export has them.
+    pub(super) const COLUMNS: [&str; 9] = [
+        "target_url",
+        "short_code",
+        "expires_at",
+        "max_clicks",
+        "title",
+        "tags",
+        "forward_query",
+        "clicks",
+        "is_active",
+    ];
+
+    /// The link in these columns, with this code.
+    pub(super) fn cells(&self, code: &str) -> [String; 9] {
+        let end = self.expires_at.map(|end| end.to_string());
+        let most = self.max_clicks.map(|most| most.to_string());
+        [
+            self.target_url.clone(),
+            code.to_owned(),
+            end.unwrap_or_default(),
+            most.unwrap_or_default(),
+            self.title.clone().unwrap_or_default(),
+            self.tags.join(","),
+            self.forward_query.to_string(),
+            self.clicks.to_string(),
+            self.is_active.to_string(),
+        ]
     }
 
     /// What the service would refuse, apart from the code; the service has the last word.

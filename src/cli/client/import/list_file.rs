@@ -12,7 +12,7 @@ use crate::cli::client::Failure;
 /// A table that grows line by line, and may be cut back to what it was.
 pub(super) struct ListFile {
     path: PathBuf,
-    columns: &'static [&'static str],
+    columns: Vec<&'static str>,
     writer: Option<Writer<File>>,
 }
 
@@ -20,7 +20,7 @@ impl ListFile {
     /// The list as it was when it had this length. An empty list is no file.
     pub(super) fn open(
         path: PathBuf,
-        columns: &'static [&'static str],
+        columns: Vec<&'static str>,
         length: u64,
     ) -> Result<Self, Failure> {
         let mut list = Self {
@@ -33,7 +33,7 @@ impl ListFile {
         } else {
             list.go_on_from(length)
         };
-        opened.map_err(|error| list.fault(error))?;
+        opened.map_err(|error| list.fault(&error))?;
         Ok(list)
     }
 
@@ -63,18 +63,18 @@ impl ListFile {
     }
 
     /// Adds a line.
-    pub(super) fn add(&mut self, cells: &[&str]) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, cells: &[String]) -> Result<(), Failure> {
         let added = self.writer().and_then(|writer| {
             let cells = cells.iter().map(|cell| guarded(cell).into_owned());
             writer.write_record(cells).map_err(io::Error::from)
         });
-        added.map_err(|error| self.fault(error))
+        added.map_err(|error| self.fault(&error))
     }
 
     fn writer(&mut self) -> io::Result<&mut Writer<File>> {
         if self.writer.is_none() {
             let mut writer = Writer::from_writer(File::create(&self.path)?);
-            writer.write_record(self.columns)?;
+            writer.write_record(&self.columns)?;
             self.writer = Some(writer);
         }
         self.writer
@@ -92,10 +92,10 @@ impl ListFile {
             writer.get_ref().metadata()
         });
         let length = synced.map(|metadata| metadata.len());
-        length.map_err(|error| self.fault(error))
+        length.map_err(|error| self.fault(&error))
     }
 
-    fn fault(&self, error: io::Error) -> Failure {
+    fn fault(&self, error: &io::Error) -> Failure {
         Failure::Failed(format!("{}: {error}", self.path.display()))
     }
 }

@@ -61,18 +61,17 @@ impl<R: Read> Read for Metered<R> {
         }
         let most = left.min(buffer.len());
         let length = self.input.read(&mut buffer[..most])?;
-        let ends = buffer[..length]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count();
+        let lines = buffer[..length].split(|byte| *byte == b'\n').count();
         self.meter.left.set(left - length);
         self.meter.bytes.set(self.meter.bytes() + length as u64);
-        self.meter.lines.set(self.meter.lines.get() + ends as u64);
+        self.meter
+            .lines
+            .set(self.meter.lines.get() + lines as u64 - 1);
         Ok(length)
     }
 }
 
 /// Why an input cannot be read on, if it is this.
 pub(super) fn is_too_long(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<TooLong>())
+    matches!(error.get_ref(), Some(inner) if inner.is::<TooLong>())
 }

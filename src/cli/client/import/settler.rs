@@ -11,22 +11,13 @@ use super::state::{Progress, StateFile};
 use super::tally::{Listed, Tally};
 use crate::cli::client::Failure;
 
-/// Columns of the list of refused links: those of an export, so that it can be corrected and imported.
-const REFUSED: [&str; 11] = [
-    "line",
-    "reason",
-    "target_url",
-    "short_code",
-    "expires_at",
-    "max_clicks",
-    "title",
-    "tags",
-    "forward_query",
-    "clicks",
-    "is_active",
-];
 /// Columns of the list of links with new codes.
 const NEW_CODES: [&str; 4] = ["line", "old_code", "short_code", "target_url"];
+
+/// Columns of the list of refused links: those of an export besides, so that it can be corrected and imported.
+fn refused_columns() -> Vec<&'static str> {
+    [&["line", "reason"][..], &ImportedLink::COLUMNS].concat()
+}
 
 /// Settles parts, in the order of the file.
 pub(super) struct Settler<'a> {
@@ -65,8 +56,8 @@ impl<'a> Settler<'a> {
             bulk,
             bar,
             state,
-            refused: ListFile::open(refused, &REFUSED, progress.refused_bytes)?,
-            new_codes: ListFile::open(new_codes, &NEW_CODES, progress.new_codes_bytes)?,
+            refused: ListFile::open(refused, refused_columns(), progress.refused_bytes)?,
+            new_codes: ListFile::open(new_codes, NEW_CODES.to_vec(), progress.new_codes_bytes)?,
             progress,
         })
     }
@@ -181,47 +172,22 @@ impl<'a> Settler<'a> {
     }
 
     fn list(&mut self, pending: &Pending) -> Result<(), Failure> {
-        let line = pending.line.to_string();
-        let link = pending.link.as_ref();
-        let code = link.and_then(|link| link.custom_code.as_deref());
-        let code = code.unwrap_or_default();
-        // A code that was drawn for a refused link says nothing to anyone.
-        let own_code = if pending.drawn.is_some() { "" } else { code };
-        let target = link
-            .map(|link| link.target_url.as_str())
-            .unwrap_or_default();
-        if let Some(reason) = &pending.refusal {
-            let Some(link) = link else {
-                let mut cells = [""; REFUSED.len()];
-                (cells[0], cells[1]) = (&line, reason);
-                return self.refused.add(&cells);
-            };
-            let end = link
-                .expires_at
-                .map(|end| end.to_string())
-                .unwrap_or_default();
-            let most = link
-                .max_clicks
-                .map(|most| most.to_string())
-                .unwrap_or_default();
-            let tags = link.tags.join(",");
-            return self.refused.add(&[
-                &line,
-                reason,
-                target,
-                pending.old_code.as_deref().unwrap_or(own_code),
-                &end,
-                &most,
-                link.title.as_deref().unwrap_or_default(),
-                &tags,
-                &link.forward_query.to_string(),
-                &link.clicks.to_string(),
-                &link.is_active.to_string(),
-            ]);
-        }
-        match &pending.old_code {
-            Some(old) => self.new_codes.add(&[&line, old, code, target]),
-            None => Ok(()),
+        let place = pending.line.to_string();
+        match (&pending.refusal, &pending.link, &pending.old_code) {
+            (Some(reason), link, _) => {
+                let mut cells = vec![place, reason.clone()];
+                cells.extend(match link {
+                    Some(link) => link.cells(pending.code_in_file()),
+                    None => ImportedLink::COLUMNS.map(|_| String::new()),
+                });
+                self.refused.add(&cells)
+            }
+            (None, Some(link), Some(old_code)) => {
+                let code = link.custom_code.clone().unwrap_or_default();
+                let cells = [place, old_code.clone(), code, link.target_url.clone()];
+                self.new_codes.add(&cells)
+            }
+            _ => Ok(()),
         }
     }
 
