@@ -36,6 +36,7 @@ mod list_links;
 mod login;
 mod me;
 mod prometheus;
+mod qr;
 mod ready;
 mod register;
 mod shorten;
@@ -101,6 +102,7 @@ fn routes(
         .routes(routes!(shorten::shorten))
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))
+        .routes(routes!(qr::qr))
         .routes(routes!(
             show_link::show,
             edit_link::edit,

@@ -12,6 +12,7 @@ use crate::store::{Links, Outbox, StoreError};
 mod announce;
 mod delete;
 mod edit;
+mod exists;
 mod follow;
 mod list;
 mod list_streams;

@@ -29,6 +29,7 @@ mod metrics;
 mod overload;
 mod parked;
 mod pgbouncer;
+mod qr;
 mod queue;
 mod redirect;
 mod restored;
