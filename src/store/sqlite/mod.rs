@@ -34,6 +34,7 @@ mod migrate;
 mod outbox;
 mod pool;
 mod presence;
+mod searched_links;
 mod users;
 mod written_links;
 
