@@ -25,6 +25,8 @@ use crate::telemetry::seconds_since;
 mod account_bodies;
 mod authentication;
 mod base_address;
+mod change_password;
+mod delete_account;
 mod delete_link;
 mod document;
 mod edit_link;
@@ -33,6 +35,7 @@ mod health;
 mod link_body;
 mod link_fields;
 mod list_links;
+mod log_out_everywhere;
 mod login;
 mod me;
 mod prometheus;
@@ -97,7 +100,9 @@ fn routes(
     let routes = OpenApiRouter::with_openapi(document::preface(base_url))
         .routes(routes!(register::register))
         .routes(routes!(login::login))
-        .routes(routes!(me::me))
+        .routes(routes!(me::me, delete_account::delete_account))
+        .routes(routes!(change_password::change_password))
+        .routes(routes!(log_out_everywhere::log_out_everywhere))
         .routes(routes!(shorten::shorten))
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))

@@ -59,6 +59,7 @@ const POSTGRES: Files = files! { "postgres":
     17 "data sets" "0017_data_sets.sql",
     18 "redis shards" "0018_redis_shards.sql",
     19 "managed links" "0019_managed_links.sql",
+    30 "deleted users" "0030_deleted_users.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -75,6 +76,7 @@ const SQLITE: Files = files! { "sqlite":
     15 "link totals" "0015_link_totals.sql",
     16 "redis shards" "0016_redis_shards.sql",
     17 "managed links" "0017_managed_links.sql",
+    30 "deleted users" "0030_deleted_users.sql",
 };
 
 /// The migrations of Postgres.

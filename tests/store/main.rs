@@ -6,6 +6,7 @@ mod additive;
 mod backend;
 mod clicks;
 mod deleted;
+mod deleted_users;
 mod file;
 mod links;
 mod migrations;
