@@ -1,4 +1,4 @@
-//! Accounts: register, log in, look up; passwords and tokens.
+//! Accounts: register, log in, look up, change, delete; passwords and tokens.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use crate::store::{CreateUserError, StoreError, Users};
 mod client;
 mod hmac;
 mod known_addresses;
+mod own_account;
 mod password;
 mod secret;
 mod token;
@@ -41,6 +42,9 @@ pub enum AccountError {
     /// There is no such account, or the password is not its own.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
+    /// The password is not that of the account whose token was given.
+    #[error("the password is wrong")]
+    WrongPassword,
     /// The account of a token is gone, or its tokens have ended.
     #[error("the account of the token is gone, or its tokens have ended")]
     Gone,
@@ -53,7 +57,7 @@ pub enum AccountError {
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No key could be drawn for a new account: there is no randomness.
+    /// No key could be drawn: there is no randomness.
     #[error("no key could be drawn: {0}")]
     NoKey(String),
     /// A token could not be signed: a defect.
@@ -102,7 +106,7 @@ impl Accounts {
             return Err(AccountError::EmailTaken);
         }
         let hash = permit.hash(password).await?;
-        let key = TokenKey::generate().map_err(|error| AccountError::NoKey(error.to_string()))?;
+        let key = new_key()?;
         let now = self.clock.now();
         match self.users.create_user(email, &hash, key, now).await {
             Ok(user) => {
@@ -186,4 +190,8 @@ impl Accounts {
             .issue(principal)
             .map_err(|error| AccountError::Token(error.to_string()))
     }
+}
+
+fn new_key() -> Result<TokenKey, AccountError> {
+    TokenKey::generate().map_err(|error| AccountError::NoKey(error.to_string()))
 }

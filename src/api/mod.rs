@@ -25,7 +25,9 @@ use crate::telemetry::seconds_since;
 mod account_bodies;
 mod authentication;
 mod base_address;
+mod change_password;
 mod cursor;
+mod delete_account;
 mod delete_link;
 mod document;
 mod edit_link;
@@ -35,6 +37,7 @@ mod link_body;
 mod link_fields;
 mod link_stream;
 mod list_links;
+mod log_out_everywhere;
 mod login;
 mod me;
 mod prometheus;
@@ -100,7 +103,9 @@ fn routes(
     let routes = OpenApiRouter::with_openapi(document::preface(base_url))
         .routes(routes!(register::register))
         .routes(routes!(login::login))
-        .routes(routes!(me::me))
+        .routes(routes!(me::me, delete_account::delete_account))
+        .routes(routes!(change_password::change_password))
+        .routes(routes!(log_out_everywhere::log_out_everywhere))
         .routes(routes!(shorten::shorten))
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))

@@ -34,9 +34,11 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 17] = [
+pub const ROUTES: [Route; 19] = [
     route("/auth/login", Class::Queued),
+    route("/auth/logout-everywhere", Class::Bounded),
     route("/auth/me", Class::Bounded),
+    route("/auth/password", Class::Queued),
     route("/auth/register", Class::Queued),
     route("/docs", Class::Unbounded),
     route("/docs/", Class::Unbounded),

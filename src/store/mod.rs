@@ -43,7 +43,7 @@ pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use search::{FoundLinks, LinkSearch};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
-pub use users::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, Users};
+pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
 
 /// A database, seen through one narrow trait for each part of the service.
 #[derive(Clone)]

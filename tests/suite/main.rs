@@ -27,6 +27,7 @@ mod managed;
 mod memory;
 mod metrics;
 mod overload;
+mod own_account;
 mod parked;
 mod pgbouncer;
 mod qr;
