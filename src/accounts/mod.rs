@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::domain::{Clock, EmailAddress, Password, Principal, TokenKey, User};
+use crate::domain::{
+    Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
+};
 use crate::limits::{Action, FailureLimiter, Limiter, TooMany};
 use crate::store::{CreateUserError, StoreError, Users};
 
@@ -30,12 +32,16 @@ pub struct Accounts {
     limiter: Limiter,
     failures: FailureLimiter,
     known: KnownAddresses,
+    registration: Registration,
     clock: Arc<dyn Clock>,
 }
 
 /// Why an operation on accounts failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountError {
+    /// Who may register is limited.
+    #[error(transparent)]
+    NotAdmitted(#[from] RegistrationRefused),
     /// Another account has this address.
     #[error("the e-mail address is taken")]
     EmailTaken,
@@ -84,7 +90,17 @@ impl Accounts {
             limiter,
             failures,
             known,
+            registration: Registration::Open,
             clock,
+        }
+    }
+
+    /// The same, with registration open to these alone.
+    #[must_use]
+    pub fn with_registration(self, registration: Registration) -> Self {
+        Self {
+            registration,
+            ..self
         }
     }
 
@@ -100,6 +116,7 @@ impl Accounts {
     ) -> Result<String, AccountError> {
         let address = client.address();
         self.limiter.count(Action::Register, address).await?;
+        self.registration.check(email)?;
         let permit = self.hasher.permit(client).await?;
         // Looked up first: a taken address costs no hash.
         if self.users.credentials(email).await?.is_some() {

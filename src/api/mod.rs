@@ -48,9 +48,11 @@ mod shorten;
 mod show_link;
 mod stats;
 mod visit;
+mod well_known;
 
 pub use base_address::BaseAddress;
 pub use ready::Readiness;
+pub use well_known::SecurityContact;
 
 /// The services that handlers call; each takes the one it needs. The router copies this several times per request.
 #[derive(Clone, FromRef)]
@@ -67,6 +69,8 @@ pub struct ApiState {
     pub metrics: Exposition,
     /// For links to further pages.
     pub base_address: BaseAddress,
+    /// For `security.txt`.
+    pub security_contact: SecurityContact,
 }
 
 /// The API: all routes, with metrics, security headers and fallbacks around them. `/metrics` is one of them where
@@ -124,6 +128,8 @@ fn routes(
         .routes(routes!(visit::visit_shared, visit::preview_shared))
         .routes(routes!(health::health))
         .routes(routes!(ready::ready))
+        .routes(routes!(well_known::robots))
+        .routes(routes!(well_known::security))
         .routes(routes!(document::document))
         .routes(routes!(explorer::docs))
         .routes(routes!(explorer::explorer))

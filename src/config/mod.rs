@@ -11,7 +11,7 @@ use clap::{ArgAction, Args};
 use ipnet::IpNet;
 use url::Url;
 
-use crate::domain::{Limits, Shard, TokenSecret};
+use crate::domain::{Limits, Registration, Shard, TokenSecret};
 use crate::telemetry::LogFormat;
 
 mod addresses;
@@ -24,7 +24,7 @@ mod setting;
 
 use parse::{
     address, collector, cores, database, jwt_secret, log_filter, log_format, networks, postgres,
-    redis_prefix, redis_urls, settings_file, within, yes_or_no,
+    private_targets, redis_prefix, redis_urls, security_contact, settings_file, within, yes_or_no,
 };
 use setting::{mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
@@ -250,6 +250,19 @@ pub struct Config {
     #[arg(long, env = "LINKS_PER_ACCOUNT", value_name = "N")]
     #[arg(default_value = "100000", value_parser = number(0..=1_000_000_000_000_u64))]
     pub links_per_account: u64,
+    /// Targets in private networks: `allow`, as people at home link to their own machines, or `refuse`. Link-local addresses and
+    /// the metadata services of clouds are always refused.
+    #[arg(long, env = "PRIVATE_TARGETS", value_name = "WHICH")]
+    #[arg(action = ArgAction::Set, default_value = "allow", value_parser = setting(private_targets))]
+    pub private_targets: bool,
+    /// Who may register: `open`, `closed`, or the domains of e-mail addresses with commas between, as example.org.
+    #[arg(long, env = "REGISTRATION", value_name = "WHO")]
+    #[arg(default_value = "open", value_parser = setting(Registration::parse))]
+    pub registration: Registration,
+    /// Where to report a weakness: a `mailto:` or `https:` address, served in `/.well-known/security.txt`.
+    #[arg(long, env = "SECURITY_CONTACT", value_name = "URL")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(security_contact))]
+    pub security_contact: Optional<String>,
     /// Proxies whose X-Forwarded-For is trusted: networks with commas between, as 10.0.0.0/8.
     #[arg(long, env = "TRUSTED_PROXIES", value_name = "NETWORKS")]
     #[arg(default_value = "", hide_default_value = true, value_parser = setting(networks))]

@@ -255,6 +255,9 @@ impl From<LinkError> for ApiError {
 impl From<AccountError> for ApiError {
     fn from(error: AccountError) -> Self {
         match error {
+            AccountError::NotAdmitted(refused) => {
+                Self::new(StatusCode::FORBIDDEN, refused.to_string())
+            }
             AccountError::EmailTaken => Self::bad_request("Email already registered"),
             AccountError::WrongCredentials => Self::wrong_credentials(),
             AccountError::WrongPassword => Self::wrong_password(),

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::accounts::{Accounts, PasswordHasher, Tokens, load_or_create_secret};
-use crate::api::{ApiState, Readiness};
+use crate::api::{ApiState, Readiness, SecurityContact};
 use crate::cache::{CacheLimits, LinkCache};
 use crate::clicks::counts::Counts;
 use crate::clicks::{
@@ -68,6 +68,7 @@ pub(super) struct App {
     links: Arc<LinkService>,
     lookups: Lookups,
     misses: MissLimiter,
+    security_contact: Option<Arc<str>>,
     before_limit: Arc<ClicksBeforeLimit>,
     database_runtime: Option<Handle>,
     /// The deadline of the journal until it was late, and the one after that.
@@ -111,6 +112,7 @@ impl App {
             failures,
             Arc::clone(&clock),
         );
+        let accounts = accounts.with_registration(config.registration.clone());
         let links = LinkService {
             links: Arc::clone(&store.links),
             outbox: Arc::clone(&store.outbox),
@@ -120,7 +122,10 @@ impl App {
             limiter,
             limits: limits.clone(),
             list_streams: ListStreams::default(),
-            own_host: base_url.own_host().clone(),
+            own_host: base_url
+                .own_host()
+                .clone()
+                .with_private_refused(config.private_targets),
             reserved_words: paths::reserved_words(),
             clock: Arc::clone(&clock),
         };
@@ -158,6 +163,7 @@ impl App {
             links: Arc::new(links),
             lookups,
             misses,
+            security_contact: config.security_contact.as_deref().map(Arc::from),
             before_limit,
             database_runtime,
             journal_deadlines,
@@ -184,6 +190,7 @@ impl App {
             )),
             metrics,
             base_address: base_url.into(),
+            security_contact: SecurityContact(self.security_contact.clone()),
         }
     }
 

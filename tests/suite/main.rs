@@ -5,6 +5,7 @@
 mod support;
 
 mod accounts;
+mod admitted;
 mod architecture;
 mod attacks;
 mod browsers;
