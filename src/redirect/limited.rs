@@ -1,6 +1,6 @@
 //! The redirect path of links with `max_clicks`: the database grants each click (rule 9 in [`crate::clicks`]).
 
-use super::{Redirect, RedirectError, Redirected, followable};
+use super::{AddressOf, Redirect, RedirectError, Redirected, followable};
 use crate::cache::CachedLink;
 use crate::clicks::{ClickReceipt, GrantAnswer, Wanted};
 use crate::domain::{LinkId, ShortCode};
@@ -10,11 +10,15 @@ const TRIES: usize = 3;
 
 impl Redirect {
     /// Asks for a click of the code's link, and returns where it leads.
-    pub(super) async fn granted(&self, code: &ShortCode) -> Result<Redirected, RedirectError> {
+    pub(super) async fn granted(
+        &self,
+        code: &ShortCode,
+        client: AddressOf<'_>,
+    ) -> Result<Redirected, RedirectError> {
         // Afterwards this process knows every change that was answered before the request was sent.
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
         let version = self.cache.version();
-        let (link, source) = self.resolve(code, now).await?;
+        let (link, source) = self.resolve(code, now, client).await?;
         let link = followable(link, &*self.clock)?;
         let receipt = if link.is_limited {
             self.ask(code, &link, Wanted::Click).await?
@@ -24,7 +28,7 @@ impl Redirect {
         match receipt {
             Some(receipt) => Ok(Redirected::by_click(link, source, receipt)),
             // It has no limit any more.
-            None => self.counted(code, link, source, version).await,
+            None => self.counted(code, link, source, version, client).await,
         }
     }
 

@@ -19,6 +19,7 @@ use std::time::Instant;
 use crate::cache::{CachedLink, LinkCache, Resolved, Source};
 use crate::clicks::{ClickReceipt, ClicksBeforeLimit, Grants, Recorders, Wanted};
 use crate::domain::{Click, Clock, Location, ShortCode};
+use crate::limits::MissLimiter;
 use crate::telemetry::redirects::RedirectMetrics;
 
 mod error;
@@ -47,7 +48,12 @@ pub struct Redirect {
     pub metrics: RedirectMetrics,
     /// Says which links have ended.
     pub clock: Arc<dyn Clock>,
+    /// How many unknown codes an address may have looked up.
+    pub misses: MissLimiter,
 }
+
+/// The address of a client, which is found out only where it is needed.
+pub type AddressOf<'a> = &'a (dyn Fn() -> String + Sync);
 
 /// Where a client is redirected to. Only a counted click leads here: the recorders and the grants alone
 /// make a [`ClickReceipt`].
@@ -122,9 +128,13 @@ impl Redirect {
     /// # Errors
     /// [`RedirectError`]; nothing is counted then, unless the link changed or was deleted while its click was recorded: that
     /// click may stay counted.
-    pub async fn follow(&self, code: &ShortCode) -> Result<Redirected, RedirectError> {
+    pub async fn follow(
+        &self,
+        code: &ShortCode,
+        client: AddressOf<'_>,
+    ) -> Result<Redirected, RedirectError> {
         let start = Instant::now();
-        let followed = self.followed(code, start).await;
+        let followed = self.followed(code, start, client).await;
         let end = followed
             .as_ref()
             .map_or_else(|_| Instant::now(), Redirected::at);
@@ -137,14 +147,15 @@ impl Redirect {
         &self,
         code: &ShortCode,
         start: Instant,
+        client: AddressOf<'_>,
     ) -> Result<Redirected, RedirectError> {
         let version = self.cache.version();
-        let (link, source) = self.resolve(code, start).await?;
+        let (link, source) = self.resolve(code, start, client).await?;
         let link = followable(link, &*self.clock)?;
         if link.is_limited {
-            return Box::pin(self.granted(code)).await;
+            return Box::pin(self.granted(code, client)).await;
         }
-        self.counted(code, link, source, version).await
+        self.counted(code, link, source, version, client).await
     }
 
     /// Counts the click of a link without a limit, which was resolved at this version of the cache.
@@ -154,6 +165,7 @@ impl Redirect {
         link: Arc<CachedLink>,
         source: Source,
         version: u64,
+        client: AddressOf<'_>,
     ) -> Result<Redirected, RedirectError> {
         let click = link.click();
         let receipt = self.recorders.record(click).await;
@@ -161,10 +173,10 @@ impl Redirect {
             return Ok(Redirected::by_click(link, source, receipt));
         }
         // Some link changed before this click was acknowledged: was it this one?
-        let (now, source_now) = self.resolve(code, receipt.at()).await?;
+        let (now, source_now) = self.resolve(code, receipt.at(), client).await?;
         if let Some(now) = now.as_ref().filter(|now| now.is_limited) {
             if now.click() != click {
-                return Box::pin(self.granted(code)).await;
+                return Box::pin(self.granted(code, client)).await;
             }
             Box::pin(self.admitted(click.link())).await?;
         }
@@ -184,15 +196,23 @@ impl Redirect {
     ///
     /// # Errors
     /// [`RedirectError`].
-    pub async fn preview(&self, code: &ShortCode) -> Result<Redirected, RedirectError> {
-        let previewed = self.previewed(code).await;
+    pub async fn preview(
+        &self,
+        code: &ShortCode,
+        client: AddressOf<'_>,
+    ) -> Result<Redirected, RedirectError> {
+        let previewed = self.previewed(code, client).await;
         self.note(&previewed);
         previewed
     }
 
-    async fn previewed(&self, code: &ShortCode) -> Result<Redirected, RedirectError> {
+    async fn previewed(
+        &self,
+        code: &ShortCode,
+        client: AddressOf<'_>,
+    ) -> Result<Redirected, RedirectError> {
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
-        let (link, source) = self.resolve(code, now).await?;
+        let (link, source) = self.resolve(code, now, client).await?;
         let link = followable(link, &*self.clock)?;
         if link.is_limited {
             Box::pin(self.ask(code, &link, Wanted::Preview)).await?;
@@ -218,27 +238,44 @@ impl Redirect {
             Err(RedirectError::Inactive) => &metrics.inactive,
             Err(RedirectError::Expired) => &metrics.expired,
             Err(RedirectError::UsedUp) => &metrics.used_up,
+            Err(RedirectError::TooMany(_)) => &metrics.limited,
             Err(RedirectError::Unavailable(_)) => &metrics.unavailable,
         };
         results.increment(1);
     }
 
     /// The link of a code, from the nearest place that has it.
-    async fn resolve(&self, code: &ShortCode, now: Instant) -> Result<Resolved, RedirectError> {
+    async fn resolve(
+        &self,
+        code: &ShortCode,
+        now: Instant,
+        client: AddressOf<'_>,
+    ) -> Result<Resolved, RedirectError> {
         match self.cache.l1(code, now) {
             Some(cached) => Ok((Some(cached), Source::Process)),
             // Boxed: the future is large and seldom needed, and every connection would have room for it.
-            None => Box::pin(self.recall(code, now)).await,
+            None => Box::pin(self.recall(code, now, client)).await,
         }
     }
 
     /// The link of a code that the worker has not cached: from the process, Redis or the database.
-    async fn recall(&self, code: &ShortCode, now: Instant) -> Result<Resolved, RedirectError> {
+    async fn recall(
+        &self,
+        code: &ShortCode,
+        now: Instant,
+        client: AddressOf<'_>,
+    ) -> Result<Resolved, RedirectError> {
         if let Some(cached) = self.cache.l2(code, now).await {
             return Ok((cached, Source::Process));
         }
+        let address = client();
+        self.misses.check(&address)?;
         let read = |mark| self.lookups.read(code, mark);
-        self.cache.look_up(code, now, read).await
+        let found = self.cache.look_up(code, now, read).await?;
+        if found.0.is_none() {
+            self.misses.count(&address);
+        }
+        Ok(found)
     }
 
     /// Where the code is another link's meanwhile, the click is counted for that link, too.

@@ -17,7 +17,7 @@ use crate::clicks::{
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, TokenSecret};
 use crate::http::paths;
-use crate::limits::{CurrentLimits, FailureLimiter, Limiter};
+use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
 use crate::links::{LinkService, ListStreams};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
@@ -68,6 +68,7 @@ pub(super) struct App {
     links: Arc<LinkService>,
     lookups: Lookups,
     before_limit: Arc<ClicksBeforeLimit>,
+    misses: MissLimiter,
     database_runtime: Option<Handle>,
     /// The deadline of the journal until it was late, and the one after that.
     journal_deadlines: (Duration, Duration),
@@ -100,6 +101,7 @@ impl App {
             store.outbox.is_alone(),
         );
         let limiter = Limiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
+        let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
         let failures = FailureLimiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
         let accounts = Accounts::new(
             Arc::clone(&store.users),
@@ -156,6 +158,7 @@ impl App {
             links: Arc::new(links),
             lookups,
             before_limit,
+            misses,
             database_runtime,
             journal_deadlines,
         })
@@ -213,6 +216,7 @@ impl App {
                 lookups: self.lookups.clone(),
                 metrics: RedirectMetrics::default(),
                 clock: Arc::clone(&self.clock),
+                misses: self.misses.clone(),
             },
             tasks: RedirectTasks {
                 deliveries,
