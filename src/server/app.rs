@@ -67,8 +67,8 @@ pub(super) struct App {
     accounts: Arc<Accounts>,
     links: Arc<LinkService>,
     lookups: Lookups,
-    before_limit: Arc<ClicksBeforeLimit>,
     misses: MissLimiter,
+    before_limit: Arc<ClicksBeforeLimit>,
     database_runtime: Option<Handle>,
     /// The deadline of the journal until it was late, and the one after that.
     journal_deadlines: (Duration, Duration),
@@ -157,8 +157,8 @@ impl App {
             accounts: Arc::new(accounts),
             links: Arc::new(links),
             lookups,
-            before_limit,
             misses,
+            before_limit,
             database_runtime,
             journal_deadlines,
         })

@@ -212,7 +212,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 17] = [
+const LIMITS: [&str; 18] = [
     "connections",
     "requests",
     "request_time",
@@ -228,6 +228,7 @@ const LIMITS: [&str; 17] = [
     "account_failures",
     "register",
     "create",
+    "misses",
     "links_of_account",
     "connections_of_address",
 ];

@@ -31,11 +31,13 @@ async fn status(app: &App, token: &str, code: &str) -> String {
 async fn redirected(app: &App, code: &str, visitors: usize) -> usize {
     let path = format!("/{code}");
     let responses = join_all((0..visitors).map(|_| app.visit(&path))).await;
-    let is_redirect = |response: &&Response| response.status == 302;
-    for refused in responses.iter().filter(|response| !is_redirect(response)) {
-        refused.is_error(404, "URL not found");
+    let (found, refused): (Vec<_>, Vec<_>) = responses
+        .iter()
+        .partition(|response| response.status == 302);
+    for response in refused {
+        response.is_error(404, "URL not found");
     }
-    responses.iter().filter(is_redirect).count()
+    found.len()
 }
 
 async fn previewed(app: &App, code: &str) -> u16 {
