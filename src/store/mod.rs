@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+mod click_batch;
 mod click_limits;
 mod clicks;
 mod database;
@@ -26,10 +27,9 @@ mod search;
 mod sqlite;
 mod users;
 
+pub use click_batch::{ClickBatch, RecorderId};
 pub use click_limits::{ClickLimits, Grant};
-pub use clicks::{
-    ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId,
-};
+pub use clicks::{Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch};
 pub use database::{Database, DiskUsage, StoreSettings, Usage};
 pub use failure::{OpenError, StoreError};
 pub use history::{HistoryCheck, HistoryNote};
