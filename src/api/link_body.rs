@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::base_address::BaseAddress;
-use crate::domain::{Link, LinkStatus, ShortCode, Timestamp, Title};
+use crate::domain::{Link, LinkStatus, MaxClicks, ShortCode, Timestamp, Title};
 use crate::http::{ApiError, Json};
 use crate::links::{CountedLink, Revision};
 
@@ -112,7 +112,7 @@ impl FullLinkBody {
             created_at: link.created_at.to_string(),
             updated_at: link.updated_at.to_string(),
             expires_at: properties.expires_at.as_ref().map(Timestamp::to_string),
-            max_clicks: properties.max_clicks.map(|max| max.number()),
+            max_clicks: properties.max_clicks.map(MaxClicks::number),
             forward_query: properties.forward_query,
         }
     }

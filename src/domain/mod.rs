@@ -20,7 +20,9 @@ pub use code::{CustomCode, InvalidCustomCode, ShortCode};
 pub use email::{EmailAddress, InvalidEmail};
 pub use limits::Limits;
 pub use link::{Link, LinkId, LinkStatus, LinkTarget};
-pub use link_properties::{InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title};
+pub use link_properties::{
+    FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title,
+};
 pub use password::{InvalidPassword, Password};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};

@@ -270,11 +270,11 @@ impl From<TokenFault> for ApiError {
 
 impl From<RedirectError> for ApiError {
     fn from(error: RedirectError) -> Self {
-        if error.is_not_found() {
-            Self::url_not_found()
-        } else {
+        match error {
+            RedirectError::TooMany(too_many) => too_many.into(),
+            error if error.is_not_found() => Self::url_not_found(),
             // Logged with the look-up: clients may be very many.
-            Self::not_now()
+            _ => Self::not_now(),
         }
     }
 }

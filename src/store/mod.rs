@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+mod click_limits;
 mod clicks;
 mod database;
 mod failure;
@@ -24,6 +25,7 @@ mod rows;
 mod sqlite;
 mod users;
 
+pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{
     ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId,
 };

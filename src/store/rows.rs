@@ -131,22 +131,36 @@ pub(super) fn link_to_count(owner: UserId, row: LinkRow) -> Result<ToCount<Link>
     })
 }
 
-fn link(owner: UserId, row: LinkRow) -> Result<Link, StoreError> {
-    let (id, stored_code, target, is_active, title, tags, forward_query, created_at, ..) = &row;
-    let (.., updated_at, expires_at, max_clicks, _) = row;
-    let created_at = timestamp(*created_at)?;
+fn link(
+    owner: UserId,
+    (
+        id,
+        stored_code,
+        target,
+        is_active,
+        title,
+        tags,
+        forward_query,
+        created_at,
+        updated_at,
+        expires_at,
+        max_clicks,
+        _,
+    ): LinkRow,
+) -> Result<Link, StoreError> {
+    let created_at = timestamp(created_at)?;
     Ok(Link {
-        id: link_id(*id)?,
-        code: code(stored_code)?,
+        id: link_id(id)?,
+        code: code(&stored_code)?,
         owner,
         properties: LinkProperties {
-            target: TargetUrl::from_stored(target),
-            is_active: *is_active,
-            title: Title::from_stored(title),
-            tags: Tags::from_stored(stored_tags(tags)?),
+            target: TargetUrl::from_stored(&target),
+            is_active,
+            title: Title::from_stored(&title),
+            tags: Tags::from_stored(stored_tags(&tags)?),
             expires_at: expires_at.map(timestamp).transpose()?,
             max_clicks: max_clicks.map(max).transpose()?,
-            forward_query: *forward_query,
+            forward_query,
         },
         created_at,
         updated_at: updated_at.map_or(Ok(created_at), timestamp)?,

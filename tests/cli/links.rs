@@ -16,7 +16,7 @@ fn lines(out: &str) -> Vec<&str> {
 }
 
 impl Finished {
-    /// Checks that it succeeded with one note on standard error; returns what it printed.
+    /// Checks that it succeeded with one note on standard error; returns its output.
     #[track_caller]
     fn succeeds_with_note(&self, note: &str) -> &str {
         assert_eq!(self.code, 0, "{self:?}");

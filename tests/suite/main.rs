@@ -23,6 +23,7 @@ mod limits;
 mod list;
 mod logs;
 mod lookups;
+mod managed;
 mod memory;
 mod metrics;
 mod overload;

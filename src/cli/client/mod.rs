@@ -53,7 +53,7 @@ pub(super) enum Command {
     /// Show everything about one of your links.
     #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
     Show(show::ShowArgs),
-    /// Change one of your links; what is not named stays as it is.
+    /// Change one of your links; fields that are not named stay as they are.
     #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
     Edit(edit::EditArgs),
     /// Show where a link leads and how often it was followed; no login needed.

@@ -85,6 +85,7 @@ pub(super) fn spawn(
     jobs.spawn(retention::run(
         Arc::clone(&outbox),
         Arc::clone(&app.store.links),
+        Arc::clone(&app.clock),
     ));
     if publishes {
         jobs.spawn(outbox::run(outbox, cache(), app.redis.clone()));

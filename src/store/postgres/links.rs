@@ -220,6 +220,11 @@ impl Links for PostgresStore {
                              SELECT link_id FROM link_clicks WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
                              ORDER BY link_id FOR UPDATE SKIP LOCKED))
                      ),
+                     limits AS (
+                         DELETE FROM link_limits WHERE link_id = ANY (ARRAY(
+                             SELECT link_id FROM link_limits WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
+                             ORDER BY link_id FOR UPDATE SKIP LOCKED))
+                     ),
                      done AS (
                          DELETE FROM deleted_links WHERE link_id = ANY (ARRAY(SELECT link_id FROM state WHERE is_done))
                      ),
