@@ -23,6 +23,7 @@
 //! | [`redis`] | 2 | the shared Redis: connections, deadlines, keys, scripts |
 //! | [`telemetry`] | 1 | logs, metrics, traces |
 //! | [`http_client`] | 0 | outgoing HTTP |
+//! | [`qr`] | 0 | QR codes as images and for a terminal |
 //! | [`domain`] | 0 | values that are checked when they are made; time |
 //!
 //! # How a click travels
@@ -67,6 +68,7 @@ pub mod http;
 pub mod http_client;
 pub mod limits;
 pub mod links;
+pub mod qr;
 pub mod redirect;
 pub mod redis;
 pub mod server;

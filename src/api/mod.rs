@@ -25,6 +25,7 @@ use crate::telemetry::seconds_since;
 mod account_bodies;
 mod authentication;
 mod base_address;
+mod cursor;
 mod delete_link;
 mod document;
 mod edit_link;
@@ -32,10 +33,12 @@ mod explorer;
 mod health;
 mod link_body;
 mod link_fields;
+mod link_stream;
 mod list_links;
 mod login;
 mod me;
 mod prometheus;
+mod qr;
 mod ready;
 mod register;
 mod shorten;
@@ -101,6 +104,7 @@ fn routes(
         .routes(routes!(shorten::shorten))
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))
+        .routes(routes!(qr::qr))
         .routes(routes!(
             show_link::show,
             edit_link::edit,

@@ -10,6 +10,7 @@ mod limits;
 mod link;
 mod link_properties;
 mod password;
+mod search;
 mod shard;
 mod target;
 mod time;
@@ -24,6 +25,7 @@ pub use link_properties::{
     FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title,
 };
 pub use password::{InvalidPassword, Password};
+pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag, SearchText};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};
 pub use time::{Clock, InvalidTimestamp, ManualClock, SystemClock, Timestamp};

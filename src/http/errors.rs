@@ -15,6 +15,7 @@ use crate::accounts::{AccountError, HashError, TokenFault};
 use crate::clicks::counts::CountError;
 use crate::limits::TooMany;
 use crate::links::LinkError;
+use crate::qr::QrError;
 use crate::redirect::RedirectError;
 use crate::store::StoreError;
 use crate::telemetry::throttle::LogThrottle;
@@ -265,6 +266,17 @@ impl From<AccountError> for ApiError {
 impl From<TokenFault> for ApiError {
     fn from(fault: TokenFault) -> Self {
         Self::invalid_token(&fault)
+    }
+}
+
+impl From<QrError> for ApiError {
+    fn from(error: QrError) -> Self {
+        match error {
+            QrError::Png(_) => Self::internal(&error.to_string()),
+            QrError::TooLong | QrError::TooSmall { .. } | QrError::LowContrast => {
+                Self::invalid(error.to_string())
+            }
+        }
     }
 }
 

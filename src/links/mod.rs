@@ -12,6 +12,7 @@ use crate::store::{Links, Outbox, StoreError};
 mod announce;
 mod delete;
 mod edit;
+mod exists;
 mod follow;
 mod list;
 mod list_streams;
@@ -23,7 +24,7 @@ mod stats;
 
 pub use edit::Expected;
 pub use follow::ChangeFollower;
-pub use list::Page;
+pub use list::{ListedLink, Listing, Page};
 pub use list_streams::{ListStream, ListStreams};
 pub use outbox::{OutboxError, publish_pending, publishes};
 pub use revision::Revision;

@@ -22,6 +22,7 @@ mod outbox;
 mod permits;
 mod postgres;
 mod rows;
+mod search;
 mod sqlite;
 mod users;
 
@@ -40,6 +41,7 @@ pub use links::{
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
+pub use search::{FoundLinks, LinkSearch};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
 pub use users::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, Users};
 

@@ -14,6 +14,7 @@ mod migrate;
 mod outbox;
 mod pool;
 mod replica;
+mod searched_links;
 mod seen;
 mod session;
 mod step_lock;

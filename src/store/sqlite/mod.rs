@@ -35,6 +35,7 @@ mod migrate;
 mod outbox;
 mod pool;
 mod presence;
+mod searched_links;
 mod users;
 mod written_links;
 
