@@ -81,7 +81,7 @@ impl Failure {
         }
     }
 
-    /// The same failure, which names what failed.
+    /// The same failure, which names the thing that failed.
     pub(super) fn about(self, name: &str) -> Self {
         match self {
             Self::Failed(message) => Self::Failed(format!("{}: {message}", harmless(name))),

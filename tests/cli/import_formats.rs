@@ -21,7 +21,7 @@ fn dry_run(name: &str, from: &str, more: &[&str]) -> Finished {
     run(command.arg(sample(name)), "")
 }
 
-/// What would come of a sample: the numbers, and the lines that are refused with their reasons.
+/// Checks the outcome of a sample: the numbers, and the lines that are refused with their reasons.
 #[track_caller]
 fn comes_to(name: &str, from: &str, numbers: &Value, refused: &[(u64, &str)]) {
     let finished = dry_run(name, from, &["--json"]);

@@ -14,6 +14,7 @@ mod import;
 mod list;
 mod open;
 mod password;
+mod qr;
 mod rm;
 mod service_args;
 mod service_url;
@@ -53,12 +54,15 @@ pub(super) enum Command {
     /// Show everything about one of your links.
     #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
     Show(show::ShowArgs),
-    /// Change one of your links; what is not named stays as it is.
+    /// Change one of your links; fields that are not named stay as they are.
     #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
     Edit(edit::EditArgs),
     /// Show where a link leads and how often it was followed; no login needed.
     #[command(after_long_help = exit_codes!(0 1 2 4 5))]
     Stats(stats::StatsArgs),
+    /// Draw the QR code of a link, or write it to a file; no login needed.
+    #[command(after_long_help = exit_codes!(0 1 2 4 5))]
+    Qr(qr::QrArgs),
     /// Open a link in the browser; no login needed.
     #[command(after_long_help = exit_codes!(0 1 2 4 5))]
     Open(open::OpenArgs),
@@ -90,6 +94,7 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
         Command::Show(args) => show::show(args),
         Command::Edit(args) => edit::edit(args),
         Command::Stats(args) => stats::stats(args),
+        Command::Qr(args) => qr::qr(args),
         Command::Open(args) => open::open(args),
         Command::Export(args) => export::export(args),
         Command::Import(args) => import::import(args),

@@ -1,4 +1,4 @@
-//! Parts of an import on their way to the service: sent again where it is busy or away, slowed down by its limits.
+//! Batches of an import on their way to the service: sent again where it is busy or away, slowed down by its limits.
 
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::progress_bar::ProgressBar;
 use crate::cli::client::Failure;
 use crate::cli::client::api::{Api, Call, Link, Retry, Setback};
 
-/// How often one part is sent to a service that is busy or away: for about five minutes.
+/// How often one batch is sent to a service that is busy or away: for about five minutes.
 const ATTEMPTS: u32 = 14;
 /// Longest wait between two attempts that the service does not name.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ pub(super) struct Outcome {
     pub(super) detail: Option<String>,
 }
 
-/// Sends parts as one user.
+/// Posts batches as one user.
 pub(super) struct Bulk<'a> {
     api: &'a Api,
     token: &'a str,

@@ -79,7 +79,7 @@ impl Format {
     }
 }
 
-/// The code in a short URL, or in a path: what stands behind the host, without slashes around it.
+/// The code in a short URL, or in a path: all that follows the host, without slashes around it.
 pub(super) fn code_of(short_url: &str) -> Option<String> {
     let rest = short_url
         .split_once("://")

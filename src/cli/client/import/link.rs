@@ -24,7 +24,7 @@ pub(super) struct ImportedLink {
     /// Clicks that the other service has counted.
     pub(super) clicks: u64,
     pub(super) is_active: bool,
-    /// What could not be taken along.
+    /// Features that could not be taken along.
     #[serde(skip)]
     pub(super) notes: Vec<Note>,
 }
@@ -99,7 +99,7 @@ impl ImportedLink {
         ]
     }
 
-    /// What the service would refuse, apart from the code; the service has the last word.
+    /// Finds faults that the service would refuse, but for those of the code; the service has the last word.
     pub(super) fn check(&self, own_host: Option<&OwnHost>) -> Result<(), String> {
         if let Some(own_host) = own_host {
             TargetUrl::parse(&self.target_url, own_host).map_err(|error| error.to_string())?;

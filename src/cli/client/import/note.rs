@@ -1,4 +1,4 @@
-//! What an import leaves behind, because it has no place here.
+//! Features of links that an import leaves behind, because they have no place here.
 
 use serde::{Deserialize, Serialize};
 

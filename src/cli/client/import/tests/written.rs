@@ -132,7 +132,7 @@ pub(super) fn object(source: Source, link: &ImportedLink) -> Value {
     }
 }
 
-/// What is left of a link in a format.
+/// The part of a link that a format can hold.
 pub(super) fn kept(source: Source, is_json: bool, link: &ImportedLink) -> ImportedLink {
     let mut kept = link.clone();
     let has_tags = matches!(
