@@ -36,6 +36,7 @@ mod restored;
 mod risks;
 mod roles;
 mod rolled_back;
+mod rotation;
 mod settings;
 mod shards;
 mod shorten;
