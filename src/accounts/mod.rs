@@ -9,6 +9,7 @@ use crate::limits::{Action, FailureLimiter, Limiter, TooMany};
 use crate::store::{CreateUserError, StoreError, Users};
 
 mod client;
+mod common_passwords;
 mod hmac;
 mod known_addresses;
 mod own_account;
@@ -20,15 +21,17 @@ mod waiting_room;
 use known_addresses::KnownAddresses;
 
 pub use client::Client;
+pub use common_passwords::{CommonPasswords, WeakPassword};
 pub use password::{HashError, HasherError, PasswordHasher};
 pub use secret::{SecretError, load_or_create_secret};
-pub use token::{TokenFault, Tokens};
+pub use token::{Secrets, TokenFault, Tokens};
 
 /// Registers accounts and checks credentials and tokens; knows no HTTP.
 pub struct Accounts {
     users: Arc<dyn Users>,
     hasher: PasswordHasher,
     tokens: Tokens,
+    common: CommonPasswords,
     limiter: Limiter,
     failures: FailureLimiter,
     known: KnownAddresses,
@@ -48,6 +51,9 @@ pub enum AccountError {
     /// There is no such account, or the password is not its own.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
+    /// The new password is one that is guessed first.
+    #[error("the password {0}")]
+    Weak(#[from] WeakPassword),
     /// The password is not that of the account whose token was given.
     #[error("the password is wrong")]
     WrongPassword,
@@ -78,6 +84,7 @@ impl Accounts {
         users: Arc<dyn Users>,
         hasher: PasswordHasher,
         tokens: Tokens,
+        common: CommonPasswords,
         limiter: Limiter,
         failures: FailureLimiter,
         clock: Arc<dyn Clock>,
@@ -87,6 +94,7 @@ impl Accounts {
             users,
             hasher,
             tokens,
+            common,
             limiter,
             failures,
             known,
@@ -117,6 +125,7 @@ impl Accounts {
         let address = client.address();
         self.limiter.count(Action::Register, address).await?;
         self.registration.check(email)?;
+        self.common.check(&password, email)?;
         let permit = self.hasher.permit(client).await?;
         // Looked up first: a taken address costs no hash.
         if self.users.credentials(email).await?.is_some() {

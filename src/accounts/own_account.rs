@@ -1,7 +1,7 @@
 //! What the owner of an account does with it: another password, the end of all tokens, deletion.
 
 use super::{AccountError, Accounts, Client, new_key};
-use crate::domain::{Password, Principal};
+use crate::domain::{EmailAddress, Password, Principal};
 use crate::limits::Action;
 use crate::store::Change;
 
@@ -18,7 +18,8 @@ impl Accounts {
         old: Password,
         new: Password,
     ) -> Result<String, AccountError> {
-        self.confirm(client, principal, old).await?;
+        let email = self.confirm(client, principal, old).await?;
+        self.common.check(&new, &email)?;
         let hash = self.hasher.permit(client).await?.hash(new).await?;
         let key = new_key()?;
         if !self.users.change_password(principal, &hash, key).await? {
@@ -55,13 +56,13 @@ impl Accounts {
     }
 
     /// Checks the password of an account whose token was given. Attempts are limited as log-ins are, and a failure counts
-    /// as a failed log-in: a stolen token gives no further guesses.
+    /// as a failed log-in: a stolen token gives no further guesses. Returns the account's address.
     async fn confirm(
         &self,
         client: &Client,
         principal: Principal,
         password: Password,
-    ) -> Result<(), AccountError> {
+    ) -> Result<EmailAddress, AccountError> {
         let address = client.address();
         self.limiter.count(Action::Login, address).await?;
         let permit = self.hasher.permit(client).await?;
@@ -79,7 +80,7 @@ impl Accounts {
             attempt.forgive().await;
         }
         if matches? {
-            Ok(())
+            Ok(credentials.email)
         } else {
             Err(AccountError::WrongPassword)
         }

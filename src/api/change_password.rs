@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::account_bodies::{TokenBody, new_password};
 use super::authentication::TokenOwner;
-use crate::accounts::Accounts;
+use crate::accounts::{AccountError, Accounts};
 use crate::domain::Password;
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesBody};
 use crate::http::{ApiError, Asking, ErrorBody, Json, JsonBody};
@@ -19,7 +19,7 @@ pub(super) struct PasswordBody {
     /// The password up to now.
     #[schema(example = "correct horse battery")]
     old_password: String,
-    /// The one from now on, 8 to 128 characters of any kind.
+    /// The one from now on, 8 to 128 characters of any kind; neither a common password nor one with the name in your address.
     #[schema(example = "staple of a wrong horse", min_length = 8, max_length = 128)]
     new_password: String,
 }
@@ -55,6 +55,9 @@ pub(super) async fn change_password(
             return Err(refusal);
         }
     };
-    let token = accounts.change_password(&client, owner, old, new).await?;
-    Ok(Json(TokenBody::new(token)))
+    match accounts.change_password(&client, owner, old, new).await {
+        Ok(token) => Ok(Json(TokenBody::new(token))),
+        Err(AccountError::Weak(why)) => Err(ApiError::invalid(format!("new_password: {why}"))),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -214,7 +214,8 @@ pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, String> {
     Ok(RedisUrls(texts))
 }
 
-pub(super) fn settings_file(raw: &str) -> Result<PathBuf, String> {
+/// The path of a file.
+pub(super) fn file(raw: &str) -> Result<PathBuf, String> {
     if Path::new(raw).is_dir() {
         return Err(format!("`{raw}` is a folder; give a file"));
     }

@@ -260,6 +260,7 @@ impl From<AccountError> for ApiError {
             }
             AccountError::EmailTaken => Self::bad_request("Email already registered"),
             AccountError::WrongCredentials => Self::wrong_credentials(),
+            AccountError::Weak(why) => Self::invalid(format!("password: {why}")),
             AccountError::WrongPassword => Self::wrong_password(),
             AccountError::Gone => Self::invalid_token(&error),
             AccountError::TooMany(too_many) => too_many.into(),

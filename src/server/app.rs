@@ -1,12 +1,15 @@
 //! All parts, put together from the settings: the parts themselves do not know the settings.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::accounts::{Accounts, PasswordHasher, Tokens, load_or_create_secret};
+use crate::accounts::{
+    Accounts, CommonPasswords, PasswordHasher, Secrets, Tokens, load_or_create_secret,
+};
 use crate::api::{ApiState, Readiness, SecurityContact};
 use crate::cache::{CacheLimits, LinkCache};
 use crate::clicks::counts::Counts;
@@ -15,7 +18,7 @@ use crate::clicks::{
     RedisSink, Sinks,
 };
 use crate::config::{BaseUrl, Config, DatabaseUrl};
-use crate::domain::{Clock, TokenSecret};
+use crate::domain::Clock;
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
 use crate::links::{LinkService, ListStreams};
@@ -107,7 +110,13 @@ impl App {
         let accounts = Accounts::new(
             Arc::clone(&store.users),
             PasswordHasher::new(config.hashing_concurrency)?,
-            Tokens::new(&secret(config)?, config.jwt_ttl, Arc::clone(&clock)),
+            Tokens::new(
+                &secrets(config)?,
+                base_url.as_str(),
+                config.jwt_ttl,
+                Arc::clone(&clock),
+            ),
+            common_passwords(config)?,
             limiter.clone(),
             failures,
             Arc::clone(&clock),
@@ -234,14 +243,25 @@ impl App {
     }
 }
 
-/// The secret of the settings; with SQLite also the one beside the database, which is made where there is none.
-fn secret(config: &Config) -> Result<TokenSecret, ServeError> {
-    match (&config.jwt_secret, &config.database) {
-        (Some(secret), _) => Ok(secret.clone()),
-        (None, DatabaseUrl::Sqlite(database)) => Ok(load_or_create_secret(&companion_file(
-            database,
-            ".jwt-secret",
-        ))?),
-        (None, DatabaseUrl::Postgres(_)) => Err(ServeError::NoSecret),
-    }
+fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {
+    let file = config.common_passwords.as_deref();
+    CommonPasswords::with(file).map_err(|error| {
+        let path = file.unwrap_or(Path::new("")).display();
+        ServeError::CommonPasswords(path.to_string(), error)
+    })
+}
+
+/// The secrets of the settings; with SQLite also the one beside the database, which is made where there is none.
+fn secrets(config: &Config) -> Result<Secrets, ServeError> {
+    let current = match (&config.jwt_secret, &config.database) {
+        (Some(secret), _) => secret.clone(),
+        (None, DatabaseUrl::Sqlite(database)) => {
+            load_or_create_secret(&companion_file(database, ".jwt-secret"))?
+        }
+        (None, DatabaseUrl::Postgres(_)) => return Err(ServeError::NoSecret),
+    };
+    Ok(Secrets {
+        current,
+        previous: config.jwt_secret_previous.clone(),
+    })
 }

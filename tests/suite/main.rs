@@ -39,6 +39,7 @@ mod risks;
 mod roles;
 mod rolled_back;
 mod search;
+mod rotation;
 mod settings;
 mod shards;
 mod shorten;

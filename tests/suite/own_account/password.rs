@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{PASSWORD, account, change_password, is_refused_everywhere, log_in, send, token_of};
-use crate::support::{App, Mode, both_modes};
+use crate::support::{App, Mode, both_modes, unique};
 
 both_modes! {
     async fn another_password_takes_the_place_of_the_old_one(app) {
@@ -46,6 +46,20 @@ both_modes! {
             (json!({ "old_password": 1, "new_password": "another horse" }), "old_password: must be a string"),
         ] {
             send(app, Method::POST, &token, "/auth/password", &body).await.is_error(422, detail);
+        }
+        assert_eq!(app.get_as(&token, "/auth/me").await.status, 200);
+    }
+
+    async fn a_common_password_or_one_with_the_own_name_is_refused_as_a_new_one(app) {
+        let (email, token) = account(app).await;
+        let name = email.split('@').next().unwrap();
+        for (bad, why) in [
+            ("PassWord1", "is one of the most common passwords, which are guessed first; choose another"),
+            (&format!("my {}", name.to_uppercase()), "must not contain the name in your e-mail address"),
+        ] {
+            change_password(app, &token, PASSWORD, bad).await.is_error(422, &format!("new_password: {why}"));
+            let fresh = if bad == "PassWord1" { format!("{}@example.com", unique()) } else { format!("{name}@example.com") };
+            app.account("/auth/register", &fresh, bad).await.is_error(422, &format!("password: {why}"));
         }
         assert_eq!(app.get_as(&token, "/auth/me").await.status, 200);
     }
@@ -114,6 +128,37 @@ async fn tokens_from_before_a_change_of_password_are_refused_on_every_instance()
     let fresh = token_of(&change_password(&app, &token, PASSWORD, "another horse").await);
     is_refused_everywhere(&other, &token).await;
     assert_eq!(other.get_as(&fresh, "/urls/my").await.status, 200);
+    other.finish().await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_password_of_the_file_is_refused_as_a_new_one_and_logs_in_where_an_account_has_it() {
+    let app = App::start(Mode::Production).await;
+    let (email, _) = account(&app).await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("passwords");
+    std::fs::write(&path, format!("{}\n", PASSWORD.to_uppercase())).unwrap();
+    let settings = [("COMMON_PASSWORDS", path.to_str().unwrap())];
+    let other = App::of(
+        crate::support::Backend::new(Mode::Embedded).await,
+        app.another(&settings).await,
+    );
+    let fresh = format!("{}@example.org", unique());
+    assert_eq!(
+        other
+            .account("/auth/register", &fresh, PASSWORD)
+            .await
+            .status,
+        422
+    );
+    let token = token_of(&log_in(&other, &email, PASSWORD).await);
+    assert_eq!(
+        change_password(&other, &token, PASSWORD, PASSWORD)
+            .await
+            .status,
+        422
+    );
     other.finish().await;
     app.finish().await;
 }
