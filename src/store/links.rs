@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Change, FoundLinks, LinkSearch, StoreError};
+use super::{Change, FoundLinks, LinkSearch, Position, StoreError};
 use crate::domain::{Link, LinkId, LinkProperties, LinkTarget, Principal, ShortCode, Timestamp};
 
 /// Why a link was not created.
@@ -136,34 +136,6 @@ pub(super) fn quota(max_links: u64) -> i64 {
     match max_links {
         0 => i64::MAX,
         max_links => i64::try_from(max_links).unwrap_or(i64::MAX),
-    }
-}
-
-/// A place in a sorted list of links: just after one of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// What the list is sorted by: `created_at` in microseconds, or clicks.
-    pub key: i64,
-    /// The link's `id`.
-    pub id: LinkId,
-}
-
-impl Position {
-    /// Before every link, newest first: the last moment there is.
-    pub(super) fn newest() -> Self {
-        Self {
-            key: Timestamp::MAX.micros(),
-            id: LinkId::LAST,
-        }
-    }
-
-    /// Just after a link in a list by moments.
-    #[must_use]
-    pub fn of(link: &Link) -> Self {
-        Self {
-            key: link.created_at.micros(),
-            id: link.id,
-        }
     }
 }
 
