@@ -11,6 +11,7 @@ mod attacks;
 mod browsers;
 mod busy;
 mod cluster;
+mod code_length;
 mod delete;
 mod document;
 mod embedded;
