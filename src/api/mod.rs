@@ -25,14 +25,19 @@ use crate::telemetry::seconds_since;
 mod account_bodies;
 mod authentication;
 mod base_address;
+mod bulk;
+mod bulk_document;
 mod cursor;
 mod delete_link;
 mod document;
 mod edit_link;
 mod explorer;
+mod export;
 mod health;
 mod link_body;
+mod link_csv;
 mod link_fields;
+mod link_json;
 mod link_stream;
 mod list_links;
 mod login;
@@ -101,6 +106,8 @@ fn routes(
         .routes(routes!(login::login))
         .routes(routes!(me::me))
         .routes(routes!(shorten::shorten))
+        .routes(routes!(bulk::bulk))
+        .routes(routes!(export::export))
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))
         .routes(routes!(

@@ -34,7 +34,7 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 16] = [
+pub const ROUTES: [Route; 18] = [
     route("/auth/login", Class::Queued),
     route("/auth/me", Class::Bounded),
     route("/auth/register", Class::Queued),
@@ -45,6 +45,8 @@ pub const ROUTES: [Route; 16] = [
     route(METRICS, Class::Unbounded),
     route("/openapi.json", Class::Unbounded),
     route("/ready", Class::Unbounded),
+    route("/urls/bulk", Class::Bounded),
+    route("/urls/export", Class::Bounded),
     route("/urls/my", Class::Bounded),
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),

@@ -15,7 +15,7 @@ use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, TokenSecret};
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter};
-use crate::links::{LinkService, ListStreams};
+use crate::links::{AtOnce, LinkService};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
@@ -104,7 +104,8 @@ impl App {
             cache: cache.clone(),
             limiter,
             limits: limits.clone(),
-            list_streams: ListStreams::default(),
+            lists_at_once: AtOnce::lists(),
+            bulk_calls_at_once: AtOnce::bulk_calls(),
             own_host: base_url.own_host().clone(),
             reserved_words: paths::reserved_words(),
             clock: Arc::clone(&clock),

@@ -33,6 +33,8 @@ metrics! {
     histogram HTTP_DURATION = "shunt_http_request_duration_seconds" Seconds;
     /// Requests on the redirect path by result.
     counter REDIRECTS = "shunt_redirects_total";
+    /// Links per call that makes many at once.
+    histogram BULK_LINKS = "shunt_bulk_links";
     /// Click batches by sink and outcome.
     counter BATCHES = "shunt_click_batches_total";
     /// Clicks per batch.
@@ -199,6 +201,7 @@ pub fn start() -> Result<Exposition, BuildError> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &DURATION_BOUNDS)?
         .set_buckets_for_metric(Matcher::Full(BATCH_CLICKS.into()), &SIZE_BOUNDS)?
+        .set_buckets_for_metric(Matcher::Full(BULK_LINKS.into()), &SIZE_BOUNDS)?
         .install_recorder()?;
     describe();
     let (version, revision) = (env!("CARGO_PKG_VERSION"), env!("SHUNT_REVISION"));
@@ -208,7 +211,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 17] = [
+const LIMITS: [&str; 19] = [
     "connections",
     "requests",
     "request_time",
@@ -224,6 +227,8 @@ const LIMITS: [&str; 17] = [
     "account_failures",
     "register",
     "create",
+    "bulk",
+    "bulk_calls",
     "links_of_account",
     "connections_of_address",
 ];

@@ -8,6 +8,7 @@ mod accounts;
 mod architecture;
 mod attacks;
 mod browsers;
+mod bulk;
 mod busy;
 mod cluster;
 mod delete;

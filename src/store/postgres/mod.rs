@@ -2,6 +2,7 @@
 
 use super::{OpenError, StoreSettings};
 
+mod bulk_links;
 mod clicks;
 mod created_links;
 mod database;
