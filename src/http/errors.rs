@@ -15,6 +15,7 @@ use crate::accounts::{AccountError, HashError, TokenFault};
 use crate::clicks::counts::CountError;
 use crate::limits::TooMany;
 use crate::links::LinkError;
+use crate::qr::QrError;
 use crate::redirect::RedirectError;
 use crate::store::StoreError;
 use crate::telemetry::throttle::LogThrottle;
@@ -89,6 +90,11 @@ impl ApiError {
     /// 401 of a login.
     pub fn wrong_credentials() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "Incorrect email or password")
+    }
+
+    /// 403: the password is not that of the token's account.
+    pub fn wrong_password() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "Incorrect password")
     }
 
     /// 403: the account has as many links as it may have.
@@ -261,8 +267,13 @@ impl From<LinkError> for ApiError {
 impl From<AccountError> for ApiError {
     fn from(error: AccountError) -> Self {
         match error {
+            AccountError::NotAdmitted(refused) => {
+                Self::new(StatusCode::FORBIDDEN, refused.to_string())
+            }
             AccountError::EmailTaken => Self::bad_request("Email already registered"),
             AccountError::WrongCredentials => Self::wrong_credentials(),
+            AccountError::Weak(why) => Self::invalid(format!("password: {why}")),
+            AccountError::WrongPassword => Self::wrong_password(),
             AccountError::Gone => Self::invalid_token(&error),
             AccountError::TooMany(too_many) => too_many.into(),
             AccountError::Hash(HashError::Busy) => Self::overloaded(),
@@ -280,13 +291,24 @@ impl From<TokenFault> for ApiError {
     }
 }
 
+impl From<QrError> for ApiError {
+    fn from(error: QrError) -> Self {
+        match error {
+            QrError::Png(_) => Self::internal(&error.to_string()),
+            QrError::TooLong | QrError::TooSmall { .. } | QrError::LowContrast => {
+                Self::invalid(error.to_string())
+            }
+        }
+    }
+}
+
 impl From<RedirectError> for ApiError {
     fn from(error: RedirectError) -> Self {
-        if error.is_not_found() {
-            Self::url_not_found()
-        } else {
+        match error {
+            RedirectError::TooMany(too_many) => too_many.into(),
+            error if error.is_not_found() => Self::url_not_found(),
             // Logged with the look-up: clients may be very many.
-            Self::not_now()
+            _ => Self::not_now(),
         }
     }
 }

@@ -210,8 +210,8 @@ fn unknown_field(fault: &str) -> String {
 /// The sentence for a name that is none of those that are known, with the nearest of them.
 #[must_use]
 pub fn unknown_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let likeness = |known: &&str| (strsim::jaro_winkler(name, known) * 1_000.0).round() as i64;
-    let nearest = known.max_by_key(likeness);
+    let likeness = |known: &str| strsim::jaro_winkler(name, known);
+    let nearest = known.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
     let name: String = name.chars().take(64).collect();
     match nearest {
         Some(nearest) => format!("{name}: is not known here; did you mean {nearest}?"),

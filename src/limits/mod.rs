@@ -17,9 +17,11 @@ use crate::telemetry::metrics::LIMIT_HITS;
 
 mod bulk;
 mod failures;
+mod misses;
 
 pub use bulk::MAX_BULK;
 pub use failures::{FailureGuard, FailureLimiter};
+pub use misses::MissLimiter;
 
 /// The window of all limits but those of failures.
 const MINUTE: Duration = Duration::from_mins(1);

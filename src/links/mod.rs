@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::cache::LinkCache;
+use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
 use crate::domain::{Clock, OwnHost};
 use crate::limits::{CurrentLimits, Limiter, TooMany};
@@ -13,6 +14,7 @@ mod at_once;
 mod bulk;
 mod delete;
 mod edit;
+mod exists;
 mod follow;
 mod list;
 mod outbox;
@@ -40,6 +42,8 @@ pub struct LinkService {
     pub outbox: Arc<dyn Outbox>,
     /// Exact counts.
     pub counts: Counts,
+    /// Counts the clicks from before a link got a limit.
+    pub before_limit: Arc<ClicksBeforeLimit>,
     /// The cached links, which a change invalidates.
     pub cache: LinkCache,
     /// How often a user may create links.

@@ -1,20 +1,26 @@
 //! All parts, put together from the settings: the parts themselves do not know the settings.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::accounts::{Accounts, PasswordHasher, Tokens, load_or_create_secret};
-use crate::api::{ApiState, Readiness};
+use crate::accounts::{
+    Accounts, CommonPasswords, PasswordHasher, Secrets, Tokens, load_or_create_secret,
+};
+use crate::api::{ApiState, Readiness, SecurityContact};
 use crate::cache::{CacheLimits, LinkCache};
 use crate::clicks::counts::Counts;
-use crate::clicks::{Delivery, Flusher, JournalDeadline, MemoryOnly, Recorders, RedisSink, Sinks};
+use crate::clicks::{
+    ClicksBeforeLimit, Delivery, Flusher, Grants, JournalDeadline, MemoryOnly, Recorders,
+    RedisSink, Sinks,
+};
 use crate::config::{BaseUrl, Config, DatabaseUrl};
-use crate::domain::{Clock, TokenSecret};
+use crate::domain::Clock;
 use crate::http::paths;
-use crate::limits::{CurrentLimits, FailureLimiter, Limiter};
+use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
 use crate::links::{AtOnce, LinkService};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
@@ -59,10 +65,14 @@ pub(super) struct App {
     pub(super) cache: LinkCache,
     pub(super) memory_only: Arc<MemoryOnly>,
     pub(super) flusher: Arc<Flusher>,
+    pub(super) grants: Arc<Grants>,
     pub(super) clock: Arc<dyn Clock>,
     accounts: Arc<Accounts>,
     links: Arc<LinkService>,
     lookups: Lookups,
+    misses: MissLimiter,
+    security_contact: Option<Arc<str>>,
+    before_limit: Arc<ClicksBeforeLimit>,
     database_runtime: Option<Handle>,
     /// The deadline of the journal until it was late, and the one after that.
     journal_deadlines: (Duration, Duration),
@@ -87,26 +97,45 @@ impl App {
             redis.as_ref(),
             &cache,
         );
+        let before_limit = ClicksBeforeLimit::new(
+            Arc::clone(&store.clicks),
+            counts.clone(),
+            cache.clone(),
+            Arc::clone(&memory_only),
+            store.outbox.is_alone(),
+        );
         let limiter = Limiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
+        let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
         let failures = FailureLimiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
         let accounts = Accounts::new(
             Arc::clone(&store.users),
             PasswordHasher::new(config.hashing_concurrency)?,
-            Tokens::new(&secret(config)?, config.jwt_ttl, Arc::clone(&clock)),
+            Tokens::new(
+                &secrets(config)?,
+                base_url.as_str(),
+                config.jwt_ttl,
+                Arc::clone(&clock),
+            ),
+            common_passwords(config)?,
             limiter.clone(),
             failures,
             Arc::clone(&clock),
         );
+        let accounts = accounts.with_registration(config.registration.clone());
         let links = LinkService {
             links: Arc::clone(&store.links),
             outbox: Arc::clone(&store.outbox),
             counts,
+            before_limit: Arc::clone(&before_limit),
             cache: cache.clone(),
             limiter,
             limits: limits.clone(),
             lists_at_once: AtOnce::lists(),
             bulk_calls_at_once: AtOnce::bulk_calls(),
-            own_host: base_url.own_host().clone(),
+            own_host: base_url
+                .own_host()
+                .clone()
+                .with_private_refused(config.private_targets),
             reserved_words: paths::reserved_words(),
             clock: Arc::clone(&clock),
         };
@@ -132,6 +161,7 @@ impl App {
         };
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
         Ok(Self {
+            grants: Grants::new(store.clicks.clone()),
             store,
             replica,
             redis,
@@ -142,6 +172,9 @@ impl App {
             accounts: Arc::new(accounts),
             links: Arc::new(links),
             lookups,
+            misses,
+            security_contact: config.security_contact.as_deref().map(Arc::from),
+            before_limit,
             database_runtime,
             journal_deadlines,
         })
@@ -167,6 +200,7 @@ impl App {
             )),
             metrics,
             base_address: base_url.into(),
+            security_contact: SecurityContact(self.security_contact.clone()),
         }
     }
 
@@ -194,9 +228,12 @@ impl App {
             redirect: Redirect {
                 cache,
                 recorders: recorders.clone(),
+                grants: Arc::clone(&self.grants),
+                before_limit: Arc::clone(&self.before_limit),
                 lookups: self.lookups.clone(),
                 metrics: RedirectMetrics::default(),
                 clock: Arc::clone(&self.clock),
+                misses: self.misses.clone(),
             },
             tasks: RedirectTasks {
                 deliveries,
@@ -207,14 +244,25 @@ impl App {
     }
 }
 
-/// The secret of the settings; with SQLite also the one beside the database, which is made where there is none.
-fn secret(config: &Config) -> Result<TokenSecret, ServeError> {
-    match (&config.jwt_secret, &config.database) {
-        (Some(secret), _) => Ok(secret.clone()),
-        (None, DatabaseUrl::Sqlite(database)) => Ok(load_or_create_secret(&companion_file(
-            database,
-            ".jwt-secret",
-        ))?),
-        (None, DatabaseUrl::Postgres(_)) => Err(ServeError::NoSecret),
-    }
+fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {
+    let file = config.common_passwords.as_deref();
+    CommonPasswords::with(file).map_err(|error| {
+        let path = file.unwrap_or(Path::new("")).display();
+        ServeError::CommonPasswords(path.to_string(), error)
+    })
+}
+
+/// The secrets of the settings; with SQLite also the one beside the database, which is made where there is none.
+fn secrets(config: &Config) -> Result<Secrets, ServeError> {
+    let current = match (&config.jwt_secret, &config.database) {
+        (Some(secret), _) => secret.clone(),
+        (None, DatabaseUrl::Sqlite(database)) => {
+            load_or_create_secret(&companion_file(database, ".jwt-secret"))?
+        }
+        (None, DatabaseUrl::Postgres(_)) => return Err(ServeError::NoSecret),
+    };
+    Ok(Secrets {
+        current,
+        previous: config.jwt_secret_previous.clone(),
+    })
 }

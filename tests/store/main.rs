@@ -4,8 +4,10 @@
 
 mod additive;
 mod backend;
+mod click_limits;
 mod clicks;
 mod deleted;
+mod deleted_users;
 mod file;
 mod links;
 mod migrations;

@@ -1,4 +1,5 @@
-//! Removes from the database what no instance needs any more: old changes of links, clicks of deleted links.
+//! Removes from the database what no instance needs any more: links of deleted accounts, old changes of links, clicks of
+//! deleted links, keys of requests that may not be repeated any more.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,7 +7,9 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use super::runner::every;
-use crate::store::{Links, Outbox, StoreError};
+use crate::domain::Clock;
+use crate::links::keys_expire_before;
+use crate::store::{Links, Outbox, Store, StoreError, Users};
 
 /// Pause between two runs.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -14,12 +17,27 @@ const PAUSE: Duration = Duration::from_mins(1);
 /// Rows removed in one step: it takes some milliseconds.
 const ROWS_PER_STEP: u32 = 1_000;
 
-pub(super) async fn run(outbox: Arc<dyn Outbox>, links: Arc<dyn Links>) {
+/// The same for links, each of which has rows in other tables, too.
+const LINKS_PER_STEP: u32 = 250;
+
+pub(super) async fn run(store: Store, clock: Arc<dyn Clock>) {
     every(PAUSE, "removing what is no longer needed", || async {
-        remove_changes(&*outbox).await?;
-        remove_clicks(&*links).await
+        remove_deleted_users(&*store.users).await?;
+        remove_changes(&*store.outbox).await?;
+        remove_keys(&*store.links, &*clock).await?;
+        remove_clicks(&*store.links).await
     })
     .await;
+}
+
+async fn remove_deleted_users(users: &dyn Users) -> Result<(), StoreError> {
+    loop {
+        let started = Instant::now();
+        if !users.remove_deleted(LINKS_PER_STEP).await? {
+            return Ok(());
+        }
+        sleep(started.elapsed()).await;
+    }
 }
 
 async fn remove_changes(outbox: &dyn Outbox) -> Result<(), StoreError> {
@@ -29,6 +47,17 @@ async fn remove_changes(outbox: &dyn Outbox) -> Result<(), StoreError> {
             return Ok(());
         }
         // Leaves the database half of the time at least.
+        sleep(started.elapsed()).await;
+    }
+}
+
+async fn remove_keys(links: &dyn Links, clock: &dyn Clock) -> Result<(), StoreError> {
+    let before = keys_expire_before(clock.now());
+    loop {
+        let started = Instant::now();
+        if links.prune_keys(before, ROWS_PER_STEP).await? < u64::from(ROWS_PER_STEP) {
+            return Ok(());
+        }
         sleep(started.elapsed()).await;
     }
 }

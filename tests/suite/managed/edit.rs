@@ -1,0 +1,122 @@
+//! Changing links.
+
+use futures_util::future::join;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{make, patch, show};
+use crate::support::{App, Mode, Response, both_modes};
+
+both_modes! {
+    async fn an_edit_is_felt_at_once_and_keeps_the_clicks(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/0").await;
+        for number in 1..=10_u64 {
+            assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+            let target = format!("https://example.org/{number}");
+            let edited = patch(app, &token, &code, &json!({"target_url": target})).await;
+            assert_eq!(edited.status, 200, "{}", edited.text);
+            assert_eq!((&edited.json()["clicks"], &edited.json()["target_url"]), (&json!(2 * number - 1), &json!(target)));
+            assert_eq!(app.visit(&format!("/urls/r/{code}")).await.header("location"), target);
+            patch(app, &token, &code, &json!({"is_active": false})).await;
+            app.get(&format!("/{code}")).await.is_error(404, "URL not found");
+            patch(app, &token, &code, &json!({"is_active": true})).await;
+            let previewed = app.request(Method::HEAD, &format!("/{code}"));
+            assert_eq!(Response::of(previewed).await.header("location"), target);
+            assert_eq!(app.clicks(&code).await, 2 * number);
+        }
+    }
+
+    async fn fields_that_are_not_named_stay_and_null_takes_a_value_away(app) {
+        let token = app.register().await;
+        let made = make(app, &token, &json!({
+            "target_url": "https://example.org/", "custom_code": "patched", "title": "one", "tags": ["a", "b"],
+            "max_clicks": 9, "expires_at": "2090-01-31T18:00:00+01:00", "forward_query": true,
+        })).await;
+        assert_eq!(made.status, 200, "{}", made.text);
+        let first = made.json();
+        let same = patch(app, &token, "patched", &json!({})).await;
+        assert_eq!((same.json(), same.header("etag")), (first.clone(), made.header("etag")));
+        let tagged = patch(app, &token, "patched", &json!({"tags": ["c"]})).await;
+        let changed: Vec<_> = tagged.json().as_object().unwrap().iter()
+            .filter(|(field, value)| first[field.as_str()] != **value).map(|(field, _)| field.clone()).collect();
+        assert_eq!(changed, ["tags", "updated_at"]);
+        assert_ne!(tagged.header("etag"), made.header("etag"));
+        let nothing = json!({"title": null, "tags": null, "max_clicks": null, "expires_at": null, "forward_query": null});
+        let cleared = patch(app, &token, "patched", &nothing).await.json();
+        assert_eq!(cleared["tags"], json!([]));
+        assert_eq!(cleared["forward_query"], json!(false));
+        for field in ["title", "max_clicks", "expires_at"] {
+            assert_eq!(cleared[field], Value::Null, "{field}");
+        }
+        assert_eq!(show(app, &token, "patched").await.json(), cleared);
+    }
+
+    async fn an_edit_is_refused_by_field(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for (body, detail) in [
+            (json!({"target_url": null}), "target_url: must not be null"),
+            (json!({"target_url": "nowhere"}), "target_url: must be an absolute http:// or https:// URL with a host"),
+            (json!({"is_active": null}), "is_active: must not be null"),
+            (json!({"is_active": "yes"}), "is_active: must be a boolean"),
+            (json!({"expires_at": "2027-01-31"}), "expires_at: must have a zone, as 2027-01-31T18:00:00+01:00"),
+            (json!({"titel": "x"}), "titel: is not known here; did you mean title?"),
+            (json!([]), "body: must be a JSON object"),
+        ] {
+            patch(app, &token, &code, &body).await.is_error(422, detail);
+        }
+        patch(app, "no-token", &code, &json!({})).await.is_error(401, "Not authenticated");
+    }
+
+    async fn if_match_lets_one_of_two_edits_through(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let tag = show(app, &token, &code).await.header("etag").to_owned();
+        let edit = async |tag: &str, title: &str| {
+            let request = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
+            Response::of(request.header("If-Match", tag).json(&json!({"title": title}))).await
+        };
+        let (one, two) = join(edit(&tag, "one"), edit(&tag, "two")).await;
+        let statuses = [one.status.as_u16(), two.status.as_u16()];
+        assert!(matches!(statuses, [200, 412] | [412, 200]), "{statuses:?}");
+        edit(&format!("W/{tag}"), "weak").await.is_error(412, "If-Match: the link was changed meanwhile; read it again");
+        assert_eq!(edit("*", "any").await.status, 200);
+        let now = show(app, &token, &code).await;
+        assert_eq!(edit(&format!("\"other\", {}", now.header("etag")), "listed").await.status, 200);
+    }
+}
+
+/// Whatever the order in which two edits are committed and announced, every instance ends with the later one.
+#[tokio::test]
+async fn two_edits_at_once_leave_no_instance_with_the_older_one() {
+    let app = App::start(Mode::Production).await;
+    let other = app.another(&[]).await;
+    let token = app.register().await;
+    for round in 0..20 {
+        let code = app.shorten(&token, "https://example.org/start").await;
+        let location = async |base: &str| {
+            let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+            let request = client.build().unwrap().get(format!("{base}/{code}"));
+            Response::of(request).await.header("location").to_owned()
+        };
+        location(&app.server.base).await;
+        location(&other.base).await;
+        let edit = async |base: &str, target: String| {
+            let client = reqwest::Client::new();
+            let request = client
+                .patch(format!("{base}/urls/{code}"))
+                .bearer_auth(&token);
+            Response::of(request.json(&json!({"target_url": target}))).await
+        };
+        let one = edit(&app.server.base, format!("https://example.org/{round}/one"));
+        let two = edit(&other.base, format!("https://example.org/{round}/two"));
+        let (one, two) = join(one, two).await;
+        assert_eq!((one.status.as_u16(), two.status.as_u16()), (200, 200));
+        let truth = show(&app, &token, &code).await.json()["target_url"].clone();
+        assert_eq!(location(&app.server.base).await, truth.as_str().unwrap());
+        assert_eq!(location(&other.base).await, truth.as_str().unwrap());
+    }
+    drop(other);
+    app.finish().await;
+}

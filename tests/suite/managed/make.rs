@@ -1,0 +1,140 @@
+//! Making links, and what is refused.
+
+use serde_json::{Value, json};
+use shunt::domain::Timestamp;
+
+use super::{in_seconds, make, send, show};
+use crate::support::both_modes;
+use reqwest::Method;
+
+both_modes! {
+    async fn a_link_has_all_that_its_owner_gave_it(app) {
+        let token = app.register().await;
+        let end = in_seconds(3_600);
+        let made = make(app, &token, &json!({
+            "target_url": "https://example.org/a",
+            "custom_code": "Spring-sale_26",
+            "expires_at": end,
+            "max_clicks": 1_000,
+            "title": "Spring säle",
+            "tags": ["print", "north"],
+            "forward_query": true,
+        })).await;
+        assert_eq!(made.status, 200, "{}", made.text);
+        let link = made.json();
+        let fields: Vec<_> = link.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(fields.len(), 14, "{fields:?}");
+        let base = &app.server.base;
+        for (field, value) in [
+            ("short_code", json!("Spring-sale_26")),
+            ("short_url", json!(format!("{base}/Spring-sale_26"))),
+            ("target_url", json!("https://example.org/a")),
+            ("title", json!("Spring säle")),
+            ("tags", json!(["print", "north"])),
+            ("clicks", json!(0)),
+            ("is_active", json!(true)),
+            ("status", json!("active")),
+            ("max_clicks", json!(1_000)),
+            ("forward_query", json!(true)),
+        ] {
+            assert_eq!(link[field], value, "{field}");
+        }
+        assert_eq!(link["created_at"], link["updated_at"]);
+        let shortlink = format!("<{base}/Spring-sale_26>; rel=\"shortlink\"");
+        assert_eq!(made.header("link"), shortlink);
+        let shown = show(app, &token, "Spring-sale_26").await;
+        assert_eq!((shown.status.as_u16(), shown.text.as_str()), (200, made.text.as_str()));
+        assert_eq!(shown.header("etag"), made.header("etag"));
+        assert_eq!(shown.header("link"), shortlink);
+        let expires: Timestamp = link["expires_at"].as_str().unwrap().parse().unwrap();
+        assert_eq!(Ok(expires), end.parse());
+    }
+
+    async fn the_query_takes_the_same_parameters_and_the_plain_answer_has_five_fields(app) {
+        let token = app.register().await;
+        let query = "target_url=https%3A%2F%2Fexample.org%2F&custom_code=by-query&title=&tags=a,%20b&max_clicks=5&forward_query=false";
+        let made = send(app, Method::POST, &token, &format!("/urls/shorten?{query}"), &json!({})).await;
+        assert_eq!(made.status, 200, "{}", made.text);
+        let fields: Vec<_> = made.json().as_object().unwrap().keys().cloned().collect();
+        assert_eq!(fields, ["clicks", "id", "is_active", "short_code", "target_url"]);
+        let full = show(app, &token, "by-query").await.json();
+        assert_eq!((&full["tags"], &full["title"], &full["max_clicks"]), (&json!(["a", "b"]), &Value::Null, &json!(5)));
+        assert_eq!((&full["expires_at"], &full["forward_query"]), (&Value::Null, &json!(false)));
+    }
+
+    async fn each_refusal_names_the_field_and_the_mend(app) {
+        let token = app.register().await;
+        let target = "https://example.org/";
+        for (body, detail) in [
+            (json!({"target_url": target, "custom_code": "abc"}), "custom_code: must be 4 to 64 of the characters A-Z a-z 0-9 - _"),
+            (json!({"target_url": target, "custom_code": "a.bc"}), "custom_code: must be 4 to 64 of the characters A-Z a-z 0-9 - _"),
+            (json!({"target_url": target, "custom_code": "Admin"}), "custom_code: is a word that this service uses itself; choose another"),
+            (json!({"target_url": target, "custom_code": "docs"}), "custom_code: is a word that this service uses itself; choose another"),
+            (json!({"target_url": target, "expires_at": "2027-01-31T18:00:00"}), "expires_at: must have a zone, as 2027-01-31T18:00:00+01:00"),
+            (json!({"target_url": target, "expires_at": "soon"}), "expires_at: must be an RFC 3339 timestamp with a zone, as 2027-01-31T18:00:00+01:00"),
+            (json!({"target_url": target, "expires_at": "2020-01-31T18:00:00Z"}), "expires_at: must be in the future"),
+            (json!({"target_url": target, "max_clicks": 0}), "max_clicks: must be a whole number from 1 to 9007199254740991"),
+            (json!({"target_url": target, "max_clicks": 1.5}), "max_clicks: must be a whole number from 1 to 9007199254740991"),
+            (json!({"target_url": target, "max_clicks": "5"}), "max_clicks: must be a whole number from 1 to 9007199254740991"),
+            (json!({"target_url": target, "title": "x".repeat(201)}), "title: must be at most 200 characters long"),
+            (json!({"target_url": target, "title": "a\u{7}"}), "title: must not contain control characters"),
+            (json!({"target_url": target, "tags": ["a,b"]}), "tags: must not contain commas"),
+            (json!({"target_url": target, "tags": vec!["x".repeat(51)]}), "tags: must be at most 50 characters long each"),
+            (json!({"target_url": target, "tags": (0..21).map(|n| n.to_string()).collect::<Vec<_>>()}), "tags: must be at most 20"),
+            (json!({"target_url": target, "expire_at": "x"}), "expire_at: is not known here; did you mean expires_at?"),
+            (json!({"target_url": target, "view": "half"}), "view: must be full, or left out"),
+            (json!({"custom_code": "abcd"}), "target_url: field is required"),
+        ] {
+            send(app, Method::POST, &token, "/urls/shorten", &body).await.is_error(422, detail);
+        }
+        for (query, detail) in [
+            ("target_url=https%3A%2F%2Fexample.org&short_code=mine", "short_code: is not known here; did you mean custom_code?"),
+            ("target_url=https%3A%2F%2Fexample.org&forward_query=yes", "forward_query: must be true or false"),
+            ("target_url=https%3A%2F%2Fexample.org&max_clicks=-1", "max_clicks: must be a whole number from 1 to 9007199254740991"),
+            ("custom_code=mine", "target_url: query parameter is required"),
+        ] {
+            send(app, Method::POST, &token, &format!("/urls/shorten?{query}"), &json!({})).await.is_error(422, detail);
+        }
+        let both = "/urls/shorten?target_url=https%3A%2F%2Fexample.org";
+        send(app, Method::POST, &token, both, &json!({"target_url": target})).await
+            .is_error(422, "body: must be left out where the query has the parameters");
+        assert_eq!(app.get_as(&token, "/urls/my").await.text, "[]\n");
+    }
+
+    async fn a_code_is_taken_now_and_for_others_for_ever(app) {
+        let (ada, bob) = (app.register().await, app.register().await);
+        let link = json!({"target_url": "https://example.org/1", "custom_code": "taken-once"});
+        assert_eq!(make(app, &ada, &link).await.status, 200);
+        make(app, &ada, &link).await.is_error(409, "custom_code: is taken");
+        make(app, &bob, &link).await.is_error(409, "custom_code: is taken");
+        assert_eq!(app.get("/taken-once").await.status, 302);
+        assert_eq!(app.delete(&ada, "taken-once").await.status, 204);
+        make(app, &bob, &link).await.is_error(409, "custom_code: is taken");
+        let again = json!({"target_url": "https://example.org/2", "custom_code": "taken-once"});
+        assert_eq!(make(app, &ada, &again).await.json()["clicks"], 0);
+        assert_eq!(app.get("/taken-once").await.header("location"), "https://example.org/2");
+        assert_eq!(app.clicks("taken-once").await, 1);
+        assert_eq!(make(app, &ada, &json!({"target_url": "https://example.org/", "custom_code": "Taken-once"})).await.status, 200, "codes keep their case");
+    }
+
+    async fn a_code_that_was_visited_before_it_was_made_is_followed_at_once(app) {
+        let token = app.register().await;
+        for number in 0..10 {
+            let code = format!("visited-{number}");
+            app.get(&format!("/{code}")).await.is_error(404, "URL not found");
+            let made = make(app, &token, &json!({"target_url": "https://example.org/", "custom_code": code})).await;
+            assert_eq!(made.status, 200);
+            assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        }
+    }
+
+    async fn the_link_of_another_owner_is_unknown(app) {
+        let (ada, bob) = (app.register().await, app.register().await);
+        let code = app.shorten(&ada, "https://example.org/").await;
+        show(app, &bob, &code).await.is_error(404, "URL not found");
+        show(app, &bob, "nopenope").await.is_error(404, "URL not found");
+        show(app, "no-token", &code).await.is_error(401, "Not authenticated");
+        super::patch(app, &bob, &code, &json!({"title": "mine"})).await.is_error(404, "URL not found");
+        assert_eq!(show(app, &ada, &code).await.json()["title"], Value::Null);
+    }
+}
