@@ -25,6 +25,8 @@ use crate::telemetry::seconds_since;
 mod account_bodies;
 mod authentication;
 mod base_address;
+mod bulk;
+mod bulk_document;
 mod change_password;
 mod cursor;
 mod delete_account;
@@ -32,9 +34,12 @@ mod delete_link;
 mod document;
 mod edit_link;
 mod explorer;
+mod export;
 mod health;
 mod link_body;
+mod link_csv;
 mod link_fields;
+mod link_json;
 mod link_stream;
 mod list_links;
 mod log_out_everywhere;
@@ -111,6 +116,8 @@ fn routes(
         .routes(routes!(change_password::change_password))
         .routes(routes!(log_out_everywhere::log_out_everywhere))
         .routes(routes!(shorten::shorten))
+        .routes(routes!(bulk::bulk))
+        .routes(routes!(export::export))
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))
         .routes(routes!(qr::qr))

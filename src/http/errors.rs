@@ -49,6 +49,18 @@ impl ApiError {
         }
     }
 
+    /// The status of the response.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The problem, in a sentence for a person.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// 400: the request is well-formed and cannot be carried out.
     pub fn bad_request(detail: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)

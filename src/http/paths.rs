@@ -34,7 +34,7 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 21] = [
+pub const ROUTES: [Route; 23] = [
     route("/.well-known/security.txt", Class::Unbounded),
     route("/auth/login", Class::Queued),
     route("/auth/logout-everywhere", Class::Bounded),
@@ -49,6 +49,8 @@ pub const ROUTES: [Route; 21] = [
     route("/openapi.json", Class::Unbounded),
     route("/ready", Class::Unbounded),
     route("/robots.txt", Class::Unbounded),
+    route("/urls/bulk", Class::Bounded),
+    route("/urls/export", Class::Bounded),
     route("/urls/my", Class::Bounded),
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),

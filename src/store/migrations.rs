@@ -81,6 +81,7 @@ const SQLITE: Files = files! { "sqlite":
     16 "redis shards" "0016_redis_shards.sql",
     17 "managed links" "0017_managed_links.sql",
     18 "links by status" "0018_links_by_status.sql",
+    19 "owners of retired codes" "0019_owners_of_retired_codes.sql",
     30 "deleted users" "0030_deleted_users.sql",
 };
 

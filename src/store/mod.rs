@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+mod bulk;
 mod click_batch;
 mod click_limits;
 mod clicks;
@@ -21,7 +22,6 @@ mod links;
 pub mod migrations;
 mod outbox;
 mod permits;
-mod position;
 mod postgres;
 mod rows;
 mod search;
@@ -37,13 +37,12 @@ pub use history::{HistoryCheck, HistoryNote};
 pub(crate) use ledger::is_of_former_version;
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
 pub use links::{
-    CreateLinkError, CreatedLink, EditLink, Edited, IdempotentRequest, Links, NewLink, ToCount,
-    UsedKey,
+    CreateLinkError, CreatedLink, CreatedOfMany, EditLink, Edited, IdempotentRequest, Links,
+    NewLink, ToCount, UsedKey,
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
-pub use position::Position;
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
-pub use search::{FoundLinks, LinkSearch};
+pub use search::{FoundLinks, LinkSearch, Position};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
 pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
 

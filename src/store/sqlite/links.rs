@@ -6,8 +6,8 @@ use super::{SqliteStore, link_columns, not_of_deleted_user, target_columns};
 use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow, UsedKeyRow};
 use crate::store::{
-    Change, CreateLinkError, CreatedLink, EditLink, Edited, FoundLinks, LinkSearch, Links, NewLink,
-    Position, StoreError, ToCount, UsedKey,
+    Change, CreateLinkError, CreatedLink, CreatedOfMany, EditLink, Edited, FoundLinks, LinkSearch,
+    Links, NewLink, Position, StoreError, ToCount, UsedKey,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -26,6 +26,14 @@ impl Links for SqliteStore {
         max_links: u64,
     ) -> Result<CreatedLink, CreateLinkError> {
         self.insert_link(&link, max_links).await
+    }
+
+    async fn create_links(
+        &self,
+        links: &[NewLink<'_>],
+        max_links: u64,
+    ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError> {
+        self.insert_many(links, max_links).await
     }
 
     async fn used_key(

@@ -24,6 +24,7 @@ use super::{OpenError, StoreSettings};
 use crate::domain::Clock;
 
 mod batch;
+mod bulk_links;
 mod click_limits;
 mod clicks;
 mod compaction;

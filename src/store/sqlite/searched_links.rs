@@ -110,13 +110,15 @@ fn keys(search: &LinkSearch<'_>) -> (&'static str, &'static str) {
 
 /// The owner's links after the position, by way of the index that has the fewest others.
 fn push_source(query: &mut Query, owner: Principal, search: &LinkSearch<'_>, key: &str, id: &str) {
-    let table = if search.filter.tag.is_some() {
-        query.push("link_tags AS tagged JOIN links ON links.id = tagged.link_id");
-        "tagged"
+    let (source, table) = if search.filter.tag.is_some() {
+        (
+            "link_tags AS tagged JOIN links ON links.id = tagged.link_id",
+            "tagged",
+        )
     } else {
-        query.push("links");
-        "links"
+        ("links", "links")
     };
+    query.push(source);
     query.push(format_args!(
         " WHERE {table}.owner_id = (SELECT id FROM users WHERE id = "
     ));

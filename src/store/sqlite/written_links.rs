@@ -12,15 +12,17 @@ use crate::store::{
 /// The newest change of a code. There is one writer at a time, so it is that of the transaction under way.
 const NEWEST_CHANGE: &str = "SELECT max(number) FROM link_changes WHERE short_code = ?1";
 
+/// How many links an account has; no row where the account is gone.
+pub(super) const TOTAL: &str =
+    "SELECT coalesce(links, 0) FROM users LEFT JOIN link_totals ON owner_id = users.id
+     WHERE users.id = ?1 AND token_key = ?2";
+
 impl SqliteStore {
     pub(super) async fn insert_link(
         &self,
         link: &NewLink<'_>,
         max_links: u64,
     ) -> Result<CreatedLink, CreateLinkError> {
-        const TOTAL: &str =
-            "SELECT coalesce(links, 0) FROM users LEFT JOIN link_totals ON owner_id = users.id
-             WHERE users.id = ?1 AND token_key = ?2";
         let (quota, properties) = (quota(max_links), link.properties);
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
