@@ -1,14 +1,18 @@
-//! Accounts: register, log in, look up; passwords and tokens.
+//! Accounts: register, log in, look up, change, delete; passwords and tokens.
 
 use std::sync::Arc;
 
-use crate::domain::{Clock, EmailAddress, Password, Principal, TokenKey, User};
+use crate::domain::{
+    Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
+};
 use crate::limits::{Action, FailureLimiter, Limiter, TooMany};
 use crate::store::{CreateUserError, StoreError, Users};
 
 mod client;
+mod common_passwords;
 mod hmac;
 mod known_addresses;
+mod own_account;
 mod password;
 mod secret;
 mod token;
@@ -17,30 +21,42 @@ mod waiting_room;
 use known_addresses::KnownAddresses;
 
 pub use client::Client;
+pub use common_passwords::{CommonPasswords, WeakPassword};
 pub use password::{HashError, HasherError, PasswordHasher};
 pub use secret::{SecretError, load_or_create_secret};
-pub use token::{TokenFault, Tokens};
+pub use token::{Secrets, TokenFault, Tokens};
 
 /// Registers accounts and checks credentials and tokens; knows no HTTP.
 pub struct Accounts {
     users: Arc<dyn Users>,
     hasher: PasswordHasher,
     tokens: Tokens,
+    common: CommonPasswords,
     limiter: Limiter,
     failures: FailureLimiter,
     known: KnownAddresses,
+    registration: Registration,
     clock: Arc<dyn Clock>,
 }
 
 /// Why an operation on accounts failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountError {
+    /// Who may register is limited.
+    #[error(transparent)]
+    NotAdmitted(#[from] RegistrationRefused),
     /// Another account has this address.
     #[error("the e-mail address is taken")]
     EmailTaken,
     /// There is no such account, or the password is not its own.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
+    /// The new password is one that is guessed first.
+    #[error("the password {0}")]
+    Weak(#[from] WeakPassword),
+    /// The password is not that of the account whose token was given.
+    #[error("the password is wrong")]
+    WrongPassword,
     /// The account of a token is gone, or its tokens have ended.
     #[error("the account of the token is gone, or its tokens have ended")]
     Gone,
@@ -53,7 +69,7 @@ pub enum AccountError {
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No key could be drawn for a new account: there is no randomness.
+    /// No key could be drawn: there is no randomness.
     #[error("no key could be drawn: {0}")]
     NoKey(String),
     /// A token could not be signed: a defect.
@@ -68,6 +84,7 @@ impl Accounts {
         users: Arc<dyn Users>,
         hasher: PasswordHasher,
         tokens: Tokens,
+        common: CommonPasswords,
         limiter: Limiter,
         failures: FailureLimiter,
         clock: Arc<dyn Clock>,
@@ -77,10 +94,21 @@ impl Accounts {
             users,
             hasher,
             tokens,
+            common,
             limiter,
             failures,
             known,
+            registration: Registration::Open,
             clock,
+        }
+    }
+
+    /// The same, with registration open to these alone.
+    #[must_use]
+    pub fn with_registration(self, registration: Registration) -> Self {
+        Self {
+            registration,
+            ..self
         }
     }
 
@@ -96,13 +124,15 @@ impl Accounts {
     ) -> Result<String, AccountError> {
         let address = client.address();
         self.limiter.count(Action::Register, address).await?;
+        self.registration.check(email)?;
+        self.common.check(&password, email)?;
         let permit = self.hasher.permit(client).await?;
         // Looked up first: a taken address costs no hash.
         if self.users.credentials(email).await?.is_some() {
             return Err(AccountError::EmailTaken);
         }
         let hash = permit.hash(password).await?;
-        let key = TokenKey::generate().map_err(|error| AccountError::NoKey(error.to_string()))?;
+        let key = new_key()?;
         let now = self.clock.now();
         match self.users.create_user(email, &hash, key, now).await {
             Ok(user) => {
@@ -186,4 +216,8 @@ impl Accounts {
             .issue(principal)
             .map_err(|error| AccountError::Token(error.to_string()))
     }
+}
+
+fn new_key() -> Result<TokenKey, AccountError> {
+    TokenKey::generate().map_err(|error| AccountError::NoKey(error.to_string()))
 }

@@ -22,7 +22,7 @@ use crate::http::{ErrorBody, JSON, json_line};
     components(schemas(ErrorBody)),
     modifiers(&BearerScheme),
     tags(
-        (name = "accounts", description = "Register, log in, see whose token it is"),
+        (name = "accounts", description = "Register, log in, see whose token it is, change and delete the account"),
         (name = "links", description = "Shorten, follow, list, count, delete"),
         (name = "operations", description = "For those who run the service"),
         (name = "documentation", description = "This page, and the document behind it"),

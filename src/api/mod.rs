@@ -25,7 +25,9 @@ use crate::telemetry::seconds_since;
 mod account_bodies;
 mod authentication;
 mod base_address;
+mod change_password;
 mod cursor;
+mod delete_account;
 mod delete_link;
 mod document;
 mod edit_link;
@@ -35,6 +37,7 @@ mod link_body;
 mod link_fields;
 mod link_stream;
 mod list_links;
+mod log_out_everywhere;
 mod login;
 mod me;
 mod prometheus;
@@ -45,9 +48,11 @@ mod shorten;
 mod show_link;
 mod stats;
 mod visit;
+mod well_known;
 
 pub use base_address::BaseAddress;
 pub use ready::Readiness;
+pub use well_known::SecurityContact;
 
 /// The services that handlers call; each takes the one it needs. The router copies this several times per request.
 #[derive(Clone, FromRef)]
@@ -64,6 +69,8 @@ pub struct ApiState {
     pub metrics: Exposition,
     /// For links to further pages.
     pub base_address: BaseAddress,
+    /// For `security.txt`.
+    pub security_contact: SecurityContact,
 }
 
 /// The API: all routes, with metrics, security headers and fallbacks around them. `/metrics` is one of them where
@@ -100,7 +107,9 @@ fn routes(
     let routes = OpenApiRouter::with_openapi(document::preface(base_url))
         .routes(routes!(register::register))
         .routes(routes!(login::login))
-        .routes(routes!(me::me))
+        .routes(routes!(me::me, delete_account::delete_account))
+        .routes(routes!(change_password::change_password))
+        .routes(routes!(log_out_everywhere::log_out_everywhere))
         .routes(routes!(shorten::shorten))
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))
@@ -119,6 +128,8 @@ fn routes(
         .routes(routes!(visit::visit_shared, visit::preview_shared))
         .routes(routes!(health::health))
         .routes(routes!(ready::ready))
+        .routes(routes!(well_known::robots))
+        .routes(routes!(well_known::security))
         .routes(routes!(document::document))
         .routes(routes!(explorer::docs))
         .routes(routes!(explorer::explorer))

@@ -22,7 +22,7 @@ use crate::redis::random_id;
 use crate::store::Clicks;
 
 /// How long a visitor waits.
-const DEADLINE: Duration = Duration::from_secs(1);
+const DEADLINE: Duration = Duration::from_secs(2);
 
 /// How long other instances may take to learn of a change, with Redis and without: they ask for changes every quarter of a
 /// second, and every half. Clicks that were on their way at this process's own announcement take less.

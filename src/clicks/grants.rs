@@ -21,7 +21,7 @@ use crate::telemetry::throttle::FailureLog;
 const MAX_VISITS: usize = 1_000;
 
 /// How long a visitor waits, and how long one waits once the database was late.
-const DEADLINE: Duration = Duration::from_secs(1);
+const DEADLINE: Duration = Duration::from_secs(2);
 const DEADLINE_ONCE_LATE: Duration = Duration::from_millis(250);
 
 /// Pause after an attempt that failed.

@@ -10,9 +10,11 @@ mod limits;
 mod link;
 mod link_properties;
 mod password;
+mod registration;
 mod search;
 mod shard;
 mod target;
+mod target_network;
 mod time;
 mod token_secret;
 mod user;
@@ -25,6 +27,7 @@ pub use link_properties::{
     FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title,
 };
 pub use password::{InvalidPassword, Password};
+pub use registration::{Registration, RegistrationRefused};
 pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag, SearchText};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};

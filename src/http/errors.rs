@@ -80,6 +80,11 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "Incorrect email or password")
     }
 
+    /// 403: the password is not that of the token's account.
+    pub fn wrong_password() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "Incorrect password")
+    }
+
     /// 403: the account has as many links as it may have.
     pub fn quota_reached(max: u64) -> Self {
         let detail = format!(
@@ -250,8 +255,13 @@ impl From<LinkError> for ApiError {
 impl From<AccountError> for ApiError {
     fn from(error: AccountError) -> Self {
         match error {
+            AccountError::NotAdmitted(refused) => {
+                Self::new(StatusCode::FORBIDDEN, refused.to_string())
+            }
             AccountError::EmailTaken => Self::bad_request("Email already registered"),
             AccountError::WrongCredentials => Self::wrong_credentials(),
+            AccountError::Weak(why) => Self::invalid(format!("password: {why}")),
+            AccountError::WrongPassword => Self::wrong_password(),
             AccountError::Gone => Self::invalid_token(&error),
             AccountError::TooMany(too_many) => too_many.into(),
             AccountError::Hash(HashError::Busy) => Self::overloaded(),

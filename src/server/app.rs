@@ -1,13 +1,16 @@
 //! All parts, put together from the settings: the parts themselves do not know the settings.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::accounts::{Accounts, PasswordHasher, Tokens, load_or_create_secret};
-use crate::api::{ApiState, Readiness};
+use crate::accounts::{
+    Accounts, CommonPasswords, PasswordHasher, Secrets, Tokens, load_or_create_secret,
+};
+use crate::api::{ApiState, Readiness, SecurityContact};
 use crate::cache::{CacheLimits, LinkCache};
 use crate::clicks::counts::Counts;
 use crate::clicks::{
@@ -15,7 +18,7 @@ use crate::clicks::{
     RedisSink, Sinks,
 };
 use crate::config::{BaseUrl, Config, DatabaseUrl};
-use crate::domain::{Clock, TokenSecret};
+use crate::domain::Clock;
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
 use crate::links::{LinkService, ListStreams};
@@ -68,6 +71,7 @@ pub(super) struct App {
     links: Arc<LinkService>,
     lookups: Lookups,
     misses: MissLimiter,
+    security_contact: Option<Arc<str>>,
     before_limit: Arc<ClicksBeforeLimit>,
     database_runtime: Option<Handle>,
     /// The deadline of the journal until it was late, and the one after that.
@@ -106,11 +110,18 @@ impl App {
         let accounts = Accounts::new(
             Arc::clone(&store.users),
             PasswordHasher::new(config.hashing_concurrency)?,
-            Tokens::new(&secret(config)?, config.jwt_ttl, Arc::clone(&clock)),
+            Tokens::new(
+                &secrets(config)?,
+                base_url.as_str(),
+                config.jwt_ttl,
+                Arc::clone(&clock),
+            ),
+            common_passwords(config)?,
             limiter.clone(),
             failures,
             Arc::clone(&clock),
         );
+        let accounts = accounts.with_registration(config.registration.clone());
         let links = LinkService {
             links: Arc::clone(&store.links),
             outbox: Arc::clone(&store.outbox),
@@ -120,7 +131,10 @@ impl App {
             limiter,
             limits: limits.clone(),
             list_streams: ListStreams::default(),
-            own_host: base_url.own_host().clone(),
+            own_host: base_url
+                .own_host()
+                .clone()
+                .with_private_refused(config.private_targets),
             reserved_words: paths::reserved_words(),
             clock: Arc::clone(&clock),
         };
@@ -158,6 +172,7 @@ impl App {
             links: Arc::new(links),
             lookups,
             misses,
+            security_contact: config.security_contact.as_deref().map(Arc::from),
             before_limit,
             database_runtime,
             journal_deadlines,
@@ -184,6 +199,7 @@ impl App {
             )),
             metrics,
             base_address: base_url.into(),
+            security_contact: SecurityContact(self.security_contact.clone()),
         }
     }
 
@@ -227,14 +243,25 @@ impl App {
     }
 }
 
-/// The secret of the settings; with SQLite also the one beside the database, which is made where there is none.
-fn secret(config: &Config) -> Result<TokenSecret, ServeError> {
-    match (&config.jwt_secret, &config.database) {
-        (Some(secret), _) => Ok(secret.clone()),
-        (None, DatabaseUrl::Sqlite(database)) => Ok(load_or_create_secret(&companion_file(
-            database,
-            ".jwt-secret",
-        ))?),
-        (None, DatabaseUrl::Postgres(_)) => Err(ServeError::NoSecret),
-    }
+fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {
+    let file = config.common_passwords.as_deref();
+    CommonPasswords::with(file).map_err(|error| {
+        let path = file.unwrap_or(Path::new("")).display();
+        ServeError::CommonPasswords(path.to_string(), error)
+    })
+}
+
+/// The secrets of the settings; with SQLite also the one beside the database, which is made where there is none.
+fn secrets(config: &Config) -> Result<Secrets, ServeError> {
+    let current = match (&config.jwt_secret, &config.database) {
+        (Some(secret), _) => secret.clone(),
+        (None, DatabaseUrl::Sqlite(database)) => {
+            load_or_create_secret(&companion_file(database, ".jwt-secret"))?
+        }
+        (None, DatabaseUrl::Postgres(_)) => return Err(ServeError::NoSecret),
+    };
+    Ok(Secrets {
+        current,
+        previous: config.jwt_secret_previous.clone(),
+    })
 }

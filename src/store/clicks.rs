@@ -2,23 +2,8 @@
 
 use async_trait::async_trait;
 
-use super::{ClickLimits, FlushMark, Ledger, StoreError};
+use super::{ClickBatch, ClickLimits, FlushMark, Ledger, RecorderId, StoreError};
 use crate::domain::{LinkId, Timestamp};
-
-/// Names a recorder: drawn at random for every recorder at each start.
-pub type RecorderId = u64;
-
-/// A batch of clicks, numbered so that a repetition is recognised.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClickBatch {
-    /// The recorder that gathered it.
-    pub recorder: RecorderId,
-    /// Rises with every batch of this recorder; numbers may be left out. Batches of one recorder reach a sink in this
-    /// order, one at a time.
-    pub number: u64,
-    /// Clicks per link, each link once, in rising order of ids; never empty.
-    pub clicks: Vec<(LinkId, u64)>,
-}
 
 /// A batch that was sent to Redis and not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]

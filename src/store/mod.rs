@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+mod click_batch;
 mod click_limits;
 mod clicks;
 mod database;
@@ -26,10 +27,9 @@ mod search;
 mod sqlite;
 mod users;
 
+pub use click_batch::{ClickBatch, RecorderId};
 pub use click_limits::{ClickLimits, Grant};
-pub use clicks::{
-    ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId,
-};
+pub use clicks::{Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch};
 pub use database::{Database, DiskUsage, StoreSettings, Usage};
 pub use failure::{OpenError, StoreError};
 pub use history::{HistoryCheck, HistoryNote};
@@ -43,7 +43,7 @@ pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use search::{FoundLinks, LinkSearch};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
-pub use users::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, Users};
+pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
 
 /// A database, seen through one narrow trait for each part of the service.
 #[derive(Clone)]

@@ -5,8 +5,8 @@ use super::{
     RecorderId, StoreError, ToCount, Usage, UsedKey,
 };
 use crate::domain::{
-    Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal, Shard, ShortCode, Tags,
-    TargetUrl, Timestamp, Title, TokenKey, UserId,
+    EmailAddress, Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal, Shard, ShortCode,
+    Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `is_active`, `title`, `tags` as a JSON array, `forward_query`, `created_at`,
@@ -29,8 +29,8 @@ pub(super) type LinkRow = (
 /// `fingerprint`, `link_id`, `short_code`, `used_at` in microseconds of a key of idempotency.
 pub(super) type UsedKeyRow = (Vec<u8>, i64, String, i64);
 
-/// `id`, `token_key`, `password_hash` of an account.
-pub(super) type CredentialsRow = (i64, Vec<u8>, String);
+/// `id`, `token_key`, `email`, `password_hash` of an account.
+pub(super) type CredentialsRow = (i64, Vec<u8>, String, String);
 
 /// `id`, `target_url`, `is_active`, `expires_at` in microseconds, whether it has `max_clicks`, `forward_query`.
 pub(super) type TargetRow = (i64, String, bool, Option<i64>, bool, bool);
@@ -85,7 +85,7 @@ pub(super) fn target(
 }
 
 pub(super) fn credentials(
-    (id, key, password_hash): CredentialsRow,
+    (id, key, email, password_hash): CredentialsRow,
 ) -> Result<Credentials, StoreError> {
     let key = TokenKey::from_bytes(&key)
         .ok_or_else(|| StoreError::Unexpected(format!("account {id} has no token key")))?;
@@ -94,6 +94,7 @@ pub(super) fn credentials(
             user: UserId(id),
             key,
         },
+        email: EmailAddress::from_stored(email),
         password_hash,
     })
 }

@@ -61,8 +61,8 @@ both_stores! {
         assert_eq!(changes.iter().map(|change| change.code.clone()).collect::<Vec<_>>(), deleted);
         assert_eq!(store.outbox.unpublished_changes(0, 2).await.unwrap(), changes[..2]);
         assert_eq!(store.outbox.unpublished_changes(changes[1].number, 1).await.unwrap(), changes[2..3]);
-        store.outbox.changes_published(&[changes[0].number, changes[2].number, 12345], None).await.unwrap();
-        store.outbox.changes_published(&[changes[3].number], None).await.unwrap();
+        store.outbox.changes_published(&[changes[0].number, changes[2].number, 12345], &[]).await.unwrap();
+        store.outbox.changes_published(&[changes[3].number], &[]).await.unwrap();
         assert_eq!(store.outbox.unpublished_changes(0, 10).await.unwrap(), changes[1..2]);
     }
 
@@ -74,7 +74,7 @@ both_stores! {
         let first = store.clicks.begin(raise(0, "first"), "").await.unwrap().unwrap();
         let second = store.clicks.begin(raise(first.term, "second"), "").await.unwrap().unwrap();
         for (term, left) in [(first.term, 1), (second.term, 0)] {
-            store.outbox.changes_published(&[change.number], Some(term)).await.unwrap();
+            store.outbox.changes_published(&[change.number], &[term]).await.unwrap();
             assert_eq!(store.outbox.unpublished_changes(0, 10).await.unwrap().len(), left);
         }
     }
@@ -90,9 +90,9 @@ both_stores! {
         let codes: Vec<_> = changes.iter().map(|change| change.code.as_ref()).collect();
         assert_eq!(codes, [Some(&code); 3]);
         assert_eq!(deletion, changes[2], "a deletion is announced under its own number");
-        store.outbox.changes_published(&[deletion.number], None).await.unwrap();
+        store.outbox.changes_published(&[deletion.number], &[]).await.unwrap();
         assert_eq!(unpublished().await, changes[..2], "the deletion alone is published");
-        store.outbox.changes_published(&[changes[0].number], None).await.unwrap();
+        store.outbox.changes_published(&[changes[0].number], &[]).await.unwrap();
         assert_eq!(unpublished().await, changes[1..2], "the older change alone is published");
     }
 

@@ -7,6 +7,7 @@ mod backend;
 mod click_limits;
 mod clicks;
 mod deleted;
+mod deleted_users;
 mod file;
 mod links;
 mod migrations;

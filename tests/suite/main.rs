@@ -5,6 +5,7 @@
 mod support;
 
 mod accounts;
+mod admitted;
 mod architecture;
 mod attacks;
 mod browsers;
@@ -27,6 +28,7 @@ mod managed;
 mod memory;
 mod metrics;
 mod overload;
+mod own_account;
 mod parked;
 mod pgbouncer;
 mod qr;
@@ -37,6 +39,7 @@ mod risks;
 mod roles;
 mod rolled_back;
 mod search;
+mod rotation;
 mod settings;
 mod shards;
 mod shorten;

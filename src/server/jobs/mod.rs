@@ -82,11 +82,7 @@ pub(super) fn spawn(
     jobs.spawn(memory_only::run(Arc::clone(&app.memory_only)));
     let watch = HistoryWatch::new(&app.store.database, &app.cache, app.redis.as_ref());
     jobs.spawn(history::run(watch));
-    jobs.spawn(retention::run(
-        Arc::clone(&outbox),
-        Arc::clone(&app.store.links),
-        Arc::clone(&app.clock),
-    ));
+    jobs.spawn(retention::run(app.store.clone(), Arc::clone(&app.clock)));
     if publishes {
         jobs.spawn(outbox::run(outbox, cache(), app.redis.clone()));
     } else {

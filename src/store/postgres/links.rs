@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{PostgresStore, link_columns, moment, target_columns};
+use super::{PostgresStore, link_columns, moment, not_of_deleted_user, target_columns};
 use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{
@@ -95,7 +95,8 @@ impl Links for PostgresStore {
                 sqlx::query_as(concat!(
                     "SELECT ",
                     target_columns!(),
-                    " FROM links WHERE short_code = $1"
+                    " FROM links WHERE short_code = $1",
+                    not_of_deleted_user!()
                 ))
                 .bind(code.as_str())
                 .fetch_optional(session)
@@ -115,7 +116,8 @@ impl Links for PostgresStore {
                 sqlx::query_as(concat!(
                     "SELECT ",
                     target_columns!(),
-                    ", EXISTS (SELECT FROM click_journal WHERE held) FROM links WHERE short_code = $1"
+                    ", EXISTS (SELECT FROM click_journal WHERE held) FROM links WHERE short_code = $1",
+                    not_of_deleted_user!()
                 ))
                 .bind(code.as_str())
                 .fetch_optional(session)

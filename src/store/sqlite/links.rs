@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{SqliteStore, link_columns, target_columns};
+use super::{SqliteStore, link_columns, not_of_deleted_user, target_columns};
 use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow, UsedKeyRow};
 use crate::store::{
@@ -97,7 +97,8 @@ impl Links for SqliteStore {
         let found: Option<TargetRow> = sqlx::query_as(concat!(
             "SELECT ",
             target_columns!(),
-            " FROM links WHERE short_code = ?1"
+            " FROM links WHERE short_code = ?1",
+            not_of_deleted_user!()
         ))
         .bind(code.as_str())
         .fetch_optional(&mut *self.reader.get_with_priority().await?)
@@ -112,7 +113,8 @@ impl Links for SqliteStore {
         let found: Option<CountedRow> = sqlx::query_as(concat!(
             "SELECT ",
             target_columns!(),
-            ", EXISTS (SELECT 1 FROM click_journal WHERE held) FROM links WHERE short_code = ?1"
+            ", EXISTS (SELECT 1 FROM click_journal WHERE held) FROM links WHERE short_code = ?1",
+            not_of_deleted_user!()
         ))
         .bind(code.as_str())
         .fetch_optional(&mut *self.reader.get().await?)

@@ -110,15 +110,12 @@ fn keys(search: &LinkSearch<'_>) -> (&'static str, &'static str) {
 
 /// The owner's links after the position, by way of the index that has the fewest others.
 fn push_source(query: &mut Query, owner: Principal, search: &LinkSearch<'_>, key: &str, id: &str) {
-    let table = match search.filter.tag {
-        Some(_) => {
-            query.push("link_tags AS tagged JOIN links ON links.id = tagged.link_id");
-            "tagged"
-        }
-        None => {
-            query.push("links");
-            "links"
-        }
+    let table = if search.filter.tag.is_some() {
+        query.push("link_tags AS tagged JOIN links ON links.id = tagged.link_id");
+        "tagged"
+    } else {
+        query.push("links");
+        "links"
     };
     query.push(format_args!(
         " WHERE {table}.owner_id = (SELECT id FROM users WHERE id = "

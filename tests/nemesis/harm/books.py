@@ -61,6 +61,21 @@ class Book:
     is_announced_late: bool = False
     """The instance that deleted it said that it could not announce that."""
     by_instance: Counter[str] = field(default_factory=Counter)
+    limit: int | None = None
+    """How often it redirects at most: the highest number that was asked for."""
+    limit_before: int = 0
+    """The limit before it was raised."""
+    raised_at: float = 0.0
+    """When the limit was raised; infinite while that is not answered."""
+
+    def least_limit(self, felt_after: float) -> int:
+        """How often it has to redirect if so many visitors come; a raised limit is felt after some seconds."""
+        assert self.limit is not None
+        return self.limit if time.monotonic() > self.raised_at + felt_after else self.limit_before
+
+    def may_be_used_up(self, felt_after: float) -> bool:
+        """Whether so many visits were sent that it may redirect no more."""
+        return self.limit is not None and self.sent >= self.least_limit(felt_after)
 
     @property
     def unanswered(self) -> int:
@@ -82,8 +97,9 @@ class Book:
         return max(low, mark.highest) if mark.falls == self.falls else low
 
     def allow(self, clicks: int, reason: str, may_fall: bool = False) -> None:
-        """Admits that some clicks may be missing; `may_fall` where they may have been read before."""
-        if clicks > 0:
+        """Admits that some clicks may be missing; `may_fall` where they may have been read before. The database has all
+        clicks of a link with a limit."""
+        if clicks > 0 and self.limit is None:
             self.allowed += clicks
             self.reasons.append(f"{reason}: {clicks}")
             if may_fall:
@@ -109,7 +125,7 @@ class Book:
         reasons = f", exceptions so far: {'; '.join(self.reasons)}" if self.reasons else ""
         return (f"book of {self.code} -> {self.target}: {self.sent} sent, {self.answered} answered "
                 f"({dict(self.by_instance)}), {self.unanswered} without a 302 since the last calm moment, "
-                f"{self.base:+d} then, highest count {self.highest}, {self.allowed} may be missing; {self.state.value}"
+                f"{self.base:+d} then, limit {self.limit}, highest count {self.highest}, {self.allowed} may be missing; {self.state.value}"
                 f"{deleted}{reasons}")
 
 

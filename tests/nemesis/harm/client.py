@@ -73,7 +73,7 @@ class Client:
             writer.write(head.encode() + b"\r\n" + content)
             # Not `wait_for`, which may swallow the end of its task.
             async with asyncio.timeout(self.timeout):
-                response = await read_response(reader)
+                response = await read_response(reader, method != "HEAD")
         except TimeoutError:
             self.close()
             raise Cut("timeout") from None
@@ -88,7 +88,7 @@ class Client:
         return response
 
 
-async def read_response(reader: asyncio.StreamReader) -> Response:
+async def read_response(reader: asyncio.StreamReader, has_body: bool = True) -> Response:
     """Reads one response: of a known length, in chunks, or without a body."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head[:-4].split("\r\n")
@@ -96,6 +96,8 @@ async def read_response(reader: asyncio.StreamReader) -> Response:
     headers = {name.lower(): value.strip() for name, _, value in pairs}
     status = int(first.split(" ")[1])
     body = b""
+    if not has_body:
+        return Response(status, headers, body)
     if headers.get("transfer-encoding", "").lower() == "chunked":
         while length := int(await reader.readuntil(b"\r\n"), 16):
             body += (await reader.readexactly(length + 2))[:-2]

@@ -18,6 +18,8 @@ DEPOSED_SECONDS = 5.0
 VERDICT_AFTER = 1.5
 """Seconds until logs and metrics show a moment."""
 CLOCK_SECONDS = 3.0
+RAISE_SECONDS = CACHE_TTL + 1.0
+"""When a raised limit is felt everywhere, also where Redis was away."""
 
 
 @dataclass
@@ -83,6 +85,9 @@ class Judge:
     def why_low(self, instance: Instance, book: Book, count: int, mark: Mark, sent: float,
                 received: float) -> str:
         """The documented exception by which a count was too low; empty if there is none."""
+        if book.limit is not None:
+            # The database has all of its clicks.
+            return ""
         if self.is_deposed(instance, sent):
             return "a count of an instance just left on a deposed master"
         if count >= book.floor(mark):
@@ -99,12 +104,16 @@ class Judge:
         if response.status == 302:
             if response.headers.get("location") != book.target:
                 self.violated(f"a wrong target: {instance.name} answered {response.headers}\n{book}")
+            if book.limit is not None and book.answered > book.limit:
+                self.violated(f"{instance.name} redirected beyond the limit\n{book}")
             if state is State.DELETED:
                 received = time.monotonic()
                 self.later(f"a deleted link was followed on {instance.name}, {sent - book.deleted_at:.3f} s after its "
                            "DELETE was answered", book, lambda: self.why_followed(instance, book, sent, received))
         elif response.status == 404:
-            if book.state is State.LIVE:
+            if book.may_be_used_up(RAISE_SECONDS):
+                self.seen["visit of a link that may be used up"] += 1
+            elif book.state is State.LIVE:
                 self.violated(f"a live link was answered 404 by {instance.name}\n{book}")
         else:
             self.refusal(instance, "a visit", response)
@@ -127,7 +136,9 @@ class Judge:
         """Judges a count; `mark` is from when it was asked for."""
         assert isinstance(count, int)
         low = book.floor(mark)
-        if count > book.ceiling:
+        if book.limit is not None and count > book.limit:
+            self.violated(f"{instance.name} counts {count}, above the limit\n{book}")
+        elif count > book.ceiling:
             self.violated(f"{instance.name} counts {count}, above the {book.ceiling} that were sent\n{book}")
         elif count < low:
             received = time.monotonic()

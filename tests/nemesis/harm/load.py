@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import time
 from collections.abc import Callable, Coroutine
@@ -13,13 +14,18 @@ from testbed.programs import Failed
 
 from .books import Book, Mark, State
 from .client import Client, Cut, NotSent, Response
-from .judge import Judge
+from .judge import RAISE_SECONDS, Judge
 from .servers import Instance
 from .world import World
 
 LINKS = 36
 HOT = 3
 OWNERS = 3
+LIMITED = 0.3
+"""The share of links with `max_clicks`."""
+LIMITS = (50, 1_000)
+MORE = (1, 100)
+"""By how much a limit is raised."""
 VISITORS = 6
 """Visitors, for each instance."""
 READERS = 2
@@ -112,11 +118,11 @@ class Load:
             world.under_way -= 1
 
     async def api(self, instance: Instance, client: Client, what: str, method: str, path: str, token: str = "",
-                  ) -> Response | None:
+                  body: object = None) -> Response | None:
         """Asks the API; `None` without a response."""
         sent = time.monotonic()
         try:
-            return await client.ask(method, path, token=token)
+            return await client.ask(method, path, token=token, body=body)
         except Cut as cut:
             self.judge.no_response(instance, what, sent, str(cut))
         except NotSent:
@@ -186,7 +192,7 @@ class Load:
                 self.judge.violated(f"a deleted link is in the list of {instance.name}\n{book}")
 
     async def own(self) -> None:
-        """Makes and deletes links, on all instances."""
+        """Makes and deletes links and raises limits, on all instances."""
         clients = {instance.name: Client(instance.port, API_TIMEOUT) for instance in self.world.instances}
         while True:
             await asyncio.sleep(self.rng.uniform(0.05, 0.35))
@@ -198,15 +204,20 @@ class Load:
                     await self.delete(instance, clients[instance.name], self.rng.choice(doubtful))
                 elif len(self.world.books.live) < LINKS:
                     await self.make(instance, clients[instance.name])
+                elif (used_up := self.used_up()) and self.rng.random() < 0.4:
+                    await self.raise_limit(instance, clients[instance.name], self.rng.choice(used_up))
                 else:
-                    await self.delete(instance, clients[instance.name], self.rng.choice(self.world.books.live))
+                    # Links that redirect no more make room first.
+                    books = used_up if used_up and self.rng.random() < 0.5 else self.world.books.live
+                    await self.delete(instance, clients[instance.name], self.rng.choice(books))
 
     async def make(self, instance: Instance, client: Client) -> bool:
         """Makes a link."""
         self.made += 1
         owner, target = self.rng.randrange(OWNERS), f"https://example.org/{self.made}?of={self.made * 7919 % 9973}"
-        response = await self.api(instance, client, "a new link", "POST",
-                                  "/urls/shorten?target_url=" + quote(target, safe=""), self.tokens[owner])
+        limit = self.rng.randint(*LIMITS) if self.rng.random() < LIMITED else None
+        path = "/urls/shorten?target_url=" + quote(target, safe="") + (f"&max_clicks={limit}" if limit else "")
+        response = await self.api(instance, client, "a new link", "POST", path, self.tokens[owner])
         if response is None:
             return False
         self.judge.seen[f"new link {response.status}"] += 1
@@ -217,8 +228,29 @@ class Load:
         code = str(made["short_code"])
         if code in self.world.books.all or made["target_url"] != target or made["clicks"] != 0:
             self.judge.violated(f"{instance.name} made a wrong link: {made}, of {target}")
-        self.world.books.open(Book(code, target, owner))
+        self.world.books.open(Book(code, target, owner, limit=limit, limit_before=limit or 0))
         return True
+
+    def used_up(self) -> list[Book]:
+        """Live links that redirect no more, and whose limits may be raised."""
+        return [book for book in self.world.books.live if book.limit is not None and book.answered >= book.limit_before
+                and not time.monotonic() < book.raised_at + RAISE_SECONDS < math.inf]
+
+    async def raise_limit(self, instance: Instance, client: Client, book: Book) -> None:
+        """Raises the limit of a link; once more where that was not answered."""
+        assert book.limit is not None
+        if book.raised_at < math.inf:
+            book.limit_before, book.raised_at = book.limit, math.inf
+            book.limit += self.rng.randint(*MORE)
+        response = await self.api(instance, client, "an edit", "PATCH", f"/urls/{book.code}", self.tokens[book.owner],
+                                  {"max_clicks": book.limit})
+        if response is None:
+            return
+        self.judge.seen[f"edit {response.status}"] += 1
+        if response.status == 200:
+            book.raised_at = time.monotonic()
+        else:
+            self.judge.refusal(instance, "an edit", response)
 
     async def delete(self, instance: Instance, client: Client, book: Book) -> None:
         """Deletes a link, and follows it on every instance at once."""

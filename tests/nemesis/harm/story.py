@@ -13,10 +13,10 @@ from pathlib import Path
 from testbed.processes import Testbed
 from testbed.programs import Failed
 
-from .books import State, Violated
+from .books import Book, State, Violated
 from .client import Client, Cut, NotSent
 from .faults import stop_with_0
-from .judge import VERDICT_AFTER, Judge
+from .judge import RAISE_SECONDS, VERDICT_AFTER, Judge
 from .load import API_TIMEOUT, Load
 from .schedule import STEPS_UNTIL_CALM, Schedule, Timed
 from .servers import Instance
@@ -167,6 +167,9 @@ class Story:
                 if len(set(counts)) > 1:
                     raise Violated(f"in a calm moment the instances count {counts}\n{book}")
                 book.fix(counts[0])
+            for book, count in zip(books, by_instance[0]):
+                if book.limit is not None and count < book.least_limit(RAISE_SECONDS):
+                    await self.redirects_everywhere(book, end)
         self.world.gate.set()
         self.say(f"calm: {len(books)} counts are right on {len(by_instance)} instances; "
                  f"{sum(book.answered for book in self.world.books.all.values())} redirects so far")
@@ -191,6 +194,23 @@ class Story:
                 await asyncio.sleep(0.1)
         client.close()
         return counts
+
+    async def redirects_everywhere(self, book: Book, end: float) -> None:
+        """A link with clicks left redirects on every instance; a preview uses none up."""
+        for instance in self.world.instances:
+            client = Client(instance.port, API_TIMEOUT)
+            why = "nothing was asked yet"
+            while why:
+                try:
+                    response = await client.ask("HEAD", f"/{book.code}")
+                    why = "" if response.status == 302 else str(response)
+                except (Cut, NotSent) as error:
+                    why = repr(error)
+                if time.monotonic() > end:
+                    raise Violated(f"in a calm moment {instance.name} grants no click of a link that has some left: "
+                                   f"{why}\n{book}")
+                await asyncio.sleep(0.1 if why else 0)
+            client.close()
 
     def summary(self) -> str:
         """What was seen."""

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 41] = [
+const SETTINGS: [&str; 44] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -44,6 +44,9 @@ const SETTINGS: [&str; 41] = [
     "LIMIT_REGISTER",
     "LIMIT_CREATE",
     "LIMIT_MISSES",
+    "PRIVATE_TARGETS",
+    "REGISTRATION",
+    "SECURITY_CONTACT",
     "TRUSTED_PROXIES",
     "MAX_CONNECTIONS",
     "MAX_REQUESTS",
