@@ -30,10 +30,12 @@ mod list_file;
 mod meter;
 mod note;
 mod own;
+mod pending;
 mod progress_bar;
 mod record;
 mod sender;
 mod shlink;
+mod source;
 mod spreadsheet;
 mod state;
 mod tally;
@@ -43,10 +45,10 @@ mod yourls;
 
 use bulk::Bulk;
 use entry_source::EntrySource;
-use format::Source;
 use importer::{Destination, Importer};
 use progress_bar::ProgressBar;
 use sender::Sender;
+use source::Source;
 use state::StateFile;
 use tally::{Listed, Tally};
 

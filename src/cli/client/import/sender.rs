@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::bulk::{Bulk, Outcome};
-use super::importer::{Pending, count};
 use super::link::ImportedLink;
 use super::list_file::ListFile;
+use super::pending::{Pending, count};
 use super::progress_bar::ProgressBar;
 use super::state::{Progress, StateFile};
 use super::tally::{Listed, Tally};
