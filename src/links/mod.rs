@@ -12,10 +12,12 @@ use crate::store::{Links, Outbox, StoreError};
 mod announce;
 mod at_once;
 mod bulk;
+mod code_length;
 mod delete;
 mod edit;
 mod exists;
 mod follow;
+mod lengthen;
 mod list;
 mod outbox;
 mod revision;
@@ -25,6 +27,7 @@ mod stats;
 
 pub use at_once::{AtOnce, Place};
 pub use bulk::{BulkLink, BulkOutcome};
+pub use code_length::CodeLength;
 pub use edit::Expected;
 pub use follow::ChangeFollower;
 pub use list::{ListedLink, Listing, Page};
@@ -56,6 +59,8 @@ pub struct LinkService {
     pub bulk_calls_at_once: AtOnce,
     /// The service's own host: a target on it would loop.
     pub own_host: OwnHost,
+    /// How long new codes are.
+    pub code_length: CodeLength,
     /// Words of the service's own paths: no link gets one of them as its code.
     pub reserved_words: &'static [&'static str],
     /// Gives new links their time.

@@ -21,7 +21,7 @@ use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::Clock;
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
-use crate::links::{AtOnce, LinkService};
+use crate::links::{AtOnce, CodeLength, LinkService};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
@@ -67,8 +67,8 @@ pub(super) struct App {
     pub(super) flusher: Arc<Flusher>,
     pub(super) grants: Arc<Grants>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) links: Arc<LinkService>,
     accounts: Arc<Accounts>,
-    links: Arc<LinkService>,
     lookups: Lookups,
     misses: MissLimiter,
     security_contact: Option<Arc<str>>,
@@ -132,6 +132,7 @@ impl App {
             limits: limits.clone(),
             lists_at_once: AtOnce::lists(),
             bulk_calls_at_once: AtOnce::bulk_calls(),
+            code_length: CodeLength::new(config.code_length),
             own_host: base_url
                 .own_host()
                 .clone()

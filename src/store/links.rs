@@ -210,6 +210,10 @@ pub trait Links: Send + Sync {
         code: &ShortCode,
     ) -> Result<Option<ToCount<Link>>, StoreError>;
 
+    /// How many links were made, deleted ones included: as many codes are in use, or may never be used again. About so: a
+    /// link whose creation failed may be among them. Costs the same with any number of links.
+    async fn links_made(&self) -> Result<u64, StoreError>;
+
     /// Up to `limit` links of an owner, newest first (`created_at` falling, then `id` falling),
     /// from just after `after`. None of an owner whose account is gone or has
     /// another key.

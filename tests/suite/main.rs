@@ -12,6 +12,7 @@ mod browsers;
 mod bulk;
 mod busy;
 mod cluster;
+mod code_length;
 mod delete;
 mod document;
 mod embedded;

@@ -73,7 +73,8 @@ pub(super) enum Command {
     ///
     /// Codes are kept where they can be, and clicks that the other service has counted are the links' starting numbers.
     /// Dates of creation are not kept. An import that is broken off, also by a crash, goes on with the same command:
-    /// `FILE.shunt-import.json` says how far it is. Links that are refused are listed in `FILE.refused.csv`, which can be
+    /// `FILE.shunt-import.json` says how far it is. Repeated after its end, it makes only those links again that have no code
+    /// in the file. Links that are refused are listed in `FILE.refused.csv`, which can be
     /// corrected and imported with `--from shunt`.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Import(import::ImportArgs),

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use shunt::domain::OwnHost;
+use shunt::domain::{Clock, OwnHost, SystemClock, Timestamp};
 
 use super::entry::{Entry, TakesEntries};
 use super::format::Format;
@@ -63,6 +63,7 @@ pub(super) enum Destination<'a> {
 pub(super) struct Importer<'a> {
     format: &'a Format,
     own_host: Option<OwnHost>,
+    now: Timestamp,
     has_new_codes: bool,
     meter: Rc<Meter>,
     destination: Destination<'a>,
@@ -85,6 +86,7 @@ impl<'a> Importer<'a> {
         Self {
             format,
             own_host,
+            now: SystemClock.now(),
             has_new_codes,
             meter,
             destination,
@@ -138,9 +140,9 @@ impl<'a> Importer<'a> {
     }
 
     fn prepare(&self, link: ImportedLink) -> (ImportedLink, Option<String>, Prepared) {
-        let mut link = link;
+        let mut link = link.created_before_its_end(self.now);
         let mut prepared = Prepared::default();
-        let mut refusal = link.check(self.own_host.as_ref()).err();
+        let mut refusal = link.check(self.own_host.as_ref(), self.now).err();
         match link.fault_of_code() {
             Some(_) if self.has_new_codes => prepared.old_code = link.custom_code.take(),
             Some(fault) if refusal.is_none() => {

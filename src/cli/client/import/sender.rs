@@ -11,6 +11,10 @@ use super::state::{Progress, StateFile};
 use super::tally::{Listed, Tally};
 use crate::cli::client::Failure;
 
+/// The code of a link is another's.
+const TAKEN: u16 = 409;
+/// The account has as many links as it may have.
+const FULL: u16 = 403;
 /// Columns of the list of links with new codes.
 const NEW_CODES: [&str; 4] = ["line", "old_code", "short_code", "target_url"];
 
@@ -121,9 +125,19 @@ impl<'a> Sender<'a> {
                 .filter_map(|at| batch[*at].link.as_ref())
                 .collect();
             let outcomes = self.bulk.send(&links)?;
+            let taken = links.iter().zip(&outcomes);
+            let taken = taken.filter(|(_, outcome)| outcome.status == TAKEN);
+            let codes: Vec<_> = taken
+                .filter_map(|(link, _)| link.custom_code.as_deref())
+                .collect();
+            let mut own_targets = self.bulk.own_targets(&codes)?.into_iter();
             let mut again = Vec::new();
             for (at, outcome) in open.into_iter().zip(outcomes) {
-                match self.outcome_of(&batch[at], outcome)? {
+                let own_target = match outcome.status {
+                    TAKEN => own_targets.next().flatten(),
+                    _ => None,
+                };
+                match outcome_of(&batch[at], outcome, own_target) {
                     LinkOutcome::Made => {}
                     LinkOutcome::There => batch[at].was_there = true,
                     LinkOutcome::DrawAgain => again.push(at),
@@ -149,26 +163,6 @@ impl<'a> Sender<'a> {
             link.custom_code = Some(code.as_str().to_owned());
             pending.drawn = Some(attempt + 1);
         }
-    }
-
-    fn outcome_of(&self, pending: &Pending, outcome: Outcome) -> Result<LinkOutcome, Failure> {
-        let detail = outcome
-            .detail
-            .unwrap_or_else(|| format!("status {}", outcome.status));
-        let link = pending.link.as_ref();
-        let code = link.and_then(|link| link.custom_code.as_deref());
-        Ok(match (outcome.status, link, code) {
-            (200, ..) => LinkOutcome::Made,
-            (403, ..) => LinkOutcome::Full(detail),
-            // A batch whose response was lost is sent again, and its links are there then.
-            (409, Some(link), Some(code)) => match self.bulk.own_target(code)? {
-                Some(target) if target == link.target_url => LinkOutcome::There,
-                _ if pending.drawn.is_some() => LinkOutcome::DrawAgain,
-                Some(target) => LinkOutcome::Refused(format!("{detail} by your link to {target}")),
-                None => LinkOutcome::Refused(detail),
-            },
-            _ => LinkOutcome::Refused(detail),
-        })
     }
 
     fn list(&mut self, pending: &Pending) -> Result<(), Failure> {
@@ -199,5 +193,21 @@ impl<'a> Sender<'a> {
             new_codes: self.new_codes.path(),
         };
         Ok((self.progress.tally.clone(), listed))
+    }
+}
+
+/// The outcome of a link by the service's word, and by the target of the user's own link that has its code.
+fn outcome_of(pending: &Pending, outcome: Outcome, own_target: Option<String>) -> LinkOutcome {
+    let status = outcome.status;
+    let detail = outcome.detail.unwrap_or_else(|| format!("status {status}"));
+    let target = pending.link.as_ref().map(|link| &link.target_url);
+    match (status, own_target) {
+        (200, _) => LinkOutcome::Made,
+        (FULL, _) => LinkOutcome::Full(detail),
+        // A batch whose response was lost is sent again, and its links are there then.
+        (TAKEN, own) if own.is_some() && own.as_ref() == target => LinkOutcome::There,
+        (TAKEN, _) if pending.drawn.is_some() => LinkOutcome::DrawAgain,
+        (TAKEN, Some(own)) => LinkOutcome::Refused(format!("{detail} by your link to {own}")),
+        _ => LinkOutcome::Refused(detail),
     }
 }

@@ -58,7 +58,11 @@ impl Tally {
             line(out, "new codes", &in_file(self.new_codes, file))?;
         }
         for (note, count) in &self.notes {
-            line(out, "left", &format!("{} {}", links(*count), note.text()))?;
+            line(
+                out,
+                "besides",
+                &format!("{} {}", links(*count), note.text()),
+            )?;
         }
         if self.refused > 0 {
             let file = listed.map(|listed| listed.refused);

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::support::{Finished, run, shunt};
 
 /// A sample of an export.
-pub(crate) fn sample(name: &str) -> PathBuf {
+pub(super) fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/cli/exports")
+        .join("tests/cli/import/exports")
         .join(name)
 }
 
