@@ -23,13 +23,14 @@
 //! | [`redis`] | 2 | the shared Redis: connections, deadlines, keys, scripts |
 //! | [`telemetry`] | 1 | logs, metrics, traces |
 //! | [`http_client`] | 0 | outgoing HTTP |
+//! | [`qr`] | 0 | QR codes as images and for a terminal |
 //! | [`domain`] | 0 | values that are checked when they are made; time |
 //!
 //! # How a click travels
 //!
 //! A worker reads `GET /{code}` ([`server`]). [`redirect`] looks the code up ([`cache`], then [`store`]), hands a click
 //! to the worker's recorder ([`clicks`]), and waits until the click's batch is acknowledged by Redis or by the database.
-//! Then the client gets the 302. Later the flusher ([`clicks`]) writes the counts from Redis back to the database.
+//! Then the client gets the 302. (A click of a link with `max_clicks` is granted and counted by the database.) Later the flusher ([`clicks`]) writes the counts from Redis back to the database.
 //!
 //! # How a deletion travels
 //!
@@ -45,6 +46,7 @@
 //! * **journal**: batches in the database that are not compacted into the links' counts yet.
 //! * **in doubt**: a batch was sent to Redis and no response came, so Redis may or may not have applied it.
 //! * **parked**: a batch in doubt is kept in the journal, uncounted, until Redis has settled it.
+//! * **grant**: a click of a link with `max_clicks` that the database has counted, and whose visitor may be redirected.
 //! * **flush**: the increments that move from Redis to the database in one go, under a number of their own.
 //! * **ledger**: the database's record of each Redis data set: its term, its newest flush, and how far that is written.
 //! * **term**: a fencing token: the number under which a Redis server is used. Work of an earlier term is refused.
@@ -66,6 +68,7 @@ pub mod http;
 pub mod http_client;
 pub mod limits;
 pub mod links;
+pub mod qr;
 pub mod redirect;
 pub mod redis;
 pub mod server;

@@ -26,7 +26,7 @@ SECRET = "a secret for measuring, and for nothing else"
 # The line of settings for load tests (load/README.md): one address and one account do everything.
 WITHOUT_LIMITS = {name: "0" for name in (
     "LIMIT_LOGIN", "LIMIT_LOGIN_FAILURES", "LIMIT_ACCOUNT_FAILURES", "LIMIT_REGISTER", "LIMIT_CREATE",
-    "LINKS_PER_ACCOUNT", "MAX_CONNECTIONS_PER_ADDRESS")}
+    "LIMIT_MISSES", "LINKS_PER_ACCOUNT", "MAX_CONNECTIONS_PER_ADDRESS")}
 
 
 @dataclass

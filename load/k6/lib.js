@@ -106,6 +106,21 @@ export function shorten(token, number) {
   return ask('POST', `/urls/shorten?${query}`, { token, name: '/urls/shorten' });
 }
 
+/** Changes a link: `patch` has the fields that change. */
+export function edit(token, code, patch) {
+  return ask('PATCH', `/urls/${code}`, { token, body: patch, name: '/urls/{code}' });
+}
+
+/** Where a link leads, or the status of the answer; nothing is counted. */
+export function leadsTo(code) {
+  const answer = http.request('HEAD', `${settings.baseUrl}/${code}`, null, {
+    redirects: 0,
+    responseCallback: http.expectedStatuses(302, 404),
+    tags: { kind: 'preview', name: '/{code}' },
+  });
+  return answer.status === 302 ? answer.headers.Location : answer.status;
+}
+
 /** Deletes a link. */
 export function remove(token, code) {
   ask('DELETE', `/urls/${code}`, { token, status: 204 });

@@ -49,20 +49,36 @@ BEGIN
     ON CONFLICT (short_code) DO UPDATE SET owner_id = excluded.owner_id;
 END;
 
--- The clicks of links with max_clicks. A row is there for each such link.
+-- How many clicks links with max_clicks were granted. A link that is made with a limit gets its row with it, any other one when
+-- the clicks from before its limit are to be counted.
 CREATE TABLE link_limits (
     link_id       INTEGER PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
-    -- Clicks from before the link had a limit; NULL until they are counted.
+    -- Clicks from before the limit; NULL until they are counted.
     clicks_before INTEGER,
+    -- The counting of them that was begun last; NULL where a click came that it may miss.
+    counting      INTEGER,
     -- Clicks granted since.
     granted       INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- What was granted to each batch, for a process that did not get the answer: a JSON object, link id to clicks.
+CREATE TRIGGER link_made_with_limit AFTER INSERT ON links WHEN new.max_clicks IS NOT NULL
+BEGIN
+    INSERT INTO link_limits (link_id, clicks_before) VALUES (new.id, 0);
+END;
+-- A limit that comes or goes: clicks from outside of its time are not granted, and have to be counted before it.
+CREATE TRIGGER link_limit_came_or_went AFTER UPDATE OF max_clicks ON links
+WHEN (old.max_clicks IS NULL) <> (new.max_clicks IS NULL)
+BEGIN
+    DELETE FROM link_limits WHERE link_id = new.id;
+END;
+
+-- What was granted to each batch, for a process that did not get the answer: a JSON array of [link id, clicks, clicks left].
+-- Of the latter there are fewer than 0 where the limit was lowered, NULL until the clicks before it are counted, and the
+-- largest number where there is no limit any more.
 CREATE TABLE click_grants (
     recorder   INTEGER NOT NULL,
     number     INTEGER NOT NULL,
-    clicks     TEXT    NOT NULL,
+    grants     TEXT    NOT NULL,
     granted_at INTEGER NOT NULL,
     PRIMARY KEY (recorder, number)
 ) STRICT, WITHOUT ROWID;

@@ -1,5 +1,6 @@
 //! `PATCH /urls/{short_code}`: changes a link.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -14,7 +15,7 @@ use super::base_address::BaseAddress;
 use super::link_body::{FullLinkBody, View, one_link};
 use super::link_fields::{JsonMaxClicks, end, json_tags, target, title};
 use crate::accounts::Accounts;
-use crate::domain::{LinkEdit, OwnHost};
+use crate::domain::{FieldEdit, LinkEdit, OwnHost};
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesBody};
 use crate::http::{ApiError, CodeParameter, ErrorBody, JsonBody, PathCode};
 use crate::links::{Expected, LinkService};
@@ -26,68 +27,60 @@ pub(super) struct LinkPatch {
     /// Another target; its rules are those of a new link.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = String, required = false, format = "url", max_length = 2048)]
-    target_url: Option<Option<String>>,
+    target_url: FieldEdit<String>,
     /// Whether the link is followed.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = bool, required = false)]
-    is_active: Option<Option<bool>>,
+    is_active: FieldEdit<bool>,
     /// RFC 3339 with a zone. A moment in the past ends the link now.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>, required = false, format = DateTime)]
-    expires_at: Option<Option<String>>,
+    expires_at: FieldEdit<String>,
     /// Redirects that are answered in all, those up to now included.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<u64>, required = false, minimum = 1, maximum = 9_007_199_254_740_991_u64)]
-    max_clicks: Option<Option<JsonMaxClicks>>,
+    max_clicks: FieldEdit<JsonMaxClicks>,
     /// A name for you.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>, required = false, max_length = 200)]
-    title: Option<Option<String>>,
+    title: FieldEdit<String>,
     /// All tags that the link has afterwards.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Vec<String>>, required = false, max_items = 20)]
-    tags: Option<Option<Vec<String>>>,
+    tags: FieldEdit<Vec<String>>,
     /// Whether a visitor's query is added to that of the target.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<bool>, required = false)]
-    forward_query: Option<Option<bool>>,
+    forward_query: FieldEdit<bool>,
 }
 
 /// A field that is there, perhaps as `null`.
-fn given<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+fn given<'de, D, T>(deserializer: D) -> Result<FieldEdit<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    Option::deserialize(deserializer).map(Some)
+    let value = Option::deserialize(deserializer)?;
+    Ok(value.map_or(FieldEdit::Clear, FieldEdit::Set))
 }
 
 impl LinkPatch {
     fn parse(self, own_host: &OwnHost) -> Result<LinkEdit, ApiError> {
         let needed = |field: &str| ApiError::invalid(format!("{field}: must not be null"));
-        let target_url = self
-            .target_url
-            .map(|raw| target(&raw.ok_or_else(|| needed("target_url"))?, own_host));
-        let is_active = self
-            .is_active
-            .map(|value| value.ok_or_else(|| needed("is_active")));
-        let tags = self.tags.map(|tags| json_tags(&tags.unwrap_or_default()));
+        let target_url = self.target_url.value(|| Err(needed("target_url")))?;
+        let target_url = target_url.map(|raw| target(&raw, own_host));
+        let Ok(tags) = self.tags.value(|| Ok::<_, Infallible>(Vec::new()));
+        let Ok(forward_query) = self.forward_query.value(|| Ok::<_, Infallible>(false));
         Ok(LinkEdit {
             target: target_url.transpose()?,
-            is_active: is_active.transpose()?,
-            title: match self.title {
-                Some(Some(raw)) => Some(title(&raw)?),
-                Some(None) => Some(None),
-                None => None,
-            },
-            tags: tags.transpose()?,
-            expires_at: match self.expires_at {
-                Some(Some(raw)) => Some(Some(end(&raw)?)),
-                Some(None) => Some(None),
-                None => None,
-            },
-            max_clicks: self.max_clicks.map(|max| max.map(|max| max.0)),
-            forward_query: self.forward_query.map(Option::unwrap_or_default),
+            is_active: self.is_active.value(|| Err(needed("is_active")))?,
+            title: self.title.parsed(|raw| title(&raw))?,
+            tags: tags.map(|tags| json_tags(&tags)).transpose()?,
+            expires_at: self.expires_at.parsed(|raw| end(&raw).map(Some))?,
+            max_clicks: self
+                .max_clicks
+                .parsed(|max| Ok::<_, ApiError>(Some(max.0)))?,
+            forward_query,
         })
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::base_address::BaseAddress;
-use crate::domain::{Link, LinkStatus, Timestamp, Title};
+use crate::domain::{Link, LinkStatus, MaxClicks, ShortCode, Timestamp, Title};
 use crate::http::{ApiError, Json};
 use crate::links::{CountedLink, Revision};
 
@@ -112,7 +112,7 @@ impl FullLinkBody {
             created_at: link.created_at.to_string(),
             updated_at: link.updated_at.to_string(),
             expires_at: properties.expires_at.as_ref().map(Timestamp::to_string),
-            max_clicks: properties.max_clicks.map(|max| max.number()),
+            max_clicks: properties.max_clicks.map(MaxClicks::number),
             forward_query: properties.forward_query,
         }
     }
@@ -153,16 +153,23 @@ pub(super) fn one_link(
             Json(FullLinkBody::new(link, *clicks, status, base_address)).into_response()
         }
     };
-    let shortlink = format!(
-        "<{}>; rel=\"shortlink\"",
-        base_address.short_url(&link.code)
-    );
+    name_short_url(&mut response, &link.code, base_address);
     let tag = format!("\"{}\"", Revision::of(link));
-    for (name, value) in [(LINK, shortlink), (ETAG, tag)] {
-        // An address of a configured host is always a value.
-        if let Ok(value) = HeaderValue::try_from(value) {
-            response.headers_mut().insert(name, value);
-        }
+    if let Ok(value) = HeaderValue::try_from(tag) {
+        response.headers_mut().insert(ETAG, value);
     }
     response
+}
+
+/// Names the short URL of the link that a response shows.
+pub(super) fn name_short_url(
+    response: &mut Response,
+    code: &ShortCode,
+    base_address: &BaseAddress,
+) {
+    let shortlink = format!("<{}>; rel=\"shortlink\"", base_address.short_url(code));
+    // An address of a configured host is always a value.
+    if let Ok(value) = HeaderValue::try_from(shortlink) {
+        response.headers_mut().insert(LINK, value);
+    }
 }

@@ -2,59 +2,79 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_TYPE, LINK};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream::try_unfold;
+use form_urlencoded::Serializer;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
-use super::link_body::LinkBody;
+use super::cursor::{cursor, parse_cursor};
+use super::link_body::{LinkBody, View};
+use super::link_fields::invalid;
+use super::link_stream::{Form, LinkJson, WholeList};
 use crate::accounts::Accounts;
-use crate::domain::{LinkId, Principal, Timestamp};
+use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ClientAddress, ErrorBody, JSON, QueryOf};
-use crate::links::{LinkError, LinkService, Page};
+use crate::links::{LinkService, Listing};
 use crate::store::Position;
 
-/// Links per page of the whole list: so many are in memory at once.
-const PAGE: u32 = 250;
+/// Links on a page of which only the cursor is given.
+const DEFAULT_LIMIT: u32 = 250;
 
 /// Links at most on a page that a client asks for.
-const MAX_PER_PAGE: u32 = 1_000;
+const MAX_LIMIT: u32 = 1_000;
 
-/// The end of a list, with the newline of every JSON body.
-const LIST_END: &[u8] = b"]\n";
-
-/// Which part of the list; without both, all of it.
-#[derive(Deserialize, IntoParams)]
+/// Which links, in which order, and which part of the list; without `limit` and `cursor`, all of it.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ListQuery {
-    /// Links on this page, 1 to 1000.
+    /// Links that have this text anywhere in code, target or title, in any case.
+    #[param(max_length = 2048, pattern = r"^\P{Cc}*$", example = "sale")]
+    q: Option<String>,
+    /// Links that have exactly this tag.
+    #[param(max_length = 50, pattern = r"^[^\p{Cc},\s]+$", example = "print")]
+    tag: Option<String>,
+    /// Links with this status. `used_up` goes by clicks that are written back, about a second after they were answered.
+    #[param(pattern = "^(active|inactive|expired|used_up|removed)$")]
+    status: Option<String>,
+    /// The order: `-created_at`, the newest first, unless given. By clicks it goes by those that are written back, and a link
+    /// whose clicks change between two pages may be on both, or on none.
+    #[param(pattern = "^-?(created_at|clicks)$")]
+    sort: Option<String>,
+    /// `full`: all fields of the links.
+    #[param(pattern = "^full$")]
+    view: Option<String>,
+    /// Links on this page, 1 to 1000. A page of a search may have fewer: the `Link` header says whether others follow.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000, example = 50)]
     limit: Option<String>,
-    /// Where the page begins: from the `Link` header of the page before.
-    #[param(value_type = Option<String>, pattern = "^0[0-2][0-9a-f]{14}00[0-9a-f]{14}$")]
+    /// Where the page begins: from the `Link` header of the page before, in the same order.
+    #[param(value_type = Option<String>, pattern = "^[oml]?0[0-2][0-9a-f]{14}00[0-9a-f]{14}$")]
     cursor: Option<String>,
 }
 
 /// List your links.
 ///
-/// Newest first. Without parameters it is the whole list, however long, as a stream; with `limit` or
-/// `cursor` it is one page, and the `Link` header leads to the next one.
+/// The newest first, unless `sort` says otherwise. Without `limit` and `cursor` it is the whole list, however long, as a
+/// stream; with one of them it is one page, and the `Link` header leads to the next one. No link is on two pages, and none is
+/// left out, however many come and go meanwhile.
 #[utoipa::path(
     get, path = "/urls/my", tag = "links", operation_id = "list", params(ListQuery), security(("bearer" = [])),
     responses(
-        (status = 200, description = "The links", body = Vec<LinkBody>, headers(
-            ("Link" = String, description = "`<…>; rel=\"next\"`, where the page has another one after it"),
+        (status = 200, description = "The links; with `view=full`, all fields of each", body = Vec<LinkBody>, headers(
+            ("Link" = String, description = "`<…>; rel=\"next\"`, where the page may have another one after it"),
         )),
-        (status = 422, description = "`limit` or `cursor` is not acceptable", body = ErrorBody, examples(
+        (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
             ("limit" = (value = json!({"detail": "limit: must be a whole number from 1 to 1000"}))),
             ("cursor" = (value = json!({"detail": "cursor: must be that of a page's Link header"}))),
+            ("sort" = (value = json!({"detail": "sort: must be -created_at, created_at, -clicks or clicks"}))),
+            ("unknown" = (value = json!({"detail": "tags: is not known here; did you mean tag?"}))),
         )),
         TakesQuery, NeedsToken, Limited, NeedsDatabase,
     ),
@@ -67,227 +87,173 @@ pub(super) async fn list(
     client: ClientAddress,
     query: Result<QueryOf<ListQuery>, ApiError>,
 ) -> Result<Response, ApiError> {
-    let part = query.and_then(|QueryOf(query)| query.parse());
-    let first = match &part {
-        Ok(Part::Whole) => links.page(owner, None, PAGE).await?,
-        Ok(Part::Page { after, limit }) => links.page(owner, *after, *limit).await?,
-        Err(_) => Page::default(),
+    let asked = query.and_then(|QueryOf(query)| Ok((query.parse()?, query)));
+    let (
+        Asked {
+            listing,
+            part,
+            view,
+        },
+        query,
+    ) = match asked {
+        Ok(asked) => asked,
+        Err(refusal) => {
+            // Links would have shown that the account still exists.
+            accounts.user(owner).await?;
+            return Err(refusal);
+        }
     };
-    if first.is_empty() {
-        // Links would have shown that the account still exists.
+    let json = LinkJson {
+        view,
+        base_address: base_address.clone(),
+    };
+    let Some(Part { after, limit }) = part else {
+        let list = WholeList {
+            links,
+            owner,
+            listing,
+            form: Form::Array(json),
+        };
+        let first = list.first_page().await?;
+        if first.is_empty() {
+            accounts.user(owner).await?;
+        }
+        return Ok(json_body(list.body(&first, &client)?));
+    };
+    let page = links.page(owner, &listing, after, limit).await?;
+    if page.is_empty() {
         accounts.user(owner).await?;
     }
-    match part? {
-        Part::Whole => whole_list(links, owner, &client, &first),
-        Part::Page { limit, .. } => one_page(&first, limit, &base_address),
-    }
-}
-
-/// The part of a whole list that is still to be sent.
-struct Rest {
-    after: Position,
-    /// No link was sent yet: the next one comes without a comma.
-    is_first: bool,
-}
-
-enum Part {
-    Whole,
-    Page { after: Option<Position>, limit: u32 },
-}
-
-impl ListQuery {
-    fn parse(self) -> Result<Part, ApiError> {
-        if self.limit.is_none() && self.cursor.is_none() {
-            return Ok(Part::Whole);
-        }
-        let limit = match self.limit {
-            None => PAGE,
-            Some(raw) => raw
-                .parse()
-                .ok()
-                .filter(|limit| (1..=MAX_PER_PAGE).contains(limit))
-                .ok_or_else(|| ApiError::invalid("limit: must be a whole number from 1 to 1000"))?,
-        };
-        let after = self
-            .cursor
-            .map(|raw| {
-                parse_cursor(&raw).ok_or_else(|| {
-                    ApiError::invalid("cursor: must be that of a page's Link header")
-                })
-            })
-            .transpose()?;
-        Ok(Part::Page { after, limit })
-    }
-}
-
-/// Times of cursors end here, in the year 8815: far beyond, numbers are no timestamps for the database.
-const CURSORS_END: i64 = 0x0300_0000_0000_0000;
-
-/// A position as 32 hexadecimal digits.
-fn cursor(position: Position) -> String {
-    format!(
-        "{:016x}{:016x}",
-        position.created_at.micros(),
-        position.id.number()
-    )
-}
-
-fn parse_cursor(raw: &str) -> Option<Position> {
-    let digits = raw.len() == 32
-        && raw
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let (created_at, id) = digits.then(|| raw.split_at(16))?;
-    let parse = |digits| i64::from_str_radix(digits, 16).ok();
-    let created_at = parse(created_at).filter(|micros| *micros < CURSORS_END)?;
-    Some(Position {
-        created_at: Timestamp::from_micros(created_at)?,
-        id: LinkId::parse(parse(id)?)?,
-    })
-}
-
-fn one_page(page: &Page, limit: u32, base: &BaseAddress) -> Result<Response, ApiError> {
-    let mut body = vec![b'['];
-    write_links(page, true, &mut body)?;
-    body.extend_from_slice(LIST_END);
-    let mut response = json(body);
+    let mut response = json_body(json.array(&page)?);
     if let Some(next) = page.next {
-        let next = format!(
-            "<{}/urls/my?limit={limit}&cursor={}>; rel=\"next\"",
-            base.as_str(),
-            cursor(next)
-        );
+        let next = query.next_page(&base_address, limit, &cursor(listing.order, next));
         let next =
-            HeaderValue::from_str(&next).map_err(|error| ApiError::internal(&error.to_string()))?;
+            HeaderValue::try_from(next).map_err(|error| ApiError::internal(&error.to_string()))?;
         response.headers_mut().insert(LINK, next);
     }
     Ok(response)
 }
 
-/// The first page was read before the response begins, so that an early failure is a proper error. A later failure
-/// breaks the connection, so that half a list never looks whole.
-fn whole_list(
-    links: Arc<LinkService>,
-    owner: Principal,
-    client: &ClientAddress,
-    first: &Page,
-) -> Result<Response, ApiError> {
-    let mut head = vec![b'['];
-    write_links(first, true, &mut head)?;
-    let Some(after) = first.next else {
-        head.extend_from_slice(LIST_END);
-        return Ok(json(head));
-    };
-    let rest = Rest {
-        after,
-        is_first: head.len() == 1,
-    };
-    let stream = links
-        .begin_list(owner, client.as_str())
-        .map_err(LinkError::from)?;
-    let pieces = try_unfold(Some(rest), move |rest| {
-        // Reserved until the response is dropped.
-        let _ = &stream;
-        let links = Arc::clone(&links);
-        async move {
-            match rest {
-                Some(rest) => next_piece(&links, owner, rest).await.map(Some),
-                None => Ok(None),
+fn json_body(body: impl Into<Body>) -> Response {
+    ([(CONTENT_TYPE, JSON)], body.into()).into_response()
+}
+
+struct Asked {
+    listing: Listing,
+    view: View,
+    /// `None`: the whole list.
+    part: Option<Part>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Part {
+    after: Option<Position>,
+    limit: u32,
+}
+
+impl ListQuery {
+    fn parse(&self) -> Result<Asked, ApiError> {
+        let listing = self.listing().map_err(invalid)?;
+        Ok(Asked {
+            part: self.part(listing.order)?,
+            view: View::parse(self.view.as_deref())?,
+            listing,
+        })
+    }
+
+    fn listing(&self) -> Result<Listing, InvalidSearch> {
+        let status = |word| LinkStatus::parse(word).ok_or(InvalidSearch::Status);
+        let filter = LinkFilter {
+            text: self.q.as_deref().map_or(Ok(None), SearchText::parse)?,
+            tag: self.tag.as_deref().map(SearchTag::parse).transpose()?,
+            status: self.status.as_deref().map(status).transpose()?,
+        };
+        let order = self.sort.as_deref().map(LinkOrder::parse).transpose()?;
+        Ok(Listing {
+            filter,
+            order: order.unwrap_or_default(),
+        })
+    }
+
+    fn part(&self, order: LinkOrder) -> Result<Option<Part>, ApiError> {
+        if self.limit.is_none() && self.cursor.is_none() {
+            return Ok(None);
+        }
+        let limit = match &self.limit {
+            None => DEFAULT_LIMIT,
+            Some(raw) => raw
+                .parse()
+                .ok()
+                .filter(|limit| (1..=MAX_LIMIT).contains(limit))
+                .ok_or_else(|| ApiError::invalid("limit: must be a whole number from 1 to 1000"))?,
+        };
+        let cursor = self.cursor.as_deref();
+        let after = cursor.map(|raw| parse_cursor(order, raw)).transpose()?;
+        Ok(Some(Part { after, limit }))
+    }
+
+    /// The link to the next page, with all parameters of this one.
+    fn next_page(&self, base: &BaseAddress, limit: u32, cursor: &str) -> String {
+        let address = format!("<{}/urls/my?", base.as_str());
+        let begin = address.len();
+        let mut query = Serializer::for_suffix(address, begin);
+        for (name, value) in [
+            ("q", &self.q),
+            ("tag", &self.tag),
+            ("status", &self.status),
+            ("sort", &self.sort),
+            ("view", &self.view),
+        ] {
+            if let Some(value) = value {
+                query.append_pair(name, value);
             }
         }
-    });
-    let head = futures_util::stream::iter([Ok(Bytes::from(head))]);
-    Ok(json(Body::from_stream(futures_util::StreamExt::chain(
-        head, pieces,
-    ))))
-}
-
-async fn next_piece(
-    links: &LinkService,
-    owner: Principal,
-    rest: Rest,
-) -> Result<(Bytes, Option<Rest>), ApiError> {
-    let page = links.page(owner, Some(rest.after), PAGE).await?;
-    let mut piece = Vec::new();
-    write_links(&page, rest.is_first, &mut piece)?;
-    let is_first = rest.is_first && piece.is_empty();
-    let rest = page.next.map(|after| Rest { after, is_first });
-    if rest.is_none() {
-        piece.extend_from_slice(LIST_END);
+        query.append_pair("limit", &limit.to_string());
+        query.append_pair("cursor", cursor);
+        format!("{}>; rel=\"next\"", query.finish())
     }
-    Ok((piece.into(), rest))
-}
-
-/// Writes the links of a page as JSON, a comma before each but the first.
-fn write_links(page: &Page, mut first: bool, out: &mut Vec<u8>) -> Result<(), ApiError> {
-    for (link, clicks) in page.links() {
-        if !std::mem::take(&mut first) {
-            out.push(b',');
-        }
-        serde_json::to_writer(&mut *out, &LinkBody::new(link, clicks))
-            .map_err(|error| ApiError::internal(&error.to_string()))?;
-    }
-    Ok(())
-}
-
-fn json(body: impl Into<Body>) -> Response {
-    ([(CONTENT_TYPE, JSON)], body.into()).into_response()
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::option::of;
     use proptest::prelude::*;
 
     use super::*;
-
-    fn query(limit: Option<String>, cursor: Option<String>) -> ListQuery {
-        ListQuery { limit, cursor }
-    }
+    use crate::config::BaseUrl;
 
     proptest! {
         #[test]
-        fn a_cursor_leads_back_to_its_position(created_at in 0..CURSORS_END, id in 0..=LinkId::LAST.number()) {
-            let position = Position { created_at: Timestamp::from_micros(created_at).unwrap(), id: LinkId::parse(id).unwrap() };
-            prop_assert_eq!(parse_cursor(&cursor(position)), Some(position));
-        }
-
-        #[test]
-        fn a_cursor_that_is_accepted_is_the_one_of_its_position(
-            raw in prop_oneof![1 => "\\PC*", 6 => "0?[0-3]?[0-9a-f]{13,15}0{0,3}[0-9a-f]{13,15}[g-z+A-F-]?"],
-        ) {
-            match parse_cursor(&raw) {
-                Some(position) => prop_assert_eq!(cursor(position), raw),
-                None => prop_assert!(!is_documented(&raw)),
-            }
-        }
-
-        #[test]
         fn a_page_has_1_to_1000_links_and_the_position_of_its_cursor(
-            limit in proptest::option::of(prop_oneof!["\\PC{0,12}", "[0-9]{1,5}"]),
-            cursor in proptest::option::of(prop_oneof!["\\PC{0,40}", "0[0-2][0-9a-f]{14}00[0-9a-f]{14}"]),
+            limit in of(prop_oneof!["\\PC{0,12}", "[0-9]{1,5}"]),
+            cursor in of(prop_oneof!["\\PC{0,40}", "0[0-2][0-9a-f]{14}00[0-9a-f]{14}"]),
         ) {
-            match query(limit.clone(), cursor.clone()).parse() {
-                Ok(Part::Whole) => prop_assert!(limit.is_none() && cursor.is_none()),
-                Ok(Part::Page { after, limit }) => {
+            let query = ListQuery { limit, cursor, ..ListQuery::default() };
+            match query.part(LinkOrder::Newest) {
+                Ok(None) => prop_assert!(query.limit.is_none() && query.cursor.is_none()),
+                Ok(Some(Part { after, limit })) => {
                     prop_assert!((1..=1_000).contains(&limit));
-                    prop_assert_eq!(after.map(super::cursor), cursor);
+                    let cursor = after.map(|after| super::cursor(LinkOrder::Newest, after));
+                    prop_assert_eq!(cursor, query.cursor);
                 }
                 Err(error) => prop_assert!(error.to_string().starts_with("422 ")),
             }
         }
-    }
 
-    /// As the document describes it: `^0[0-2][0-9a-f]{14}00[0-9a-f]{14}$`.
-    fn is_documented(raw: &str) -> bool {
-        let digits = raw
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        let digit = |at: usize, max: u8| (b'0'..=max).contains(&raw.as_bytes()[at]);
-        raw.len() == 32
-            && digits
-            && digit(0, b'0')
-            && digit(1, b'2')
-            && digit(16, b'0')
-            && digit(17, b'0')
+        #[test]
+        fn the_link_to_the_next_page_has_the_parameters_of_this_one(
+            q in of("\\PC{0,9}"), tag in of("\\PC{0,9}"), sort in of("\\PC{0,9}"), status in of("\\PC{0,9}"),
+            view in of("full"),
+        ) {
+            let query = ListQuery { q, tag, status, sort, view, ..ListQuery::default() };
+            let base = BaseAddress::from(&BaseUrl::parse("https://sho.rt").unwrap());
+            let link = query.next_page(&base, 7, "c");
+            prop_assert!(link.is_ascii());
+            let url = link.strip_prefix("<https://sho.rt/urls/my?").unwrap().strip_suffix(">; rel=\"next\"").unwrap();
+            let next: ListQuery = serde_urlencoded::from_str(url).unwrap();
+            prop_assert_eq!((next.limit.as_deref(), next.cursor.as_deref()), (Some("7"), Some("c")));
+            let fields = |query: ListQuery| [query.q, query.tag, query.status, query.sort, query.view];
+            prop_assert_eq!(fields(next), fields(query));
+        }
     }
 }

@@ -26,6 +26,7 @@ mod account_bodies;
 mod authentication;
 mod base_address;
 mod change_password;
+mod cursor;
 mod delete_account;
 mod delete_link;
 mod document;
@@ -34,11 +35,13 @@ mod explorer;
 mod health;
 mod link_body;
 mod link_fields;
+mod link_stream;
 mod list_links;
 mod log_out_everywhere;
 mod login;
 mod me;
 mod prometheus;
+mod qr;
 mod ready;
 mod register;
 mod shorten;
@@ -106,6 +109,7 @@ fn routes(
         .routes(routes!(shorten::shorten))
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))
+        .routes(routes!(qr::qr))
         .routes(routes!(
             show_link::show,
             edit_link::edit,

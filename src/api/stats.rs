@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::base_address::BaseAddress;
+use super::link_body::name_short_url;
 use crate::http::documented::NeedsDatabase;
 use crate::http::{ApiError, CodeParameter, ErrorBody, Json, PathCode};
 use crate::links::LinkService;
@@ -34,21 +37,27 @@ pub(super) struct StatsBody {
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats", tag = "links", operation_id = "stats", params(CodeParameter),
     responses(
-        (status = 200, description = "The exact number", body = StatsBody),
+        (status = 200, description = "The exact number", body = StatsBody, headers(
+            ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that people share"),
+        )),
         (status = 404, description = "No link has this code", body = ErrorBody, example = json!({"detail": "Not Found"})),
         NeedsDatabase,
     ),
 )]
 pub(super) async fn stats(
     State(links): State<Arc<LinkService>>,
+    State(base_address): State<BaseAddress>,
     PathCode(code): PathCode,
-) -> Result<Json<StatsBody>, ApiError> {
+) -> Result<Response, ApiError> {
     let code = code.ok_or_else(ApiError::not_found)?;
     let stats = links.stats(&code).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Json(StatsBody {
+    let body = StatsBody {
         short_code: code.as_str().to_owned(),
         target_url: stats.target.as_str().to_owned(),
         clicks: stats.clicks,
         total: stats.clicks,
-    }))
+    };
+    let mut response = Json(body).into_response();
+    name_short_url(&mut response, &code, &base_address);
+    Ok(response)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, State};
 use utoipa::IntoResponses;
 
-use crate::http::{CodeParameter, ErrorBody, PathCode};
+use crate::http::{ClientAddress, CodeParameter, ErrorBody, PathCode};
 use crate::redirect::{Redirect, RedirectError, Redirected};
 
 /// The responses to following a link.
@@ -27,6 +27,13 @@ pub(super) enum RedirectResponses {
     /// No link has this code, or the link is inactive, has expired or is used up; nothing is counted
     #[response(status = 404, example = json!({"detail": "URL not found"}))]
     NotFound(ErrorBody),
+    /// The client's address asked for too many codes that no link has
+    #[response(
+        status = 429,
+        headers(("Retry-After" = u32, description = "Seconds after which it is worth trying again")),
+        example = json!({"detail": "Too many requests; try again in 23 s"}),
+    )]
+    TooMany(ErrorBody),
     /// The link is not in memory and cannot be looked up now; nothing is counted
     #[response(
         status = 503,
@@ -51,9 +58,10 @@ pub(super) async fn visit(
     State(redirect): State<Arc<Redirect>>,
     PathCode(code): PathCode,
     RawQuery(query): RawQuery,
+    client: ClientAddress,
 ) -> Result<Redirected, RedirectError> {
     let code = code.ok_or(RedirectError::Unknown)?;
-    let redirected = redirect.follow(&code).await?;
+    let redirected = redirect.follow(&code, &|| client.clone().into()).await?;
     Ok(redirected.with_query(query.as_deref()))
 }
 
@@ -72,9 +80,10 @@ pub(super) async fn preview(
     State(redirect): State<Arc<Redirect>>,
     PathCode(code): PathCode,
     RawQuery(query): RawQuery,
+    client: ClientAddress,
 ) -> Result<Redirected, RedirectError> {
     let code = code.ok_or(RedirectError::Unknown)?;
-    let previewed = redirect.preview(&code).await?;
+    let previewed = redirect.preview(&code, &|| client.clone().into()).await?;
     Ok(previewed.with_query(query.as_deref()))
 }
 
@@ -94,8 +103,9 @@ pub(super) async fn visit_shared(
     redirect: State<Arc<Redirect>>,
     code: PathCode,
     query: RawQuery,
+    client: ClientAddress,
 ) -> Result<Redirected, RedirectError> {
-    visit(redirect, code, query).await
+    visit(redirect, code, query, client).await
 }
 
 /// See where a link leads, by the address that people share.
@@ -113,6 +123,7 @@ pub(super) async fn preview_shared(
     redirect: State<Arc<Redirect>>,
     code: PathCode,
     query: RawQuery,
+    client: ClientAddress,
 ) -> Result<Redirected, RedirectError> {
-    preview(redirect, code, query).await
+    preview(redirect, code, query, client).await
 }

@@ -112,7 +112,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::link::LinkEnd;
+    use crate::cache::link::{LinkEnd, UsedUp};
     use crate::domain::{LinkId, Location, Shard};
 
     const TTL: Duration = Duration::from_secs(15);
@@ -132,6 +132,7 @@ mod tests {
             end: LinkEnd::NEVER,
             is_limited: false,
             forward_query: false,
+            used_up: UsedUp::default(),
         })
     }
 

@@ -190,7 +190,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::cache::link::LinkEnd;
+    use crate::cache::link::{LinkEnd, UsedUp};
     use crate::domain::{LinkId, Location, Shard};
 
     fn link() -> CachedLink {
@@ -202,6 +202,7 @@ mod tests {
             end: LinkEnd::NEVER,
             is_limited: false,
             forward_query: false,
+            used_up: UsedUp::default(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! A link as the cache keeps it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::domain::{Click, Clock, LinkId, LinkTarget, Location, Shard, Timestamp};
 
 /// The part of a link that a redirect needs, ready to be sent. With the counters of its `Arc` it takes one line of the
@@ -20,7 +22,36 @@ pub struct CachedLink {
     pub is_limited: bool,
     /// Whether a visitor's query is added to the location.
     pub forward_query: bool,
+    /// Whether the database refused a click of it.
+    pub used_up: UsedUp,
 }
+
+/// Whether the clicks of a link are known to be used up. That stays true for as long as the link is cached: a link that gets
+/// more of them has changed.
+#[derive(Debug, Default)]
+pub struct UsedUp(AtomicBool);
+
+impl UsedUp {
+    /// Whether it is known.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Notes that they are. It must have been found out after the link was looked up.
+    pub fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What is known of a link's clicks is no part of the link.
+impl PartialEq for UsedUp {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for UsedUp {}
 
 /// The moment from which a link is not followed any more: microseconds since 1970, or never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +86,7 @@ impl CachedLink {
             is_active: link.is_active,
             is_limited: link.is_limited,
             forward_query: link.forward_query,
+            used_up: UsedUp::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A cached link as text in Redis, readable with `redis-cli`.
 
-use super::link::{CachedLink, LinkEnd};
+use super::link::{CachedLink, LinkEnd, UsedUp};
 use crate::domain::{LinkId, Location, Shard, Timestamp};
 
 /// `generation id flags end location`. The generation is included because a Redis that was away, or was rolled back, may
@@ -51,6 +51,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
         is_active,
         is_limited,
         forward_query,
+        used_up: UsedUp::default(),
     })
 }
 
@@ -78,6 +79,7 @@ mod tests {
                 end: LinkEnd::at(end.and_then(Timestamp::from_micros)),
                 is_limited,
                 forward_query,
+                used_up: UsedUp::default(),
             };
             prop_assert_eq!(decode(&encode(&link, "first"), "second", Shard::ONLY), None);
             prop_assert_eq!(decode(&encode(&link, "first"), "first", Shard::ONLY), Some(link));

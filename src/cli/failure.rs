@@ -1,10 +1,14 @@
 //! Why a command did not do what was asked, and the exit code that says so.
 
+use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::json;
+use shunt::domain::ShortCode;
 use shunt::telemetry::line::json_line;
+
+use super::output::harmless;
 
 /// The part of a command's help that says which exit codes it has.
 macro_rules! exit_codes {
@@ -58,24 +62,48 @@ pub(super) enum Failure {
     NotFound(String),
     /// The service cannot be reached, or not now.
     Unavailable(String),
+    /// Some of several things failed, and each has its line already; this is the first of them.
+    Reported(Box<Failure>),
 }
 
 impl Failure {
     /// Something failed, as this error says.
-    pub(super) fn of(error: &dyn std::fmt::Display) -> Self {
+    pub(super) fn of(error: &dyn Display) -> Self {
         Self::Failed(error.to_string())
+    }
+
+    /// The link that was not found, by its code: the command line may name several. The API has two wordings for this
+    /// one case.
+    pub(super) fn not_found(self, code: &ShortCode) -> Self {
+        match self {
+            Self::NotFound(_) => Self::NotFound(format!("{code}: URL not found")),
+            other => other,
+        }
+    }
+
+    /// The same failure, which names what failed.
+    pub(super) fn about(self, name: &str) -> Self {
+        match self {
+            Self::Failed(message) => Self::Failed(format!("{}: {message}", harmless(name))),
+            other => other,
+        }
+    }
+
+    /// Whether everything else would fail in the same way.
+    pub(super) fn is_of_all(&self) -> bool {
+        match self {
+            Self::OutputClosed | Self::Usage(_) | Self::Refused(_) | Self::Unavailable(_) => true,
+            Self::Failed(_) | Self::NotFound(_) => false,
+            Self::Reported(first) => first.is_of_all(),
+        }
     }
 
     /// Writes one line to standard error.
     pub(super) fn report(&self, form: ErrorForm) {
-        let (Self::Failed(message)
-        | Self::Usage(message)
-        | Self::Refused(message)
-        | Self::NotFound(message)
-        | Self::Unavailable(message)) = self
-        else {
+        if matches!(self, Self::OutputClosed | Self::Reported(_)) {
             return;
-        };
+        }
+        let message = &self.to_string();
         let line = match form {
             ErrorForm::Text => format!("shunt: {message}"),
             ErrorForm::Json => json!({ "error": message, "exit_code": self.code() }).to_string(),
@@ -93,11 +121,27 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Self::OutputClosed => 0,
+            Self::Reported(first) => first.code(),
             Self::Failed(_) => 1,
             Self::Usage(_) => 2,
             Self::Refused(_) => 3,
             Self::NotFound(_) => 4,
             Self::Unavailable(_) => 5,
+        }
+    }
+}
+
+impl Display for Failure {
+    /// The sentence for people.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutputClosed => formatter.write_str("the output is closed"),
+            Self::Failed(message)
+            | Self::Usage(message)
+            | Self::Refused(message)
+            | Self::NotFound(message)
+            | Self::Unavailable(message) => formatter.write_str(message),
+            Self::Reported(first) => first.fmt(formatter),
         }
     }
 }

@@ -24,6 +24,12 @@ pub(super) fn stdout() -> impl Write {
     anstream::stdout().lock()
 }
 
+/// Something that a person should know, on standard error.
+pub(super) fn note(text: &str) {
+    // Without a standard error the work still goes on.
+    let _ = writeln!(io::stderr(), "shunt: {}", harmless(text));
+}
+
 /// One value for machines, on a line of its own.
 pub(super) fn json_line(value: &impl Serialize) -> Result<(), Failure> {
     let text = json(value)?;

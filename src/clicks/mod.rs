@@ -4,6 +4,7 @@
 //! client ── Recorder ── Delivery ──► Redis: pending ──► flush N ──► link_clicks     (Flusher)
 //!           gathers     one batch      └─ in doubt ─► journal (parked)
 //!           a batch     at a time  ──► database: journal ─────────► link_clicks     (compaction)
+//! client ── Grants ── one batch at a time ──► database: link_limits and link_clicks      (links with max_clicks)
 //! ```
 //!
 //! | file | what it does |
@@ -14,6 +15,8 @@
 //! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |
 //! | `flusher` | writes counts back: from Redis, and from the journal |
 //! | `counts` | reads exact counts |
+//! | `grants` | gathers visits of links with `max_clicks`, and asks the database for their clicks |
+//! | `before_limit` | counts the clicks from before a link got its limit |
 //! | `recovery` | takes a Redis into use under a term |
 //! | `draining` | writes back data sets that are given up |
 //!
@@ -44,22 +47,33 @@
 //! 8. **A batch in doubt belongs to one epoch.** While its data set is in that epoch, it is sent again in the term of the day.
 //!    Afterwards it may have been counted, so it is dropped and reported.
 //!
+//! 9. **The database grants the clicks of a link with `max_clicks`.** Such a click goes to no sink. One transaction locks the
+//!    link's row in `link_limits`, grants as many clicks as are left, counts them and notes the answer under the batch's
+//!    recorder and number, so that a batch whose answer was lost is asked for again and granted once. A grant whose visitor
+//!    has left is for the next one. So never one redirect too many is sent, and one too few only where a process ended with
+//!    answers that it had not sent. A limit that a link gets later takes effect once the clicks before it are counted, after
+//!    every instance that Redis can reach has learned of it (see [`ClicksBeforeLimit`]).
+//!
 //! On a Redis Cluster all of this holds for each shard by itself: each has recorders of its own, so a redirect waits for
 //! the acknowledgement of its own shard alone.
 
+mod before_limit;
 pub mod counts;
 mod delivery;
 mod draining;
 mod flusher;
+mod grants;
 mod recorder;
 mod recovery;
 mod redelivery;
 mod redis_sink;
 mod sinks;
 
+pub use before_limit::ClicksBeforeLimit;
 pub use delivery::Delivery;
 pub use draining::{Drain, DrainError};
 pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
+pub use grants::{GrantAnswer, Grants, Wanted};
 pub use recorder::{ClickReceipt, Recorder, Recorders};
 pub use recovery::{RecoveryError, recover};
 pub use redis_sink::{RecordError, RedisSink, SettleError, settle_parked};

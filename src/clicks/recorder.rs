@@ -45,13 +45,18 @@ struct Position {
     index: usize,
 }
 
-/// Proof that a click is counted; only the recorder makes one.
+/// Proof that a click is counted; only the recorder and the grants make one.
 #[derive(Debug)]
 pub struct ClickReceipt {
     at: Instant,
 }
 
 impl ClickReceipt {
+    /// Of a click that was just granted.
+    pub(super) fn of_grant() -> Self {
+        Self { at: Instant::now() }
+    }
+
     /// When it was acknowledged: the clock is read once for all redirects of a batch.
     #[must_use]
     pub fn at(&self) -> Instant {

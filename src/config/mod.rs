@@ -258,6 +258,12 @@ pub struct Config {
     #[arg(long, env = "LIMIT_CREATE", value_name = "N")]
     #[arg(default_value = "600", value_parser = number(0..=u32::MAX))]
     pub limit_create: u32,
+    /// Look-ups of unknown codes per minute and address, on each instance. 0: no limit.
+    ///
+    /// Past it an address follows only links that the instance has in memory; other codes are answered 429.
+    #[arg(long, env = "LIMIT_MISSES", value_name = "N")]
+    #[arg(default_value = "600", value_parser = number(0..=u32::MAX))]
+    pub limit_misses: u32,
     /// Links that an account may have; further ones are answered 403. 0: no limit.
     #[arg(long, env = "LINKS_PER_ACCOUNT", value_name = "N")]
     #[arg(default_value = "100000", value_parser = number(0..=1_000_000_000_000_u64))]
@@ -348,6 +354,7 @@ impl Config {
             failures_of_account: self.limit_account_failures,
             register: self.limit_register,
             create: self.limit_create,
+            misses: self.limit_misses,
             links_per_account: self.links_per_account,
         }
     }

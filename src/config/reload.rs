@@ -12,13 +12,14 @@ use super::{Config, ConfigError};
 use crate::domain::Limits;
 
 /// Their names. All others need a restart.
-const RELOADED: [&str; 7] = [
+const RELOADED: [&str; 8] = [
     "RUST_LOG",
     "LIMIT_LOGIN",
     "LIMIT_LOGIN_FAILURES",
     "LIMIT_ACCOUNT_FAILURES",
     "LIMIT_REGISTER",
     "LIMIT_CREATE",
+    "LIMIT_MISSES",
     "LINKS_PER_ACCOUNT",
 ];
 
@@ -58,6 +59,7 @@ impl Reloaded {
             ),
             change("LIMIT_REGISTER", old.register, new.register),
             change("LIMIT_CREATE", old.create, new.create),
+            change("LIMIT_MISSES", old.misses, new.misses),
             change(
                 "LINKS_PER_ACCOUNT",
                 old.links_per_account,
@@ -133,6 +135,7 @@ impl Reloaded {
                 self.limits.failures_of_account = limits.failures_of_account;
             }
             "LIMIT_REGISTER" => self.limits.register = limits.register,
+            "LIMIT_MISSES" => self.limits.misses = limits.misses,
             "LIMIT_CREATE" => self.limits.create = limits.create,
             _ => self.limits.links_per_account = limits.links_per_account,
         }

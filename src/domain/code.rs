@@ -10,6 +10,9 @@ const ALPHABET: &[u8; 56] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrst
 /// Length of a generated code: 56^7 is about 1.7 * 10^12 codes.
 const GENERATED_LENGTH: usize = 7;
 
+/// Length of a code that a program chooses: such codes are not those that the service draws.
+const CHOSEN_LENGTH: usize = 9;
+
 /// Longest string that is looked up as a code.
 const MAX_LENGTH: usize = 64;
 
@@ -41,6 +44,21 @@ impl ShortCode {
             letters.push(char::from(random_letter()?));
         }
         Ok(Self(letters))
+    }
+
+    /// The code of 9 letters that belongs to these random bytes: for programs that ask for a code of their own choice, and
+    /// have to find it again.
+    #[must_use]
+    pub fn from_random(bytes: [u8; 16]) -> Self {
+        let mut rest = u128::from_le_bytes(bytes);
+        let mut letters = CompactString::default();
+        for _ in 0..CHOSEN_LENGTH {
+            // 56^9 is so far below 2^128 that each letter is as likely as any other.
+            let letter = usize::try_from(rest % ALPHABET.len() as u128).unwrap_or_default();
+            letters.push(char::from(ALPHABET[letter]));
+            rest /= ALPHABET.len() as u128;
+        }
+        Self(letters)
     }
 
     /// The code as text.
@@ -155,6 +173,15 @@ mod tests {
                 Err(InvalidCustomCode::Shape) => prop_assert!(!fits),
             }
         }
+    }
+
+    #[test]
+    fn a_code_of_random_bytes_is_the_same_each_time() {
+        assert_eq!(ShortCode::from_random([0; 16]).as_str(), "222222222");
+        let code = ShortCode::from_random([7; 16]);
+        assert_eq!(code, ShortCode::from_random([7; 16]));
+        assert_ne!(code, ShortCode::from_random([8; 16]));
+        assert_eq!(ShortCode::parse(code.as_str()), Some(code));
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub struct Limits {
     pub register: u32,
     /// Links made per minute and account.
     pub create: u32,
+    /// Look-ups of unknown codes per minute and address.
+    pub misses: u32,
     /// Links that an account may have.
     pub links_per_account: u64,
 }

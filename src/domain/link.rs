@@ -87,6 +87,8 @@ pub enum LinkStatus {
     Expired,
     /// It has redirected as often as it may.
     UsedUp,
+    /// The service's administrators took it away.
+    Removed,
 }
 
 impl LinkStatus {
@@ -98,15 +100,21 @@ impl LinkStatus {
             Self::Inactive => "inactive",
             Self::Expired => "expired",
             Self::UsedUp => "used_up",
+            Self::Removed => "removed",
         }
     }
 
     /// The status with this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Active, Self::Inactive, Self::Expired, Self::UsedUp]
-            .into_iter()
-            .find(|status| status.as_str() == word)
+        let all = [
+            Self::Active,
+            Self::Inactive,
+            Self::Expired,
+            Self::UsedUp,
+            Self::Removed,
+        ];
+        all.into_iter().find(|status| status.as_str() == word)
     }
 }
 

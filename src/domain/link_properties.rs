@@ -39,6 +39,57 @@ impl LinkProperties {
     }
 }
 
+/// What becomes of a value that may be absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FieldEdit<T> {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// It is taken away.
+    Clear,
+    /// It is replaced.
+    Set(T),
+}
+
+impl<T: Clone> FieldEdit<T> {
+    fn apply(&self, to: Option<&T>) -> Option<T> {
+        match self {
+            Self::Keep => to.cloned(),
+            Self::Clear => None,
+            Self::Set(value) => Some(value.clone()),
+        }
+    }
+}
+
+impl<T> FieldEdit<T> {
+    /// The same of a parsed value; one that is parsed to nothing is taken away.
+    ///
+    /// # Errors
+    /// Those of `parse`.
+    pub fn parsed<U, E>(
+        self,
+        parse: impl FnOnce(T) -> Result<Option<U>, E>,
+    ) -> Result<FieldEdit<U>, E> {
+        Ok(match self {
+            Self::Keep => FieldEdit::Keep,
+            Self::Clear => FieldEdit::Clear,
+            Self::Set(value) => parse(value)?.map_or(FieldEdit::Clear, FieldEdit::Set),
+        })
+    }
+
+    /// The new value, where there is one; `None` where it stays.
+    ///
+    /// # Errors
+    /// What `cleared` returns, where the value is taken away.
+    pub fn value<E>(self, cleared: impl FnOnce() -> Result<T, E>) -> Result<Option<T>, E> {
+        match self {
+            Self::Keep => Ok(None),
+            Self::Clear => cleared().map(Some),
+            Self::Set(value) => Ok(Some(value)),
+        }
+    }
+}
+
 /// A change of some properties; `None` leaves one as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkEdit {
@@ -47,13 +98,13 @@ pub struct LinkEdit {
     /// Switched on or off.
     pub is_active: Option<bool>,
     /// Another title, or none.
-    pub title: Option<Option<Title>>,
+    pub title: FieldEdit<Title>,
     /// Other tags.
     pub tags: Option<Tags>,
     /// Another end, or none.
-    pub expires_at: Option<Option<Timestamp>>,
+    pub expires_at: FieldEdit<Timestamp>,
     /// Another number of redirects, or any.
-    pub max_clicks: Option<Option<MaxClicks>>,
+    pub max_clicks: FieldEdit<MaxClicks>,
     /// Whether a visitor's query is added from now on.
     pub forward_query: Option<bool>,
 }
@@ -66,10 +117,10 @@ impl LinkEdit {
         LinkProperties {
             target: edit.target.unwrap_or_else(|| to.target.clone()),
             is_active: edit.is_active.unwrap_or(to.is_active),
-            title: edit.title.unwrap_or_else(|| to.title.clone()),
+            title: edit.title.apply(to.title.as_ref()),
             tags: edit.tags.unwrap_or_else(|| to.tags.clone()),
-            expires_at: edit.expires_at.unwrap_or(to.expires_at),
-            max_clicks: edit.max_clicks.unwrap_or(to.max_clicks),
+            expires_at: edit.expires_at.apply(to.expires_at.as_ref()),
+            max_clicks: edit.max_clicks.apply(to.max_clicks.as_ref()),
             forward_query: edit.forward_query.unwrap_or(to.forward_query),
         }
     }

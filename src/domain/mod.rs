@@ -10,6 +10,7 @@ mod limits;
 mod link;
 mod link_properties;
 mod password;
+mod search;
 mod shard;
 mod target;
 mod time;
@@ -20,8 +21,11 @@ pub use code::{CustomCode, InvalidCustomCode, ShortCode};
 pub use email::{EmailAddress, InvalidEmail};
 pub use limits::Limits;
 pub use link::{Link, LinkId, LinkStatus, LinkTarget};
-pub use link_properties::{InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title};
+pub use link_properties::{
+    FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title,
+};
 pub use password::{InvalidPassword, Password};
+pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag, SearchText};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};
 pub use time::{Clock, InvalidTimestamp, ManualClock, SystemClock, Timestamp};

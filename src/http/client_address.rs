@@ -5,12 +5,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
 use tokio_util::sync::CancellationToken;
 
 use crate::accounts::Client;
+
+/// The header in which proxies name the addresses that requests came from.
+pub const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// The address of the client's end of a connection, put into the request by the worker.
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +34,14 @@ impl TrustedProxies {
 
     /// The client behind `peer`. Each proxy appends the address that it got the request from, so the list is read from its
     /// end, up to the first address that is not a trusted proxy.
-    fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    fn client<'a>(
+        &self,
+        peer: IpAddr,
+        forwarded_for: impl DoubleEndedIterator<Item = &'a [u8]>,
+    ) -> IpAddr {
         let mut client = peer;
-        let lines = headers.get_all("x-forwarded-for").iter().rev();
-        for hop in lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')) {
+        let lines = forwarded_for.rev();
+        for hop in lines.flat_map(|line| line.rsplit(|byte| *byte == b',')) {
             if !self.trust(client) {
                 break;
             }
@@ -79,18 +86,44 @@ impl ClientAddress {
     }
 }
 
+impl ClientAddress {
+    /// The client of a request whose connection comes from `peer`, by the lines of its `X-Forwarded-For`.
+    pub fn behind<'a>(
+        peer: Option<SocketAddr>,
+        proxies: &TrustedProxies,
+        forwarded_for: impl DoubleEndedIterator<Item = &'a [u8]>,
+    ) -> Self {
+        match peer {
+            Some(peer) => Self::of(proxies.client(peer.ip(), forwarded_for)),
+            None => Self("unknown".into()),
+        }
+    }
+
+    /// The same, of a request with these headers.
+    #[must_use]
+    pub fn of_request(
+        peer: Option<SocketAddr>,
+        proxies: &TrustedProxies,
+        headers: &HeaderMap,
+    ) -> Self {
+        let lines = headers.get_all(FORWARDED_FOR).iter();
+        Self::behind(peer, proxies, lines.map(HeaderValue::as_bytes))
+    }
+}
+
+impl From<ClientAddress> for String {
+    fn from(ClientAddress(address): ClientAddress) -> Self {
+        address
+    }
+}
+
 impl<S: Sync> FromRequestParts<S> for ClientAddress {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let Some(Peer(peer)) = parts.extensions.get() else {
-            return Ok(Self("unknown".into()));
-        };
-        let client = match parts.extensions.get::<TrustedProxies>() {
-            Some(proxies) => proxies.client(peer.ip(), &parts.headers),
-            None => peer.ip(),
-        };
-        Ok(Self::of(client))
+        let peer = parts.extensions.get().map(|Peer(peer)| *peer);
+        let proxies = parts.extensions.get().cloned().unwrap_or_default();
+        Ok(Self::of_request(peer, &proxies, &parts.headers))
     }
 }
 
@@ -116,10 +149,14 @@ impl<S: Sync> FromRequestParts<S> for Asking {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
     use proptest::prelude::*;
 
     use super::*;
+
+    fn forwarded_lines(headers: &HeaderMap) -> impl DoubleEndedIterator<Item = &[u8]> {
+        let lines = headers.get_all(FORWARDED_FOR).iter();
+        lines.map(HeaderValue::as_bytes)
+    }
 
     fn client(trusted: &[&str], peer: &str, forwarded: &[&str]) -> String {
         let proxies = TrustedProxies(trusted.iter().map(|net| net.parse().unwrap()).collect());
@@ -127,7 +164,8 @@ mod tests {
         for line in forwarded {
             headers.append("x-forwarded-for", line.parse().unwrap());
         }
-        proxies.client(peer.parse().unwrap(), &headers).to_string()
+        let client = proxies.client(peer.parse().unwrap(), forwarded_lines(&headers));
+        client.to_string()
     }
 
     #[test]
@@ -193,10 +231,10 @@ mod tests {
             }
             let proxies = TrustedProxies(Arc::from(["10.0.0.0/8".parse().unwrap()]));
             let untrusted: IpAddr = "198.51.100.1".parse().unwrap();
-            prop_assert_eq!(proxies.client(untrusted, &headers), untrusted);
+            prop_assert_eq!(proxies.client(untrusted, forwarded_lines(&headers)), untrusted);
             // Behind a proxy it is the proxy itself or an address of a line.
             let proxy: IpAddr = "10.0.0.1".parse().unwrap();
-            let client = proxies.client(proxy, &headers);
+            let client = proxies.client(proxy, forwarded_lines(&headers));
             let is_forwarded = headers.iter().any(|(_, line)| {
                 line.to_str().is_ok_and(|line| line.split(',').any(|hop| address_of(hop.trim()) == Some(client)))
             });

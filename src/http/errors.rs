@@ -15,6 +15,7 @@ use crate::accounts::{AccountError, HashError, TokenFault};
 use crate::clicks::counts::CountError;
 use crate::limits::TooMany;
 use crate::links::LinkError;
+use crate::qr::QrError;
 use crate::redirect::RedirectError;
 use crate::store::StoreError;
 use crate::telemetry::throttle::LogThrottle;
@@ -275,13 +276,24 @@ impl From<TokenFault> for ApiError {
     }
 }
 
+impl From<QrError> for ApiError {
+    fn from(error: QrError) -> Self {
+        match error {
+            QrError::Png(_) => Self::internal(&error.to_string()),
+            QrError::TooLong | QrError::TooSmall { .. } | QrError::LowContrast => {
+                Self::invalid(error.to_string())
+            }
+        }
+    }
+}
+
 impl From<RedirectError> for ApiError {
     fn from(error: RedirectError) -> Self {
-        if error.is_not_found() {
-            Self::url_not_found()
-        } else {
+        match error {
+            RedirectError::TooMany(too_many) => too_many.into(),
+            error if error.is_not_found() => Self::url_not_found(),
             // Logged with the look-up: clients may be very many.
-            Self::not_now()
+            _ => Self::not_now(),
         }
     }
 }

@@ -191,8 +191,8 @@ fn field_error(fault: &str, missing: &str) -> Option<String> {
 fn unknown_field(fault: &str) -> String {
     let (name, expected) = fault.split_once('`').unwrap_or((fault, ""));
     let known = expected.split('`').skip(1).step_by(2);
-    let likeness = |known: &&str| (strsim::jaro_winkler(name, known) * 1_000.0).round() as i64;
-    let nearest = known.max_by_key(likeness);
+    let likeness = |known: &str| strsim::jaro_winkler(name, known);
+    let nearest = known.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
     let name: String = name.chars().take(64).collect();
     match nearest {
         Some(nearest) => format!("{name}: is not known here; did you mean {nearest}?"),

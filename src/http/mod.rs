@@ -15,7 +15,7 @@ mod request_id;
 mod security_headers;
 
 pub use admission::{Admission, with_admission};
-pub use client_address::{Asking, ClientAddress, ClientLeft, Peer, TrustedProxies};
+pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
 pub use errors::{ApiError, ErrorBody};
 pub use extractors::{BodyLimits, CodeParameter, JsonBody, OptionalJsonBody, PathCode, QueryOf};
 pub use fallback::{method_not_allowed, not_found, panicked};

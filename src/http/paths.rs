@@ -34,7 +34,7 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 18] = [
+pub const ROUTES: [Route; 19] = [
     route("/auth/login", Class::Queued),
     route("/auth/logout-everywhere", Class::Bounded),
     route("/auth/me", Class::Bounded),
@@ -51,6 +51,7 @@ pub const ROUTES: [Route; 18] = [
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),
     route("/urls/{short_code}", Class::Bounded),
+    route("/urls/{short_code}/qr", Class::Bounded),
     route("/urls/{short_code}/stats", Class::Bounded),
     route("/{short_code}", Class::Redirect),
 ];
@@ -190,7 +191,7 @@ mod tests {
         for word in ["auth", "docs", "metrics", "my", "r", "shorten", "urls"] {
             assert!(reserved_words().contains(&word), "{word}");
         }
-        for word in ["login", "stats", "{short_code}", ""] {
+        for word in ["login", "qr", "stats", "{short_code}", ""] {
             assert!(!reserved_words().contains(&word), "{word}");
         }
     }
@@ -284,7 +285,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_table_and_a_router_choose_the_same_route(
-            path in "(/(urls|r|my|shorten|stats|auth|me|login|docs|health|K7mXq2R|%2f|)){1,4}",
+            path in "(/(urls|r|my|shorten|stats|qr|auth|me|login|docs|health|K7mXq2R|%2f|)){1,4}",
         ) {
             let chosen = route_of(&path).map(|route| route.template.to_owned());
             prop_assert_eq!(chosen, chosen_by_the_router(&path));

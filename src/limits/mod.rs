@@ -16,8 +16,10 @@ use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 mod failures;
+mod misses;
 
 pub use failures::{FailureGuard, FailureLimiter};
+pub use misses::MissLimiter;
 
 /// The window of all limits but those of failures.
 const MINUTE: Duration = Duration::from_mins(1);

@@ -1,7 +1,7 @@
 //! Changing a link.
 
 use super::{CountedLink, LinkError, LinkService, Revision};
-use crate::domain::{Click, Link, LinkEdit, Principal, ShortCode};
+use crate::domain::{Click, FieldEdit, Link, LinkEdit, Principal, ShortCode};
 use crate::store::{Edited, ToCount};
 
 /// The state in which a client expects a link.
@@ -56,6 +56,11 @@ impl LinkService {
             has_parked,
         } = edited;
         let click = Click::new(link.id, self.cache.shard_of(code));
+        if matches!(edit.max_clicks, FieldEdit::Set(_))
+            && let Err(error) = self.before_limit.count(code, click).await
+        {
+            tracing::debug!(%error, "the limit of a link takes effect with its next visit");
+        }
         let clicks = self.counts.begin().of(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = clicks.get(&link.id).copied();

@@ -3,17 +3,39 @@
 use std::collections::HashMap;
 
 use super::{LinkError, LinkService, ListStream};
-use crate::domain::{Click, Link, LinkId, Principal};
+use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, LinkStatus, Principal, Timestamp};
 use crate::limits::TooMany;
-use crate::store::Position;
+use crate::store::{LinkSearch, Position, ToCount};
 
-/// Links of one owner, newest first, and their clicks. A link that was deleted meanwhile has no clicks.
-#[derive(Debug, Default)]
+/// Which links of an owner are listed, and in which order; without anything, all of them, the newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Which links.
+    pub filter: LinkFilter,
+    /// In which order.
+    pub order: LinkOrder,
+}
+
+/// Links of one owner and their clicks, in the order of the listing. A link that was deleted meanwhile has no clicks.
+#[derive(Debug)]
 pub struct Page {
     links: Vec<Link>,
     clicks: HashMap<LinkId, u64>,
-    /// Where the next page begins, where there is one.
+    wanted: Option<LinkStatus>,
+    read_at: Timestamp,
+    /// Where the next page begins, where there may be one.
     pub next: Option<Position>,
+}
+
+/// A link of a page.
+#[derive(Clone, Copy, Debug)]
+pub struct ListedLink<'a> {
+    /// The link.
+    pub link: &'a Link,
+    /// Exact number of answered redirects.
+    pub clicks: u64,
+    /// Its status at the time of the reading.
+    pub status: LinkStatus,
 }
 
 impl Page {
@@ -23,39 +45,76 @@ impl Page {
         self.links.is_empty()
     }
 
-    /// Each link with its exact clicks, without those that were deleted meanwhile.
-    pub fn links(&self) -> impl Iterator<Item = (&Link, u64)> {
-        self.links
-            .iter()
-            .filter_map(|link| Some((link, *self.clicks.get(&link.id)?)))
+    /// Each link with its exact clicks, without those that were deleted meanwhile, and those whose exact clicks give them
+    /// another status than the wanted one.
+    pub fn links(&self) -> impl Iterator<Item = ListedLink<'_>> {
+        self.links.iter().filter_map(|link| {
+            let clicks = *self.clicks.get(&link.id)?;
+            let status = link.status(clicks, self.read_at);
+            let is_wanted = self.wanted.is_none_or(|wanted| wanted == status);
+            is_wanted.then_some(ListedLink {
+                link,
+                clicks,
+                status,
+            })
+        })
     }
 }
 
 impl LinkService {
-    /// Up to `limit` links of an owner from just after `after`, newest first.
+    /// Up to `limit` links of a listing, from just after `after`. A page of a search may have fewer although others follow:
+    /// the work for each is bounded.
     ///
     /// # Errors
     /// [`LinkError::Count`], [`LinkError::Store`].
     pub async fn page(
         &self,
         owner: Principal,
+        listing: &Listing,
         after: Option<Position>,
         limit: u32,
     ) -> Result<Page, LinkError> {
+        let read_at = self.clock.now();
         let counting = self.counts.begin();
-        // One more than asked for shows whether there is another page.
-        let read = self.links.links_of(owner, after, limit + 1).await?;
-        let (mut links, has_parked) = (read.value, read.has_parked);
-        let has_next = links.len() > limit as usize;
-        links.truncate(limit as usize);
+        let is_plain = listing.filter.is_open() && listing.order == LinkOrder::Newest;
+        let (links, next, has_parked) = if is_plain {
+            self.newest(owner, after, limit).await?
+        } else {
+            let search = LinkSearch {
+                filter: &listing.filter,
+                order: listing.order,
+                after,
+                limit,
+                now: read_at,
+            };
+            let ToCount { value, has_parked } = self.links.search_links(owner, &search).await?;
+            (value.links, value.next, has_parked)
+        };
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
         let to_count: Vec<_> = links.iter().map(click_of).collect();
         let clicks = counting.of(&to_count, has_parked).await?;
         Ok(Page {
-            next: links.last().filter(|_| has_next).map(Position::of),
             links,
             clicks,
+            wanted: listing.filter.status,
+            read_at,
+            next,
         })
+    }
+
+    async fn newest(
+        &self,
+        owner: Principal,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<(Vec<Link>, Option<Position>, bool), LinkError> {
+        // One more than asked for shows whether there is another page.
+        let read = self.links.links_of(owner, after, limit + 1).await?;
+        let mut links = read.value;
+        let has_next = links.len() > limit as usize;
+        links.truncate(limit as usize);
+        let next = links.last().filter(|_| has_next).map(Position::of);
+        Ok((links, next, read.has_parked))
     }
 
     /// Reserves the sending of a whole list, until the returned value is dropped.

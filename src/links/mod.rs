@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::cache::LinkCache;
+use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
 use crate::domain::{Clock, OwnHost};
 use crate::limits::{CurrentLimits, Limiter, TooMany};
@@ -11,6 +12,7 @@ use crate::store::{Links, Outbox, StoreError};
 mod announce;
 mod delete;
 mod edit;
+mod exists;
 mod follow;
 mod list;
 mod list_streams;
@@ -22,7 +24,7 @@ mod stats;
 
 pub use edit::Expected;
 pub use follow::ChangeFollower;
-pub use list::Page;
+pub use list::{ListedLink, Listing, Page};
 pub use list_streams::{ListStream, ListStreams};
 pub use outbox::{OutboxError, publish_pending, publishes};
 pub use revision::Revision;
@@ -38,6 +40,8 @@ pub struct LinkService {
     pub outbox: Arc<dyn Outbox>,
     /// Exact counts.
     pub counts: Counts,
+    /// Counts the clicks from before a link got a limit.
+    pub before_limit: Arc<ClicksBeforeLimit>,
     /// The cached links, which a change invalidates.
     pub cache: LinkCache,
     /// How often a user may create links.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use ring::digest::{Context, SHA256};
 
-use crate::domain::{Link, LinkProperties, Tags, Timestamp, Title};
+use crate::domain::{Link, LinkProperties, MaxClicks, Tags, Timestamp, Title};
 
 /// A digest of all that an owner may change. Clicks are no part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,9 +17,12 @@ impl Revision {
         let mut digest = Context::new(&SHA256);
         digest.update(&link.id.number().to_le_bytes());
         digest.update(&canonical(&link.properties));
-        let bytes = digest.finish();
-        let hex = bytes.as_ref()[..12].iter();
-        Self(hex.map(|byte| format!("{byte:02x}")).collect())
+        let digest = digest.finish();
+        let number = digest.as_ref().first_chunk().copied();
+        Self(format!(
+            "{:032x}",
+            u128::from_be_bytes(number.unwrap_or_default())
+        ))
     }
 
     /// Its text, of hexadecimal digits.
@@ -48,7 +51,7 @@ pub(super) fn canonical(properties: &LinkProperties) -> Vec<u8> {
     } = properties;
     let title = title.as_ref().map_or("", Title::as_str);
     let end = expires_at.map(Timestamp::micros);
-    let max = max_clicks.map(|max| max.number());
+    let max = max_clicks.map(MaxClicks::number);
     let tags = Tags::to_string(tags);
     let target = target.as_str();
     format!("{target}\0{is_active}\0{title}\0{tags}\0{end:?}\0{max:?}\0{forward_query}").into()
@@ -59,7 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::{MaxClicks, TargetUrl};
+    use crate::domain::TargetUrl;
 
     fn properties() -> impl Strategy<Value = LinkProperties> {
         let texts = ("[a-z]{1,3}", "[a-c]{0,2}", "[a-c,]{0,4}");

@@ -1,5 +1,7 @@
 //! Reasons why a request for a link is not redirected.
 
+use crate::clicks::counts::CountError;
+use crate::limits::TooMany;
 use crate::store::StoreError;
 
 /// Why a client is not redirected.
@@ -17,7 +19,10 @@ pub enum RedirectError {
     /// The link has redirected as often as it may.
     #[error("the link is used up")]
     UsedUp,
-    /// No cache has the code, and the database cannot be asked.
+    /// The client's address had too many unknown codes looked up.
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
+    /// No cache has the code and the database cannot be asked, or the database cannot grant a click of it.
     #[error("the link cannot be looked up: {0}")]
     Unavailable(String),
 }
@@ -28,13 +33,20 @@ impl RedirectError {
     pub fn is_not_found(&self) -> bool {
         match self {
             Self::Unknown | Self::Inactive | Self::Expired | Self::UsedUp => true,
-            Self::Unavailable(_) => false,
+            Self::TooMany(_) | Self::Unavailable(_) => false,
         }
     }
 }
 
 impl From<StoreError> for RedirectError {
     fn from(error: StoreError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<CountError> for RedirectError {
+    fn from(error: CountError) -> Self {
+        tracing::debug!(%error, "a click of a link with a limit is not granted");
         Self::Unavailable(error.to_string())
     }
 }

@@ -8,6 +8,8 @@
 //! | resolve again if any link changed meanwhile | one atomic load | | Redis; unknown to both: 503, though the click stays counted |
 //! | 302 | the ready `Location` is copied | | |
 //!
+//! Of a link with `max_clicks` the database grants each click (`limited`): with the database away it is answered 503.
+//!
 //! The hot path allocates nothing but an entry of the request in its batch, logs nothing, and asks the database (or its
 //! replica, see [`ReplicaReads`]) only for codes that neither the process nor Redis has cached.
 
@@ -15,11 +17,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cache::{CachedLink, LinkCache, Resolved, Source};
-use crate::clicks::{ClickReceipt, Recorders};
+use crate::clicks::{ClickReceipt, ClicksBeforeLimit, Grants, Recorders, Wanted};
 use crate::domain::{Click, Clock, Location, ShortCode};
+use crate::limits::MissLimiter;
 use crate::telemetry::redirects::RedirectMetrics;
 
 mod error;
+mod limited;
 mod lookups;
 mod replica;
 
@@ -34,15 +38,25 @@ pub struct Redirect {
     pub cache: LinkCache,
     /// Takes the clicks.
     pub recorders: Recorders,
+    /// Grants the clicks of links with a limit.
+    pub grants: Arc<Grants>,
+    /// Counts the clicks from before such a limit.
+    pub before_limit: Arc<ClicksBeforeLimit>,
     /// The database, for links that are not cached.
     pub lookups: Lookups,
     /// Counts and times every request, whatever its result.
     pub metrics: RedirectMetrics,
     /// Says which links have ended.
     pub clock: Arc<dyn Clock>,
+    /// How many unknown codes an address may have looked up.
+    pub misses: MissLimiter,
 }
 
-/// Where a client is redirected to. Only a counted click leads here: the recorders alone make a [`ClickReceipt`].
+/// The address of a client, which is found out only where it is needed.
+pub type AddressOf<'a> = &'a (dyn Fn() -> String + Sync);
+
+/// Where a client is redirected to. Only a counted click leads here: the recorders and the grants alone
+/// make a [`ClickReceipt`].
 pub struct Redirected {
     link: Arc<CachedLink>,
     source: Source,
@@ -114,9 +128,13 @@ impl Redirect {
     /// # Errors
     /// [`RedirectError`]; nothing is counted then, unless the link changed or was deleted while its click was recorded: that
     /// click may stay counted.
-    pub async fn follow(&self, code: &ShortCode) -> Result<Redirected, RedirectError> {
+    pub async fn follow(
+        &self,
+        code: &ShortCode,
+        client: AddressOf<'_>,
+    ) -> Result<Redirected, RedirectError> {
         let start = Instant::now();
-        let followed = self.followed(code, start).await;
+        let followed = self.followed(code, start, client).await;
         let end = followed
             .as_ref()
             .map_or_else(|_| Instant::now(), Redirected::at);
@@ -129,17 +147,39 @@ impl Redirect {
         &self,
         code: &ShortCode,
         start: Instant,
+        client: AddressOf<'_>,
     ) -> Result<Redirected, RedirectError> {
         let version = self.cache.version();
-        let (link, source) = self.resolve(code, start).await?;
+        let (link, source) = self.resolve(code, start, client).await?;
         let link = followable(link, &*self.clock)?;
+        if link.is_limited {
+            return Box::pin(self.granted(code, client)).await;
+        }
+        self.counted(code, link, source, version, client).await
+    }
+
+    /// Counts the click of a link without a limit, which was resolved at this version of the cache.
+    async fn counted(
+        &self,
+        code: &ShortCode,
+        link: Arc<CachedLink>,
+        source: Source,
+        version: u64,
+        client: AddressOf<'_>,
+    ) -> Result<Redirected, RedirectError> {
         let click = link.click();
         let receipt = self.recorders.record(click).await;
         if self.cache.version() == version {
             return Ok(Redirected::by_click(link, source, receipt));
         }
         // Some link changed before this click was acknowledged: was it this one?
-        let (now, source_now) = self.resolve(code, receipt.at()).await?;
+        let (now, source_now) = self.resolve(code, receipt.at(), client).await?;
+        if let Some(now) = now.as_ref().filter(|now| now.is_limited) {
+            if now.click() != click {
+                return Box::pin(self.granted(code, client)).await;
+            }
+            Box::pin(self.admitted(click.link())).await?;
+        }
         let has_ended = |now: &Arc<CachedLink>| {
             now.click() == click && (!now.is_active || now.end.has_come(&*self.clock))
         };
@@ -156,17 +196,29 @@ impl Redirect {
     ///
     /// # Errors
     /// [`RedirectError`].
-    pub async fn preview(&self, code: &ShortCode) -> Result<Redirected, RedirectError> {
-        let previewed = self.previewed(code).await;
+    pub async fn preview(
+        &self,
+        code: &ShortCode,
+        client: AddressOf<'_>,
+    ) -> Result<Redirected, RedirectError> {
+        let previewed = self.previewed(code, client).await;
         self.note(&previewed);
         previewed
     }
 
-    async fn previewed(&self, code: &ShortCode) -> Result<Redirected, RedirectError> {
+    async fn previewed(
+        &self,
+        code: &ShortCode,
+        client: AddressOf<'_>,
+    ) -> Result<Redirected, RedirectError> {
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
-        let (link, source) = self.resolve(code, now).await?;
+        let (link, source) = self.resolve(code, now, client).await?;
+        let link = followable(link, &*self.clock)?;
+        if link.is_limited {
+            Box::pin(self.ask(code, &link, Wanted::Preview)).await?;
+        }
         Ok(Redirected {
-            link: followable(link, &*self.clock)?,
+            link,
             source,
             counted: Counted::Preview(now),
             forwarded: None,
@@ -186,27 +238,44 @@ impl Redirect {
             Err(RedirectError::Inactive) => &metrics.inactive,
             Err(RedirectError::Expired) => &metrics.expired,
             Err(RedirectError::UsedUp) => &metrics.used_up,
+            Err(RedirectError::TooMany(_)) => &metrics.limited,
             Err(RedirectError::Unavailable(_)) => &metrics.unavailable,
         };
         results.increment(1);
     }
 
     /// The link of a code, from the nearest place that has it.
-    async fn resolve(&self, code: &ShortCode, now: Instant) -> Result<Resolved, RedirectError> {
+    async fn resolve(
+        &self,
+        code: &ShortCode,
+        now: Instant,
+        client: AddressOf<'_>,
+    ) -> Result<Resolved, RedirectError> {
         match self.cache.l1(code, now) {
             Some(cached) => Ok((Some(cached), Source::Process)),
             // Boxed: the future is large and seldom needed, and every connection would have room for it.
-            None => Box::pin(self.recall(code, now)).await,
+            None => Box::pin(self.recall(code, now, client)).await,
         }
     }
 
     /// The link of a code that the worker has not cached: from the process, Redis or the database.
-    async fn recall(&self, code: &ShortCode, now: Instant) -> Result<Resolved, RedirectError> {
+    async fn recall(
+        &self,
+        code: &ShortCode,
+        now: Instant,
+        client: AddressOf<'_>,
+    ) -> Result<Resolved, RedirectError> {
         if let Some(cached) = self.cache.l2(code, now).await {
             return Ok((cached, Source::Process));
         }
+        let address = client();
+        self.misses.check(&address)?;
         let read = |mark| self.lookups.read(code, mark);
-        self.cache.look_up(code, now, read).await
+        let found = self.cache.look_up(code, now, read).await?;
+        if found.0.is_none() {
+            self.misses.count(&address);
+        }
+        Ok(found)
     }
 
     /// Where the code is another link's meanwhile, the click is counted for that link, too.

@@ -13,11 +13,14 @@ use crate::accounts::{
 use crate::api::{ApiState, Readiness};
 use crate::cache::{CacheLimits, LinkCache};
 use crate::clicks::counts::Counts;
-use crate::clicks::{Delivery, Flusher, JournalDeadline, MemoryOnly, Recorders, RedisSink, Sinks};
+use crate::clicks::{
+    ClicksBeforeLimit, Delivery, Flusher, Grants, JournalDeadline, MemoryOnly, Recorders,
+    RedisSink, Sinks,
+};
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::Clock;
 use crate::http::paths;
-use crate::limits::{CurrentLimits, FailureLimiter, Limiter};
+use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
 use crate::links::{LinkService, ListStreams};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
@@ -62,10 +65,13 @@ pub(super) struct App {
     pub(super) cache: LinkCache,
     pub(super) memory_only: Arc<MemoryOnly>,
     pub(super) flusher: Arc<Flusher>,
+    pub(super) grants: Arc<Grants>,
     pub(super) clock: Arc<dyn Clock>,
     accounts: Arc<Accounts>,
     links: Arc<LinkService>,
     lookups: Lookups,
+    misses: MissLimiter,
+    before_limit: Arc<ClicksBeforeLimit>,
     database_runtime: Option<Handle>,
     /// The deadline of the journal until it was late, and the one after that.
     journal_deadlines: (Duration, Duration),
@@ -90,7 +96,15 @@ impl App {
             redis.as_ref(),
             &cache,
         );
+        let before_limit = ClicksBeforeLimit::new(
+            Arc::clone(&store.clicks),
+            counts.clone(),
+            cache.clone(),
+            Arc::clone(&memory_only),
+            store.outbox.is_alone(),
+        );
         let limiter = Limiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
+        let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
         let failures = FailureLimiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
         let accounts = Accounts::new(
             Arc::clone(&store.users),
@@ -110,6 +124,7 @@ impl App {
             links: Arc::clone(&store.links),
             outbox: Arc::clone(&store.outbox),
             counts,
+            before_limit: Arc::clone(&before_limit),
             cache: cache.clone(),
             limiter,
             limits: limits.clone(),
@@ -140,6 +155,7 @@ impl App {
         };
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
         Ok(Self {
+            grants: Grants::new(store.clicks.clone()),
             store,
             replica,
             redis,
@@ -150,6 +166,8 @@ impl App {
             accounts: Arc::new(accounts),
             links: Arc::new(links),
             lookups,
+            misses,
+            before_limit,
             database_runtime,
             journal_deadlines,
         })
@@ -202,9 +220,12 @@ impl App {
             redirect: Redirect {
                 cache,
                 recorders: recorders.clone(),
+                grants: Arc::clone(&self.grants),
+                before_limit: Arc::clone(&self.before_limit),
                 lookups: self.lookups.clone(),
                 metrics: RedirectMetrics::default(),
                 clock: Arc::clone(&self.clock),
+                misses: self.misses.clone(),
             },
             tasks: RedirectTasks {
                 deliveries,

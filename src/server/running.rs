@@ -2,6 +2,7 @@
 //! with an error.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -65,6 +66,7 @@ impl Running {
         } = app.redirect_worker();
         let delivering = redirect_tasks.spawn(&drained);
         tasks.spawn(async move { delivering.await.expect("its panic is this task's, too") });
+        tasks.spawn(Arc::clone(&app.grants).run(drained.clone().cancelled_owned()));
 
         let state = app.api_state(redirect, base_url, metrics.clone(), &shutdown);
         let proxies = TrustedProxies(config.trusted_proxies.clone().into());

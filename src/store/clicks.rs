@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{FlushMark, Ledger, StoreError};
+use super::{ClickLimits, FlushMark, Ledger, StoreError};
 use crate::domain::{LinkId, Timestamp};
 
 /// Names a recorder: drawn at random for every recorder at each start.
@@ -70,9 +70,10 @@ pub struct Compacted {
     pub done: bool,
 }
 
-/// Counted clicks: a journal of batches, and the counts into which it is compacted, together with the ledger of flushes.
+/// Counted clicks: a journal of batches, and the counts into which it is compacted, together with the ledger of flushes and
+/// the limits of links.
 #[async_trait]
-pub trait Clicks: Ledger {
+pub trait Clicks: Ledger + ClickLimits {
     /// Writes a batch to the journal, once: nothing changes where its recorder has written this number or a higher one.
     /// After `Ok` the batch survives `kill -9` of this process. An error leaves it in doubt; the same batch may be sent
     /// again.
@@ -95,8 +96,8 @@ pub trait Clicks: Ledger {
     /// Removes a parked batch, once it is known whether Redis applied it. Unknown batches are passed over.
     async fn release_parked(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError>;
 
-    /// Removes up to `limit` marks of recorders: those that newer ones replace, and those that are a week old,
-    /// also by the database's own clock. Returns the number of removed rows.
+    /// Removes up to `limit` marks of recorders and as many answers to batches that asked for grants: those that newer ones
+    /// replace, and those that are a week old, also by the database's own clock. Returns the number of removed rows.
     async fn prune(&self, now: Timestamp, limit: u32) -> Result<u64, StoreError>;
 
     /// Counts of links; see [`CountSnapshot`]. Without `flushes`, what the database alone knows.

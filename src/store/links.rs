@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Change, StoreError};
+use super::{Change, FoundLinks, LinkSearch, StoreError};
 use crate::domain::{Link, LinkId, LinkProperties, LinkTarget, Principal, ShortCode, Timestamp};
 
 /// Why a link was not created.
@@ -139,27 +139,29 @@ pub(super) fn quota(max_links: u64) -> i64 {
     }
 }
 
-/// A place in a list of links, newest first: links after it are older.
+/// A place in a sorted list of links: just after one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// `created_at` of the last link seen.
-    pub created_at: Timestamp,
-    /// `id` of the last link seen.
+    /// What the list is sorted by: `created_at` in microseconds, or clicks.
+    pub key: i64,
+    /// The link's `id`.
     pub id: LinkId,
 }
 
 impl Position {
-    /// Before every link: the last moment there is.
-    pub(super) const NEWEST: Self = Self {
-        created_at: Timestamp::MAX,
-        id: LinkId::LAST,
-    };
+    /// Before every link, newest first: the last moment there is.
+    pub(super) fn newest() -> Self {
+        Self {
+            key: Timestamp::MAX.micros(),
+            id: LinkId::LAST,
+        }
+    }
 
-    /// Just after a link.
+    /// Just after a link in a list by moments.
     #[must_use]
     pub fn of(link: &Link) -> Self {
         Self {
-            created_at: link.created_at,
+            key: link.created_at.micros(),
             id: link.id,
         }
     }
@@ -225,6 +227,15 @@ pub trait Links: Send + Sync {
         after: Option<Position>,
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError>;
+
+    /// The links of an owner that match, in the wanted order. Looks at a bounded number of links where the order is by moments,
+    /// so that a page may be short, or empty, and others still follow. `used_up`, and the order by clicks, go by the clicks
+    /// that are written back. None of an owner whose account is gone or has another key.
+    async fn search_links(
+        &self,
+        owner: Principal,
+        search: &LinkSearch<'_>,
+    ) -> Result<ToCount<FoundLinks>, StoreError>;
 
     /// Gives a link of this owner the properties that `edit` makes of its present ones, and notes the change in the outbox,
     /// in one transaction; edits of one link come one after the other. `edit` returns `None` to leave the link alone.

@@ -59,6 +59,9 @@ const POSTGRES: Files = files! { "postgres":
     17 "data sets" "0017_data_sets.sql",
     18 "redis shards" "0018_redis_shards.sql",
     19 "managed links" "0019_managed_links.sql",
+    20 "inactive links" "0020_inactive_links.sql",
+    21 "ending links" "0021_ending_links.sql",
+    22 "limited links" "0022_limited_links.sql",
     30 "deleted users" "0030_deleted_users.sql",
 };
 
@@ -76,6 +79,7 @@ const SQLITE: Files = files! { "sqlite":
     15 "link totals" "0015_link_totals.sql",
     16 "redis shards" "0016_redis_shards.sql",
     17 "managed links" "0017_managed_links.sql",
+    18 "links by status" "0018_links_by_status.sql",
     30 "deleted users" "0030_deleted_users.sql",
 };
 

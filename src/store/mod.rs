@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+mod click_limits;
 mod clicks;
 mod database;
 mod failure;
@@ -21,9 +22,11 @@ mod outbox;
 mod permits;
 mod postgres;
 mod rows;
+mod search;
 mod sqlite;
 mod users;
 
+pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{
     ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId,
 };
@@ -38,6 +41,7 @@ pub use links::{
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
+pub use search::{FoundLinks, LinkSearch};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
 pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
 

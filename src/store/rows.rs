@@ -1,8 +1,8 @@
 //! Rows that have the same form in both databases, turned into values.
 
 use super::{
-    Change, CountSnapshot, Credentials, DataSet, DiskUsage, FlushMark, RecorderId, StoreError,
-    ToCount, Usage, UsedKey,
+    Change, CountSnapshot, Credentials, DataSet, DiskUsage, FlushMark, FoundLinks, Position,
+    RecorderId, StoreError, ToCount, Usage, UsedKey,
 };
 use crate::domain::{
     EmailAddress, Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal, Shard, ShortCode,
@@ -124,6 +124,45 @@ pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<ToCount<Vec<Lin
     })
 }
 
+/// A row that was looked at in a search.
+pub(super) struct ScannedRow {
+    pub(super) link: LinkRow,
+    /// What the list is sorted by.
+    pub(super) key: i64,
+    /// Whether it is the last one that was looked at for this page, and others follow.
+    pub(super) is_last: bool,
+    pub(super) is_match: bool,
+}
+
+/// A page of up to `limit` links, of rows of which one more was asked for.
+pub(super) fn found(
+    owner: UserId,
+    rows: Vec<ScannedRow>,
+    limit: u32,
+) -> Result<ToCount<FoundLinks>, StoreError> {
+    let limit = limit as usize;
+    let is_full = rows.iter().filter(|row| row.is_match).count() > limit;
+    let end = if is_full {
+        rows.get(limit.saturating_sub(1))
+    } else {
+        rows.last().filter(|row| row.is_last)
+    };
+    let position = |row: &ScannedRow| {
+        let id = link_id(row.link.0)?;
+        Ok::<_, StoreError>(Position { key: row.key, id })
+    };
+    let next = end.map(position).transpose()?;
+    let matches = rows.into_iter().filter(|row| row.is_match).take(limit);
+    let read = links(owner, matches.map(|row| row.link).collect())?;
+    Ok(ToCount {
+        value: FoundLinks {
+            links: read.value,
+            next,
+        },
+        has_parked: read.has_parked,
+    })
+}
+
 pub(super) fn link_to_count(owner: UserId, row: LinkRow) -> Result<ToCount<Link>, StoreError> {
     let (.., has_parked) = row;
     Ok(ToCount {
@@ -132,22 +171,36 @@ pub(super) fn link_to_count(owner: UserId, row: LinkRow) -> Result<ToCount<Link>
     })
 }
 
-fn link(owner: UserId, row: LinkRow) -> Result<Link, StoreError> {
-    let (id, stored_code, target, is_active, title, tags, forward_query, created_at, ..) = &row;
-    let (.., updated_at, expires_at, max_clicks, _) = row;
-    let created_at = timestamp(*created_at)?;
+fn link(
+    owner: UserId,
+    (
+        id,
+        stored_code,
+        target,
+        is_active,
+        title,
+        tags,
+        forward_query,
+        created_at,
+        updated_at,
+        expires_at,
+        max_clicks,
+        _,
+    ): LinkRow,
+) -> Result<Link, StoreError> {
+    let created_at = timestamp(created_at)?;
     Ok(Link {
-        id: link_id(*id)?,
-        code: code(stored_code)?,
+        id: link_id(id)?,
+        code: code(&stored_code)?,
         owner,
         properties: LinkProperties {
-            target: TargetUrl::from_stored(target),
-            is_active: *is_active,
-            title: Title::from_stored(title),
-            tags: Tags::from_stored(stored_tags(tags)?),
+            target: TargetUrl::from_stored(&target),
+            is_active,
+            title: Title::from_stored(&title),
+            tags: Tags::from_stored(stored_tags(&tags)?),
             expires_at: expires_at.map(timestamp).transpose()?,
             max_clicks: max_clicks.map(max).transpose()?,
-            forward_query: *forward_query,
+            forward_query,
         },
         created_at,
         updated_at: updated_at.map_or(Ok(created_at), timestamp)?,

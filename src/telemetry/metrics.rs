@@ -41,6 +41,10 @@ metrics! {
     histogram BATCH_ACK = "shunt_click_batch_ack_seconds" Seconds;
     /// Answered clicks that are in the memory of this process alone.
     gauge MEMORY_ONLY = "shunt_clicks_memory_only";
+    /// Clicks granted to visitors of links with `max_clicks`, and counted.
+    counter GRANTED = "shunt_clicks_granted_total";
+    /// Granted clicks whose visitors had left before: the next visitors of their links get them.
+    gauge GRANTS_UNUSED = "shunt_clicks_granted_unused";
     /// Clicks in batches that Redis may or may not have applied.
     gauge IN_DOUBT = "shunt_clicks_in_doubt";
     /// Clicks that the newest flush of this instance wrote back.
@@ -208,7 +212,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 17] = [
+const LIMITS: [&str; 18] = [
     "connections",
     "requests",
     "request_time",
@@ -224,6 +228,7 @@ const LIMITS: [&str; 17] = [
     "account_failures",
     "register",
     "create",
+    "misses",
     "links_of_account",
     "connections_of_address",
 ];
@@ -245,6 +250,7 @@ fn start_at_zero() {
         DATABASE_ERRORS,
         DATABASE_WENT_BACK,
         FLUSH_ERRORS,
+        GRANTED,
     ] {
         counter!(name).increment(0);
     }
@@ -255,6 +261,7 @@ fn start_at_zero() {
         counter!(BATCHES, "sink" => sink, "outcome" => outcome).increment(0);
     }
     gauge!(MEMORY_ONLY).set(0);
+    gauge!(GRANTS_UNUSED).set(0);
 }
 
 /// Exports the metrics of a shard of Redis from the start.

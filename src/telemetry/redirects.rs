@@ -24,6 +24,8 @@ pub struct RedirectMetrics {
     pub expired: Counter,
     /// The link has redirected as often as it may.
     pub used_up: Counter,
+    /// The client's address had too many unknown codes looked up.
+    pub limited: Counter,
     /// The link could not be looked up.
     pub unavailable: Counter,
     /// From parsing the code to the acknowledgement.
@@ -41,6 +43,7 @@ impl Default for RedirectMetrics {
             inactive: by_result("inactive"),
             expired: by_result("expired"),
             used_up: by_result("used_up"),
+            limited: by_result("limited"),
             unavailable: by_result("unavailable"),
             duration: REDIRECT_DURATIONS.for_worker(),
         }

@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod client;
+mod hostile_files;
+mod import_formats;
+mod links;
 mod operators;
 mod settings_page;
 mod support;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -222,5 +222,15 @@ impl Person {
     /// The file with this person's tokens.
     pub(crate) fn token_file(&self) -> PathBuf {
         self.home.path().join(".config/shunt/token.json")
+    }
+}
+
+/// Waits until something is so.
+#[track_caller]
+pub(crate) fn eventually(within: Duration, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + within;
+    while !is_so() {
+        assert!(Instant::now() < end, "it did not become so in time");
+        thread::sleep(Duration::from_millis(20));
     }
 }

@@ -27,6 +27,7 @@ mod deletions;
 mod edits;
 mod history;
 mod instances;
+mod max_clicks;
 mod redis;
 mod replica;
 mod service;

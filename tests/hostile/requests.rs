@@ -111,6 +111,7 @@ fn for_all_requests(
         ("LIMIT_LOGIN", "0"),
         ("LIMIT_REGISTER", "0"),
         ("LIMIT_CREATE", "0"),
+        ("LIMIT_MISSES", "0"),
     ];
     let (app, token) = runtime.block_on(async {
         let app = App::start_with(Mode::Embedded, &limits).await;

@@ -17,6 +17,7 @@ async fn run(by_hand: &mut PgConnection, sql: &'static str) {
 }
 
 const CLICKS: &str = "SELECT count(*) FROM link_clicks";
+const LIMITS: &str = "SELECT count(*) FROM link_limits";
 const LISTED: &str = "SELECT count(*) FROM deleted_links";
 const A_MINUTE_LATER: &str = "UPDATE deleted_links SET recheck_at = now() - interval '1 second'";
 
@@ -114,6 +115,29 @@ async fn a_deleted_link_leaves_no_clicks_behind_though_a_flush_saw_it_just_befor
         run(&mut by_hand, A_MINUTE_LATER).await;
         uncount(&store, 2).await;
         assert_eq!(number(&mut by_hand, LISTED).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deleted_link_leaves_no_limit_behind() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let mut by_hand = PgConnection::connect(&url).await.unwrap();
+        clicked(&store, 2).await;
+        let made = "INSERT INTO links (short_code, target_url, owner_id, created_at, max_clicks)
+            SELECT 'limit-' || short_code, target_url, owner_id, created_at, 10 FROM links";
+        run(&mut by_hand, made).await;
+        let gone =
+            "DELETE FROM links WHERE max_clicks IS NOT NULL AND id < (SELECT max(id) FROM links)";
+        run(&mut by_hand, gone).await;
+        assert_eq!(
+            number(&mut by_hand, LIMITS).await,
+            2,
+            "a deletion waits for no grant"
+        );
+        uncount(&store, 10).await;
+        assert_eq!(number(&mut by_hand, LIMITS).await, 1);
     })
     .await;
 }

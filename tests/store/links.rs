@@ -116,7 +116,7 @@ both_stores! {
         loop {
             let page = store.links.links_of(ada, after, 2).await.unwrap().value;
             let Some(last) = page.last() else { break };
-            after = Some(Position { created_at: last.created_at, id: last.id });
+            after = Some(Position::of(last));
             paged.extend(page.iter().map(|link| link.id));
         }
         assert_eq!(paged, order);

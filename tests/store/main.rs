@@ -4,6 +4,7 @@
 
 mod additive;
 mod backend;
+mod click_limits;
 mod clicks;
 mod deleted;
 mod deleted_users;

@@ -57,7 +57,7 @@ both_modes! {
             (Method::GET, "/urls/shorten", "POST"),
             (Method::POST, "/urls/my", "GET,HEAD"),
             (Method::POST, "/urls/abc/stats", "GET,HEAD"),
-            (Method::GET, "/urls/abc", "DELETE"),
+            (Method::POST, "/urls/abc", "GET,HEAD,PATCH,DELETE"),
             (Method::POST, "/urls/r/abc", "GET,HEAD"),
             (Method::DELETE, "/abc", "GET,HEAD"),
             (Method::POST, "/health", "GET,HEAD"),

@@ -11,6 +11,8 @@ both_modes! {
         assert_eq!(response.status, 200);
         let expected = format!("{{\"short_code\":\"{code}\",\"target_url\":\"https://example.org/\",\"clicks\":1,\"total\":1}}\n");
         assert_eq!(response.text, expected);
+        let base = &app.server.base;
+        assert_eq!(response.header("link"), format!("<{base}/{code}>; rel=\"shortlink\""));
     }
 
     async fn an_unknown_code_has_no_statistics(app) {

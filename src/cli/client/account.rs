@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::token_file::TokenFile;
-use super::{Api, Failure, ServiceArgs, output, password};
+use super::{Api, Call, Failure, ServiceArgs, output, password};
 
 /// The account.
 #[derive(Args)]
@@ -45,11 +45,12 @@ fn get_token(args: AccountArgs, is_new: bool) -> Result<(), Failure> {
     } else {
         "/auth/login"
     };
-    let api = Api::new(service.url)?;
-    let response: TokenResponse = api.post(path, &body)?;
+    let json = service.json;
+    let api = Api::new(service)?;
+    let response: TokenResponse = api.read(Call::post(path).json(&body))?;
     let url = api.service().to_string();
     file.keep(&url, &email, &response.access_token)?;
-    if service.json {
+    if json {
         return output::json_line(
             &json!({ "url": url, "email": email, "token_file": file.path() }),
         );

@@ -2,19 +2,29 @@
 
 use std::io::{self, BufWriter, Write};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-use super::api::Link;
-use super::link::Shown;
-use super::output::{self, ASIDE, HANDLE, HEAD, harmless};
-use super::{Api, Failure, ServiceArgs};
+use super::output::{ASIDE, HANDLE, HEAD, harmless};
+use super::{Api, Call, Failure, Link, ServiceArgs, output};
 
 /// Links per page, which are in memory at once.
 const PAGE: usize = 100;
 
-/// How many links.
+/// Which links, in which order.
 #[derive(Args)]
 pub(in crate::cli) struct ListArgs {
+    /// Only links with this text in code, target or title.
+    #[arg(long, value_name = "TEXT")]
+    q: Option<String>,
+    /// Only links with this tag.
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// Only links of this status.
+    #[arg(long, value_enum)]
+    status: Option<Status>,
+    /// By which value, the largest or newest first with `-`.
+    #[arg(long, value_enum, default_value_t = Sort::Newest, allow_hyphen_values = true)]
+    sort: Sort,
     /// At most this many links; without it, all.
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
@@ -22,16 +32,61 @@ pub(in crate::cli) struct ListArgs {
     pub(super) service: ServiceArgs,
 }
 
+/// Whether a link is followed, and why not.
+#[derive(Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum Status {
+    Active,
+    Inactive,
+    Expired,
+    UsedUp,
+    Removed,
+}
+
+/// The order of the list.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    #[value(name = "-created_at")]
+    Newest,
+    #[value(name = "created_at")]
+    Oldest,
+    #[value(name = "-clicks")]
+    MostClicks,
+    #[value(name = "clicks")]
+    FewestClicks,
+}
+
+/// The name of a value on the command line, which is that of the API, too.
+fn name(value: &impl ValueEnum) -> Option<String> {
+    Some(value.to_possible_value()?.get_name().to_owned())
+}
+
+impl ListArgs {
+    fn filters(&self) -> Vec<(&'static str, String)> {
+        let given = [
+            ("q", self.q.clone()),
+            ("tag", self.tag.clone()),
+            ("status", self.status.as_ref().and_then(name)),
+            ("sort", name(&self.sort)),
+        ];
+        let given = given.into_iter();
+        given
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect()
+    }
+}
+
 /// Prints the list, page by page as it comes.
 pub(super) fn list(args: ListArgs) -> Result<(), Failure> {
-    let api = Api::new(args.service.url)?;
+    let filters = args.filters();
+    let json = args.service.json;
+    let api = Api::new(args.service)?;
     let token = api.token()?;
-    if args.service.json {
-        let out = BufWriter::new(io::stdout().lock());
-        print_json(out, pages(&api, &token, args.limit), &api)
+    let pages = pages(&api, &token, &filters, args.limit);
+    if json {
+        print_json(BufWriter::new(io::stdout().lock()), pages)
     } else {
-        let out = BufWriter::new(output::stdout());
-        print_table(out, pages(&api, &token, args.limit))
+        print_table(BufWriter::new(output::stdout()), pages)
     }
 }
 
@@ -39,6 +94,7 @@ pub(super) fn list(args: ListArgs) -> Result<(), Failure> {
 fn pages(
     api: &Api,
     token: &str,
+    filters: &[(&'static str, String)],
     limit: Option<usize>,
 ) -> impl Iterator<Item = Result<Vec<Link>, Failure>> {
     let mut left = limit.unwrap_or(usize::MAX);
@@ -47,11 +103,12 @@ fn pages(
     std::iter::from_fn(move || {
         let cursor = next.take().filter(|_| left > 0)?;
         let size = PAGE.min(left).to_string();
-        let mut query = vec![("limit", size.as_str())];
+        let mut query = vec![("view", "full"), ("limit", size.as_str())];
+        query.extend(filters.iter().map(|(name, value)| (*name, value.as_str())));
         if !cursor.is_empty() {
             query.push(("cursor", &cursor));
         }
-        let page = api.page::<Vec<Link>>(token, "/urls/my", &query);
+        let page = api.page::<Vec<Link>>(Call::get("/urls/my").query(&query).token(token));
         Some(page.map(|(links, after)| {
             next = after;
             left = left.saturating_sub(links.len());
@@ -64,13 +121,11 @@ fn pages(
 fn print_json(
     mut out: impl Write,
     pages: impl Iterator<Item = Result<Vec<Link>, Failure>>,
-    api: &Api,
 ) -> Result<(), Failure> {
     let mut before = "[";
     for page in pages {
         for link in page? {
-            let link = output::json(&Shown::new(api, link))?;
-            write!(out, "{before}{link}")?;
+            write!(out, "{before}{}", output::json(&link)?)?;
             before = ",\n";
         }
         out.flush()?;
@@ -87,28 +142,29 @@ fn print_table(
     mut out: impl Write,
     pages: impl Iterator<Item = Result<Vec<Link>, Failure>>,
 ) -> Result<(), Failure> {
-    // Wide enough for nearly all lists; where a page needs wider columns, they stay so from there on.
-    let (mut codes, mut clicks) = (7, 7);
+    // Where a page needs wider columns, they stay so from there on.
+    let (mut urls, mut clicks) = ("SHORT URL".len(), "CLICKS".len());
     let mut heads_due = true;
     for page in pages {
         let links = page?;
         for link in &links {
-            codes = codes.max(link.short_code.chars().count());
+            urls = urls.max(harmless(&link.short_url).chars().count());
             clicks = clicks.max(link.clicks.to_string().len());
         }
         if std::mem::take(&mut heads_due) {
-            let (code, times) = ("CODE", "CLICKS");
-            writeln!(out, "{HEAD}{code:codes$}  {times:>clicks$}  TARGET{HEAD:#}")?;
+            let (url, times) = ("SHORT URL", "CLICKS");
+            writeln!(out, "{HEAD}{url:urls$}  {times:>clicks$}  TARGET{HEAD:#}")?;
         }
         for link in &links {
-            let code = harmless(&link.short_code);
+            let url = harmless(&link.short_url);
             let (count, target) = (link.clicks, harmless(&link.target_url));
             write!(
                 out,
-                "{HANDLE}{code:codes$}{HANDLE:#}  {count:>clicks$}  {target}"
+                "{HANDLE}{url:urls$}{HANDLE:#}  {count:>clicks$}  {target}"
             )?;
-            if !link.is_active {
-                write!(out, "  {ASIDE}(inactive){ASIDE:#}")?;
+            if link.status != "active" {
+                let status = link.status.replace('_', " ");
+                write!(out, "  {ASIDE}({}){ASIDE:#}", harmless(&status))?;
             }
             writeln!(out)?;
         }
@@ -121,30 +177,42 @@ fn print_table(
 mod tests {
     use super::*;
 
-    fn link(code: &str, clicks: u64, is_active: bool) -> Link {
+    fn link(code: &str, clicks: u64, status: &str) -> Link {
         Link {
             id: 1,
             short_code: code.into(),
+            short_url: format!("https://sho.rt/{code}"),
             target_url: "https://example.org/".into(),
+            title: None,
+            tags: Vec::new(),
             clicks,
-            is_active,
+            is_active: status == "active",
+            status: status.into(),
+            created_at: "2027-01-31T18:00:00Z".into(),
+            updated_at: "2027-01-31T18:00:00Z".into(),
+            expires_at: None,
+            max_clicks: None,
+            forward_query: false,
         }
     }
 
     #[test]
-    fn columns_are_aligned_and_inactive_links_are_marked() {
+    fn columns_are_aligned_and_links_that_are_not_followed_are_marked() {
         let pages = [
-            Ok(vec![link("K7mXq2R", 5, true), link("short", 123_456, true)]),
-            Ok(vec![link("a-longer-code", 1, false)]),
+            Ok(vec![
+                link("K7mXq2R", 5, "active"),
+                link("short", 1_234_567, "active"),
+            ]),
+            Ok(vec![link("a-longer-code", 1, "used_up")]),
         ];
         let mut table = Vec::new();
         assert!(print_table(&mut table, pages.into_iter()).is_ok());
         let plain = anstream::adapter::strip_bytes(&table).into_vec();
         let expected = "\
-CODE      CLICKS  TARGET
-K7mXq2R        5  https://example.org/
-short     123456  https://example.org/
-a-longer-code        1  https://example.org/  (inactive)
+SHORT URL                CLICKS  TARGET
+https://sho.rt/K7mXq2R        5  https://example.org/
+https://sho.rt/short    1234567  https://example.org/
+https://sho.rt/a-longer-code        1  https://example.org/  (used up)
 ";
         assert_eq!(String::from_utf8_lossy(&plain), expected);
         assert!(table.len() > plain.len(), "a terminal sees styles");
@@ -153,7 +221,7 @@ a-longer-code        1  https://example.org/  (inactive)
     #[test]
     fn a_list_that_breaks_off_is_a_failure() {
         let pages = [
-            Ok(vec![link("a", 0, true)]),
+            Ok(vec![link("a", 0, "active")]),
             Err(Failure::Failed("gone".into())),
         ];
         assert!(print_table(Vec::new(), pages.into_iter()).is_err());

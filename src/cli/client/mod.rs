@@ -7,14 +7,24 @@ use super::output;
 
 mod account;
 mod api;
-mod link;
+mod edit;
+mod export;
+mod fields;
+mod import;
 mod list;
+mod open;
 mod password;
+mod rm;
 mod service_args;
 mod service_url;
+mod several;
+mod shorten;
+mod show;
+mod stats;
+mod target;
 mod token_file;
 
-use api::Api;
+use api::{Api, Call, Link};
 use service_args::ServiceArgs;
 
 /// What a client can ask for.
@@ -32,18 +42,42 @@ pub(super) enum Command {
     /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Login(account::AccountArgs),
-    /// Create a short link and print it.
+    /// Create short links and print them.
+    ///
+    /// A target that cannot be shortened does not stop the others; the exit code is that of the first.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
-    Shorten(link::ShortenArgs),
+    Shorten(shorten::ShortenArgs),
     /// List your links, newest first.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     List(list::ListArgs),
+    /// Show everything about one of your links.
+    #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
+    Show(show::ShowArgs),
+    /// Change one of your links; what is not named stays as it is.
+    #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
+    Edit(edit::EditArgs),
     /// Show where a link leads and how often it was followed; no login needed.
     #[command(after_long_help = exit_codes!(0 1 2 4 5))]
-    Stats(link::StatsArgs),
-    /// Delete links, one after the other, up to the first that cannot be deleted.
+    Stats(stats::StatsArgs),
+    /// Open a link in the browser; no login needed.
+    #[command(after_long_help = exit_codes!(0 1 2 4 5))]
+    Open(open::OpenArgs),
+    /// Write all your links to a file.
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
+    Export(export::ExportArgs),
+    /// Import the links of another service, or of a table.
+    ///
+    /// Codes are kept where they can be, and clicks that the other service has counted are the links' starting numbers.
+    /// Dates of creation are not kept. An import that is broken off, also by a crash, goes on with the same command:
+    /// `FILE.shunt-import.json` says how far it is. Links that are refused are listed in `FILE.refused.csv`, which can be
+    /// corrected and imported with `--from shunt`.
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
+    Import(import::ImportArgs),
+    /// Delete links.
+    ///
+    /// One that cannot be deleted does not stop the others; the exit code is that of the first.
     #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
-    Rm(link::RmArgs),
+    Rm(rm::RmArgs),
 }
 
 /// Does what was asked for.
@@ -51,9 +85,14 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Register(args) => account::register(args),
         Command::Login(args) => account::log_in(args),
-        Command::Shorten(args) => link::shorten(args),
+        Command::Shorten(args) => shorten::shorten(args),
         Command::List(args) => list::list(args),
-        Command::Stats(args) => link::stats(args),
-        Command::Rm(args) => link::remove(args),
+        Command::Show(args) => show::show(args),
+        Command::Edit(args) => edit::edit(args),
+        Command::Stats(args) => stats::stats(args),
+        Command::Open(args) => open::open(args),
+        Command::Export(args) => export::export(args),
+        Command::Import(args) => import::import(args),
+        Command::Rm(args) => rm::remove(args),
     }
 }

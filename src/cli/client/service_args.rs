@@ -8,7 +8,7 @@ use super::service_url::ServiceUrl;
 /// The service, and the form of the output.
 #[derive(Args)]
 pub(in crate::cli) struct ServiceArgs {
-    /// Address of the service.
+    /// Address of the service. Without a scheme it is https, on this machine http.
     #[arg(
         long,
         env = "SHUNT_URL",
@@ -16,6 +16,9 @@ pub(in crate::cli) struct ServiceArgs {
         value_name = "URL"
     )]
     pub(super) url: ServiceUrl,
+    /// How long a response may take.
+    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(super) timeout: u64,
     /// Print JSON; errors, too, on standard error.
     #[arg(long)]
     pub(super) json: bool,

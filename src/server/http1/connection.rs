@@ -45,7 +45,14 @@ impl ConnectionHandler {
         let ids = Arc::new(ids);
         let timeout = guards.header_timeout;
         Self {
-            fast_path: FastPath::new(redirect.clone(), Arc::clone(&ids), clock, timeout).await,
+            fast_path: FastPath::new(
+                redirect.clone(),
+                Arc::clone(&ids),
+                api.proxies.clone(),
+                clock,
+                timeout,
+            )
+            .await,
             dispatcher: Arc::new(Dispatcher::new(
                 redirect,
                 api,

@@ -24,7 +24,8 @@ use super::shared_stream::SharedStream;
 use crate::domain::ShortCode;
 use crate::http::paths::{self, Class, redirect_code, route_of};
 use crate::http::{
-    Admission, ApiError, ClientLeft, Peer, RequestId, RequestIds, TrustedProxies, X_REQUEST_ID,
+    Admission, ApiError, ClientAddress, ClientLeft, Peer, RequestId, RequestIds, TrustedProxies,
+    X_REQUEST_ID,
 };
 use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
@@ -208,10 +209,13 @@ impl Dispatcher {
     ) -> Response {
         let path = request.uri().path();
         let span = RequestSpan::at_debug(id.as_str(), request.method().as_str(), path);
+        let peer = request.extensions().get().map(|Peer(peer)| *peer);
+        let client =
+            || ClientAddress::of_request(peer, &self.api.proxies, request.headers()).into();
         let redirected = if is_head {
-            self.redirect.preview(code).await
+            self.redirect.preview(code, &client).await
         } else {
-            self.redirect.follow(code).await
+            self.redirect.follow(code, &client).await
         };
         let redirected = redirected.map(|to| to.with_query(request.uri().query()));
         let response = redirected.into_response();

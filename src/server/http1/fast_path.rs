@@ -8,6 +8,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,12 +20,12 @@ use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use super::idle_timer::IdleTimer;
-use super::parse::{Head, MAX_HEAD_BYTES, RedirectRequest, parse};
+use super::parse::{Head, MAX_HEAD_BYTES, RedirectRequest, header_values, parse};
 use super::render::{FastPathRenderer, PreparedResponse, ResponseHeaders};
 use super::request_target;
 use crate::domain::Clock;
-use crate::http::{ApiError, RequestIds};
-use crate::redirect::Redirect;
+use crate::http::{ApiError, ClientAddress, FORWARDED_FOR, RequestIds, TrustedProxies};
+use crate::redirect::{AddressOf, Redirect, RedirectError};
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::requests::RequestSpan;
 
@@ -43,6 +44,7 @@ pub(super) struct FastPath {
     /// The response where the code cannot be looked up, as the router gives it.
     unavailable: PreparedResponse,
     ids: Arc<RequestIds>,
+    proxies: TrustedProxies,
     /// A connection that completes no request for this long, later on up to twice as long, is closed.
     request_timeout: Duration,
 }
@@ -59,6 +61,7 @@ impl FastPath {
     pub(super) async fn new(
         redirect: Redirect,
         ids: Arc<RequestIds>,
+        proxies: TrustedProxies,
         clock: Arc<dyn Clock>,
         request_timeout: Duration,
     ) -> Self {
@@ -68,6 +71,7 @@ impl FastPath {
             not_found: PreparedResponse::new(ApiError::url_not_found().into_response()).await,
             unavailable: PreparedResponse::new(ApiError::not_now().into_response()).await,
             ids,
+            proxies,
             request_timeout,
         }
     }
@@ -81,6 +85,7 @@ impl FastPath {
         let mut received = BytesMut::new();
         let mut response = Vec::new();
         let mut consecutive = 0;
+        let peer = stream.peer_addr().ok();
         let (draining, timer) = (shutdown.draining(), sleep(self.request_timeout));
         tokio::pin!(draining, timer);
         let mut idle_timer = IdleTimer::new(draining, timer, self.request_timeout);
@@ -89,7 +94,10 @@ impl FastPath {
                 Head::Redirect(request) => {
                     response.clear();
                     let length = request.length;
-                    let closes = self.respond(request, shutdown, &mut response).await;
+                    let client = || self.client(peer, &received[..length]);
+                    let closes = self
+                        .respond(request, &client, shutdown, &mut response)
+                        .await;
                     if write(&mut stream, &response).await.is_err() || closes {
                         return FastPathOutcome::Closed;
                     }
@@ -120,10 +128,17 @@ impl FastPath {
         FastPathOutcome::HandedOver(stream, request_target::encoded(&received).into_owned())
     }
 
+    /// The address of the client whose request has this head.
+    fn client(&self, peer: Option<SocketAddr>, head: &[u8]) -> String {
+        let lines = header_values(head, FORWARDED_FOR);
+        ClientAddress::behind(peer, &self.proxies, lines.into_iter()).into()
+    }
+
     /// Appends the response to `response`, and returns whether the connection closes after it.
     async fn respond(
         &self,
         request: RedirectRequest<'_>,
+        client: AddressOf<'_>,
         shutdown: &Shutdown,
         response: &mut Vec<u8>,
     ) -> bool {
@@ -131,9 +146,9 @@ impl FastPath {
         let method = if request.is_head { "HEAD" } else { "GET" };
         let span = RequestSpan::at_debug(id.as_str(), method, request.path);
         let redirected = if request.is_head {
-            self.redirect.preview(&request.code).await
+            self.redirect.preview(&request.code, client).await
         } else {
-            self.redirect.follow(&request.code).await
+            self.redirect.follow(&request.code, client).await
         };
         // Read only now: the shutdown may have been requested while the click was on its way.
         let closes = shutdown.is_draining();
@@ -150,10 +165,15 @@ impl FastPath {
                 302
             }
             Err(error) => {
-                let (status, prepared) = if error.is_not_found() {
-                    (404, &self.not_found)
-                } else {
-                    (503, &self.unavailable)
+                let limited;
+                let (status, prepared) = match error {
+                    RedirectError::TooMany(too_many) => {
+                        let response = ApiError::from(too_many).into_response();
+                        limited = PreparedResponse::new(response).await;
+                        (429, &limited)
+                    }
+                    error if error.is_not_found() => (404, &self.not_found),
+                    _ => (503, &self.unavailable),
                 };
                 let headers = headers(Instant::now());
                 self.renderer

@@ -81,6 +81,18 @@ pub(super) fn parse(received: &[u8]) -> Head<'_> {
     })
 }
 
+/// The values of a header in a head that was read before.
+pub(super) fn header_values<'a>(head: &'a [u8], name: &str) -> Vec<&'a [u8]> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    if request.parse(head).is_err() {
+        return Vec::new();
+    }
+    let named = request.headers.iter();
+    let named = named.filter(|header| header.name.eq_ignore_ascii_case(name));
+    named.map(|header| header.value).collect()
+}
+
 /// Whether a request with this header may be a plain redirect: the header says nothing about a body, and nothing about
 /// the connection but that it stays open.
 fn is_plain(header: &httparse::Header<'_>) -> bool {

@@ -186,6 +186,17 @@ impl Clicks for PostgresStore {
                      LIMIT $2))
                  RETURNING 1
              ),
+             old_grants AS (
+                 DELETE FROM click_grants WHERE ctid = ANY (ARRAY(
+                     SELECT ctid FROM click_grants old WHERE EXISTS (
+                         SELECT FROM click_grants newer
+                         WHERE newer.recorder = old.recorder AND newer.number > old.number)
+                     OR granted_at < least(now(), ",
+            moment!("$1"),
+            ") - interval '7 days'
+                     LIMIT $2))
+                 RETURNING 1
+             ),
              -- Those of instances of an older version.
              old_recorders AS (
                  DELETE FROM click_recorders WHERE recorder = ANY (ARRAY(
@@ -198,7 +209,7 @@ impl Clicks for PostgresStore {
             ") - interval '7 days'
                  RETURNING 1
              )
-             SELECT 1 FROM old_marks UNION ALL SELECT 1 FROM old_recorders"
+             SELECT 1 FROM old_marks UNION ALL SELECT 1 FROM old_grants UNION ALL SELECT 1 FROM old_recorders"
         ))
         .bind(now.micros())
         .bind(i64::from(limit))

@@ -6,8 +6,8 @@ use super::{PostgresStore, link_columns, moment, not_of_deleted_user, target_col
 use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{
-    Change, CreateLinkError, CreatedLink, EditLink, Edited, Links, NewLink, Position, StoreError,
-    ToCount, UsedKey,
+    Change, CreateLinkError, CreatedLink, EditLink, Edited, FoundLinks, LinkSearch, Links, NewLink,
+    Position, StoreError, ToCount, UsedKey,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -133,7 +133,7 @@ impl Links for PostgresStore {
         after: Option<Position>,
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError> {
-        let after = after.unwrap_or(Position::NEWEST);
+        let after = after.unwrap_or_else(Position::newest);
         let found: Vec<LinkRow> = self
             .pool
             .run(async |session| {
@@ -146,7 +146,7 @@ impl Links for PostgresStore {
                     ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
                 ))
                 .bind(owner.user.0)
-                .bind(after.created_at.micros())
+                .bind(after.key)
                 .bind(after.id.number())
                 .bind(i64::from(limit))
                 .bind(owner.key.as_bytes())
@@ -155,6 +155,14 @@ impl Links for PostgresStore {
             })
             .await?;
         rows::links(owner.user, found)
+    }
+
+    async fn search_links(
+        &self,
+        owner: Principal,
+        search: &LinkSearch<'_>,
+    ) -> Result<ToCount<FoundLinks>, StoreError> {
+        self.search(owner, search).await
     }
 
     async fn delete_link(
@@ -220,6 +228,11 @@ impl Links for PostgresStore {
                      uncounted AS (
                          DELETE FROM link_clicks WHERE link_id = ANY (ARRAY(
                              SELECT link_id FROM link_clicks WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
+                             ORDER BY link_id FOR UPDATE SKIP LOCKED))
+                     ),
+                     limits AS (
+                         DELETE FROM link_limits WHERE link_id = ANY (ARRAY(
+                             SELECT link_id FROM link_limits WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
                              ORDER BY link_id FOR UPDATE SKIP LOCKED))
                      ),
                      done AS (

@@ -2,6 +2,7 @@
 
 use super::{OpenError, StoreSettings};
 
+mod click_limits;
 mod clicks;
 mod created_links;
 mod database;
@@ -14,6 +15,7 @@ mod migrate;
 mod outbox;
 mod pool;
 mod replica;
+mod searched_links;
 mod seen;
 mod session;
 mod step_lock;

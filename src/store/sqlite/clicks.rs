@@ -93,16 +93,28 @@ impl Clicks for SqliteStore {
     }
 
     async fn prune(&self, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let week_ago = now.before(A_WEEK).micros();
+        let mut writer = self.writer.get().await?;
         let recorders = sqlx::query(
             "DELETE FROM click_recorders WHERE recorder IN (
                  SELECT recorder FROM click_recorders AS old WHERE seen_at < ?1 AND NOT EXISTS (
                      SELECT 1 FROM click_journal WHERE click_journal.recorder = old.recorder) LIMIT ?2)",
         )
-        .bind(now.before(A_WEEK).micros())
+        .bind(week_ago)
         .bind(limit)
-        .execute(&mut *self.writer.get().await?)
+        .execute(&mut *writer)
         .await?;
-        Ok(recorders.rows_affected())
+        let grants = sqlx::query(
+            "DELETE FROM click_grants WHERE (recorder, number) IN (
+                 SELECT recorder, number FROM click_grants AS old WHERE granted_at < ?1 OR EXISTS (
+                     SELECT 1 FROM click_grants AS newer
+                     WHERE newer.recorder = old.recorder AND newer.number > old.number) LIMIT ?2)",
+        )
+        .bind(week_ago)
+        .bind(limit)
+        .execute(&mut *writer)
+        .await?;
+        Ok(recorders.rows_affected() + grants.rows_affected())
     }
 
     async fn counts(

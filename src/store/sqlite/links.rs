@@ -6,8 +6,8 @@ use super::{SqliteStore, link_columns, not_of_deleted_user, target_columns};
 use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow, UsedKeyRow};
 use crate::store::{
-    Change, CreateLinkError, CreatedLink, EditLink, Edited, Links, NewLink, Position, StoreError,
-    ToCount, UsedKey,
+    Change, CreateLinkError, CreatedLink, EditLink, Edited, FoundLinks, LinkSearch, Links, NewLink,
+    Position, StoreError, ToCount, UsedKey,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -128,7 +128,7 @@ impl Links for SqliteStore {
         after: Option<Position>,
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError> {
-        let after = after.unwrap_or(Position::NEWEST);
+        let after = after.unwrap_or_else(Position::newest);
         let found: Vec<LinkRow> = sqlx::query_as(concat!(
             "SELECT ",
             link_columns!(),
@@ -138,13 +138,21 @@ impl Links for SqliteStore {
              ORDER BY created_at DESC, id DESC LIMIT ?4"
         ))
         .bind(owner.user.0)
-        .bind(after.created_at.micros())
+        .bind(after.key)
         .bind(after.id.number())
         .bind(i64::from(limit))
         .bind(owner.key.as_bytes())
         .fetch_all(&mut *self.reader.get().await?)
         .await?;
         rows::links(owner.user, found)
+    }
+
+    async fn search_links(
+        &self,
+        owner: Principal,
+        search: &LinkSearch<'_>,
+    ) -> Result<ToCount<FoundLinks>, StoreError> {
+        self.search(owner, search).await
     }
 
     async fn delete_link(

@@ -24,6 +24,7 @@ use super::{OpenError, StoreSettings};
 use crate::domain::Clock;
 
 mod batch;
+mod click_limits;
 mod clicks;
 mod compaction;
 mod database;
@@ -35,6 +36,7 @@ mod migrate;
 mod outbox;
 mod pool;
 mod presence;
+mod searched_links;
 mod users;
 mod written_links;
 

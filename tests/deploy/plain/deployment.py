@@ -46,7 +46,7 @@ class Deployment:
             "BASE_URL": self.address, "DATABASE_URL": self.start_postgres(binary), "NO_MIGRATE": "true",
             "REDIS_URL": self.start_redis(), "JWT_SECRET": secrets.token_hex(32), "TRUSTED_PROXIES": "127.0.0.1",
             # One account makes all links, ten a second.
-            "LIMIT_CREATE": "0"}
+            "LIMIT_CREATE": "0", "LIMIT_MISSES": "0"}
         metrics = [self.start_instance(name, binary, settings) for name in ("shunt-1", "shunt-2")]
         for instance in self.instances:
             wait_until_ready(instance)

@@ -174,7 +174,7 @@ class World:
             "BIND": f"127.0.0.1:{port}", "DATABASE_URL": database("postgres"),
             "REDIS_URL": ",".join(f"redis://127.0.0.1:{port}" for port in redis),
             "JWT_SECRET": "a secret of this run, of at least 32 bytes", "LIMIT_LOGIN": "0", "LIMIT_REGISTER": "0",
-            "LIMIT_CREATE": "0", "LINKS_PER_ACCOUNT": "0", "MAX_CONNECTIONS_PER_ADDRESS": "0",
+            "LIMIT_CREATE": "0", "LIMIT_MISSES": "0", "LINKS_PER_ACCOUNT": "0", "MAX_CONNECTIONS_PER_ADDRESS": "0",
             # What comes and goes within a minute is logged at level debug alone.
             "RUST_LOG": "info,shunt::clicks=debug,shunt::redis=debug", "CACHE_TTL_SECONDS": str(CACHE_TTL),
             "REQUEST_TIMEOUT_SECONDS": "10", "WORKERS": "2", "LD_PRELOAD": str(clock_library),

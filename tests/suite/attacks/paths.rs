@@ -33,8 +33,8 @@ both_modes! {
         ] {
             has_status(app, &target, 404).await;
         }
-        // Two segments: the second reads as an unknown code, at a path where links can be deleted.
-        has_status(app, &format!("/urls/r%2f{code}"), 405).await;
+        // Two segments: the second reads as an unknown code, at a path where owners see their links.
+        has_status(app, &format!("/urls/r%2f{code}"), 401).await;
         assert_eq!(app.clicks(&code).await, 0);
     }
 

@@ -10,6 +10,7 @@ mod callers;
 mod connections;
 mod failures;
 mod instances;
+mod misses;
 mod proxies;
 mod quota;
 

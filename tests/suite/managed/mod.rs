@@ -4,10 +4,12 @@ mod edit;
 mod expiry;
 mod forwarding;
 mod make;
+mod max_clicks;
 mod repeated;
 
 use reqwest::Method;
 use serde_json::Value;
+use shunt::domain::{Clock, SystemClock, Timestamp};
 
 use crate::support::{App, Response};
 
@@ -32,6 +34,6 @@ async fn show(app: &App, token: &str, code: &str) -> Response {
 
 /// A moment so many seconds from now, as RFC 3339.
 fn in_seconds(seconds: i64) -> String {
-    let now = jiff::Timestamp::now();
-    (now + jiff::SignedDuration::from_secs(seconds)).to_string()
+    let then = SystemClock.now().micros() + seconds * 1_000_000;
+    Timestamp::from_micros(then).unwrap().to_string()
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 40] = [
+const SETTINGS: [&str; 41] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -43,6 +43,7 @@ const SETTINGS: [&str; 40] = [
     "MIN_READ_BYTES_PER_SECOND",
     "LIMIT_REGISTER",
     "LIMIT_CREATE",
+    "LIMIT_MISSES",
     "TRUSTED_PROXIES",
     "MAX_CONNECTIONS",
     "MAX_REQUESTS",
@@ -56,12 +57,13 @@ const SETTINGS: [&str; 40] = [
 
 /// The line of settings for load tests (`load/README.md`): every client of a test has the same address. Tests of limits set
 /// their own.
-const WITHOUT_LIMITS: [(&str, &str); 7] = [
+const WITHOUT_LIMITS: [(&str, &str); 8] = [
     ("LIMIT_LOGIN", "0"),
     ("LIMIT_LOGIN_FAILURES", "0"),
     ("LIMIT_ACCOUNT_FAILURES", "0"),
     ("LIMIT_REGISTER", "0"),
     ("LIMIT_CREATE", "0"),
+    ("LIMIT_MISSES", "0"),
     ("LINKS_PER_ACCOUNT", "0"),
     ("MAX_CONNECTIONS_PER_ADDRESS", "0"),
 ];

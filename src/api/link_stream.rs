@@ -1,0 +1,156 @@
+//! Whole lists of links: page by page from the database, sent as they are read, in memory that does not grow with them.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use futures_util::StreamExt;
+use futures_util::stream::try_unfold;
+
+use super::base_address::BaseAddress;
+use super::link_body::{FullLinkBody, LinkBody, View};
+use crate::domain::{LinkOrder, Principal};
+use crate::http::{ApiError, ClientAddress};
+use crate::links::{LinkError, LinkService, Listing, Page};
+use crate::store::Position;
+
+/// Links per page: so many are in memory at once.
+const PAGE: u32 = 250;
+
+/// The same by clicks, where each page costs a look at all links of the owner.
+const PAGE_BY_CLICKS: u32 = 5_000;
+
+/// A whole list that is to be sent.
+pub(super) struct WholeList {
+    pub(super) links: Arc<LinkService>,
+    pub(super) owner: Principal,
+    pub(super) listing: Listing,
+    pub(super) form: Form,
+}
+
+/// How links become bytes.
+pub(super) enum Form {
+    /// A JSON array.
+    Array(LinkJson),
+}
+
+/// How one link becomes JSON.
+pub(super) struct LinkJson {
+    pub(super) view: View,
+    pub(super) base_address: BaseAddress,
+}
+
+/// The part of a list that is still to be sent.
+struct Rest {
+    after: Position,
+    /// No link was sent yet: the next one comes without a separator.
+    is_first: bool,
+}
+
+impl WholeList {
+    /// The first page. It is read before the response begins, so that an early failure is a proper error.
+    pub(super) async fn first_page(&self) -> Result<Page, ApiError> {
+        self.page(None).await
+    }
+
+    async fn page(&self, after: Option<Position>) -> Result<Page, ApiError> {
+        let limit = match self.listing.order {
+            LinkOrder::Newest | LinkOrder::Oldest => PAGE,
+            LinkOrder::MostClicks | LinkOrder::FewestClicks => PAGE_BY_CLICKS,
+        };
+        let page = self.links.page(self.owner, &self.listing, after, limit);
+        Ok(page.await?)
+    }
+
+    /// The body, after its first page. A failure breaks the connection, so that half a list never looks whole.
+    pub(super) fn body(self, first: &Page, client: &ClientAddress) -> Result<Body, ApiError> {
+        let mut head = self.form.head().to_vec();
+        let mut is_first = true;
+        self.form.write(first, &mut is_first, &mut head)?;
+        let Some(after) = first.next else {
+            head.extend_from_slice(self.form.end());
+            return Ok(head.into());
+        };
+        let reserved = self.links.begin_list(self.owner, client.as_str());
+        let reserved = reserved.map_err(LinkError::from)?;
+        let list = Arc::new(self);
+        let rest = Rest { after, is_first };
+        let pieces = try_unfold(Some(rest), move |rest| {
+            // Until the response is dropped.
+            let _ = &reserved;
+            let list = Arc::clone(&list);
+            async move {
+                match rest {
+                    Some(rest) => list.next_piece(rest).await.map(Some),
+                    None => Ok(None),
+                }
+            }
+        });
+        let head = futures_util::stream::iter([Ok::<_, ApiError>(Bytes::from(head))]);
+        Ok(Body::from_stream(head.chain(pieces)))
+    }
+
+    async fn next_piece(&self, mut rest: Rest) -> Result<(Bytes, Option<Rest>), ApiError> {
+        let page = self.page(Some(rest.after)).await?;
+        let mut piece = Vec::new();
+        self.form.write(&page, &mut rest.is_first, &mut piece)?;
+        let Some(after) = page.next else {
+            piece.extend_from_slice(self.form.end());
+            return Ok((piece.into(), None));
+        };
+        Ok((piece.into(), Some(Rest { after, ..rest })))
+    }
+}
+
+impl Form {
+    fn head(&self) -> &'static [u8] {
+        match self {
+            Self::Array(_) => b"[",
+        }
+    }
+
+    /// With the newline of every body.
+    fn end(&self) -> &'static [u8] {
+        match self {
+            Self::Array(_) => b"]\n",
+        }
+    }
+
+    fn write(&self, page: &Page, is_first: &mut bool, out: &mut Vec<u8>) -> Result<(), ApiError> {
+        match self {
+            Self::Array(json) => json.write_with_commas(page, is_first, out),
+        }
+    }
+}
+
+impl LinkJson {
+    /// A page as a JSON array.
+    pub(super) fn array(&self, page: &Page) -> Result<Vec<u8>, ApiError> {
+        let mut array = vec![b'['];
+        self.write_with_commas(page, &mut true, &mut array)?;
+        array.extend_from_slice(b"]\n");
+        Ok(array)
+    }
+
+    fn write_with_commas(
+        &self,
+        page: &Page,
+        is_first: &mut bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ApiError> {
+        for listed in page.links() {
+            if !std::mem::take(is_first) {
+                out.push(b',');
+            }
+            let (link, clicks, status) = (listed.link, listed.clicks, listed.status);
+            match self.view {
+                View::Plain => serde_json::to_writer(&mut *out, &LinkBody::new(link, clicks)),
+                View::Full => {
+                    let full = FullLinkBody::new(link, clicks, status, &self.base_address);
+                    serde_json::to_writer(&mut *out, &full)
+                }
+            }
+            .map_err(|error| ApiError::internal(&error.to_string()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,248 @@
+//! The one client of the service: requests, and responses as values or as failures on which a person can act.
+
+use std::io::Read;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use shunt::domain::ShortCode;
+use shunt::http_client;
+use ureq::http::{Method, Request, Response};
+use ureq::{Agent, Body};
+
+use super::service_args::ServiceArgs;
+use super::service_url::ServiceUrl;
+use super::token_file::TokenFile;
+use super::{Failure, output};
+
+mod header;
+mod link;
+mod refusal;
+
+use header::{header, next_cursor, shortlink};
+pub(super) use link::Link;
+use refusal::Refusal;
+pub(super) use refusal::{Retry, Setback};
+
+/// A service, and the agent that sends requests to it.
+pub(super) struct Api {
+    agent: Agent,
+    service: ServiceUrl,
+    timeout: Duration,
+}
+
+/// A request to one of the service's routes.
+pub(super) struct Call<'a> {
+    method: Method,
+    path: &'a str,
+    query: &'a [(&'a str, &'a str)],
+    token: Option<&'a str>,
+    body: Option<Vec<u8>>,
+    /// The body of a success may take as long as it flows.
+    is_stream: bool,
+}
+
+impl<'a> Call<'a> {
+    /// Reads a resource.
+    pub(super) fn get(path: &'a str) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    /// Creates something.
+    pub(super) fn post(path: &'a str) -> Self {
+        Self::new(Method::POST, path)
+    }
+
+    /// Changes a resource.
+    pub(super) fn patch(path: &'a str) -> Self {
+        Self::new(Method::PATCH, path)
+    }
+
+    /// Deletes a resource.
+    pub(super) fn delete(path: &'a str) -> Self {
+        Self::new(Method::DELETE, path)
+    }
+
+    fn new(method: Method, path: &'a str) -> Self {
+        Self {
+            method,
+            path,
+            query: &[],
+            token: None,
+            body: None,
+            is_stream: false,
+        }
+    }
+
+    /// With these parameters.
+    pub(super) fn query(self, query: &'a [(&'a str, &'a str)]) -> Self {
+        Self { query, ..self }
+    }
+
+    /// As the user with this token.
+    pub(super) fn token(self, token: &'a str) -> Self {
+        let token = Some(token);
+        Self { token, ..self }
+    }
+
+    /// With a JSON body.
+    pub(super) fn json(self, body: &Value) -> Self {
+        self.json_text(body.to_string())
+    }
+
+    /// With a body that is JSON already.
+    pub(super) fn json_text(self, body: String) -> Self {
+        let body = Some(body.into_bytes());
+        Self { body, ..self }
+    }
+
+    fn stream(self) -> Self {
+        let is_stream = true;
+        Self { is_stream, ..self }
+    }
+}
+
+impl Api {
+    /// For requests to a service. The person learns here if a scheme was added to its address.
+    pub(super) fn new(args: ServiceArgs) -> Result<Self, Failure> {
+        let service = args.url;
+        if let Some(scheme) = service.added_scheme() {
+            output::note(&format!("{scheme}:// was added to --url: {service}"));
+        }
+        let timeout = Duration::from_secs(args.timeout);
+        let agent = if service.is_local() && !service.is_https() {
+            http_client::local_agent(timeout)
+        } else {
+            http_client::agent(timeout, service.is_https()).map_err(|error| Failure::of(&error))?
+        };
+        Ok(Self {
+            agent,
+            service,
+            timeout,
+        })
+    }
+
+    /// The service.
+    pub(super) fn service(&self) -> &ServiceUrl {
+        &self.service
+    }
+
+    /// The token kept for this service.
+    pub(super) fn token(&self) -> Result<String, Failure> {
+        let kept = TokenFile::of_user()?.token(&self.service.to_string())?;
+        kept.ok_or_else(|| {
+            Failure::Refused(refusal::please_log_in(&self.service, "not logged in", ""))
+        })
+    }
+
+    /// Sends a request and reads the value in its response.
+    pub(super) fn read<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, Setback> {
+        let mut response = self.send(call)?;
+        self.value(&mut response)
+    }
+
+    /// Sends a request whose response has nothing to read.
+    pub(super) fn carry_out(&self, call: Call<'_>) -> Result<(), Setback> {
+        self.send(call)?;
+        Ok(())
+    }
+
+    /// Reads a page. Returns it and the cursor of the next page.
+    pub(super) fn page<T: DeserializeOwned>(
+        &self,
+        call: Call<'_>,
+    ) -> Result<(T, Option<String>), Failure> {
+        let mut response = self.send(call)?;
+        let next = header(&response, "link").and_then(|link| next_cursor(&link));
+        Ok((self.value(&mut response)?, next))
+    }
+
+    /// The body of a response as it comes; each part of it has the whole time of a response.
+    pub(super) fn stream(&self, call: Call<'_>) -> Result<impl Read + use<>, Failure> {
+        Ok(self.send(call.stream())?.into_body().into_reader())
+    }
+
+    /// The code in an argument, which is a code or a short URL of this service. The service's public address may be
+    /// another one than that of `--url`: then the service says which short URL the code has.
+    pub(super) fn code(&self, given: &str) -> Result<ShortCode, Failure> {
+        if let Some(code) = self.service.code(given) {
+            return Ok(code);
+        }
+        if let Some((url, code)) = ServiceUrl::short_url_elsewhere(given) {
+            match self.short_url(&code) {
+                Ok(shown) if ServiceUrl::is_same_link(&shown, &url) => return Ok(code),
+                Ok(_) | Err(Failure::NotFound(_)) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(Failure::Usage(format!(
+            "`{given}` is neither a short code nor a short link of {}",
+            self.service
+        )))
+    }
+
+    /// The short URL of a link of any account, as the service shows it.
+    pub(super) fn short_url(&self, code: &ShortCode) -> Result<String, Failure> {
+        let response = self.send(Call::get(&format!("/urls/{code}/stats")))?;
+        let shown = header(&response, "link").and_then(|link| shortlink(&link));
+        Ok(shown.unwrap_or_else(|| self.service.short_url(code.as_str())))
+    }
+
+    fn send(&self, call: Call<'_>) -> Result<Response<Body>, Setback> {
+        let sent = self.request(call).map_err(|failure| Setback {
+            failure,
+            retry: Retry::Never,
+        })?;
+        let response = sent.map_err(|error| refusal::unreachable(&self.service, &error))?;
+        if response.status().is_success() {
+            Ok(response)
+        } else {
+            Err(Refusal::of(response).setback(&self.service))
+        }
+    }
+
+    fn request(&self, call: Call<'_>) -> Result<Result<Response<Body>, ureq::Error>, Failure> {
+        let url = self.service.route(call.path, call.query)?;
+        let mut request = Request::builder().method(call.method).uri(url.as_str());
+        if let Some(token) = call.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        if call.body.is_some() {
+            request = request.header("content-type", "application/json");
+        }
+        Ok(match call.body {
+            Some(body) => self.run(request.body(body), call.is_stream),
+            None => self.run(request.body(()), call.is_stream),
+        })
+    }
+
+    fn run(
+        &self,
+        request: Result<Request<impl ureq::AsSendBody>, ureq::http::Error>,
+        is_stream: bool,
+    ) -> Result<Response<Body>, ureq::Error> {
+        let request = request?;
+        if !is_stream {
+            return self.agent.run(request);
+        }
+        let request = self.agent.configure_request(request);
+        let request = request
+            .timeout_global(None)
+            .timeout_connect(Some(self.timeout))
+            .timeout_recv_response(Some(self.timeout))
+            .timeout_per_read(Some(self.timeout));
+        self.agent.run(request.build())
+    }
+
+    fn value<T: DeserializeOwned>(&self, response: &mut Response<Body>) -> Result<T, Setback> {
+        let body = response.body_mut().read_to_string();
+        let body = body.map_err(|error| refusal::unreachable(&self.service, &error))?;
+        serde_json::from_str(&body).map_err(|error| Setback {
+            failure: Failure::Failed(format!(
+                "{} answers what no shunt answers ({error}); is the address right?",
+                self.service
+            )),
+            retry: Retry::Never,
+        })
+    }
+}

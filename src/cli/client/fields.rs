@@ -1,0 +1,113 @@
+//! What a link may have besides its target, as arguments.
+
+use clap::Args;
+use jiff::{Span, SpanRelativeTo};
+use serde_json::{Map, Value};
+use shunt::domain::{Clock, SystemClock, Timestamp};
+
+/// What a link may have besides its target.
+#[derive(Args)]
+pub(in crate::cli) struct FieldArgs {
+    /// When it ends: a time such as 2027-01-31T18:00:00Z, or a span from now on such as 30d or 12h.
+    #[arg(long, value_name = "TIME", alias = "expires", alias = "expires-at", value_parser = end)]
+    expiry: Option<Timestamp>,
+    /// How many clicks it answers in all.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_clicks: Option<u64>,
+    /// Its title.
+    #[arg(long)]
+    title: Option<String>,
+    /// A tag; may be given several times, or several with commas between.
+    #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
+    tags: Vec<String>,
+    /// Add the query of a visit to the target's.
+    #[arg(long)]
+    forward_query: bool,
+}
+
+impl FieldArgs {
+    /// Those that were given, by their names in the API.
+    pub(super) fn given(&self) -> Map<String, Value> {
+        let mut fields = Map::new();
+        if let Some(end) = self.expiry {
+            fields.insert("expires_at".into(), end.to_string().into());
+        }
+        if let Some(clicks) = self.max_clicks {
+            fields.insert("max_clicks".into(), clicks.into());
+        }
+        if let Some(title) = &self.title {
+            fields.insert("title".into(), title.as_str().into());
+        }
+        if !self.tags.is_empty() {
+            fields.insert("tags".into(), self.tags.clone().into());
+        }
+        if self.forward_query {
+            fields.insert("forward_query".into(), true.into());
+        }
+        fields
+    }
+}
+
+/// A moment, as a time with a zone or as a span from now on.
+fn end(given: &str) -> Result<Timestamp, String> {
+    end_from(given, SystemClock.now())
+}
+
+fn end_from(given: &str, now: Timestamp) -> Result<Timestamp, String> {
+    if let Ok(time) = given.parse() {
+        return Ok(time);
+    }
+    let span = given.parse::<Span>().ok();
+    let span = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
+    let micros = span.and_then(|span| i64::try_from(span.as_micros()).ok());
+    let end = micros.filter(|micros| *micros > 0);
+    let end = end.and_then(|micros| Timestamp::from_micros(now.micros().checked_add(micros)?));
+    end.ok_or_else(|| {
+        "must be a time with its zone such as 2027-01-31T18:00:00Z, or a span such as 30d, 2w or 12h"
+            .into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn after(given: &str) -> Result<String, String> {
+        let now = "2027-01-01T00:00:00Z".parse().map_err(|_| "the clock")?;
+        Ok(end_from(given, now)?.to_string())
+    }
+
+    #[test]
+    fn an_end_is_a_time_or_a_span() {
+        for (given, expected) in [
+            ("2027-01-31T18:00:00+01:00", "2027-01-31T17:00:00Z"),
+            ("30d", "2027-01-31T00:00:00Z"),
+            ("2w", "2027-01-15T00:00:00Z"),
+            ("1 day 12 hours", "2027-01-02T12:00:00Z"),
+            ("PT90M", "2027-01-01T01:30:00Z"),
+        ] {
+            assert_eq!(after(given).as_deref(), Ok(expected), "{given}");
+        }
+        for given in [
+            "",
+            "tomorrow",
+            "30",
+            "-1d",
+            "0d",
+            "2027-01-31",
+            "1 month",
+            "90000000000d",
+        ] {
+            assert!(after(given).is_err(), "{given}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_an_end_or_refused(given in "\\PC{0,40}") {
+            let _ = after(&given);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Parts of an import on their way to the service: sent again where it is busy or away, slowed down by its limits.
+
+use std::thread;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::link::ImportedLink;
+use super::progress_bar::ProgressBar;
+use crate::cli::client::Failure;
+use crate::cli::client::api::{Api, Call, Link, Retry, Setback};
+
+/// How often one part is sent to a service that is busy or away: for about five minutes.
+const ATTEMPTS: u32 = 14;
+/// Longest wait between two attempts that the service does not name.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+/// The wait for a limit that names no time; limits are per minute.
+const LIMIT_WAIT: Duration = Duration::from_mins(1);
+
+/// The service's word on one link.
+#[derive(Debug, Deserialize)]
+pub(super) struct Outcome {
+    pub(super) status: u16,
+    pub(super) detail: Option<String>,
+}
+
+/// Sends parts as one user.
+pub(super) struct Bulk<'a> {
+    api: &'a Api,
+    token: &'a str,
+    bar: &'a ProgressBar,
+}
+
+impl<'a> Bulk<'a> {
+    /// For imports of the user with this token.
+    pub(super) fn new(api: &'a Api, token: &'a str, bar: &'a ProgressBar) -> Self {
+        Self { api, token, bar }
+    }
+
+    /// Sends links; one outcome comes back for each.
+    pub(super) fn send(&self, links: &[&ImportedLink]) -> Result<Vec<Outcome>, Failure> {
+        let body = serde_json::to_string(links).map_err(|error| Failure::of(&error))?;
+        let outcomes: Vec<Outcome> = self.patiently(|| {
+            let call = Call::post("/urls/bulk").token(self.token);
+            self.api.read(call.json_text(body.clone()))
+        })?;
+        if outcomes.len() != links.len() {
+            return Err(Failure::Failed(format!(
+                "{} answers {} links with {} results; is the address right?",
+                self.api.service(),
+                links.len(),
+                outcomes.len()
+            )));
+        }
+        Ok(outcomes)
+    }
+
+    /// The target of one of the user's own links; `None` where the code is another's, or was.
+    pub(super) fn own_target(&self, code: &str) -> Result<Option<String>, Failure> {
+        let path = format!("/urls/{code}");
+        let link = self.patiently(|| self.api.read::<Link>(Call::get(&path).token(self.token)));
+        match link {
+            Ok(link) => Ok(Some(link.target_url)),
+            Err(Failure::NotFound(_)) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// The account to which the links go.
+    pub(super) fn account(&self) -> Result<i64, Failure> {
+        let call = Call::get("/auth/me").token(self.token);
+        let account: Value = self.api.read(call)?;
+        let id = account["id"].as_i64();
+        id.ok_or_else(|| Failure::Failed("the service names no account".into()))
+    }
+
+    fn patiently<T>(&self, attempt: impl Fn() -> Result<T, Setback>) -> Result<T, Failure> {
+        let mut failed = 0;
+        loop {
+            let setback = match attempt() {
+                Ok(done) => return Ok(done),
+                Err(setback) => setback,
+            };
+            let wait = match setback.retry {
+                Retry::Never => return Err(setback.failure),
+                Retry::Soon(_) if failed + 1 >= ATTEMPTS => return Err(setback.failure),
+                Retry::Soon(named) => {
+                    failed += 1;
+                    named
+                        .unwrap_or_else(|| Duration::from_secs(1 << failed.min(5)))
+                        .min(MAX_WAIT)
+                }
+                Retry::AtLimit(named) => named.unwrap_or(LIMIT_WAIT),
+            };
+            self.bar.note_wait(wait, &setback.failure);
+            thread::sleep(wait);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The formats of exports that can be imported.
+
+use clap::ValueEnum;
+
+use super::link::ImportedLink;
+use super::record::Record;
+use super::{bitly, chhoto, kutt, own, shlink, yourls};
+
+/// Which service wrote the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Source {
+    /// `shunt export`: CSV or NDJSON.
+    Shunt,
+    /// Kutt: JSON of its API (GET /api/v2/links), or its table of links as CSV.
+    Kutt,
+    /// YOURLS: its table of links as CSV, or the CSV of the plugin Import Export.
+    Yourls,
+    /// Shlink: JSON of its API (GET /rest/v3/short-urls), or CSV as its web client writes it.
+    Shlink,
+    /// Bitly: CSV, or JSON of its API (GET /v4/groups/…/bitlinks).
+    Bitly,
+    /// Chhoto URL: JSON of its API (GET /api/all).
+    Chhoto,
+    /// A table of your own, with columns named as in the API: `target_url`, `custom_code`, `expires_at`, `max_clicks`,
+    /// `title`, `tags`, `forward_query`, `clicks`, `is_active`.
+    Csv,
+}
+
+/// How an export is read.
+pub(super) struct Format {
+    /// Columns, one of which in each group has to be there.
+    pub(super) needed: &'static [&'static [&'static str]],
+    /// All columns, where another one is a mistake.
+    pub(super) known: Option<&'static [&'static str]>,
+    /// Formulas in its tables have an apostrophe before.
+    pub(super) is_guarded: bool,
+    /// The link that an entry stands for, or why there is none.
+    pub(super) link: fn(&Record) -> Result<ImportedLink, String>,
+}
+
+impl Source {
+    /// How its exports are read.
+    pub(super) fn format(self) -> &'static Format {
+        match self {
+            Self::Shunt => &own::EXPORT,
+            Self::Kutt => &kutt::FORMAT,
+            Self::Yourls => &yourls::FORMAT,
+            Self::Shlink => &shlink::FORMAT,
+            Self::Bitly => &bitly::FORMAT,
+            Self::Chhoto => &chhoto::FORMAT,
+            Self::Csv => &own::TABLE,
+        }
+    }
+}
+
+impl Format {
+    /// Checks the names of a table's columns.
+    pub(super) fn check_columns(&self, columns: &[String]) -> Result<(), String> {
+        for group in self.needed {
+            let is_there = columns
+                .iter()
+                .any(|column| group.contains(&column.as_str()));
+            if !is_there {
+                let names = group.join("` or `");
+                return Err(format!("the header line has no column `{names}`"));
+            }
+        }
+        if let Some(known) = self.known {
+            for column in columns {
+                if !known.contains(&column.as_str()) {
+                    let names = known.join(", ");
+                    return Err(format!(
+                        "the header line has an unknown column `{column}`; known are {names}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The code in a short URL, or in a path: what stands behind the host, without slashes around it.
+pub(super) fn code_of(short_url: &str) -> Option<String> {
+    let rest = short_url
+        .split_once("://")
+        .map_or(short_url, |(_, rest)| rest);
+    let path = rest.split_once('/').map(|(_, path)| path)?;
+    let code = path.split(['?', '#']).next()?.trim_matches('/');
+    (!code.is_empty()).then(|| code.to_owned())
+}

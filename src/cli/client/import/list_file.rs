@@ -1,0 +1,101 @@
+//! Lists of single links, as CSV: those that were refused, and those with new codes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use csv::Writer;
+
+use super::spreadsheet::guarded;
+use crate::cli::client::Failure;
+
+/// A table that grows line by line, and may be cut back to what it was.
+pub(super) struct ListFile {
+    path: PathBuf,
+    columns: Vec<&'static str>,
+    writer: Option<Writer<File>>,
+}
+
+impl ListFile {
+    /// The list as it was when it had this length. An empty list is no file.
+    pub(super) fn open(
+        path: PathBuf,
+        columns: Vec<&'static str>,
+        length: u64,
+    ) -> Result<Self, Failure> {
+        let mut list = Self {
+            path,
+            columns,
+            writer: None,
+        };
+        let opened = if length == 0 {
+            list.remove()
+        } else {
+            list.go_on_from(length)
+        };
+        opened.map_err(|error| list.fault(&error))?;
+        Ok(list)
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn go_on_from(&mut self, length: u64) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).open(&self.path)?;
+        if file.metadata()?.len() < length {
+            return Err(io::Error::other(
+                "is shorter than it was; remove the state of the import to begin anew",
+            ));
+        }
+        file.set_len(length)?;
+        file.seek(SeekFrom::End(0))?;
+        self.writer = Some(Writer::from_writer(file));
+        Ok(())
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds a line.
+    pub(super) fn add(&mut self, cells: &[String]) -> Result<(), Failure> {
+        let added = self.writer().and_then(|writer| {
+            let cells = cells.iter().map(|cell| guarded(cell).into_owned());
+            writer.write_record(cells).map_err(io::Error::from)
+        });
+        added.map_err(|error| self.fault(&error))
+    }
+
+    fn writer(&mut self) -> io::Result<&mut Writer<File>> {
+        if self.writer.is_none() {
+            let mut writer = Writer::from_writer(File::create(&self.path)?);
+            writer.write_record(&self.columns)?;
+            self.writer = Some(writer);
+        }
+        self.writer
+            .as_mut()
+            .ok_or_else(|| io::Error::other("there is no list"))
+    }
+
+    /// Makes all lines last; returns the length of the file.
+    pub(super) fn sync(&mut self) -> Result<u64, Failure> {
+        let Some(writer) = &mut self.writer else {
+            return Ok(0);
+        };
+        let synced = writer.flush().and_then(|()| {
+            writer.get_ref().sync_data()?;
+            writer.get_ref().metadata()
+        });
+        let length = synced.map(|metadata| metadata.len());
+        length.map_err(|error| self.fault(&error))
+    }
+
+    fn fault(&self, error: &io::Error) -> Failure {
+        Failure::Failed(format!("{}: {error}", self.path.display()))
+    }
+}

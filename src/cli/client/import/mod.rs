@@ -1,0 +1,172 @@
+//! `shunt import`: from the file of another service to links of an account.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `entry_source`, `csv_file`, `json_file`, `meter` | read a file entry by entry, in bounded memory |
+//! | `record`, `format`, and one file for each format | turn an entry into a link |
+//! | `importer` | checks links and gathers parts of up to 1,000 |
+//! | `settler`, `bulk`, `state`, `list_file` | send a part, list what was refused, keep how far the import is |
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::output::{self, harmless};
+use super::{Api, Failure, ServiceArgs};
+
+mod bitly;
+mod bulk;
+mod chhoto;
+mod csv_file;
+mod entry;
+mod entry_source;
+mod format;
+mod importer;
+mod json_file;
+mod kutt;
+mod link;
+mod list_file;
+mod meter;
+mod note;
+mod own;
+mod progress_bar;
+mod record;
+mod settler;
+mod shlink;
+mod spreadsheet;
+mod state;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod yourls;
+
+use bulk::Bulk;
+use entry_source::EntrySource;
+use format::Source;
+use importer::{Destination, Importer};
+use progress_bar::ProgressBar;
+use settler::Settler;
+use state::StateFile;
+use tally::{Listed, Tally};
+
+/// The file to import.
+#[derive(Args)]
+pub(in crate::cli) struct ImportArgs {
+    /// The file.
+    file: PathBuf,
+    /// Which service wrote it.
+    #[arg(long, value_enum)]
+    from: Source,
+    /// Read and check the file, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Give a link another code where the service does not take its own for its form. They are listed in
+    /// `FILE.new-codes.csv`.
+    #[arg(long)]
+    new_codes: bool,
+    /// Where refused links are listed, instead of `FILE.refused.csv`.
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    refused: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) service: ServiceArgs,
+}
+
+/// Imports a file, or says what would come of that.
+pub(super) fn import(args: ImportArgs) -> Result<(), Failure> {
+    let json = args.service.json;
+    let source = EntrySource::open(&args.file)?;
+    let format = args.from.format();
+    if args.dry_run {
+        let host = args.service.url.own_host();
+        let destination = Destination::DryRun {
+            tally: Tally::default(),
+            refusals: Vec::new(),
+        };
+        let mut importer = Importer::new(format, host, args.new_codes, source.meter(), destination);
+        let read = source.read(format, &mut importer);
+        importer.end(read)?;
+        return print(importer, json);
+    }
+    let api = Api::new(args.service)?;
+    let token = api.token()?;
+    let bar = ProgressBar::new(source.size())?;
+    let bulk = Bulk::new(&api, &token, &bar);
+    let state = StateFile::beside(&args.file);
+    let progress = state.open(&api.service().to_string(), bulk.account()?)?;
+    let refused = args
+        .refused
+        .unwrap_or_else(|| beside(&args.file, ".refused.csv"));
+    let new_codes = beside(&args.file, ".new-codes.csv");
+    let settler = Settler::new(bulk, &bar, state, progress, refused, new_codes)?;
+    let destination = Destination::Account(Box::new(settler));
+    let host = api.service().own_host();
+    let mut importer = Importer::new(format, host, args.new_codes, source.meter(), destination);
+    let read = source.read(format, &mut importer);
+    let ended = importer.end(read);
+    bar.end();
+    match ended {
+        Ok(()) => print(importer, json),
+        Err(failure) => {
+            note_where_it_goes_on(&importer);
+            Err(failure)
+        }
+    }
+}
+
+fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+fn note_where_it_goes_on(importer: &Importer<'_>) {
+    if let Some(settled) = importer.settled().filter(|settled| *settled > 0) {
+        output::note(&format!(
+            "{settled} entries are done; the same command goes on after them"
+        ));
+    }
+}
+
+/// Prints the summary. Refused links are a failure: scripts have to notice.
+fn print(importer: Importer<'_>, json: bool) -> Result<(), Failure> {
+    match importer.into_destination() {
+        Destination::DryRun { tally, refusals } => {
+            print_tally(&tally, None, json)?;
+            for (line, why) in refusals {
+                output::note(&format!("line {line}: {why}"));
+            }
+            refusal(tally.refused, "would be")
+        }
+        Destination::Account(settler) => {
+            let (tally, listed) = settler.end()?;
+            print_tally(&tally, Some(&listed), json)?;
+            refusal(tally.refused, "were")
+        }
+    }
+}
+
+fn refusal(refused: u64, verb: &str) -> Result<(), Failure> {
+    match refused {
+        0 => Ok(()),
+        1 => Err(Failure::Failed(format!(
+            "1 link {} refused",
+            verb.replace("were", "was")
+        ))),
+        many => Err(Failure::Failed(format!("{many} links {verb} refused"))),
+    }
+}
+
+fn print_tally(tally: &Tally, listed: Option<&Listed<'_>>, json: bool) -> Result<(), Failure> {
+    if !json {
+        tally.print(&mut output::stdout(), listed)?;
+        return Ok(());
+    }
+    let mut summary = json!(tally);
+    if let Some(listed) = listed {
+        let name = |path: &Path| harmless(&path.to_string_lossy()).into_owned();
+        summary["refused_file"] = (tally.refused > 0).then(|| name(listed.refused)).into();
+        summary["new_codes_file"] = (tally.new_codes > 0).then(|| name(listed.new_codes)).into();
+    }
+    output::json_line(&summary)
+}

@@ -1,0 +1,45 @@
+//! The service's own names: its export, and tables that people make.
+
+use super::format::Format;
+use super::link::ImportedLink;
+use super::record::Record;
+
+/// `shunt export`. Refused links are listed in the same form.
+pub(super) const EXPORT: Format = Format {
+    needed: &[&["targeturl"]],
+    known: None,
+    is_guarded: true,
+    link,
+};
+
+/// A table of people's own: a column that is misspelt must not be ignored.
+pub(super) const TABLE: Format = Format {
+    known: Some(&[
+        "targeturl",
+        "customcode",
+        "shortcode",
+        "expiresat",
+        "maxclicks",
+        "title",
+        "tags",
+        "forwardquery",
+        "clicks",
+        "isactive",
+    ]),
+    is_guarded: false,
+    ..EXPORT
+};
+
+fn link(record: &Record) -> Result<ImportedLink, String> {
+    let mut link = ImportedLink::to(record.needed_text(&["targeturl"])?);
+    let code = record.text(&["customcode", "shortcode"])?;
+    link.custom_code = code.map(Into::into);
+    link.expires_at = record.time(&["expiresat"])?;
+    link.max_clicks = record.number(&["maxclicks"])?;
+    link.title = record.text(&["title"])?.map(Into::into);
+    link.tags = record.words(&["tags"], &[','])?;
+    link.forward_query = record.flag(&["forwardquery"])?.unwrap_or(false);
+    link.clicks = record.number(&["clicks"])?.unwrap_or(0);
+    link.is_active = record.flag(&["isactive"])?.unwrap_or(true);
+    Ok(link)
+}

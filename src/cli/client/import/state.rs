@@ -1,0 +1,156 @@
+//! Where an import stands: a file beside the imported one, replaced as a whole after every part that is settled.
+//!
+//! An import that is killed goes on after the last part in the file. The part after that may have reached the service or
+//! not; it is sent again, and what it has made then is found by its codes, which are the same each time: those of the file,
+//! or drawn from the file's seed and the number of the entry.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ring::digest::{Context, SHA256, digest};
+use serde::{Deserialize, Serialize};
+use shunt::domain::ShortCode;
+
+use super::tally::Tally;
+use crate::cli::client::Failure;
+use crate::cli::client::export::replace;
+
+/// How far an import is.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Progress {
+    /// The service and the account to which the links go.
+    service: String,
+    account: i64,
+    /// From which the codes of links without one are drawn.
+    seed: String,
+    /// Entries that are settled, from the start of the file.
+    pub(super) settled: u64,
+    /// What they are: another file must not be taken for this one.
+    pub(super) fingerprint: String,
+    /// Lengths of the lists, which may have been written further.
+    pub(super) refused_bytes: u64,
+    pub(super) new_codes_bytes: u64,
+    pub(super) tally: Tally,
+}
+
+/// The file in which it is kept.
+pub(super) struct StateFile(PathBuf);
+
+impl StateFile {
+    /// Beside the file that is imported.
+    pub(super) fn beside(file: &Path) -> Self {
+        let mut name = file.as_os_str().to_owned();
+        name.push(".shunt-import.json");
+        Self(name.into())
+    }
+
+    /// The import that was begun, or a new one. One that was begun for another account is not gone on with.
+    pub(super) fn open(&self, service: &str, account: i64) -> Result<Progress, Failure> {
+        let text = match fs::read(&self.0) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Progress::new(service, account);
+            }
+            Err(error) => return Err(self.fault(&error)),
+        };
+        let progress: Progress = serde_json::from_slice(&text)
+            .map_err(|error| self.refused(&format!("cannot be understood ({error})")))?;
+        if progress.service != service || progress.account != account {
+            let other = format!(
+                "is of an import to account {} at {}",
+                progress.account, progress.service
+            );
+            return Err(self.refused(&other));
+        }
+        Ok(progress)
+    }
+
+    /// The file was another one when the import began.
+    pub(super) fn is_of_another(&self) -> Failure {
+        self.refused("is of an import of other entries: the file has changed before the place where it was broken off")
+    }
+
+    fn refused(&self, why: &str) -> Failure {
+        Failure::Failed(format!(
+            "{} {why}; remove it to begin anew",
+            self.0.display()
+        ))
+    }
+
+    /// Keeps how far the import is.
+    pub(super) fn keep(&self, progress: &Progress) -> Result<(), Failure> {
+        let text = serde_json::to_vec(progress).map_err(|error| Failure::of(&error))?;
+        replace(&self.0, |file| {
+            file.write_all(&text).map_err(|error| self.fault(&error))
+        })
+    }
+
+    /// The import is done.
+    pub(super) fn remove(&self) -> Result<(), Failure> {
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.fault(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn fault(&self, error: &io::Error) -> Failure {
+        Failure::Failed(format!("{}: {error}", self.0.display()))
+    }
+}
+
+impl Progress {
+    fn new(service: &str, account: i64) -> Result<Self, Failure> {
+        let mut seed = [0_u8; 16];
+        getrandom::fill(&mut seed).map_err(|error| Failure::of(&error))?;
+        Ok(Self {
+            service: service.to_owned(),
+            account,
+            seed: hex(&seed),
+            settled: 0,
+            fingerprint: Fingerprint::new().value(),
+            refused_bytes: 0,
+            new_codes_bytes: 0,
+            tally: Tally::default(),
+        })
+    }
+
+    /// The code of an entry that brings none, the same each time; another one for each attempt.
+    pub(super) fn drawn_code(&self, entry: u64, attempt: u32) -> ShortCode {
+        let drawn = format!("{}/{entry}/{attempt}", self.seed);
+        let digest = digest(&SHA256, drawn.as_bytes());
+        let mut random = [0; 16];
+        random.copy_from_slice(&digest.as_ref()[..16]);
+        ShortCode::from_random(random)
+    }
+}
+
+/// Identifies the entries of a file up to one of them.
+pub(super) struct Fingerprint(Context);
+
+impl Fingerprint {
+    pub(super) fn new() -> Self {
+        Self(Context::new(&SHA256))
+    }
+
+    /// Adds the next entry.
+    pub(super) fn add(&mut self, entry: &[u8]) {
+        self.0.update(&(entry.len() as u64).to_le_bytes());
+        self.0.update(entry);
+    }
+
+    /// The fingerprint of all entries up to now.
+    pub(super) fn value(&self) -> String {
+        hex(self.0.clone().finish().as_ref())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // A string takes all that is written to it.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

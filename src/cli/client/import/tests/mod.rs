@@ -1,0 +1,281 @@
+//! Properties of all formats: no input causes a panic, and a link that is written as its service writes it is read back.
+
+use std::io::Cursor;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use shunt::domain::Timestamp;
+
+use super::entry::{Entry, TakesEntries};
+use super::entry_source::EntrySource;
+use super::format::Source;
+use super::link::ImportedLink;
+use super::spreadsheet::guarded;
+use crate::cli::client::Failure;
+
+mod written;
+
+use written::{kept, object, row};
+
+const ALL: [Source; 7] = [
+    Source::Shunt,
+    Source::Kutt,
+    Source::Yourls,
+    Source::Shlink,
+    Source::Bitly,
+    Source::Chhoto,
+    Source::Csv,
+];
+
+type Read = Vec<(u64, Result<ImportedLink, String>)>;
+
+struct Taker<'a>(&'a mut Read, Source);
+
+impl TakesEntries for Taker<'_> {
+    fn take(&mut self, entry: Entry) -> Result<(), Failure> {
+        let link = entry
+            .record
+            .and_then(|record| (self.1.format().link)(&record));
+        self.0.push((entry.line, link));
+        Ok(())
+    }
+}
+
+/// The entries of a file, and why it cannot be read on, if it cannot.
+fn read(source: Source, file: &[u8]) -> (Read, Option<String>) {
+    let mut entries = Read::new();
+    let input = Box::new(Cursor::new(file.to_vec()));
+    let ended = EntrySource::of(input, file.len() as u64)
+        .and_then(|file| file.read(source.format(), &mut Taker(&mut entries, source)));
+    (entries, ended.err().map(|failure| failure.to_string()))
+}
+
+/// The links of a file in which nothing is wrong.
+#[track_caller]
+fn links(source: Source, file: &str) -> Vec<ImportedLink> {
+    let (entries, fault) = read(source, file.as_bytes());
+    assert_eq!(fault, None, "{file}");
+    entries.into_iter().map(|(_, link)| link.unwrap()).collect()
+}
+
+fn csv(rows: &[Vec<String>]) -> String {
+    let mut table = ::csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        table.write_record(row).unwrap();
+    }
+    String::from_utf8(table.into_inner().unwrap()).unwrap()
+}
+
+prop_compose! {
+    fn link()(
+        target in "https://example\\.org/[a-z=+,;\"'é \\n]{0,12}",
+        code in "[A-Za-z0-9_-]{1,70}",
+        end in proptest::option::of(1_i64..4_000_000_000),
+        max_clicks in proptest::option::of(1_u64..1 << 53),
+        title in proptest::option::of("[=+@'\"a-zé,;|-]{1,20}"),
+        tags in proptest::collection::vec("[=+@'\"a-zé;-]{1,9}", 0..4),
+        (forward_query, is_active) in any::<(bool, bool)>(),
+        clicks in any::<u64>(),
+    ) -> ImportedLink {
+        let mut link = ImportedLink::to(target);
+        link.custom_code = Some(code);
+        link.expires_at = end.and_then(|end| Timestamp::from_micros(end * 1_000_000));
+        (link.max_clicks, link.title, link.tags) = (max_clicks, title, tags);
+        (link.forward_query, link.is_active, link.clicks) = (forward_query, is_active, clicks);
+        link
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        "\\PC{0,9}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        let name = proptest::sample::select(vec![
+            "data",
+            "links",
+            "shortUrls",
+            "target_url",
+            "target",
+            "longUrl",
+            "long_url",
+            "longlink",
+            "address",
+            "password",
+            "tags",
+            "meta",
+            "custom_bitlinks",
+            "expire_in",
+            "expiry_time",
+            "validUntil",
+            "visitsSummary",
+            "clicks",
+            "hits",
+            "title",
+        ]);
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::vec((name, inner), 0..4).prop_map(|members| {
+                let members = members
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), value));
+                Value::Object(members.collect())
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(source in proptest::sample::select(ALL.to_vec()), file: Vec<u8>) {
+        let (entries, fault) = read(source, &file);
+        prop_assert!(fault.is_some() || !file.is_empty());
+        prop_assert!(entries.iter().all(|(line, _)| *line >= 1));
+    }
+
+    #[test]
+    fn any_json_is_read_or_refused(source in proptest::sample::select(ALL.to_vec()), file in any_json()) {
+        let text = file.to_string();
+        read(source, text.as_bytes());
+        // Cut off anywhere.
+        let half = text.len() / 2;
+        read(source, &text.as_bytes()[..half]);
+    }
+
+    #[test]
+    fn any_table_is_read_or_refused(
+        source in proptest::sample::select(ALL.to_vec()),
+        link in link(),
+        rows in "[a-z0-9,;\"'\\n\\t=é\\x00-]{0,80}",
+    ) {
+        let names = row(source, &link).into_iter().map(|(name, _)| name.to_owned()).collect();
+        let (_, fault) = read(source, format!("{}{rows}", csv(&[names])).as_bytes());
+        prop_assert_eq!(fault, None);
+    }
+
+    #[test]
+    fn a_link_in_a_table_is_read_back(source in proptest::sample::select(ALL.to_vec()), link in link()) {
+        let row = row(source, &link);
+        let names = row.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let guard = |cell: &String| if source == Source::Shunt { guarded(cell).into_owned() } else { cell.clone() };
+        let cells = row.iter().map(|(_, cell)| guard(cell)).collect();
+        let mut expected = kept(source, false, &link);
+        if source == Source::Bitly && link.custom_code.as_deref() == Some("3xYzAbC") {
+            expected.notes.clear();
+        }
+        prop_assert_eq!(links(source, &csv(&[names, cells])), vec![expected]);
+    }
+
+    #[test]
+    fn a_link_in_json_is_read_back(
+        source in proptest::sample::select(ALL.to_vec()),
+        link in link(),
+        wrapped in 0..4,
+    ) {
+        let object = object(source, &link);
+        let file = match wrapped {
+            0 => json!({ "limit": 9, "data": [object], "total": 1 }).to_string(),
+            1 => json!({ "shortUrls": { "data": [object], "pagination": {} } }).to_string(),
+            2 => json!([object]).to_string(),
+            _ => format!("{object}\n"),
+        };
+        prop_assert_eq!(links(source, &file), vec![kept(source, true, &link)]);
+    }
+}
+
+#[test]
+fn an_entry_is_named_by_its_line() {
+    let table =
+        "target_url,clicks\nhttps://a.example,1\n\n\"https://b\n.example\",x\nhttps://c.example\n";
+    let (entries, fault) = read(Source::Shunt, table.as_bytes());
+    assert_eq!(fault, None);
+    let lines = |entries: Read| {
+        let lines = entries.into_iter();
+        lines
+            .map(|(line, link)| (line, link.is_ok()))
+            .collect::<Vec<_>>()
+    };
+    let expected = [(2, true), (4, false), (6, false)];
+    assert_eq!(lines(entries), expected);
+    // The same with the line ends of Windows, and without the last one.
+    let windows = table.replace('\n', "\r\n");
+    let (entries, _) = read(Source::Shunt, windows.trim_end().as_bytes());
+    assert_eq!(lines(entries), expected);
+    let objects = "[\n{\"target_url\": \"https://a.example\"},\n\n  {\"clicks\": 1},\n7]";
+    let (entries, _) = read(Source::Shunt, objects.as_bytes());
+    assert_eq!(lines(entries), [(2, true), (4, false), (5, false)]);
+}
+
+#[test]
+fn a_file_is_read_up_to_what_is_no_json() {
+    let file = "{\"target_url\": \"https://a.example\"}\n{\"target_url\": \"https://b.example\"}\n{\"target_url\": nothing}\n";
+    let (entries, fault) = read(Source::Shunt, file.as_bytes());
+    assert_eq!(entries.len(), 2);
+    let fault = fault.unwrap();
+    assert!(
+        fault.starts_with("line 3: is no JSON from column 17 on: expected"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn a_column_that_is_missing_or_misspelt_is_named() {
+    let fault = |source, file: &str| read(source, file.as_bytes()).1.unwrap();
+    assert_eq!(
+        fault(Source::Kutt, "address,url\n"),
+        "line 1: the header line has no column `target`"
+    );
+    assert_eq!(
+        fault(Source::Shlink, "longUrl\n"),
+        "line 1: the header line has no column `shortcode` or `shorturl`"
+    );
+    let misspelt = fault(Source::Csv, "target_url,expires\n");
+    assert!(misspelt.contains("unknown column `expires`"), "{misspelt}");
+}
+
+#[test]
+fn what_would_be_open_to_more_people_than_before_is_refused() {
+    for (source, file, why) in [
+        (
+            Source::Kutt,
+            json!([{ "target": "https://a.example", "address": "abcd", "password": true }]),
+            "is protected by a password; here it would be open to all",
+        ),
+        (
+            Source::Kutt,
+            json!([{ "target": "https://a.example", "address": "abcd", "password": "$2b$12$hash" }]),
+            "is protected by a password; here it would be open to all",
+        ),
+        (
+            Source::Shlink,
+            json!([{
+                "longUrl": "https://a.example", "shortCode": "abcd",
+                "meta": { "validSince": "2999-01-01T00:00:00Z" },
+            }]),
+            "begins at 2999-01-01T00:00:00Z; here it would be open at once",
+        ),
+    ] {
+        let (entries, _) = read(source, file.to_string().as_bytes());
+        assert_eq!(entries[0].1.as_ref().unwrap_err(), why);
+    }
+}
+
+#[test]
+fn the_plugin_of_yourls_writes_paths() {
+    let file = "source,target,hits\r\n/abc/,https://a.example,5\r\n";
+    let links = links(Source::Yourls, file);
+    assert_eq!(links[0].custom_code.as_deref(), Some("abc"));
+    assert_eq!(links[0].clicks, 5);
+}
+
+#[test]
+fn a_long_title_is_cut_and_noted() {
+    let file = json!([{ "longlink": "https://a.example", "shortlink": "abcd", "notes": "é\n".repeat(200) }]);
+    let link = links(Source::Chhoto, &file.to_string()).remove(0);
+    assert_eq!(link.title.unwrap().chars().count(), 200);
+    assert_eq!(link.notes, [super::note::Note::TitleCut]);
+}

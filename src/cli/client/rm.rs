@@ -1,0 +1,51 @@
+//! `shunt rm`
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use clap::Args;
+use serde_json::json;
+use shunt::domain::ShortCode;
+
+use super::output::HANDLE;
+use super::several::Several;
+use super::{Api, Call, Failure, ServiceArgs, output};
+
+/// The links to delete.
+#[derive(Args)]
+pub(in crate::cli) struct RmArgs {
+    /// Short codes or short links.
+    #[arg(required = true, value_name = "CODE")]
+    codes: Vec<String>,
+    #[command(flatten)]
+    pub(super) service: ServiceArgs,
+}
+
+/// Deletes links, one after the other; one that cannot be deleted does not stop the others.
+pub(super) fn remove(args: RmArgs) -> Result<(), Failure> {
+    let json = args.service.json;
+    let api = Api::new(args.service)?;
+    // All are read before one is deleted: a typing error deletes nothing.
+    let codes = args.codes.iter().map(|given| api.code(given));
+    let mut codes = codes.collect::<Result<Vec<_>, _>>()?;
+    // One that is given twice is deleted once.
+    let mut seen = HashSet::new();
+    codes.retain(|code| seen.insert(code.clone()));
+    let token = api.token()?;
+    let mut several = Several::new(codes.len() == 1, json);
+    for code in codes {
+        let path = format!("/urls/{code}");
+        let deleted = api.carry_out(Call::delete(&path).token(&token));
+        let deleted = deleted.map_err(|setback| setback.failure.not_found(&code));
+        several.note(code.as_str(), deleted.map(|()| print(&code, json)))?;
+    }
+    several.end()
+}
+
+fn print(code: &ShortCode, json: bool) -> Result<(), Failure> {
+    if json {
+        return output::json_line(&json!({ "short_code": code.as_str(), "deleted": true }));
+    }
+    writeln!(output::stdout(), "deleted {HANDLE}{code}{HANDLE:#}")?;
+    Ok(())
+}

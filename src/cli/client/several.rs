@@ -1,0 +1,63 @@
+//! Commands for several links: one that fails does not stop the others.
+
+use super::Failure;
+use crate::cli::failure::ErrorForm;
+
+/// The outcome of a command for several links.
+pub(super) struct Several {
+    is_one: bool,
+    form: ErrorForm,
+    /// The first failure of a link, and how many there were.
+    failed: Option<(Failure, u64)>,
+    /// What became of the output, the first time that it could not be written.
+    printed: Result<(), Failure>,
+}
+
+impl Several {
+    /// Before the first link. A command for one link alone fails as that does.
+    pub(super) fn new(is_one: bool, json: bool) -> Self {
+        let form = if json {
+            ErrorForm::Json
+        } else {
+            ErrorForm::Text
+        };
+        Self {
+            is_one,
+            form,
+            failed: None,
+            printed: Ok(()),
+        }
+    }
+
+    /// Notes what became of one link and of the line about it. A failure that all others would share, as of the login,
+    /// ends the command; a closed output does not.
+    pub(super) fn note(
+        &mut self,
+        about: &str,
+        outcome: Result<Result<(), Failure>, Failure>,
+    ) -> Result<(), Failure> {
+        match outcome {
+            Ok(printed) => {
+                let before = std::mem::replace(&mut self.printed, Ok(()));
+                self.printed = before.and(printed);
+                Ok(())
+            }
+            Err(failure) if self.is_one || failure.is_of_all() => Err(failure),
+            Err(failure) => {
+                let failure = failure.about(about);
+                failure.report(self.form);
+                let (first, count) = self.failed.take().unwrap_or((failure, 0));
+                self.failed = Some((first, count + 1));
+                Ok(())
+            }
+        }
+    }
+
+    /// After the last link.
+    pub(super) fn end(self) -> Result<(), Failure> {
+        match self.failed {
+            Some((first, _)) => Err(Failure::Reported(Box::new(first))),
+            None => self.printed,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `shunt shorten`
+
+use std::io::{self, BufRead, Read, Write};
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::fields::FieldArgs;
+use super::several::Several;
+use super::{Api, Call, Failure, Link, ServiceArgs, output, target};
+
+/// Far longer than any target: a line past it is no address.
+const MAX_LINE: u64 = 16 * 1024;
+
+/// The targets to shorten, and what their links have.
+#[derive(Args)]
+pub(in crate::cli) struct ShortenArgs {
+    /// Where the links are to lead: http:// or https:// addresses. `-` reads them from standard input, one a line.
+    #[arg(required = true, value_name = "URL")]
+    targets: Vec<String>,
+    /// The code of the link, instead of one that is drawn.
+    #[arg(long, value_name = "CODE", alias = "custom-code")]
+    code: Option<String>,
+    #[command(flatten)]
+    fields: FieldArgs,
+    #[command(flatten)]
+    pub(super) service: ServiceArgs,
+}
+
+/// Creates links and prints nothing but their short URLs, so that they can be piped on.
+pub(super) fn shorten(args: ShortenArgs) -> Result<(), Failure> {
+    let is_one = matches!(&args.targets[..], [target] if target != "-");
+    if args.code.is_some() && !is_one {
+        return Err(Failure::Usage(
+            "--code is for one link: give one URL".into(),
+        ));
+    }
+    let json = args.service.json;
+    let api = Api::new(args.service)?;
+    let token = api.token()?;
+    let mut fields = args.fields.given();
+    if let Some(code) = args.code {
+        fields.insert("custom_code".into(), code.into());
+    }
+    let mut several = Several::new(is_one, json);
+    for target in args.targets.into_iter().flat_map(lines_of) {
+        let target = target?;
+        let shortened = shorten_one(&api, &token, &target, &fields);
+        let printed = shortened.map(|link| print(&link, json));
+        several.note(&target, printed)?;
+    }
+    several.end()
+}
+
+fn shorten_one(
+    api: &Api,
+    token: &str,
+    target: &str,
+    fields: &Map<String, Value>,
+) -> Result<Link, Failure> {
+    let mut body = fields.clone();
+    body.insert("target_url".into(), target::completed(target).into());
+    body.insert("view".into(), "full".into());
+    let call = Call::post("/urls/shorten").token(token).json(&body.into());
+    Ok(api.read(call)?)
+}
+
+fn print(link: &Link, json: bool) -> Result<(), Failure> {
+    if json {
+        return output::json_line(link);
+    }
+    writeln!(output::stdout(), "{}", output::harmless(&link.short_url))?;
+    Ok(())
+}
+
+/// The targets that an argument stands for.
+fn lines_of(target: String) -> Box<dyn Iterator<Item = Result<String, Failure>>> {
+    if target == "-" {
+        Box::new(lines(io::stdin().lock()))
+    } else {
+        Box::new(std::iter::once(Ok(target)))
+    }
+}
+
+/// Lines of an input, as they come, without empty ones.
+fn lines(mut input: impl BufRead) -> impl Iterator<Item = Result<String, Failure>> {
+    let mut number = 0_u64;
+    std::iter::from_fn(move || {
+        loop {
+            let mut line = Vec::new();
+            number += 1;
+            match input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
+                Ok(0) => return None,
+                Err(error) => return Some(Err(unreadable(number, &error))),
+                Ok(length) if length as u64 == MAX_LINE => {
+                    return Some(Err(unreadable(number, &"it is longer than 16 KiB")));
+                }
+                Ok(_) => {}
+            }
+            match std::str::from_utf8(&line).map(str::trim) {
+                Ok("") => {}
+                Ok(line) => return Some(Ok(line.to_owned())),
+                Err(_) => return Some(Err(unreadable(number, &"it is not UTF-8"))),
+            }
+        }
+    })
+}
+
+fn unreadable(number: u64, why: &dyn std::fmt::Display) -> Failure {
+    Failure::Failed(format!(
+        "line {number} of standard input cannot be read: {why}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_that_is_not_empty_is_a_target() {
+        let input = "https://a.example\r\n\n  https://b.example  \nhttps://c.example";
+        let lines: Result<Vec<_>, _> = lines(input.as_bytes()).collect();
+        let expected = [
+            "https://a.example",
+            "https://b.example",
+            "https://c.example",
+        ];
+        assert_eq!(lines.ok().as_deref(), Some(&expected.map(String::from)[..]));
+    }
+
+    #[test]
+    fn a_line_that_is_no_text_or_far_too_long_is_refused_by_its_number() {
+        let endless = [&b"https://a.example\n"[..], &vec![b'a'; 20_000]].concat();
+        for input in [&b"https://a.example\n\xff\n"[..], &endless] {
+            match lines(input).nth(1) {
+                Some(Err(Failure::Failed(message))) => assert!(message.starts_with("line 2 of")),
+                _ => panic!("the second line is refused"),
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The clicks from before a link got its limit: the limit takes effect once they are counted.
+//!
+//! Some of them may still be on their way, in Redis or on an instance that has the link cached as it was. So the change of the
+//! link is announced first. From then on every instance that records a click of the link without a grant learns of the
+//! change with the acknowledgement, before it answers. It then asks whether the click may be answered: until the clicks are
+//! counted it is one of them, afterwards it takes one of those that are left. The latter may leave a counted click without
+//! an answer, so the counting begins when all instances should know.
+
+use std::slice;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout};
+
+use crate::cache::LinkCache;
+use crate::clicks::MemoryOnly;
+use crate::clicks::counts::{CountError, Counts};
+use crate::domain::{Click, LinkId, ShortCode};
+use crate::redis::random_id;
+use crate::store::Clicks;
+
+/// How long a visitor waits.
+const DEADLINE: Duration = Duration::from_secs(1);
+
+/// How long other instances may take to learn of a change, with Redis and without: they ask for changes every quarter of a
+/// second, and every half. Clicks that were on their way at this process's own announcement take less.
+const LEARNED_WITH_REDIS: Duration = Duration::from_millis(350);
+const LEARNED_WITHOUT_REDIS: Duration = Duration::from_millis(700);
+const LEARNED_ALONE: Duration = Duration::from_millis(20);
+
+/// How often the counting is repeated that a click without a grant overtakes.
+const TRIES: usize = 10;
+
+/// Counts the clicks from before the limits of links.
+pub struct ClicksBeforeLimit {
+    clicks: Arc<dyn Clicks>,
+    counts: Counts,
+    cache: LinkCache,
+    memory_only: Arc<MemoryOnly>,
+    /// The runtime on which database calls run.
+    runtime: Handle,
+    /// How long to wait from the announcement to the counting.
+    learned_after: Duration,
+    /// One counting at a time: the visitors that wait for the same one find it done.
+    turn: Mutex<()>,
+}
+
+impl ClicksBeforeLimit {
+    /// Has to be called on the runtime on which database calls run. `is_alone` says whether this process makes all changes.
+    #[must_use]
+    pub fn new(
+        clicks: Arc<dyn Clicks>,
+        counts: Counts,
+        cache: LinkCache,
+        memory_only: Arc<MemoryOnly>,
+        is_alone: bool,
+    ) -> Arc<Self> {
+        let learned_after = match (cache.is_shared(), is_alone) {
+            (true, _) => LEARNED_WITH_REDIS,
+            (false, true) => LEARNED_ALONE,
+            (false, false) => LEARNED_WITHOUT_REDIS,
+        };
+        Arc::new(Self {
+            clicks,
+            counts,
+            cache,
+            memory_only,
+            runtime: Handle::current(),
+            learned_after,
+            turn: Mutex::default(),
+        })
+    }
+
+    /// Counts the clicks from before a link's limit, unless they are counted. Goes on where the caller leaves.
+    ///
+    /// # Errors
+    /// [`CountError`]: the limit does not take effect yet.
+    pub async fn count(self: &Arc<Self>, code: &ShortCode, click: Click) -> Result<(), CountError> {
+        let (this, code) = (Arc::clone(self), code.clone());
+        self.within_deadline(async move { this.count_now(&code, click).await })
+            .await
+    }
+
+    /// Whether a click may be answered that was counted without a grant, because its link got a limit meanwhile.
+    ///
+    /// # Errors
+    /// [`CountError`]: it may not, as it is not known.
+    pub async fn admits(self: &Arc<Self>, link: LinkId) -> Result<bool, CountError> {
+        if self.memory_only.clicks() > 0 {
+            let why =
+                "the click may be only in memory, where it is not counted as one before the limit";
+            return Err(CountError::Unavailable(why.into()));
+        }
+        let this = Arc::clone(self);
+        self.within_deadline(async move { Ok(this.clicks.admit(link).await?) })
+            .await
+    }
+
+    async fn within_deadline<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, CountError>> + Send + 'static,
+    ) -> Result<T, CountError> {
+        match timeout(DEADLINE, self.runtime.spawn(work)).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(failed)) => Err(CountError::Unavailable(failed.to_string())),
+            Err(_) => Err(CountError::Unavailable("it takes too long".into())),
+        }
+    }
+
+    async fn count_now(&self, code: &ShortCode, click: Click) -> Result<(), CountError> {
+        let _turn = self.turn.lock().await;
+        let link = click.link();
+        if !self.begin(link).await?.1 {
+            return Ok(());
+        }
+        let announced = self
+            .cache
+            .invalidate(click.shard(), slice::from_ref(code))
+            .await;
+        announced.map_err(|error| CountError::Unavailable(error.to_string()))?;
+        sleep(self.learned_after).await;
+        for _ in 0..TRIES {
+            let (counting, is_wanted) = self.begin(link).await?;
+            if !is_wanted {
+                return Ok(());
+            }
+            let counted = self.counts.begin().of(&[click], true).await?;
+            // A link that was deleted meanwhile has none.
+            let Some(clicks) = counted.get(&link).copied() else {
+                return Ok(());
+            };
+            if self.clicks.counted_before(link, counting, clicks).await? {
+                return Ok(());
+            }
+        }
+        Err(CountError::Unavailable(
+            "clicks without a grant come faster than they can be counted".into(),
+        ))
+    }
+
+    /// Begins a counting; returns its number, and whether there is something to count.
+    async fn begin(&self, link: LinkId) -> Result<(u64, bool), CountError> {
+        // The databases keep it as a signed number.
+        let counting = random_id() >> 1;
+        let is_wanted = self.clicks.begin_counting(link, counting).await?;
+        Ok((counting, is_wanted))
+    }
+}

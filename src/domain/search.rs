@@ -1,0 +1,190 @@
+//! What an owner looks for in a list of links, and in which order.
+
+use super::LinkStatus;
+
+/// Longest text that is searched for, in bytes: as long as a target.
+const MAX_TEXT: usize = 2048;
+
+/// Longest tag, in characters.
+const MAX_TAG: usize = 50;
+
+/// A text that a link has in its code, its target or its title, in any case; without control characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchText(Box<str>);
+
+/// A tag to look for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchTag(Box<str>);
+
+/// Why a search is refused; its text is for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidSearch {
+    /// Over 2048 bytes, or with control characters.
+    #[error("q: must be at most 2048 bytes long, without control characters")]
+    Text,
+    /// No link can have such a tag.
+    #[error("tag: must be one tag of 1 to 50 characters, without commas and control characters")]
+    Tag,
+    /// No status.
+    #[error("status: must be active, inactive, expired, used_up or removed")]
+    Status,
+    /// No order.
+    #[error("sort: must be -created_at, created_at, -clicks or clicks")]
+    Order,
+}
+
+impl SearchText {
+    /// An empty text is none: every link has it.
+    ///
+    /// # Errors
+    /// [`InvalidSearch::Text`].
+    pub fn parse(raw: &str) -> Result<Option<Self>, InvalidSearch> {
+        if raw.len() > MAX_TEXT || raw.chars().any(char::is_control) {
+            return Err(InvalidSearch::Text);
+        }
+        Ok((!raw.is_empty()).then(|| Self(raw.into())))
+    }
+
+    /// The text as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl SearchTag {
+    /// White space around the tag is dropped, as it is where a link gets its tags.
+    ///
+    /// # Errors
+    /// [`InvalidSearch::Tag`].
+    pub fn parse(raw: &str) -> Result<Self, InvalidSearch> {
+        let tag = raw.trim();
+        let is_tag = (1..=MAX_TAG).contains(&tag.chars().count())
+            && !raw.chars().any(|char| char == ',' || char.is_control());
+        is_tag.then(|| Self(tag.into())).ok_or(InvalidSearch::Tag)
+    }
+
+    /// The tag.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Which links of an owner are wanted: those that have all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkFilter {
+    /// A text in code, target or title.
+    pub text: Option<SearchText>,
+    /// A tag.
+    pub tag: Option<SearchTag>,
+    /// A status.
+    pub status: Option<LinkStatus>,
+}
+
+impl LinkFilter {
+    /// Whether it lets every link through.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.text.is_none() && self.tag.is_none() && self.status.is_none()
+    }
+}
+
+/// The order of a list; links that are equal in it go by their id, in the same direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkOrder {
+    /// By the moment of creation, the newest first.
+    #[default]
+    Newest,
+    /// By the moment of creation, the oldest first.
+    Oldest,
+    /// By clicks, the most first.
+    MostClicks,
+    /// By clicks, the fewest first.
+    FewestClicks,
+}
+
+impl LinkOrder {
+    /// All of them, the usual one first.
+    pub const ALL: [Self; 4] = [
+        Self::Newest,
+        Self::Oldest,
+        Self::MostClicks,
+        Self::FewestClicks,
+    ];
+
+    /// Its word in the API.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Newest => "-created_at",
+            Self::Oldest => "created_at",
+            Self::MostClicks => "-clicks",
+            Self::FewestClicks => "clicks",
+        }
+    }
+
+    /// The order with this word.
+    ///
+    /// # Errors
+    /// [`InvalidSearch::Order`].
+    pub fn parse(word: &str) -> Result<Self, InvalidSearch> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|order| order.as_str() == word)
+            .ok_or(InvalidSearch::Order)
+    }
+
+    /// Whether it goes by clicks.
+    #[must_use]
+    pub fn is_by_clicks(self) -> bool {
+        matches!(self, Self::MostClicks | Self::FewestClicks)
+    }
+
+    /// Whether the greatest come first.
+    #[must_use]
+    pub fn is_falling(self) -> bool {
+        matches!(self, Self::Newest | Self::MostClicks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::Tags;
+
+    proptest! {
+        #[test]
+        fn a_text_is_kept_as_given_or_refused(raw in "\\PC{0,30}|.{0,10}") {
+            match SearchText::parse(&raw) {
+                Ok(text) => prop_assert_eq!(text.as_ref().map_or("", SearchText::as_str), raw),
+                Err(error) => {
+                    prop_assert_eq!(error, InvalidSearch::Text);
+                    prop_assert!(raw.chars().any(char::is_control));
+                }
+            }
+        }
+
+        #[test]
+        fn a_tag_that_a_link_may_have_can_be_looked_for_and_no_other(raw in "[ a-zé,\\t]{0,60}") {
+            let as_link_has_it = Tags::parse([raw.as_str()]).ok().and_then(|tags| tags.as_slice().first().cloned());
+            let wanted = SearchTag::parse(&raw).ok().map(|tag| tag.as_str().to_owned());
+            prop_assert_eq!(wanted, as_link_has_it);
+        }
+
+        #[test]
+        fn an_order_is_one_of_four_words(raw in "-?(created_at|clicks|title)?") {
+            match LinkOrder::parse(&raw) {
+                Ok(order) => prop_assert_eq!(order.as_str(), raw),
+                Err(error) => prop_assert_eq!(error, InvalidSearch::Order),
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_may_be_as_long_as_a_target() {
+        assert!(SearchText::parse(&"x".repeat(2_048)).is_ok());
+        assert!(SearchText::parse(&"x".repeat(2_049)).is_err());
+    }
+}

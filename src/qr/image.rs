@@ -1,0 +1,218 @@
+//! A code as an image: SVG or PNG.
+
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+
+use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
+
+use super::{Colors, QrCode, QrError};
+
+/// Widths of an image, in pixels.
+pub const SIZES: RangeInclusive<u32> = 64..=2_048;
+
+/// Widths of the margin, in modules.
+pub const MARGINS: RangeInclusive<u32> = 0..=16;
+
+/// An image of a code, exactly as wide as asked for. A module has a whole number of pixels, so that its edges are sharp;
+/// pixels that are left over widen the margin.
+#[derive(Clone, Debug)]
+pub struct Image<'a> {
+    code: &'a QrCode,
+    colors: Colors,
+    /// Pixels from edge to edge.
+    size: u32,
+    /// Pixels of a module.
+    scale: u32,
+    /// Pixels left of the code and above it.
+    offset: u32,
+}
+
+impl<'a> Image<'a> {
+    /// An image of `size` pixels, with at least `margin` light modules around the code.
+    ///
+    /// # Errors
+    /// [`QrError::TooSmall`].
+    pub fn new(code: &'a QrCode, size: u32, margin: u32, colors: Colors) -> Result<Self, QrError> {
+        // A code has at most 177 modules in a row.
+        let modules = u32::try_from(code.width).unwrap_or(u32::MAX);
+        let min = modules.saturating_add(margin.saturating_mul(2));
+        let scale = size / min;
+        if scale == 0 {
+            return Err(QrError::TooSmall { min });
+        }
+        Ok(Self {
+            code,
+            colors,
+            size,
+            scale,
+            offset: (size - modules * scale) / 2,
+        })
+    }
+
+    /// The image as SVG.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let Self {
+            size,
+            scale,
+            offset,
+            ..
+        } = self;
+        let (dark, light) = (self.colors.dark(), self.colors.light());
+        let path = self.path();
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{size}\" height=\"{size}\" viewBox=\"0 0 {size} {size}\" \
+             shape-rendering=\"crispEdges\"><rect width=\"{size}\" height=\"{size}\" fill=\"#{light}\"/>\
+             <path transform=\"translate({offset} {offset}) scale({scale})\" fill=\"#{dark}\" d=\"{path}\"/></svg>\n"
+        )
+    }
+
+    /// A rectangle for each run of dark modules in a row.
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for (y, row) in self.code.rows().enumerate() {
+            let mut x = 0;
+            for run in row.chunk_by(|one, next| one == next) {
+                let width = run.len();
+                if run[0] {
+                    // Writing to a string cannot fail.
+                    let _ = write!(path, "M{x} {y}h{width}v1h-{width}z");
+                }
+                x += width;
+            }
+        }
+        path
+    }
+
+    /// The image as PNG, with one bit for each pixel.
+    ///
+    /// # Errors
+    /// [`QrError::Png`].
+    pub fn png(&self) -> Result<Vec<u8>, QrError> {
+        self.write_png()
+            .map_err(|error| QrError::Png(error.to_string()))
+    }
+
+    fn write_png(&self) -> Result<Vec<u8>, EncodingError> {
+        let mut png = Vec::new();
+        let mut encoder = Encoder::new(&mut png, self.size, self.size);
+        encoder.set_color(ColorType::Indexed);
+        encoder.set_depth(BitDepth::One);
+        encoder.set_palette([self.colors.light().rgb(), self.colors.dark().rgb()].concat());
+        // Most rows are the same as the row above: the fast compression makes files of a few kilobytes.
+        encoder.set_compression(Compression::Fast);
+        encoder.set_filter(Filter::Up);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&self.pixels())?;
+        writer.finish()?;
+        Ok(png)
+    }
+
+    /// The pixels from top to bottom, eight in a byte; 1 is dark.
+    fn pixels(&self) -> Vec<u8> {
+        let (size, scale, offset) = (
+            self.size as usize,
+            self.scale as usize,
+            self.offset as usize,
+        );
+        let bytes = size.div_ceil(8);
+        let mut pixels = vec![0; bytes * size];
+        for (y, row) in self.code.rows().enumerate() {
+            let mut line = vec![0; bytes];
+            for (x, _) in row.iter().enumerate().filter(|(_, is_dark)| **is_dark) {
+                for pixel in (offset + x * scale)..(offset + (x + 1) * scale) {
+                    line[pixel / 8] |= 0x80 >> (pixel % 8);
+                }
+            }
+            let top = (offset + y * scale) * bytes;
+            for copy in pixels[top..top + scale * bytes].chunks_mut(bytes) {
+                copy.copy_from_slice(&line);
+            }
+        }
+        pixels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::qr::{Color, ErrorCorrection};
+
+    fn code() -> QrCode {
+        QrCode::encode("https://sho.rt/K7mXq2R", ErrorCorrection::M).unwrap()
+    }
+
+    /// Width, height, and whether each pixel is dark, as another program reads them.
+    fn decoded(png: &[u8]) -> (u32, u32, Vec<bool>) {
+        let mut decoder = png::Decoder::new(std::io::Cursor::new(png));
+        decoder.set_transformations(png::Transformations::EXPAND);
+        let mut reader = decoder.read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        let dark = pixels.chunks(3).map(|rgb| rgb == [0, 0, 0]).collect();
+        (info.width, info.height, dark)
+    }
+
+    proptest! {
+        // Each case looks at every pixel.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn an_image_has_its_size_a_margin_and_sharp_modules(size in prop_oneof![9 => 64..=250_u32, 1 => SIZES], margin in MARGINS) {
+            let code = code();
+            let modules = u32::try_from(code.width).unwrap();
+            let image = match Image::new(&code, size, margin, Colors::default()) {
+                Ok(image) => image,
+                Err(error) => {
+                    let min = modules + 2 * margin;
+                    prop_assert!(size < min);
+                    prop_assert_eq!(error, QrError::TooSmall { min });
+                    return Ok(());
+                }
+            };
+            let (width, height, dark) = decoded(&image.png().unwrap());
+            prop_assert_eq!((width, height), (size, size));
+            let scale = size / (modules + 2 * margin);
+            let left = (size - modules * scale) / 2;
+            prop_assert!(left >= margin * scale);
+            for (at, is_dark) in (0..).zip(dark) {
+                let (x, y) = (at % size, at / size);
+                let module = |at: u32| at.checked_sub(left).map(|at| at / scale).filter(|at| *at < modules);
+                let expected = match (module(x), module(y)) {
+                    (Some(x), Some(y)) => code.modules[(y * modules + x) as usize],
+                    _ => false,
+                };
+                prop_assert_eq!(is_dark, expected, "pixel {} {}", x, y);
+            }
+        }
+    }
+
+    #[test]
+    fn an_svg_has_the_size_and_the_colors_asked_for() {
+        let colors = Colors::new(
+            Color::parse("1A237E").unwrap(),
+            Color::parse("fffde7").unwrap(),
+        );
+        let code = code();
+        let svg = Image::new(&code, 300, 4, colors.unwrap()).unwrap().svg();
+        for part in [
+            "width=\"300\" height=\"300\"",
+            "viewBox=\"0 0 300 300\"",
+            "fill=\"#fffde7\"",
+            "fill=\"#1a237e\"",
+        ] {
+            assert!(svg.contains(part), "{part}: {svg}");
+        }
+    }
+
+    #[test]
+    fn a_size_of_one_pixel_for_each_module_is_the_least() {
+        let code = code();
+        let min = u32::try_from(code.width).unwrap() + 32;
+        let small = |size| Image::new(&code, size, 16, Colors::default()).map(|image| image.scale);
+        assert_eq!(small(min - 1), Err(QrError::TooSmall { min }));
+        assert_eq!(small(min), Ok(1));
+    }
+}

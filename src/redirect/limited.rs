@@ -1,0 +1,71 @@
+//! The redirect path of links with `max_clicks`: the database grants each click (rule 9 in [`crate::clicks`]).
+
+use super::{AddressOf, Redirect, RedirectError, Redirected, followable};
+use crate::cache::CachedLink;
+use crate::clicks::{ClickReceipt, GrantAnswer, Wanted};
+use crate::domain::{LinkId, ShortCode};
+
+/// How often a click is asked for: a link may lose its limit and get it again.
+const TRIES: usize = 3;
+
+impl Redirect {
+    /// Asks for a click of the code's link, and returns where it leads.
+    pub(super) async fn granted(
+        &self,
+        code: &ShortCode,
+        client: AddressOf<'_>,
+    ) -> Result<Redirected, RedirectError> {
+        // Afterwards this process knows every change that was answered before the request was sent.
+        let now = self.recorders.barrier(self.cache.shard_of(code)).await;
+        let version = self.cache.version();
+        let (link, source) = self.resolve(code, now, client).await?;
+        let link = followable(link, &*self.clock)?;
+        let receipt = if link.is_limited {
+            self.ask(code, &link, Wanted::Click).await?
+        } else {
+            None
+        };
+        match receipt {
+            Some(receipt) => Ok(Redirected::by_click(link, source, receipt)),
+            // It has no limit any more.
+            None => self.counted(code, link, source, version, client).await,
+        }
+    }
+
+    /// Asks for a click of a link, or whether one is left. `None` where none was granted because none is needed.
+    pub(super) async fn ask(
+        &self,
+        code: &ShortCode,
+        link: &CachedLink,
+        wanted: Wanted,
+    ) -> Result<Option<ClickReceipt>, RedirectError> {
+        if link.used_up.is_known() && !self.grants.has_unused(link.id) {
+            return Err(RedirectError::UsedUp);
+        }
+        for _ in 0..TRIES {
+            match self.grants.ask(link.id, wanted).await {
+                Some(GrantAnswer::Click(receipt)) => return Ok(Some(receipt)),
+                Some(GrantAnswer::Left | GrantAnswer::Unlimited) => return Ok(None),
+                Some(GrantAnswer::UsedUp) => {
+                    link.used_up.note();
+                    return Err(RedirectError::UsedUp);
+                }
+                Some(GrantAnswer::Uncounted) => {
+                    self.before_limit.count(code, link.click()).await?;
+                }
+                None => break,
+            }
+        }
+        let why = "the database did not grant a click in time";
+        Err(RedirectError::Unavailable(why.into()))
+    }
+
+    /// Fails unless a click may be answered that was counted without a grant, because its link got a limit meanwhile.
+    pub(super) async fn admitted(&self, link: LinkId) -> Result<(), RedirectError> {
+        if self.before_limit.admits(link).await? {
+            Ok(())
+        } else {
+            Err(RedirectError::UsedUp)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Limits of clicks in Postgres. The function `grant_clicks` of the schema does what has to be one transaction.
+
+use async_trait::async_trait;
+
+use super::PostgresStore;
+use super::clicks::columns;
+use crate::domain::LinkId;
+use crate::store::rows::{self, signed};
+use crate::store::{ClickBatch, ClickLimits, Grant, StoreError};
+
+/// Links, and of each how many clicks are granted and left.
+type GrantsRow = (Vec<i64>, Vec<i64>, Vec<Option<i64>>);
+
+#[async_trait]
+impl ClickLimits for PostgresStore {
+    async fn grant(&self, batch: &ClickBatch) -> Result<Vec<(LinkId, Grant)>, StoreError> {
+        let (links, clicks) = columns(&batch.clicks);
+        let granted: Vec<GrantsRow> = self
+            .pool
+            .run_with_priority(async |session| {
+                sqlx::query_as(
+                    "SELECT link_ids, clicks, clicks_left FROM grant_clicks($1, $2, $3, $4)",
+                )
+                .bind(batch.recorder.cast_signed())
+                .bind(batch.number.cast_signed())
+                .bind(links)
+                .bind(clicks)
+                .fetch_all(session)
+                .await
+            })
+            .await?;
+        let (links, clicks, left) = rows::written(granted).unwrap_or_default();
+        links
+            .into_iter()
+            .zip(clicks.into_iter().zip(left))
+            .map(|(link, (clicks, left))| Ok((rows::link_id(link)?, Grant::of_row(clicks, left))))
+            .collect()
+    }
+
+    async fn begin_counting(&self, link: LinkId, counting: u64) -> Result<bool, StoreError> {
+        let begun = self.pool.run_with_priority(async |session| {
+            sqlx::query(
+                "INSERT INTO link_limits (link_id, counting)
+                 SELECT id, $2 FROM links WHERE id = $1 AND max_clicks IS NOT NULL
+                 ON CONFLICT (link_id) DO UPDATE SET counting = excluded.counting
+                 WHERE link_limits.clicks_before IS NULL",
+            )
+            .bind(link.number())
+            .bind(counting.cast_signed())
+            .execute(session)
+            .await
+        });
+        Ok(begun.await?.rows_affected() == 1)
+    }
+
+    async fn counted_before(
+        &self,
+        link: LinkId,
+        counting: u64,
+        clicks: u64,
+    ) -> Result<bool, StoreError> {
+        let counted = self.pool.run_with_priority(async |session| {
+            sqlx::query(
+                "UPDATE link_limits SET clicks_before = $3, counting = NULL WHERE link_id = $1 AND counting = $2",
+            )
+            .bind(link.number())
+            .bind(counting.cast_signed())
+            .bind(signed(clicks))
+            .execute(session)
+            .await
+        });
+        Ok(counted.await?.rows_affected() == 1)
+    }
+
+    async fn admit(&self, link: LinkId) -> Result<bool, StoreError> {
+        let admitted = self.pool.transaction(async |session| {
+            // The lock puts it in order with grants and with a counting that ends.
+            let known: Option<Option<i64>> = sqlx::query_scalar(
+                "SELECT clicks_before + granted FROM link_limits WHERE link_id = $1 FOR UPDATE",
+            )
+            .bind(link.number())
+            .fetch_optional(&mut *session)
+            .await?;
+            let admitting = match known {
+                // No counting was begun that could miss it.
+                None => return Ok(true),
+                Some(None) => "UPDATE link_limits SET counting = NULL WHERE link_id = $1",
+                Some(Some(_)) => {
+                    "UPDATE link_limits SET granted = granted + 1 WHERE link_id = $1
+                     AND clicks_before + granted < (SELECT max_clicks FROM links WHERE id = $1)"
+                }
+            };
+            let admitted = sqlx::query(admitting)
+                .bind(link.number())
+                .execute(session)
+                .await?;
+            Ok(admitted.rows_affected() == 1)
+        });
+        Ok(admitted.await?)
+    }
+}

@@ -1,0 +1,97 @@
+//! The contract of searches in an owner's links.
+
+use super::Position;
+use crate::domain::{Link, LinkFilter, LinkOrder, SearchText, Timestamp};
+
+/// Links that are looked at for one page: a page takes no longer, however many links the owner has.
+pub(super) const MAX_SCANNED: u32 = 10_000;
+
+/// What is wanted of an owner's links.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkSearch<'a> {
+    /// Which links.
+    pub filter: &'a LinkFilter,
+    /// In which order.
+    pub order: LinkOrder,
+    /// From just after this position.
+    pub after: Option<Position>,
+    /// How many at most.
+    pub limit: u32,
+    /// The moment by which a link is expired or not.
+    pub now: Timestamp,
+}
+
+/// A part of a list, and where the next one begins.
+#[derive(Clone, Debug, Default)]
+pub struct FoundLinks {
+    /// The links: fewer than asked for, even none, also where others come later.
+    pub links: Vec<Link>,
+    /// Where there may be others.
+    pub next: Option<Position>,
+}
+
+/// A text as a pattern of SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Pattern {
+    /// For `LIKE` without regard to the case of ASCII.
+    Like(String),
+    /// Letters beyond ASCII have two cases: a list of characters for each place in the text.
+    Classes(Vec<Vec<char>>),
+}
+
+impl Pattern {
+    pub(super) fn of(text: &SearchText) -> Self {
+        let text = text.as_str();
+        let has_cases = |char: char| !char.is_ascii() && cases(char).len() > 1;
+        if text.chars().any(has_cases) {
+            return Self::Classes(text.chars().map(cases).collect());
+        }
+        let mut like = String::with_capacity(text.len() + 2);
+        like.push('%');
+        for char in text.chars() {
+            if matches!(char, '%' | '_' | '\\') {
+                like.push('\\');
+            }
+            like.push(char);
+        }
+        like.push('%');
+        Self::Like(like)
+    }
+}
+
+/// A character in each of its cases, without those that are several characters.
+fn cases(char: char) -> Vec<char> {
+    let mut cases = vec![char];
+    let mut add = |case: &mut dyn ExactSizeIterator<Item = char>| {
+        if let (1, Some(case)) = (case.len(), case.next())
+            && !cases.contains(&case)
+        {
+            cases.push(case);
+        }
+    };
+    add(&mut char.to_lowercase());
+    add(&mut char.to_uppercase());
+    cases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::of(&SearchText::parse(text).unwrap().unwrap())
+    }
+
+    #[test]
+    fn wildcards_in_a_text_are_themselves() {
+        let like = Pattern::Like(r"%50\%\_a\\b%".into());
+        assert_eq!(pattern(r"50%_a\b"), like);
+        assert_eq!(pattern("日本"), Pattern::Like("%日本%".into()));
+    }
+
+    #[test]
+    fn letters_beyond_ascii_are_looked_for_in_both_cases() {
+        let classes = Pattern::Classes(vec![vec!['Ä', 'ä'], vec!['x', 'X'], vec!['-']]);
+        assert_eq!(pattern("Äx-"), classes);
+    }
+}

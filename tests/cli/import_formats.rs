@@ -1,0 +1,140 @@
+//! Exports of other services as `shunt import --dry-run` reads them. `exports/README.md` says where their forms come from.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{Finished, run, shunt};
+
+/// A sample of an export.
+pub(crate) fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/cli/exports")
+        .join(name)
+}
+
+fn dry_run(name: &str, from: &str, more: &[&str]) -> Finished {
+    let mut command = shunt();
+    command
+        .args(["import", "--dry-run", "--from", from])
+        .args(more);
+    run(command.arg(sample(name)), "")
+}
+
+/// What would come of a sample: the numbers, and the lines that are refused with their reasons.
+#[track_caller]
+fn comes_to(name: &str, from: &str, numbers: &Value, refused: &[(u64, &str)]) {
+    let finished = dry_run(name, from, &["--json"]);
+    let summary: Value = serde_json::from_str(&finished.out).unwrap();
+    for (number, expected) in numbers.as_object().unwrap() {
+        assert_eq!(
+            summary[number], *expected,
+            "{number} of {name}: {finished:?}"
+        );
+    }
+    assert_eq!(summary["refused"], refused.len(), "{finished:?}");
+    for (line, why) in refused {
+        let expected = format!("shunt: line {line}: {why}");
+        let found = finished.err.lines().any(|line| line.starts_with(&expected));
+        assert!(found, "{expected}: {finished:?}");
+    }
+    assert_eq!(
+        finished.code,
+        i32::from(!refused.is_empty()),
+        "{finished:?}"
+    );
+}
+
+const SHORT: &str = "custom_code: must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link another";
+const PROTECTED: &str = "is protected by a password; here it would be open to all";
+
+#[test]
+fn kutt() {
+    let numbers = json!({ "imported": 2, "clicks": 1204 });
+    comes_to(
+        "kutt.json",
+        "kutt",
+        &numbers,
+        &[(20, SHORT), (41, PROTECTED)],
+    );
+    let numbers = json!({ "imported": 2, "clicks": 1207 });
+    comes_to("kutt.csv", "kutt", &numbers, &[(4, PROTECTED)]);
+}
+
+#[test]
+fn yourls() {
+    let numbers = json!({ "imported": 2, "clicks": 1031 });
+    comes_to("yourls.csv", "yourls", &numbers, &[(2, SHORT)]);
+    comes_to("yourls-plugin.csv", "yourls", &numbers, &[]);
+}
+
+#[test]
+fn shlink() {
+    let numbers = json!({ "imported": 1, "clicks": 328, "notes": { "redirect_rules": 1 } });
+    let later = "begins at 2999-01-20T22:00:00Z; here it would be open at once";
+    comes_to(
+        "shlink.json",
+        "shlink",
+        &numbers,
+        &[(18, SHORT), (32, later)],
+    );
+    comes_to(
+        "shlink.csv",
+        "shlink",
+        &json!({ "imported": 2, "clicks": 1357 }),
+        &[],
+    );
+    comes_to(
+        "shlink-import.csv",
+        "shlink",
+        &json!({ "imported": 2, "clicks": 0 }),
+        &[],
+    );
+}
+
+#[test]
+fn bitly() {
+    let numbers = json!({ "imported": 2, "clicks": 0, "notes": { "second_code": 1 } });
+    comes_to("bitly.json", "bitly", &numbers, &[]);
+    let numbers = json!({ "imported": 2, "clicks": 512, "notes": { "second_code": 1 } });
+    comes_to("bitly.csv", "bitly", &numbers, &[]);
+}
+
+#[test]
+fn chhoto() {
+    comes_to(
+        "chhoto.json",
+        "chhoto",
+        &json!({ "imported": 1, "clicks": 12 }),
+        &[(3, SHORT)],
+    );
+}
+
+#[test]
+fn a_table_of_ones_own() {
+    comes_to(
+        "own.csv",
+        "csv",
+        &json!({ "imported": 2, "clicks": 5 }),
+        &[],
+    );
+}
+
+#[test]
+fn a_code_that_cannot_be_had_is_replaced_if_asked_for() {
+    let finished = dry_run("kutt.json", "kutt", &["--new-codes"]);
+    assert!(
+        finished.out.contains("new codes   1 link\n"),
+        "{finished:?}"
+    );
+    assert!(
+        finished.out.contains("refused     1 link\n"),
+        "{finished:?}"
+    );
+}
+
+#[test]
+fn the_wrong_service_is_noticed() {
+    let finished = dry_run("yourls.csv", "kutt", &[]);
+    finished.fails(1, "line 1: the header line has no column `target`");
+}

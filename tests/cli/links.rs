@@ -1,0 +1,278 @@
+//! Links with all their fields, from a terminal.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{Finished, Person, Service, eventually, run};
+
+const TARGET: &str = "https://example.org/a";
+
+/// Lines of an output.
+fn lines(out: &str) -> Vec<&str> {
+    out.lines().collect()
+}
+
+impl Finished {
+    /// Checks that it succeeded with one note on standard error; returns what it printed.
+    #[track_caller]
+    fn succeeds_with_note(&self, note: &str) -> &str {
+        assert_eq!(self.code, 0, "{self:?}");
+        assert_eq!(self.err, format!("shunt: {note}\n"));
+        self.out.trim_end()
+    }
+}
+
+#[test]
+fn a_link_is_made_with_all_its_fields_and_shown() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let line = [
+        "shorten",
+        TARGET,
+        "--code",
+        "spring-sale",
+        "--expiry",
+        "2099-01-31T18:00:00+01:00",
+        "--max-clicks",
+        "1000",
+        "--title",
+        "Spring sale",
+        "--tag",
+        "print,sale",
+        "--tag",
+        "2099",
+        "--forward-query",
+    ];
+    let short_url = format!("{}/spring-sale", service.base);
+    assert_eq!(ada.runs(&line).line(), short_url);
+    let shown = ada.runs(&["show", "spring-sale"]).succeeds();
+    let shown: Vec<&str> = lines(&shown)
+        .into_iter()
+        .filter(|line| !line.starts_with("created"))
+        .collect();
+    let expected = [
+        &format!("short URL  {short_url}"),
+        "target     https://example.org/a",
+        "title      Spring sale",
+        "tags       print, sale, 2099",
+        "clicks     0 of 1000",
+        "status     active",
+        "expires    2099-01-31T17:00:00Z",
+        "query      a visit's query is added to the target's",
+    ];
+    assert_eq!(shown, expected);
+    let shown = ada.runs(&["show", "--json", &short_url]).json();
+    assert_eq!(shown["tags"], json!(["print", "sale", "2099"]));
+    ada.runs(&["shorten", TARGET, "--code", "spring-sale"])
+        .fails(1, "custom_code: is taken");
+    ada.runs(&["shorten", TARGET, "--expiry", "soon"]);
+    let wrong = ada.runs(&["shorten", TARGET, "--expiry", "soon"]);
+    assert_eq!(wrong.code, 2, "{wrong:?}");
+}
+
+#[test]
+fn an_edit_changes_what_is_named_and_takes_values_away() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let code = "spring-sale";
+    ada.runs(&[
+        "shorten",
+        TARGET,
+        "--code",
+        code,
+        "--expiry",
+        "30d",
+        "--max-clicks",
+        "9",
+        "--title",
+        "Sale",
+        "--tag",
+        "print",
+        "--forward-query",
+    ])
+    .line();
+    let edited = |line: &[&str]| ada.runs(&[&["edit", "--json", code], line].concat()).json();
+    let before = ada.runs(&["show", "--json", code]).json();
+    let titled = edited(&["--title", "Spring sale"]);
+    assert_eq!(titled["title"], "Spring sale");
+    for same in [
+        "target_url",
+        "expires_at",
+        "max_clicks",
+        "tags",
+        "forward_query",
+        "is_active",
+    ] {
+        assert_eq!(titled[same], before[same], "{same}");
+    }
+    let bare = edited(&[
+        "--no-expiry",
+        "--no-max-clicks",
+        "--no-title",
+        "--no-tags",
+        "--no-forward-query",
+    ]);
+    for (name, value) in [
+        ("expires_at", Value::Null),
+        ("max_clicks", Value::Null),
+        ("title", Value::Null),
+        ("tags", json!([])),
+        ("forward_query", false.into()),
+    ] {
+        assert_eq!(bare[name], value, "{name}");
+    }
+    assert_eq!(edited(&["--inactive"])["status"], "inactive");
+    let text = ada
+        .runs(&[
+            "edit",
+            code,
+            "--active",
+            "--target",
+            "https://example.org/b",
+        ])
+        .succeeds();
+    assert!(
+        text.contains("target     https://example.org/b\n"),
+        "{text}"
+    );
+    assert!(text.contains("status     active\n"), "{text}");
+    ada.runs(&["edit", code]).fails(2, "nothing to change");
+    ada.runs(&["edit", "nothing", "--title", "x"])
+        .fails(4, "nothing: URL not found");
+    let both = ada.runs(&["edit", code, "--title", "x", "--no-title"]);
+    assert_eq!(both.code, 2, "{both:?}");
+}
+
+#[test]
+fn several_targets_are_shortened_from_the_line_and_from_standard_input() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let input = "https://example.org/2\n\n  https://example.org/3\r\n";
+    let made = ada
+        .runs_with_input(&["shorten", "https://example.org/1", "-"], input)
+        .succeeds();
+    let targets: Vec<Value> = lines(&made)
+        .into_iter()
+        .map(|url| ada.runs(&["show", "--json", url]).json()["target_url"].take())
+        .collect();
+    let expected = [
+        "https://example.org/1",
+        "https://example.org/2",
+        "https://example.org/3",
+    ];
+    assert_eq!(targets, expected);
+    ada.runs(&["shorten", TARGET, TARGET, "--code", "both"])
+        .fails(2, "--code is for one link");
+}
+
+#[test]
+fn a_target_that_is_refused_stops_no_other() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let made = ada.runs(&[
+        "shorten",
+        "https://example.org/1",
+        "ftp://example.org",
+        "https://example.org/3",
+    ]);
+    assert_eq!(made.code, 1, "{made:?}");
+    assert_eq!(lines(&made.out).len(), 2, "{made:?}");
+    assert_eq!(lines(&made.err).len(), 1, "{made:?}");
+    assert!(
+        made.err.starts_with("shunt: ftp://example.org: target_url"),
+        "{made:?}"
+    );
+}
+
+#[test]
+fn a_missing_scheme_is_added_and_said() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let made = ada.runs(&["shorten", "example.org/x"]);
+    let short_url = made.succeeds_with_note("https:// was added: https://example.org/x");
+    let shown = ada.runs(&["show", "--json", short_url]).json();
+    assert_eq!(shown["target_url"], "https://example.org/x");
+    let stats = ada.runs(&["stats", short_url, "--url", service.address()]);
+    let note = format!("http:// was added to --url: {}", service.base);
+    stats.succeeds_with_note(&note);
+}
+
+#[test]
+fn short_urls_are_those_of_the_service_and_are_taken_for_codes() {
+    let service = Service::start_with(&[("BASE_URL", "https://sho.rt/go")]);
+    let ada = Person::registered(&service, "ada@example.org");
+    let short_url = ada.runs(&["shorten", TARGET]).line();
+    assert!(short_url.starts_with("https://sho.rt/go/"), "{short_url}");
+    let code = short_url.rsplit('/').next().unwrap();
+    for given in [
+        code,
+        &short_url,
+        &short_url["https://".len()..],
+        &format!("{}/{code}", service.base),
+    ] {
+        let shown = ada.runs(&["show", "--json", given]).json();
+        assert_eq!(shown["short_url"], *short_url, "{given}");
+    }
+    // The code of this link below the address of another service is no link of this one.
+    let elsewhere = format!("https://other.example/{code}");
+    ada.runs(&["rm", &elsewhere])
+        .fails(2, "neither a short code nor a short link");
+    ada.runs(&["show", code]).succeeds();
+}
+
+#[test]
+fn a_link_that_cannot_be_deleted_stops_no_other() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let (one, other) = (
+        ada.runs(&["shorten", TARGET]).line(),
+        ada.runs(&["shorten", TARGET]).line(),
+    );
+    let deleted = ada.runs(&["rm", &one, "absent", &other]);
+    assert_eq!(deleted.code, 4, "{deleted:?}");
+    assert_eq!(deleted.err, "shunt: absent: URL not found\n");
+    assert_eq!(lines(&deleted.out).len(), 2, "{deleted:?}");
+    for gone in [one, other] {
+        ada.runs(&["show", &gone]).fails(4, "URL not found");
+    }
+}
+
+#[test]
+fn a_link_is_opened_in_the_browser() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let short_url = ada.runs(&["shorten", TARGET]).line();
+    let programs = tempfile::tempdir().unwrap();
+    let opened = programs.path().join("opened");
+    let browser = programs.path().join("xdg-open");
+    fs::write(
+        &browser,
+        format!(
+            "#!/bin/sh\nprintf %s \"$1\" > {0}.new; mv {0}.new {0}\n",
+            opened.display()
+        ),
+    )
+    .unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    let code = short_url.rsplit('/').next().unwrap();
+    let path = format!("{}:/usr/bin:/bin", programs.path().display());
+    run(ada.command(&["open", code]).env("PATH", path), "").succeeds();
+    eventually(Duration::from_secs(30), || {
+        fs::read_to_string(&opened).is_ok_and(|url| url == short_url)
+    });
+    ada.runs(&["open", "absent"])
+        .fails(4, "absent: URL not found");
+}
+
+#[test]
+fn a_service_that_does_not_answer_in_time_is_given_up() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let service = Service::start();
+    let ada = Person::of(&service);
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    ada.runs(&["stats", "code", "--url", &url, "--timeout", "1"])
+        .fails(5, "no answer in time");
+}
