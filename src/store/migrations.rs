@@ -63,6 +63,7 @@ const POSTGRES: Files = files! { "postgres":
     21 "ending links" "0021_ending_links.sql",
     22 "limited links" "0022_limited_links.sql",
     30 "deleted users" "0030_deleted_users.sql",
+    31 "api keys" "0031_api_keys.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -81,6 +82,7 @@ const SQLITE: Files = files! { "sqlite":
     17 "managed links" "0017_managed_links.sql",
     18 "links by status" "0018_links_by_status.sql",
     30 "deleted users" "0030_deleted_users.sql",
+    31 "api keys" "0031_api_keys.sql",
 };
 
 /// The migrations of Postgres.

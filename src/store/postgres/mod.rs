@@ -2,6 +2,7 @@
 
 use super::{OpenError, StoreSettings};
 
+mod api_keys;
 mod click_limits;
 mod clicks;
 mod created_links;
