@@ -34,8 +34,10 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 23] = [
+pub const ROUTES: [Route; 25] = [
     route("/.well-known/security.txt", Class::Unbounded),
+    route("/auth/keys", Class::Bounded),
+    route("/auth/keys/{id}", Class::Bounded),
     route("/auth/login", Class::Queued),
     route("/auth/logout-everywhere", Class::Bounded),
     route("/auth/me", Class::Bounded),

@@ -108,7 +108,7 @@ impl App {
         let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
         let failures = FailureLimiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
         let accounts = Accounts::new(
-            Arc::clone(&store.users),
+            &store,
             PasswordHasher::new(config.hashing_concurrency)?,
             Tokens::new(
                 &secrets(config)?,

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+mod api_keys;
 mod bulk;
 mod click_batch;
 mod click_limits;
@@ -28,6 +29,7 @@ mod search;
 mod sqlite;
 mod users;
 
+pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch};
@@ -51,6 +53,8 @@ pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_
 pub struct Store {
     /// Accounts.
     pub users: Arc<dyn Users>,
+    /// Keys for programs.
+    pub keys: Arc<dyn ApiKeys>,
     /// Links.
     pub links: Arc<dyn Links>,
     /// Changes of links that are not published yet.
@@ -66,10 +70,11 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Users + Links + Outbox + Clicks + Database + 'static,
+        T: Users + ApiKeys + Links + Outbox + Clicks + Database + 'static,
     {
         Self {
             users: implementation.clone(),
+            keys: implementation.clone(),
             links: implementation.clone(),
             outbox: implementation.clone(),
             clicks: implementation.clone(),

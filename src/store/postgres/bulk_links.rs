@@ -93,7 +93,7 @@ async fn insert(
     // created. A statement waits for another one that takes the same code just now: chosen codes go in their order, so that
     // two do not wait for each other.
     let rows: Vec<ResultRow> = sqlx::query_as(concat!(
-        "WITH owner AS (SELECT id FROM users WHERE id = $1 AND token_key = $2),
+        "WITH owner AS (SELECT user_id AS id FROM account_keys WHERE user_id = $1 AND key = $2),
          total AS (SELECT links FROM link_totals WHERE owner_id = (SELECT id FROM owner) FOR UPDATE),
          server AS (SELECT checked_on = pg_postmaster_start_time() AS is_checked FROM database_history),
          state AS (SELECT coalesce((SELECT links FROM total), 0) + cardinality($6) <= $4 AS all_fit),

@@ -17,7 +17,7 @@ macro_rules! link_of_owner {
             "SELECT ",
             link_columns!(),
             " FROM links WHERE short_code = $2
-             AND owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $3)"
+             AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $3)"
         )
     };
 }
@@ -163,7 +163,7 @@ impl Links for PostgresStore {
                 sqlx::query_as(concat!(
                     "SELECT ",
                     link_columns!(),
-                    " FROM links WHERE owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $5)
+                    " FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $5)
                      AND (created_at, id) < (",
                     moment!("$2"),
                     ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
@@ -199,7 +199,7 @@ impl Links for PostgresStore {
             .transaction(async |session| {
                 let deleted = sqlx::query(
                     "DELETE FROM links WHERE short_code = $2
-                     AND owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $3)",
+                     AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $3)",
                 )
                 .bind(owner.user.0)
                 .bind(code.as_str())

@@ -120,9 +120,9 @@ fn push_source(query: &mut Query, owner: Principal, search: &LinkSearch<'_>, key
     };
     query.push(source);
     query.push(format_args!(
-        " WHERE {table}.owner_id = (SELECT id FROM users WHERE id = "
+        " WHERE {table}.owner_id = (SELECT user_id FROM account_keys WHERE user_id = "
     ));
-    query.push_bind(owner.user.0).push(" AND token_key = ");
+    query.push_bind(owner.user.0).push(" AND key = ");
     query.push_bind(owner.key.as_bytes().to_vec()).push(")");
     if let Some(tag) = &search.filter.tag {
         query.push(" AND tagged.tag = ");
