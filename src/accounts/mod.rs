@@ -1,47 +1,86 @@
-//! Accounts: register, log in, look up; passwords and tokens.
+//! Accounts: register, log in, look up, change, delete; passwords and tokens.
 
 use std::sync::Arc;
 
-use crate::domain::{Clock, EmailAddress, Password, Principal, TokenKey, User};
+use crate::domain::{
+    Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
+};
 use crate::limits::{Action, FailureLimiter, Limiter, TooMany};
-use crate::store::{CreateUserError, StoreError, Users};
+use crate::store::{ApiKeys, CreateUserError, Store, StoreError, Users};
 
+mod api_key;
+mod bearer;
 mod client;
+mod common_passwords;
+mod events;
 mod hmac;
+mod keys;
 mod known_addresses;
+mod noted_uses;
+mod own_account;
 mod password;
 mod secret;
 mod token;
 mod waiting_room;
 
+use events::Event;
 use known_addresses::KnownAddresses;
+use noted_uses::NotedUses;
 
+pub use bearer::Access;
 pub use client::Client;
+pub use common_passwords::{CommonPasswords, WeakPassword};
+pub use keys::MAX_KEYS;
 pub use password::{HashError, HasherError, PasswordHasher};
 pub use secret::{SecretError, load_or_create_secret};
-pub use token::{TokenFault, Tokens};
+pub use token::{Secrets, TokenFault, Tokens};
 
 /// Registers accounts and checks credentials and tokens; knows no HTTP.
 pub struct Accounts {
     users: Arc<dyn Users>,
+    keys: Arc<dyn ApiKeys>,
+    noted_uses: NotedUses,
     hasher: PasswordHasher,
     tokens: Tokens,
+    common: CommonPasswords,
     limiter: Limiter,
     failures: FailureLimiter,
     known: KnownAddresses,
+    registration: Registration,
     clock: Arc<dyn Clock>,
 }
 
 /// Why an operation on accounts failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountError {
+    /// Who may register is limited.
+    #[error(transparent)]
+    NotAdmitted(#[from] RegistrationRefused),
     /// Another account has this address.
     #[error("the e-mail address is taken")]
     EmailTaken,
     /// There is no such account, or the password is not its own.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
-    /// The account of a token is gone, or its tokens have ended.
+    /// The new password is one that is guessed first.
+    #[error("the password {0}")]
+    Weak(#[from] WeakPassword),
+    /// The password is not that of the account whose token was given.
+    #[error("the password is wrong")]
+    WrongPassword,
+    /// The token or the key is none, or has expired.
+    #[error(transparent)]
+    Refused(#[from] TokenFault),
+    /// The key may read alone.
+    #[error("the key may read, and change nothing")]
+    ReadOnly,
+    /// A new key may not have ended already.
+    #[error("the key would have ended already")]
+    EndsInPast,
+    /// The account has as many keys as it may have.
+    #[error("the account has as many keys as it may have")]
+    TooManyKeys,
+    /// The account of a token or a key is gone, or its tokens or the key have ended.
     #[error("the account of the token is gone, or its tokens have ended")]
     Gone,
     /// The client or the account reached a limit.
@@ -53,7 +92,7 @@ pub enum AccountError {
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No key could be drawn for a new account: there is no randomness.
+    /// No key could be drawn: there is no randomness.
     #[error("no key could be drawn: {0}")]
     NoKey(String),
     /// A token could not be signed: a defect.
@@ -62,25 +101,40 @@ pub enum AccountError {
 }
 
 impl Accounts {
-    /// Accounts kept in `users`.
+    /// Accounts kept in `store`.
     #[must_use]
     pub fn new(
-        users: Arc<dyn Users>,
+        store: &Store,
         hasher: PasswordHasher,
         tokens: Tokens,
+        common: CommonPasswords,
         limiter: Limiter,
         failures: FailureLimiter,
         clock: Arc<dyn Clock>,
     ) -> Self {
+        let users = Arc::clone(&store.users);
         let known = KnownAddresses::new(Arc::clone(&users), Arc::clone(&clock));
         Self {
             users,
+            keys: Arc::clone(&store.keys),
+            noted_uses: NotedUses::default(),
             hasher,
             tokens,
+            common,
             limiter,
             failures,
             known,
+            registration: Registration::Open,
             clock,
+        }
+    }
+
+    /// The same, with registration open to these alone.
+    #[must_use]
+    pub fn with_registration(self, registration: Registration) -> Self {
+        Self {
+            registration,
+            ..self
         }
     }
 
@@ -96,16 +150,19 @@ impl Accounts {
     ) -> Result<String, AccountError> {
         let address = client.address();
         self.limiter.count(Action::Register, address).await?;
+        self.registration.check(email)?;
+        self.common.check(&password, email)?;
         let permit = self.hasher.permit(client).await?;
         // Looked up first: a taken address costs no hash.
         if self.users.credentials(email).await?.is_some() {
             return Err(AccountError::EmailTaken);
         }
         let hash = permit.hash(password).await?;
-        let key = TokenKey::generate().map_err(|error| AccountError::NoKey(error.to_string()))?;
+        let key = new_key()?;
         let now = self.clock.now();
         match self.users.create_user(email, &hash, key, now).await {
             Ok(user) => {
+                Event::UserCreated.log(Some(user), address);
                 self.known.remember(user, address).await;
                 self.issue(Principal { user, key })
             }
@@ -130,9 +187,11 @@ impl Accounts {
         let attempt = self
             .failures
             .begin(&email.lookup_key(), address, is_known)
-            .await?;
+            .await
+            .inspect_err(|_| Event::LoginFailMax.log(None, address))?;
         match self.authenticated(client, email, password).await {
             Ok(principal) => {
+                Event::LoginSuccess.log(Some(principal.user), address);
                 attempt.forgive().await;
                 self.known.remember(principal.user, address).await;
                 self.issue(principal)
@@ -159,6 +218,9 @@ impl Accounts {
             .unzip();
         // Without an account a dummy hash is checked, so that the time does not show whether there is one.
         let matches = permit.verify(password, hash).await?;
+        if !matches {
+            Event::LoginFail.log(principal.map(|of| of.user), client.address());
+        }
         principal
             .filter(|_| matches)
             .ok_or(AccountError::WrongCredentials)
@@ -173,17 +235,13 @@ impl Accounts {
         user.ok_or(AccountError::Gone)
     }
 
-    /// The account that a valid token was issued to; it may be gone since, or have another key.
-    ///
-    /// # Errors
-    /// [`TokenFault`]: the token is not valid.
-    pub fn principal(&self, token: &str) -> Result<Principal, TokenFault> {
-        self.tokens.principal(token)
-    }
-
     fn issue(&self, principal: Principal) -> Result<String, AccountError> {
         self.tokens
             .issue(principal)
             .map_err(|error| AccountError::Token(error.to_string()))
     }
+}
+
+fn new_key() -> Result<TokenKey, AccountError> {
+    TokenKey::generate().map_err(|error| AccountError::NoKey(error.to_string()))
 }

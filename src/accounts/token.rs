@@ -12,8 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::hmac;
 use crate::domain::{Clock, Principal, TokenKey, TokenSecret, UserId};
 
-/// Longest token that is parsed; tokens of this service have about 210 bytes.
-const MAX_BYTES: usize = 1_024;
+/// Longest token that is parsed; tokens of this service have about 300 bytes, and that of a long `BASE_URL` more.
+const MAX_BYTES: usize = 4_096;
+
+/// Whom tokens are for, and what they are: another kind of token, signed with the same secret, is refused.
+const AUDIENCE: &str = "shunt";
+const ACCESS: &str = "access";
 
 /// How far `iat` may lie ahead: clocks of instances differ.
 const CLOCK_SKEW_SECONDS: u64 = 300;
@@ -22,13 +26,24 @@ const CLOCK_SKEW_SECONDS: u64 = 300;
 #[derive(Clone)]
 pub struct Tokens {
     keys: Arc<Keys>,
+    issuer: Arc<str>,
     ttl: Duration,
     clock: Arc<dyn Clock>,
+}
+
+/// The secrets that tokens are signed with.
+#[derive(Clone)]
+pub struct Secrets {
+    /// Signs new tokens.
+    pub current: TokenSecret,
+    /// Signed tokens up to now: they are checked with it until they expire.
+    pub previous: Option<TokenSecret>,
 }
 
 struct Keys {
     encoding: EncodingKey,
     decoding: DecodingKey,
+    decoding_previous: Option<DecodingKey>,
     validation: Validation,
 }
 
@@ -38,6 +53,9 @@ pub enum TokenFault {
     /// It is no token, or not one that this service signed; or it is of before tokens named the account's key.
     #[error("the token is malformed, or was not issued by this service")]
     Malformed,
+    /// It is a key for programs, on a route that needs a log-in.
+    #[error("an API key is not accepted here")]
+    Key,
     /// Its time is over.
     #[error("the token has expired")]
     Ended,
@@ -54,12 +72,20 @@ struct Claims {
     iat: u64,
     exp: u64,
     key: String,
+    /// For readers alone: the account's key ties a token to this database, also when `BASE_URL` changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    iss: Option<String>,
+    /// Tokens of the version before have no audience and no type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    aud: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    typ: Option<String>,
 }
 
 impl Tokens {
-    /// Tokens signed with `secret`, valid for `ttl`.
+    /// Tokens of the service at the address `issuer`, valid for `ttl`.
     #[must_use]
-    pub fn new(secret: &TokenSecret, ttl: Duration, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(secrets: &Secrets, issuer: &str, ttl: Duration, clock: Arc<dyn Clock>) -> Self {
         hmac::install();
         let mut validation = Validation::new(Algorithm::HS256);
         validation.leeway = 0;
@@ -67,13 +93,17 @@ impl Tokens {
         validation.validate_exp = false;
         validation.validate_nbf = true;
         validation.set_required_spec_claims(&["exp", "sub"]);
+        validation.set_audience(&[AUDIENCE]);
+        let decoding = |secret: &TokenSecret| DecodingKey::from_secret(secret.expose());
         let keys = Keys {
-            encoding: EncodingKey::from_secret(secret.expose()),
-            decoding: DecodingKey::from_secret(secret.expose()),
+            encoding: EncodingKey::from_secret(secrets.current.expose()),
+            decoding: decoding(&secrets.current),
+            decoding_previous: secrets.previous.as_ref().map(decoding),
             validation,
         };
         Self {
             keys: Arc::new(keys),
+            issuer: issuer.into(),
             ttl,
             clock,
         }
@@ -87,8 +117,24 @@ impl Tokens {
             iat,
             exp: iat + self.ttl.as_secs(),
             key: of.key.to_string(),
+            iss: Some(self.issuer.to_string()),
+            aud: Some(AUDIENCE.to_owned()),
+            typ: Some(ACCESS.to_owned()),
         };
         encode(&Header::new(Algorithm::HS256), &claims, &self.keys.encoding)
+    }
+
+    /// A token that the current secret or the previous one signed.
+    fn decoded(&self, token: &str) -> Result<TokenData<Claims>, TokenFault> {
+        let keys = &self.keys;
+        let decoded = decode::<Claims>(token, &keys.decoding, &keys.validation);
+        let decoded = match (&decoded, &keys.decoding_previous) {
+            (Err(error), Some(previous)) if *error.kind() == ErrorKind::InvalidSignature => {
+                decode(token, previous, &keys.validation)
+            }
+            _ => decoded,
+        };
+        decoded.map_err(fault)
     }
 
     /// The account that the token was issued to.
@@ -96,10 +142,9 @@ impl Tokens {
         if token.len() > MAX_BYTES {
             return Err(TokenFault::Malformed);
         }
-        let TokenData { header, claims } =
-            decode::<Claims>(token, &self.keys.decoding, &self.keys.validation).map_err(fault)?;
+        let TokenData { header, claims } = self.decoded(token)?;
         // Extensions that a recipient has to understand (RFC 7515, 4.1.11): none is supported here.
-        if header.crit.is_some() {
+        if header.crit.is_some() || claims.typ.is_some_and(|typ| typ != ACCESS) {
             return Err(TokenFault::Malformed);
         }
         let now = self.clock.now().unix_seconds();
@@ -138,10 +183,21 @@ mod tests {
         SystemClock.now().unix_seconds()
     }
 
+    fn secret(name: &str) -> TokenSecret {
+        let secret = format!("{name} secret of these tests, with 32 bytes");
+        TokenSecret::from_bytes(secret.into_bytes()).unwrap()
+    }
+
+    fn tokens_with(current: &str, previous: Option<&str>, clock: Arc<dyn Clock>) -> Tokens {
+        let secrets = Secrets {
+            current: secret(current),
+            previous: previous.map(secret),
+        };
+        Tokens::new(&secrets, "https://sho.rt", Duration::from_mins(1), clock)
+    }
+
     fn tokens(secret: &str) -> Tokens {
-        let secret = format!("{secret} secret of these tests, with 32 bytes");
-        let secret = TokenSecret::from_bytes(secret.into_bytes()).unwrap();
-        Tokens::new(&secret, Duration::from_mins(1), Arc::new(SystemClock))
+        tokens_with(secret, None, Arc::new(SystemClock))
     }
 
     fn account(id: i64) -> Principal {
@@ -161,6 +217,9 @@ mod tests {
             iat,
             exp,
             key: account(7).key.to_string(),
+            iss: None,
+            aud: None,
+            typ: None,
         };
         encode(header, &claims, &tokens("a").keys.encoding).unwrap()
     }
@@ -196,13 +255,62 @@ mod tests {
     #[test]
     fn a_token_ends_when_its_time_is_over() {
         let clock = Arc::new(ManualClock::at(SystemClock.now()));
-        let secret = TokenSecret::from_bytes((0..32).collect()).unwrap();
-        let tokens = Tokens::new(&secret, Duration::from_mins(1), Arc::clone(&clock) as _);
+        let tokens = tokens_with("a", None, Arc::clone(&clock) as _);
         let token = tokens.issue(account(7)).unwrap();
         clock.advance(Duration::from_secs(59));
         assert_eq!(tokens.principal(&token), Ok(account(7)));
         clock.advance(Duration::from_secs(1));
         assert_eq!(tokens.principal(&token), Err(Ended));
+    }
+
+    #[test]
+    fn a_token_of_the_version_before_is_good_until_it_expires() {
+        let token = minted(Algorithm::HS256, now(), now() + 60);
+        assert_eq!(tokens("a").principal(&token), Ok(account(7)));
+    }
+
+    #[test]
+    fn a_token_of_another_audience_or_type_is_refused() {
+        let token = |aud: &str, typ: &str| {
+            let claims = Claims {
+                sub: "7".into(),
+                iat: now(),
+                exp: now() + 60,
+                key: account(7).key.to_string(),
+                iss: Some("https://other.example".into()),
+                aud: Some(aud.into()),
+                typ: Some(typ.into()),
+            };
+            encode(
+                &Header::new(Algorithm::HS256),
+                &claims,
+                &tokens("a").keys.encoding,
+            )
+            .unwrap()
+        };
+        for (aud, typ, expected) in [
+            ("shunt", "access", Ok(account(7))),
+            ("other", "access", Err(Malformed)),
+            ("shunt", "refresh", Err(Malformed)),
+        ] {
+            assert_eq!(
+                tokens("a").principal(&token(aud, typ)),
+                expected,
+                "{aud} {typ}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_previous_secret_checks_tokens_and_signs_none() {
+        let rotated = tokens_with("b", Some("a"), Arc::new(SystemClock));
+        let before = tokens("a").issue(account(7)).unwrap();
+        assert_eq!(rotated.principal(&before), Ok(account(7)));
+        let fresh = rotated.issue(account(7)).unwrap();
+        assert_eq!(tokens("b").principal(&fresh), Ok(account(7)));
+        assert_eq!(tokens("a").principal(&fresh), Err(Malformed));
+        let older = tokens("c").issue(account(7)).unwrap();
+        assert_eq!(rotated.principal(&older), Err(Malformed));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) struct RegistrationBody {
         max_length = 254
     )]
     email: String,
-    /// Password, 8 to 128 characters of any kind.
+    /// Password, 8 to 128 characters of any kind; neither a common one nor one with the name in your address.
     #[schema(example = "correct horse battery", min_length = 8, max_length = 128)]
     password: String,
 }
@@ -25,9 +25,7 @@ pub(super) struct RegistrationBody {
 impl RegistrationBody {
     pub(super) fn parse(self) -> Result<(EmailAddress, Password), ApiError> {
         let email = parse_email(self.email)?;
-        let password =
-            Password::parse(self.password).map_err(|error| ApiError::invalid(error.to_string()))?;
-        Ok((email, password))
+        Ok((email, new_password("password", self.password)?))
     }
 }
 
@@ -52,6 +50,11 @@ impl LoginBody {
         let email = parse_email(self.email)?;
         Ok((email, Password::at_log_in(self.password)))
     }
+}
+
+/// The password that a field asks for from now on.
+pub(super) fn new_password(field: &str, raw: String) -> Result<Password, ApiError> {
+    Password::parse(raw).map_err(|error| ApiError::invalid(format!("{field}: {error}")))
 }
 
 fn parse_email(raw: String) -> Result<EmailAddress, ApiError> {

@@ -22,7 +22,7 @@ use crate::http::{ErrorBody, JSON, json_line};
     components(schemas(ErrorBody)),
     modifiers(&BearerScheme),
     tags(
-        (name = "accounts", description = "Register, log in, see whose token it is"),
+        (name = "accounts", description = "Register, log in, see whose token it is, change and delete the account"),
         (name = "links", description = "Shorten, follow, list, count, delete"),
         (name = "operations", description = "For those who run the service"),
         (name = "documentation", description = "This page, and the document behind it"),
@@ -38,7 +38,7 @@ impl Modify for BearerScheme {
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("JWT")
             .description(Some(
-                "Paste the `access_token` of a response to `POST /auth/register` or `POST /auth/login`: \
+                "A token, or on `/urls/*` and `GET /auth/me` a key of `POST /auth/keys`. Paste the `access_token` of a response to `POST /auth/register` or `POST /auth/login`: \
                  only what is between the quotes, without `Bearer`.",
             ))
             .build();

@@ -25,16 +25,28 @@ use crate::telemetry::seconds_since;
 mod account_bodies;
 mod authentication;
 mod base_address;
+mod bulk;
+mod bulk_document;
+mod change_password;
+mod create_key;
 mod cursor;
+mod delete_account;
+mod delete_key;
 mod delete_link;
 mod document;
 mod edit_link;
 mod explorer;
+mod export;
 mod health;
+mod key_body;
 mod link_body;
+mod link_csv;
 mod link_fields;
+mod link_json;
 mod link_stream;
+mod list_keys;
 mod list_links;
+mod log_out_everywhere;
 mod login;
 mod me;
 mod prometheus;
@@ -45,9 +57,11 @@ mod shorten;
 mod show_link;
 mod stats;
 mod visit;
+mod well_known;
 
 pub use base_address::BaseAddress;
 pub use ready::Readiness;
+pub use well_known::SecurityContact;
 
 /// The services that handlers call; each takes the one it needs. The router copies this several times per request.
 #[derive(Clone, FromRef)]
@@ -64,6 +78,8 @@ pub struct ApiState {
     pub metrics: Exposition,
     /// For links to further pages.
     pub base_address: BaseAddress,
+    /// For `security.txt`.
+    pub security_contact: SecurityContact,
 }
 
 /// The API: all routes, with metrics, security headers and fallbacks around them. `/metrics` is one of them where
@@ -100,8 +116,14 @@ fn routes(
     let routes = OpenApiRouter::with_openapi(document::preface(base_url))
         .routes(routes!(register::register))
         .routes(routes!(login::login))
-        .routes(routes!(me::me))
+        .routes(routes!(me::me, delete_account::delete_account))
+        .routes(routes!(create_key::create_key, list_keys::list_keys))
+        .routes(routes!(delete_key::delete_key))
+        .routes(routes!(change_password::change_password))
+        .routes(routes!(log_out_everywhere::log_out_everywhere))
         .routes(routes!(shorten::shorten))
+        .routes(routes!(bulk::bulk))
+        .routes(routes!(export::export))
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))
         .routes(routes!(qr::qr))
@@ -119,6 +141,8 @@ fn routes(
         .routes(routes!(visit::visit_shared, visit::preview_shared))
         .routes(routes!(health::health))
         .routes(routes!(ready::ready))
+        .routes(routes!(well_known::robots))
+        .routes(routes!(well_known::security))
         .routes(routes!(document::document))
         .routes(routes!(explorer::docs))
         .routes(routes!(explorer::explorer))

@@ -20,6 +20,8 @@ use crate::http::{ApiError, Asking, ErrorBody, Json, JsonBody};
         (status = 200, description = "The account is created", body = TokenBody),
         (status = 400, description = "The address is taken", body = ErrorBody,
             example = json!({"detail": "Email already registered"})),
+        (status = 403, description = "Registration is closed, or open to addresses at other domains alone", body = ErrorBody,
+            example = json!({"detail": "Registration is closed; ask the operator of this service for an account"})),
         TakesBody, Limited, NeedsDatabase,
     ),
 )]

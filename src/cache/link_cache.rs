@@ -258,16 +258,23 @@ impl LinkCache {
     }
 
     /// Makes every link of a shard that is cached in Redis a miss, and drops all links from the memory of every instance:
-    /// which of them changed is not known.
+    /// which of them changed is not known. Returns the term of that Redis.
     ///
     /// # Errors
     /// When Redis fails.
-    pub async fn forget(&self, shard: Shard) -> Result<(), CacheError> {
-        if let Some(redis) = &self.shard(shard).redis {
-            let cursor = redis.forget_links().await?;
-            self.catch_up_to(&cursor).await;
-        }
-        Ok(())
+    pub async fn forget(&self, shard: Shard) -> Result<Option<i64>, CacheError> {
+        let Some(redis) = &self.shard(shard).redis else {
+            self.clear_process().await;
+            return Ok(None);
+        };
+        let cursor = redis.forget_links().await?;
+        self.catch_up_to(&cursor).await;
+        Ok(Some(cursor.term.number))
+    }
+
+    /// All data sets.
+    pub fn all_shards(&self) -> impl Iterator<Item = Shard> {
+        Shard::all(u16::try_from(self.shards.len()).unwrap_or(u16::MAX))
     }
 
     /// Drops every link from the memory of this process: which of them changed is not known.

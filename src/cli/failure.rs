@@ -8,7 +8,7 @@ use serde_json::json;
 use shunt::domain::ShortCode;
 use shunt::telemetry::line::json_line;
 
-use super::output::harmless;
+use super::harmless::harmless;
 
 /// The part of a command's help that says which exit codes it has.
 macro_rules! exit_codes {
@@ -81,7 +81,7 @@ impl Failure {
         }
     }
 
-    /// The same failure, which names what failed.
+    /// The same failure, which names the thing that failed.
     pub(super) fn about(self, name: &str) -> Self {
         match self {
             Self::Failed(message) => Self::Failed(format!("{}: {message}", harmless(name))),

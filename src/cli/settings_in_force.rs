@@ -63,6 +63,13 @@ fn row(arg: &Arg, given: &ArgMatches, config: &Config) -> Option<Row> {
         Some(ValueSource::EnvVariable) => "environment",
         _ => "default",
     };
+    if let Some(file) = config.secret_files.of(&name) {
+        return Some(Row {
+            name,
+            value: Some(format!("{HIDDEN} (in {})", file.display())),
+            source: "file",
+        });
+    }
     let value = match set {
         Some(set) => Some(shown(&name, &set, arg.is_hide_env_values_set())),
         None => computed_default(&name, config),

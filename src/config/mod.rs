@@ -11,7 +11,7 @@ use clap::{ArgAction, Args};
 use ipnet::IpNet;
 use url::Url;
 
-use crate::domain::{Limits, Shard, TokenSecret};
+use crate::domain::{Limits, Registration, Shard, TokenSecret};
 use crate::telemetry::LogFormat;
 
 mod addresses;
@@ -20,11 +20,12 @@ mod error;
 mod guards;
 mod parse;
 mod reload;
+mod secret_files;
 mod setting;
 
 use parse::{
-    address, collector, cores, database, jwt_secret, log_filter, log_format, networks, postgres,
-    redis_prefix, redis_urls, settings_file, within, yes_or_no,
+    address, collector, cores, database, file, jwt_secret, log_filter, log_format, networks,
+    postgres, private_targets, redis_prefix, redis_urls, security_contact, within, yes_or_no,
 };
 use setting::{mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
@@ -33,6 +34,7 @@ pub use base_url::BaseUrl;
 pub use error::ConfigError;
 pub use guards::Guards;
 pub use reload::Reloaded;
+pub use secret_files::SecretFiles;
 pub use setting::bind;
 
 /// A value that is absent where the setting is empty: `--redis-url=` takes back what the environment says. Clap would
@@ -123,6 +125,22 @@ pub struct Config {
     )]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(jwt_secret))]
     pub jwt_secret: Optional<TokenSecret>,
+    /// Secret that signed tokens up to now: they stay good until they expire, so that another `JWT_SECRET` logs no user
+    /// out. New tokens are never signed with it.
+    #[arg(
+        long,
+        env = "JWT_SECRET_PREVIOUS",
+        value_name = "SECRET",
+        hide_env_values = true
+    )]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(jwt_secret))]
+    pub jwt_secret_previous: Optional<TokenSecret>,
+    /// A file of further passwords that are refused as new ones, one a line in any case, beside the most common ones.
+    ///
+    /// It is read at the start. A million of them take 8 MB of memory. Log-ins are not affected.
+    #[arg(long, env = "COMMON_PASSWORDS", value_name = "PATH")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
+    pub common_passwords: Optional<PathBuf>,
     /// How long a token is valid.
     #[arg(
         long = "jwt-ttl-seconds",
@@ -246,10 +264,29 @@ pub struct Config {
     #[arg(long, env = "LIMIT_MISSES", value_name = "N")]
     #[arg(default_value = "600", value_parser = number(0..=u32::MAX))]
     pub limit_misses: u32,
+    /// Characters of the codes of new links.
+    ///
+    /// Once more than one in 100,000 codes of a length was given to a link, new links get one character more.
+    #[arg(long, env = "CODE_LENGTH", value_name = "N")]
+    #[arg(default_value = "7", value_parser = number(4..=32_usize))]
+    pub code_length: usize,
     /// Links that an account may have; further ones are answered 403. 0: no limit.
     #[arg(long, env = "LINKS_PER_ACCOUNT", value_name = "N")]
     #[arg(default_value = "100000", value_parser = number(0..=1_000_000_000_000_u64))]
     pub links_per_account: u64,
+    /// Targets in private networks: `allow`, as people at home link to their own machines, or `refuse`. Link-local addresses and
+    /// the metadata services of clouds are always refused.
+    #[arg(long, env = "PRIVATE_TARGETS", value_name = "WHICH")]
+    #[arg(action = ArgAction::Set, default_value = "allow", value_parser = setting(private_targets))]
+    pub private_targets: bool,
+    /// Who may register: `open`, `closed`, or the domains of e-mail addresses with commas between, as example.org.
+    #[arg(long, env = "REGISTRATION", value_name = "WHO")]
+    #[arg(default_value = "open", value_parser = setting(Registration::parse))]
+    pub registration: Registration,
+    /// Where to report a weakness: a `mailto:` or `https:` address, served in `/.well-known/security.txt`.
+    #[arg(long, env = "SECURITY_CONTACT", value_name = "URL")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(security_contact))]
+    pub security_contact: Optional<String>,
     /// Proxies whose X-Forwarded-For is trusted: networks with commas between, as 10.0.0.0/8.
     #[arg(long, env = "TRUSTED_PROXIES", value_name = "NETWORKS")]
     #[arg(default_value = "", hide_default_value = true, value_parser = setting(networks))]
@@ -257,10 +294,13 @@ pub struct Config {
     /// What clients may use up.
     #[command(flatten)]
     pub guards: Guards,
+    /// Files that hold secrets.
+    #[command(flatten)]
+    pub secret_files: SecretFiles,
     /// A file of lines `NAME=value`, read at start and again upon SIGHUP, whose values of `RUST_LOG`, `LIMIT_*` and
     /// `LINKS_PER_ACCOUNT` win over flags and environment. Its other lines are ignored.
     #[arg(long, env = "SETTINGS_FILE", value_name = "PATH")]
-    #[arg(default_value = "", hide_default_value = true, value_parser = optional(settings_file))]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
     pub settings_file: Optional<PathBuf>,
     /// How long a stop may take before it is forced.
     ///
@@ -275,11 +315,36 @@ pub struct Config {
 }
 
 impl Config {
-    /// The same settings, where they agree with each other.
+    /// The same settings with those that are kept in files, where all of them agree with each other.
     ///
     /// # Errors
     /// The first that does not.
     pub fn checked(self) -> Result<Self, ConfigError> {
+        let config = self.with_secret_files()?;
+        config.agreeing()
+    }
+
+    fn with_secret_files(mut self) -> Result<Self, ConfigError> {
+        let files = self.secret_files.clone();
+        let is_given = !self.database.is_default();
+        if let Some(value) = files.value("DATABASE_URL", is_given, database)? {
+            self.database = value;
+        }
+        files.fill("DATABASE_REPLICA_URL", &mut self.database_replica, postgres)?;
+        files.fill("REDIS_URL", &mut self.redis, redis_urls)?;
+        files.fill("JWT_SECRET", &mut self.jwt_secret, jwt_secret)?;
+        let previous = &mut self.jwt_secret_previous;
+        files.fill("JWT_SECRET_PREVIOUS", previous, jwt_secret)?;
+        let collector_of_traces = &mut self.otlp_endpoint;
+        files.fill(
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            collector_of_traces,
+            collector,
+        )?;
+        Ok(self)
+    }
+
+    fn agreeing(self) -> Result<Self, ConfigError> {
         let wrong = |name, fault: &str| Err(ConfigError::new(name, fault));
         if self.database_replica.is_some() {
             let name = "DATABASE_REPLICA_URL";

@@ -118,6 +118,28 @@ const OF_POSTGRES: [&str; 18] = [
 /// The same for Redis.
 const OF_REDIS: [&str; 1] = ["protocol"];
 
+/// Whether targets in private networks are refused.
+pub(super) fn private_targets(raw: &str) -> Result<bool, String> {
+    match raw {
+        "allow" => Ok(false),
+        "refuse" => Ok(true),
+        _ => Err(format!("must be allow or refuse, not `{raw}`")),
+    }
+}
+
+/// The address in `security.txt`.
+pub(super) fn security_contact(raw: &str) -> Result<String, String> {
+    let url = Url::parse(raw).ok();
+    let is_contact = url.is_some_and(|url| matches!(url.scheme(), "mailto" | "https" | "tel"));
+    if is_contact && raw.bytes().all(|byte| byte.is_ascii_graphic()) {
+        Ok(raw.to_owned())
+    } else {
+        Err(format!(
+            "`{raw}` is no contact; give one such as mailto:security@example.org"
+        ))
+    }
+}
+
 /// The address of a Postgres.
 pub(super) fn postgres(raw: &str) -> Result<String, String> {
     whole_address(raw)?;
@@ -192,7 +214,8 @@ pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, String> {
     Ok(RedisUrls(texts))
 }
 
-pub(super) fn settings_file(raw: &str) -> Result<PathBuf, String> {
+/// The path of a file.
+pub(super) fn file(raw: &str) -> Result<PathBuf, String> {
     if Path::new(raw).is_dir() {
         return Err(format!("`{raw}` is a folder; give a file"));
     }

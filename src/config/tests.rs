@@ -1,4 +1,4 @@
-use clap::Parser;
+use clap::{Args, Parser};
 use proptest::prelude::*;
 
 use super::*;
@@ -45,6 +45,10 @@ fn a_wrong_setting_is_named_with_its_remedy() {
         (
             "--database-max-connections=0",
             "DATABASE_MAX_CONNECTIONS: must be a whole number from 1 to 1000, not `0`",
+        ),
+        (
+            "--code-length=3",
+            "CODE_LENGTH: must be a whole number from 4 to 32, not `3`",
         ),
         ("--redis-url=http://localhost", "REDIS_URL: "),
         ("--redis-url=redis://a,b", "REDIS_URL: "),
@@ -194,6 +198,81 @@ fn a_replica_needs_postgres_and_redis() {
     );
     assert_eq!(fault(&[redis, replica]), "");
     assert_eq!(fault(&["--database-replica-url="]), "");
+}
+
+#[test]
+fn a_secret_may_be_kept_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret");
+    let flag = format!("--jwt-secret-file={}", path.display());
+    let fault = |flags: &[&str]| fault_of(flags);
+    assert!(
+        fault(&[&flag]).starts_with("JWT_SECRET_FILE: "),
+        "there is no file"
+    );
+    let secret = "9f2c51d7a80be36495cc07f1e2b8d43a";
+    for (kept, good) in [
+        (secret.to_owned(), true),
+        (format!("{secret}\n"), true),
+        (format!("{secret}\r\n"), true),
+        ("short\n".to_owned(), false),
+        (String::new(), false),
+    ] {
+        std::fs::write(&path, &kept).unwrap();
+        let config = check(&[&flag]);
+        assert_eq!(config.is_ok(), good, "{kept:?}");
+        if let Ok(config) = config {
+            assert_eq!(config.jwt_secret.unwrap().expose(), secret.as_bytes());
+        }
+    }
+    std::fs::write(&path, secret).unwrap();
+    assert_eq!(
+        fault(&[&flag, &format!("--jwt-secret={secret}")]),
+        "JWT_SECRET_FILE: JWT_SECRET is given, too; unset one of them"
+    );
+}
+
+#[test]
+fn every_secret_setting_has_one_for_a_file() {
+    let described = Config::augment_args(clap::Command::new("settings"));
+    let names: Vec<_> = described
+        .get_arguments()
+        .filter_map(|arg| Some((arg.get_env()?.to_str()?, arg.is_hide_env_values_set())))
+        .collect();
+    for (name, is_secret) in &names {
+        let file = format!("{name}_FILE");
+        assert_eq!(
+            names.iter().any(|(name, _)| *name == file),
+            *is_secret,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn addresses_in_files_are_read_as_those_of_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let flag = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("{text}\n")).unwrap();
+        format!("--{name}-file={}", path.display())
+    };
+    let config = check(&[
+        &flag("database-url", "postgres://u:p@db/shunt"),
+        &flag("database-replica-url", "postgres://u:p@replica/shunt"),
+        &flag("redis-url", "redis://:p@cache"),
+        &flag("jwt-secret-previous", "9f2c51d7a80be36495cc07f1e2b8d43a"),
+        &flag("otlp-endpoint", "http://localhost:4318"),
+    ]);
+    let config = config.map_err(|error| error.to_string()).unwrap();
+    assert!(matches!(config.database, DatabaseUrl::Postgres(_)));
+    assert!(config.database_replica.is_some() && config.redis.is_some());
+    assert!(config.jwt_secret_previous.is_some() && config.otlp_endpoint.is_some());
+    let wrong = fault_of(&[&flag("redis-url", "http://:secret@cache")]);
+    assert!(
+        wrong.starts_with("REDIS_URL_FILE: ") && !wrong.contains("secret@"),
+        "{wrong}"
+    );
 }
 
 #[test]

@@ -73,6 +73,12 @@ impl EmailAddress {
         }
     }
 
+    /// The part before the `@`, in the form of [`EmailAddress::lookup_key`].
+    #[must_use]
+    pub fn name(&self) -> String {
+        local_key(self.parts().0)
+    }
+
     /// The keys under which an account with this address may be kept, the best match first. Older versions kept an
     /// address in lower case and NFC, and so may have kept several accounts of one mailbox: each goes on under the
     /// spelling that it was registered with.

@@ -3,6 +3,7 @@
 //! Nothing here does input or output. Each file has a type, its parser, and the sentence that a client reads when the
 //! parser refuses.
 
+mod api_key;
 mod code;
 mod email;
 mod forward_query;
@@ -10,14 +11,17 @@ mod limits;
 mod link;
 mod link_properties;
 mod password;
+mod registration;
 mod search;
 mod shard;
 mod target;
+mod target_network;
 mod time;
 mod token_secret;
 mod user;
 
-pub use code::{CustomCode, InvalidCustomCode, ShortCode};
+pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
+pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
 pub use limits::Limits;
 pub use link::{Link, LinkId, LinkStatus, LinkTarget};
@@ -25,6 +29,7 @@ pub use link_properties::{
     FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title,
 };
 pub use password::{InvalidPassword, Password};
+pub use registration::{Registration, RegistrationRefused};
 pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag, SearchText};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};

@@ -8,7 +8,7 @@ pub struct Password(String);
 
 /// Why a string is not accepted as a password; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("password: must be 8 to 128 characters long")]
+#[error("must be 8 to 128 characters long")]
 pub struct InvalidPassword;
 
 impl Password {

@@ -5,6 +5,8 @@ use std::fmt;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use url::{Host, Url};
 
+use super::target_network::Network;
+
 /// Longest target, in bytes (contract).
 const MAX_LENGTH: usize = 2048;
 
@@ -47,6 +49,12 @@ pub enum InvalidTarget {
     /// It would lead back to this service.
     #[error("target_url: must not lead back to this service's own host")]
     OwnHost,
+    /// Its host is on the link of the machine that fetches it, as metadata services of clouds are.
+    #[error("target_url: must not lead to a link-local address or a metadata service")]
+    LinkLocal,
+    /// Its host is in a private network, and this service refuses those.
+    #[error("target_url: must not lead into a private network")]
+    Private,
 }
 
 impl TargetUrl {
@@ -71,6 +79,11 @@ impl TargetUrl {
         }
         if own.is_of(&url) {
             return Err(InvalidTarget::OwnHost);
+        }
+        match url.host().map(|host| Network::of(&host)) {
+            Some(Network::LinkLocal) => return Err(InvalidTarget::LinkLocal),
+            Some(Network::Private) if own.refuses_private => return Err(InvalidTarget::Private),
+            _ => {}
         }
         let target = Self(raw.into());
         // A target of ASCII can only grow by its spaces.
@@ -160,11 +173,13 @@ impl Location {
     }
 }
 
-/// The host under which clients reach this service: a target on it would lead back here.
+/// The host under which clients reach this service: a target on it would lead back here. It also says whether targets in
+/// private networks are refused.
 #[derive(Clone, Debug)]
 pub struct OwnHost {
     host: Host<String>,
     port: Option<u16>,
+    refuses_private: bool,
 }
 
 impl OwnHost {
@@ -174,7 +189,17 @@ impl OwnHost {
         Some(Self {
             host: plain(base.host()?),
             port: base.port_or_known_default(),
+            refuses_private: false,
         })
+    }
+
+    /// The same, with targets in private networks refused or not.
+    #[must_use]
+    pub fn with_private_refused(self, refuses_private: bool) -> Self {
+        Self {
+            refuses_private,
+            ..self
+        }
     }
 
     /// Whether `url` leads back here, in any spelling of its host.

@@ -53,6 +53,23 @@ impl Timestamp {
         u32::try_from(self.0.subsec_nanosecond()).unwrap_or_default()
     }
 
+    /// The moment `duration` later, or the last moment.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+        Self(
+            self.0
+                .saturating_add(duration)
+                .unwrap_or(jiff::Timestamp::MAX),
+        )
+    }
+
+    /// The day in UTC, as `2027-01-31`.
+    #[must_use]
+    pub fn date(self) -> String {
+        self.0.strftime("%Y-%m-%d").to_string()
+    }
+
     /// The moment `duration` earlier, or the first moment.
     #[must_use]
     pub fn before(self, duration: Duration) -> Self {

@@ -1,10 +1,11 @@
-//! Announcing a change: after it no instance serves the link as it was before.
+//! Announcing changes: after it no instance serves a link as it was before.
 
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use super::{LinkService, publishes};
+use super::LinkService;
+use super::outbox::{OutboxError, READ_AT_ONCE, publish};
 use crate::store::Change;
 
 /// How long an announcement waits for Redis, and with it for every instance.
@@ -14,32 +15,38 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 impl LinkService {
-    /// Publishes a change that the database has already, and takes it out of the outbox by its own number. Waits a
-    /// second at most; a change that is not published by then stays in the outbox, for the job that empties it. An
-    /// instance without Redis leaves it there, too, for those that have one.
+    /// Publishes a change that the database has already, as [`LinkService::announce_all`] does.
     pub(super) async fn announce(&self, change: &Change) {
-        let Ok(term) = timeout(TIMEOUT, self.publish(change)).await else {
+        self.announce_all(std::slice::from_ref(change)).await;
+    }
+
+    /// Publishes changes that the database has already, and takes them out of the outbox by their own numbers. Waits a
+    /// second at most; a change that is not published by then stays in the outbox, for the job that empties it. An
+    /// instance without Redis leaves them there, too, for those that have one.
+    pub async fn announce_all(&self, changes: &[Change]) {
+        let publishing = async {
+            for changes in changes.chunks(READ_AT_ONCE as usize) {
+                self.publish(changes).await;
+            }
+        };
+        if timeout(TIMEOUT, publishing).await.is_err() {
             tracing::warn!(
                 "a change of a link is announced to other instances later: Redis did not confirm it in time"
             );
-            return;
-        };
-        if publishes(&*self.outbox, &self.cache)
-            && let Err(error) = self.outbox.changes_published(&[change.number], term).await
-        {
-            tracing::warn!(%error, "a published change stays in the outbox for now");
         }
     }
 
-    /// Repeats the invalidation until Redis has it; returns the term of Redis.
-    async fn publish(&self, change: &Change) -> Option<i64> {
-        // A row whose code is malformed is cached nowhere.
-        let code = change.code.as_ref()?;
-        let (shard, codes) = (self.cache.shard_of(code), std::slice::from_ref(code));
+    /// Repeats the invalidation until Redis has it.
+    async fn publish(&self, changes: &[Change]) {
         loop {
-            match self.cache.invalidate(shard, codes).await {
-                Ok(term) => return term,
-                Err(_) => sleep(RETRY_PAUSE).await,
+            let changes = changes.to_vec();
+            match publish(&*self.outbox, &self.cache, &|_| true, changes).await {
+                Ok(()) => return,
+                Err(OutboxError::Cache(_)) => sleep(RETRY_PAUSE).await,
+                Err(OutboxError::Store(error)) => {
+                    tracing::warn!(%error, "a published change stays in the outbox for now");
+                    return;
+                }
             }
         }
     }

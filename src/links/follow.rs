@@ -34,14 +34,14 @@ impl ChangeFollower {
         let position = last.filter(|(_, read_at)| now.duration_since(*read_at) < MAX_GAP);
         let position = position.map(|(position, _)| position);
         let read = outbox.changes_since(position, MAX_CHANGES).await?;
-        match read.changes.filter(|_| position.is_some()) {
-            Some(changes) => {
-                let codes: Vec<_> = changes
-                    .into_iter()
-                    .filter_map(|change| change.code)
-                    .collect();
-                drop_from_memory(cache, &codes).await;
-            }
+        let changes = read.changes.filter(|_| position.is_some());
+        // `None` where one of them is of all links.
+        let codes = changes.and_then(|changes| {
+            let codes = changes.into_iter().map(|change| change.code);
+            codes.collect::<Option<Vec<_>>>()
+        });
+        match codes {
+            Some(codes) => drop_from_memory(cache, &codes).await,
             None => cache.clear_process().await,
         }
         self.last = Some((read.position, now));

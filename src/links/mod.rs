@@ -10,22 +10,27 @@ use crate::limits::{CurrentLimits, Limiter, TooMany};
 use crate::store::{Links, Outbox, StoreError};
 
 mod announce;
+mod at_once;
+mod bulk;
+mod code_length;
 mod delete;
 mod edit;
 mod exists;
 mod follow;
+mod lengthen;
 mod list;
-mod list_streams;
 mod outbox;
 mod revision;
 mod shorten;
 mod show;
 mod stats;
 
+pub use at_once::{AtOnce, Place};
+pub use bulk::{BulkLink, BulkOutcome};
+pub use code_length::CodeLength;
 pub use edit::Expected;
 pub use follow::ChangeFollower;
 pub use list::{ListedLink, Listing, Page};
-pub use list_streams::{ListStream, ListStreams};
 pub use outbox::{OutboxError, publish_pending, publishes};
 pub use revision::Revision;
 pub use shorten::{LinkRequest, RequestKey, keys_expire_before};
@@ -49,9 +54,13 @@ pub struct LinkService {
     /// How many links an account may have.
     pub limits: CurrentLimits,
     /// Whole lists that are being sent.
-    pub list_streams: ListStreams,
+    pub lists_at_once: AtOnce,
+    /// Calls that make many links.
+    pub bulk_calls_at_once: AtOnce,
     /// The service's own host: a target on it would loop.
     pub own_host: OwnHost,
+    /// How long new codes are.
+    pub code_length: CodeLength,
     /// Words of the service's own paths: no link gets one of them as its code.
     pub reserved_words: &'static [&'static str],
     /// Gives new links their time.

@@ -3,14 +3,14 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, try_join_all};
 
 use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
-use crate::store::{Outbox, StoreError};
+use crate::store::{Change, Outbox, StoreError};
 
 /// Changes read from the outbox in one go, and of one shard published in one call.
-const READ_AT_ONCE: u32 = 500;
+pub(super) const READ_AT_ONCE: u32 = 500;
 
 /// Why changes are left in the outbox.
 #[derive(Debug, thiserror::Error)]
@@ -44,40 +44,65 @@ pub async fn publish_pending(
         let changes = outbox.unpublished_changes(after, READ_AT_ONCE).await?;
         let is_last = changes.len() < READ_AT_ONCE as usize;
         after = changes.last().map_or(after, |change| change.number);
-        let mut malformed = Vec::new();
-        let mut outcome = Ok(());
-        let mut of_shards = HashMap::<_, (Vec<_>, Vec<_>)>::new();
-        for change in changes {
-            let Some(code) = change.code else {
-                malformed.push(change.number);
-                continue;
-            };
-            let shard = cache.shard_of(&code);
-            if wanted(shard) {
-                let (numbers, codes) = of_shards.entry(shard).or_default();
-                numbers.push(change.number);
-                codes.push(code);
-            }
-        }
-        // A shard that hangs does not delay the others.
-        let publishing = of_shards
-            .into_iter()
-            .map(async |(shard, (numbers, codes))| {
-                let term = cache.invalidate(shard, &codes).await?;
-                outbox.changes_published(&numbers, term).await?;
-                Ok::<_, OutboxError>(())
-            });
-        for published in join_all(publishing).await {
-            if let Err(error) = published {
-                outcome = Err(error);
-            }
-        }
-        if !malformed.is_empty() {
-            outbox.changes_published(&malformed, None).await?;
-        }
-        outcome?;
+        publish(outbox, cache, &wanted, changes).await?;
         if is_last {
             return Ok(());
         }
     }
+}
+
+/// Publishes changes of all shards that are `wanted`, and takes them out of the outbox where this instance does so.
+pub(super) async fn publish(
+    outbox: &dyn Outbox,
+    cache: &LinkCache,
+    wanted: &impl Fn(Shard) -> bool,
+    changes: Vec<Change>,
+) -> Result<(), OutboxError> {
+    let mut of_all = Vec::new();
+    let mut of_shards = HashMap::<_, (Vec<_>, Vec<_>)>::new();
+    for change in changes {
+        let Some(code) = change.code else {
+            of_all.push(change.number);
+            continue;
+        };
+        let shard = cache.shard_of(&code);
+        if wanted(shard) {
+            let (numbers, codes) = of_shards.entry(shard).or_default();
+            numbers.push(change.number);
+            codes.push(code);
+        }
+    }
+    let takes_out = publishes(outbox, cache);
+    // A shard that hangs does not delay the others.
+    let publishing = of_shards
+        .into_iter()
+        .map(async |(shard, (numbers, codes))| {
+            let term = cache.invalidate(shard, &codes).await?;
+            if takes_out {
+                outbox.changes_published(&numbers, term.as_slice()).await?;
+            }
+            Ok::<_, OutboxError>(())
+        });
+    let outcomes = join_all(publishing).await;
+    if !of_all.is_empty() {
+        publish_for_all(outbox, cache, wanted, &of_all).await?;
+    }
+    outcomes.into_iter().collect()
+}
+
+/// Publishes changes that may be of any link. They stay in the outbox until they are published in every shard.
+async fn publish_for_all(
+    outbox: &dyn Outbox,
+    cache: &LinkCache,
+    wanted: &impl Fn(Shard) -> bool,
+    numbers: &[i64],
+) -> Result<(), OutboxError> {
+    let reached: Vec<_> = cache.all_shards().filter(|shard| wanted(*shard)).collect();
+    let is_all = reached.len() == cache.all_shards().count();
+    let terms = try_join_all(reached.into_iter().map(|shard| cache.forget(shard))).await?;
+    if is_all && publishes(outbox, cache) {
+        let terms: Vec<_> = terms.into_iter().flatten().collect();
+        outbox.changes_published(numbers, &terms).await?;
+    }
+    Ok(())
 }

@@ -1,13 +1,16 @@
 //! All parts, put together from the settings: the parts themselves do not know the settings.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::accounts::{Accounts, PasswordHasher, Tokens, load_or_create_secret};
-use crate::api::{ApiState, Readiness};
+use crate::accounts::{
+    Accounts, CommonPasswords, PasswordHasher, Secrets, Tokens, load_or_create_secret,
+};
+use crate::api::{ApiState, Readiness, SecurityContact};
 use crate::cache::{CacheLimits, LinkCache};
 use crate::clicks::counts::Counts;
 use crate::clicks::{
@@ -15,10 +18,10 @@ use crate::clicks::{
     RedisSink, Sinks,
 };
 use crate::config::{BaseUrl, Config, DatabaseUrl};
-use crate::domain::{Clock, TokenSecret};
+use crate::domain::Clock;
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
-use crate::links::{LinkService, ListStreams};
+use crate::links::{AtOnce, CodeLength, LinkService};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
@@ -64,10 +67,11 @@ pub(super) struct App {
     pub(super) flusher: Arc<Flusher>,
     pub(super) grants: Arc<Grants>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) links: Arc<LinkService>,
     accounts: Arc<Accounts>,
-    links: Arc<LinkService>,
     lookups: Lookups,
     misses: MissLimiter,
+    security_contact: Option<Arc<str>>,
     before_limit: Arc<ClicksBeforeLimit>,
     database_runtime: Option<Handle>,
     /// The deadline of the journal until it was late, and the one after that.
@@ -104,13 +108,20 @@ impl App {
         let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
         let failures = FailureLimiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
         let accounts = Accounts::new(
-            Arc::clone(&store.users),
+            &store,
             PasswordHasher::new(config.hashing_concurrency)?,
-            Tokens::new(&secret(config)?, config.jwt_ttl, Arc::clone(&clock)),
+            Tokens::new(
+                &secrets(config)?,
+                base_url.as_str(),
+                config.jwt_ttl,
+                Arc::clone(&clock),
+            ),
+            common_passwords(config)?,
             limiter.clone(),
             failures,
             Arc::clone(&clock),
         );
+        let accounts = accounts.with_registration(config.registration.clone());
         let links = LinkService {
             links: Arc::clone(&store.links),
             outbox: Arc::clone(&store.outbox),
@@ -119,8 +130,13 @@ impl App {
             cache: cache.clone(),
             limiter,
             limits: limits.clone(),
-            list_streams: ListStreams::default(),
-            own_host: base_url.own_host().clone(),
+            lists_at_once: AtOnce::lists(),
+            bulk_calls_at_once: AtOnce::bulk_calls(),
+            code_length: CodeLength::new(config.code_length),
+            own_host: base_url
+                .own_host()
+                .clone()
+                .with_private_refused(config.private_targets),
             reserved_words: paths::reserved_words(),
             clock: Arc::clone(&clock),
         };
@@ -158,6 +174,7 @@ impl App {
             links: Arc::new(links),
             lookups,
             misses,
+            security_contact: config.security_contact.as_deref().map(Arc::from),
             before_limit,
             database_runtime,
             journal_deadlines,
@@ -184,6 +201,7 @@ impl App {
             )),
             metrics,
             base_address: base_url.into(),
+            security_contact: SecurityContact(self.security_contact.clone()),
         }
     }
 
@@ -227,14 +245,25 @@ impl App {
     }
 }
 
-/// The secret of the settings; with SQLite also the one beside the database, which is made where there is none.
-fn secret(config: &Config) -> Result<TokenSecret, ServeError> {
-    match (&config.jwt_secret, &config.database) {
-        (Some(secret), _) => Ok(secret.clone()),
-        (None, DatabaseUrl::Sqlite(database)) => Ok(load_or_create_secret(&companion_file(
-            database,
-            ".jwt-secret",
-        ))?),
-        (None, DatabaseUrl::Postgres(_)) => Err(ServeError::NoSecret),
-    }
+fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {
+    let file = config.common_passwords.as_deref();
+    CommonPasswords::with(file).map_err(|error| {
+        let path = file.unwrap_or(Path::new("")).display();
+        ServeError::CommonPasswords(path.to_string(), error)
+    })
+}
+
+/// The secrets of the settings; with SQLite also the one beside the database, which is made where there is none.
+fn secrets(config: &Config) -> Result<Secrets, ServeError> {
+    let current = match (&config.jwt_secret, &config.database) {
+        (Some(secret), _) => secret.clone(),
+        (None, DatabaseUrl::Sqlite(database)) => {
+            load_or_create_secret(&companion_file(database, ".jwt-secret"))?
+        }
+        (None, DatabaseUrl::Postgres(_)) => return Err(ServeError::NoSecret),
+    };
+    Ok(Secrets {
+        current,
+        previous: config.jwt_secret_previous.clone(),
+    })
 }

@@ -32,6 +32,9 @@ pub enum ServeError {
     /// The secret beside the database cannot be used.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// The file of further passwords cannot be read.
+    #[error("COMMON_PASSWORDS: {0}: {1}; let it be read, or unset it")]
+    CommonPasswords(String, io::Error),
     /// The setting names no Redis.
     #[error(transparent)]
     Redis(#[from] InvalidRedisUrl),

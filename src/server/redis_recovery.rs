@@ -52,7 +52,9 @@ impl RedisRecovery {
         match timeout(PUBLISHING_TIMEOUT, publishing).await {
             Ok(Ok(())) => {}
             Ok(Err(OutboxError::Cache(error))) => return Err(error.into()),
-            Ok(Err(OutboxError::Store(_))) | Err(_) => self.cache.forget(redis.shard()).await?,
+            Ok(Err(OutboxError::Store(_))) | Err(_) => {
+                self.cache.forget(redis.shard()).await?;
+            }
         }
         redis.recovered();
         Ok(())

@@ -25,10 +25,15 @@ pub(super) fn warn(config: &Config) {
             "TRUSTED_PROXIES: {network} lets nearly everybody claim any address, so that no limit by address holds; give the addresses of your proxies alone"
         );
     }
-    let secret = config.jwt_secret.as_ref();
-    if secret.is_some_and(TokenSecret::has_pattern) {
+    for (name, secret) in [
+        ("JWT_SECRET", &config.jwt_secret),
+        ("JWT_SECRET_PREVIOUS", &config.jwt_secret_previous),
+    ] {
+        if !secret.as_ref().is_some_and(TokenSecret::has_pattern) {
+            continue;
+        }
         tracing::warn!(
-            "JWT_SECRET: follows a pattern, and may be guessed, which lets everybody log in as anybody; give a random one, such as the output of `openssl rand -hex 32`"
+            "{name}: follows a pattern, and may be guessed, which lets everybody log in as anybody; give a random one, such as the output of `openssl rand -hex 32`"
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Change, FoundLinks, LinkSearch, StoreError};
+use super::{Change, FoundLinks, LinkSearch, Position, StoreError};
 use crate::domain::{Link, LinkId, LinkProperties, LinkTarget, Principal, ShortCode, Timestamp};
 
 /// Why a link was not created.
@@ -120,6 +120,15 @@ pub struct CreatedLink {
     pub change: Option<Change>,
 }
 
+/// A link that was created among many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreatedOfMany {
+    /// Its number.
+    pub id: LinkId,
+    /// The change to announce, where the owner chose the code.
+    pub change: Option<Change>,
+}
+
 /// The result of an edit.
 #[derive(Clone, Debug)]
 pub enum Edited {
@@ -136,34 +145,6 @@ pub(super) fn quota(max_links: u64) -> i64 {
     match max_links {
         0 => i64::MAX,
         max_links => i64::try_from(max_links).unwrap_or(i64::MAX),
-    }
-}
-
-/// A place in a sorted list of links: just after one of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// What the list is sorted by: `created_at` in microseconds, or clicks.
-    pub key: i64,
-    /// The link's `id`.
-    pub id: LinkId,
-}
-
-impl Position {
-    /// Before every link, newest first: the last moment there is.
-    pub(super) fn newest() -> Self {
-        Self {
-            key: Timestamp::MAX.micros(),
-            id: LinkId::LAST,
-        }
-    }
-
-    /// Just after a link in a list by moments.
-    #[must_use]
-    pub fn of(link: &Link) -> Self {
-        Self {
-            key: link.created_at.micros(),
-            id: link.id,
-        }
     }
 }
 
@@ -189,6 +170,17 @@ pub trait Links: Send + Sync {
         link: NewLink<'_>,
         max_links: u64,
     ) -> Result<CreatedLink, CreateLinkError>;
+
+    /// Creates many links of one owner, each as [`Links::create_link`] does; returns the outcome for each, in their order.
+    /// Either all codes were drawn, or all were chosen, and no two are the same. `created_at` is that of the first.
+    ///
+    /// # Errors
+    /// Where the owner is gone, or the database failed: some of the links may be created then.
+    async fn create_links(
+        &self,
+        links: &[NewLink<'_>],
+        max_links: u64,
+    ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError>;
 
     /// The link that a request with this key created since `since`. Older uses of the key are forgotten.
     async fn used_key(
@@ -217,6 +209,10 @@ pub trait Links: Send + Sync {
         owner: Principal,
         code: &ShortCode,
     ) -> Result<Option<ToCount<Link>>, StoreError>;
+
+    /// How many links were made, deleted ones included: as many codes are in use, or may never be used again. About so: a
+    /// link whose creation failed may be among them. Costs the same with any number of links.
+    async fn links_made(&self) -> Result<u64, StoreError>;
 
     /// Up to `limit` links of an owner, newest first (`created_at` falling, then `id` falling),
     /// from just after `after`. None of an owner whose account is gone or has

@@ -10,6 +10,8 @@
 
 use std::sync::Arc;
 
+mod api_keys;
+mod bulk;
 mod click_batch;
 mod click_limits;
 mod clicks;
@@ -27,6 +29,7 @@ mod search;
 mod sqlite;
 mod users;
 
+pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch};
@@ -36,20 +39,22 @@ pub use history::{HistoryCheck, HistoryNote};
 pub(crate) use ledger::is_of_former_version;
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
 pub use links::{
-    CreateLinkError, CreatedLink, EditLink, Edited, IdempotentRequest, Links, NewLink, Position,
-    ToCount, UsedKey,
+    CreateLinkError, CreatedLink, CreatedOfMany, EditLink, Edited, IdempotentRequest, Links,
+    NewLink, ToCount, UsedKey,
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
-pub use search::{FoundLinks, LinkSearch};
+pub use search::{FoundLinks, LinkSearch, Position};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
-pub use users::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, Users};
+pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
 
 /// A database, seen through one narrow trait for each part of the service.
 #[derive(Clone)]
 pub struct Store {
     /// Accounts.
     pub users: Arc<dyn Users>,
+    /// Keys for programs.
+    pub keys: Arc<dyn ApiKeys>,
     /// Links.
     pub links: Arc<dyn Links>,
     /// Changes of links that are not published yet.
@@ -65,10 +70,11 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Users + Links + Outbox + Clicks + Database + 'static,
+        T: Users + ApiKeys + Links + Outbox + Clicks + Database + 'static,
     {
         Self {
             users: implementation.clone(),
+            keys: implementation.clone(),
             links: implementation.clone(),
             outbox: implementation.clone(),
             clicks: implementation.clone(),

@@ -12,8 +12,13 @@ use crate::domain::ShortCode;
 pub struct Change {
     /// The change's own number in this database; later changes have higher ones.
     pub number: i64,
-    /// The code whose cached link is out of date. `None` where the row held no valid code, which is cached nowhere.
+    /// The code whose cached link is out of date. `None`: all links may be, as a deleted account may have had any of them.
     pub code: Option<ShortCode>,
+}
+
+impl Change {
+    /// Stands in the place of a code where a change may be of any link. No code has this character.
+    pub(super) const OF_ALL: &'static str = "*";
 }
 
 /// A place in the order in which changes were committed, in the database's own words.
@@ -36,10 +41,9 @@ pub trait Outbox: Send + Sync {
     async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError>;
 
     /// Takes the changes with these numbers out of the outbox, and no others of the same code: every instance with Redis
-    /// learns of them now. Numbers that are not in the outbox are passed over. `term` is that of the Redis data set in which
-    /// they were published: nothing changes if it is not the newest one of its tag, because then instances use another Redis.
-    async fn changes_published(&self, numbers: &[i64], term: Option<i64>)
-    -> Result<(), StoreError>;
+    /// learns of them now. Numbers that are not in the outbox are passed over. `terms` are those of the Redis data sets in which
+    /// they were published: nothing changes unless each is the newest one of its tag, because then instances use another Redis.
+    async fn changes_published(&self, numbers: &[i64], terms: &[i64]) -> Result<(), StoreError>;
 
     /// The changes that were committed after a position, whatever their numbers, also those that are published: for
     /// instances without Redis. Without a position there are none, and the next reading goes on from now. A database of which

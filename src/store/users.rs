@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::StoreError;
+use super::{Change, StoreError};
 use crate::domain::{EmailAddress, Principal, Timestamp, TokenKey, User, UserId};
 
 /// Why an account was not created.
@@ -21,9 +21,14 @@ pub enum CreateUserError {
 pub struct Credentials {
     /// The account that they belong to.
     pub principal: Principal,
+    /// Its address, as it was given.
+    pub email: EmailAddress,
     /// PHC string of the password.
     pub password_hash: String,
 }
+
+/// Changes of a deleted account's links that are announced one by one; past that, every cached link is dropped.
+pub const MAX_CHANGES_OF_ACCOUNT: u32 = 10_000;
 
 /// Addresses kept of one account.
 pub const MAX_KNOWN_ADDRESSES: i64 = 32;
@@ -45,6 +50,35 @@ pub trait Users: Send + Sync {
 
     /// The account that a token names; `None` where it is gone, or has another key by now.
     async fn user(&self, principal: Principal) -> Result<Option<User>, StoreError>;
+
+    /// The credentials of the account that a token names; `None` as for [`Users::user`].
+    async fn credentials_of(&self, principal: Principal)
+    -> Result<Option<Credentials>, StoreError>;
+
+    /// Gives an account another password, and another key: all its tokens end. `false` where the account is gone, or has
+    /// another key than its principal by now.
+    async fn change_password(
+        &self,
+        principal: Principal,
+        password_hash: &str,
+        key: TokenKey,
+    ) -> Result<bool, StoreError>;
+
+    /// Gives an account another key: all its tokens end. `false` as for [`Users::change_password`].
+    async fn end_tokens(&self, principal: Principal, key: TokenKey) -> Result<bool, StoreError>;
+
+    /// Deletes an account: its tokens end, its address is free, its links are unknown, in one short transaction; what is
+    /// left of it goes by [`Users::remove_deleted`]. Returns the changes of its links, or one change that may be of any
+    /// link where there are more than [`MAX_CHANGES_OF_ACCOUNT`]. `None` where the account is gone, or has another key.
+    async fn delete_user(
+        &self,
+        principal: Principal,
+        now: Timestamp,
+    ) -> Result<Option<Vec<Change>>, StoreError>;
+
+    /// Removes up to `limit` rows of one deleted account. Its codes are retired; the changes of its links were announced
+    /// with the account. `false` where nothing is left, or other instances are at it.
+    async fn remove_deleted(&self, limit: u32) -> Result<bool, StoreError>;
 
     /// Notes that an address, as a hash, logged in to an account. The newest [`MAX_KNOWN_ADDRESSES`] of it are kept.
     async fn remember_address(

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -16,7 +18,7 @@ fn lines(out: &str) -> Vec<&str> {
 }
 
 impl Finished {
-    /// Checks that it succeeded with one note on standard error; returns what it printed.
+    /// Checks that it succeeded with one note on standard error; returns its output.
     #[track_caller]
     fn succeeds_with_note(&self, note: &str) -> &str {
         assert_eq!(self.code, 0, "{self:?}");
@@ -275,4 +277,105 @@ fn a_service_that_does_not_answer_in_time_is_given_up() {
     let url = format!("http://{}", silent.local_addr().unwrap());
     ada.runs(&["stats", "code", "--url", &url, "--timeout", "1"])
         .fails(5, "no answer in time");
+}
+
+/// The text of a QR code in an image.
+fn scanned(png: &Path) -> String {
+    let read = Command::new("zbarimg")
+        .args(["--quiet", "--raw"])
+        .arg(png)
+        .output()
+        .unwrap();
+    String::from_utf8(read.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
+}
+
+#[test]
+fn the_list_is_searched_and_sorted() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    for (code, more) in [
+        ("spring-sale", &["--tag", "print", "--title", "Sale"][..]),
+        ("summer-sale", &["--tag", "print,web"]),
+        ("autumn-news", &["--title", "News"]),
+    ] {
+        ada.runs(&[&["shorten", TARGET, "--code", code], more].concat())
+            .line();
+    }
+    service.follow(&format!("{}/summer-sale", service.base));
+    ada.runs(&["edit", "autumn-news", "--inactive"]).succeeds();
+    let codes = |line: &[&str]| {
+        let listed = ada.runs(&[&["list", "--json"], line].concat()).json();
+        let codes = listed.as_array().unwrap().iter();
+        codes
+            .map(|link| link["short_code"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    for (line, expected) in [
+        (&[][..], &["autumn-news", "summer-sale", "spring-sale"][..]),
+        (&["--q", "SALE"], &["summer-sale", "spring-sale"]),
+        (&["--tag", "web"], &["summer-sale"]),
+        (&["--status", "inactive"], &["autumn-news"]),
+        (&["--sort", "created_at", "--limit", "1"], &["spring-sale"]),
+        (&["--q", "sale", "--tag", "web", "--status", "used_up"], &[]),
+    ] {
+        assert_eq!(codes(line), expected, "{line:?}");
+    }
+    let table = ada.runs(&["list"]).succeeds();
+    assert!(
+        table.contains("https://example.org/a  (inactive)\n"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_qr_code_is_written_as_an_image() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let short_url = ada.runs(&["shorten", TARGET]).line();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let write = |name: &str| {
+        Person::of(&service).runs(&["qr", &short_url, "-o", file(name).to_str().unwrap()])
+    };
+    assert_eq!(write("code.png").succeeds(), "");
+    assert_eq!(scanned(&file("code.png")), short_url);
+    write("code.svg").succeeds();
+    assert!(
+        fs::read_to_string(file("code.svg"))
+            .unwrap()
+            .starts_with("<svg")
+    );
+    write("code.gif").fails(2, "must end in .svg or .png");
+    ada.runs(&["qr", "absent"])
+        .fails(4, "absent: URL not found");
+}
+
+#[test]
+fn a_qr_code_is_drawn_in_half_blocks() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let short_url = ada.runs(&["shorten", TARGET]).line();
+    let drawn = ada.runs(&["qr", &short_url]).succeeds();
+    // A portable grey map of it, for a scanner: dark modules are 0.
+    let lines: Vec<Vec<char>> = drawn.lines().map(|line| line.chars().collect()).collect();
+    let (width, height) = (lines[0].len(), 2 * lines.len());
+    let rows = lines.iter().flat_map(|line| {
+        ["█▀", "█▄"].map(|light| {
+            let row = line
+                .iter()
+                .map(|block| u8::from(light.contains(*block)) * 255);
+            row.flat_map(|module| [module; 4])
+                .collect::<Vec<u8>>()
+                .repeat(4)
+        })
+    });
+    let mut image = format!("P5 {} {} 255\n", 4 * width, 4 * height).into_bytes();
+    image.extend(rows.flatten());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("code.pgm");
+    fs::write(&file, image).unwrap();
+    assert_eq!(scanned(&file), short_url);
 }

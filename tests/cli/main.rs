@@ -3,8 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod client;
-mod hostile_files;
-mod import_formats;
+mod import;
 mod links;
 mod operators;
 mod settings_page;

@@ -1,5 +1,6 @@
 //! Behaviour on a terminal; `script` (bsdutils, on every Debian) provides one.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -101,6 +102,25 @@ fn colours_are_for_terminals_that_want_them() {
         !ada.runs(&["list"]).out.contains('\u{1b}'),
         "a pipe is no terminal"
     );
+}
+
+#[test]
+fn the_progress_of_an_import_is_shown_on_a_terminal() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("links.csv");
+    let targets = (0..2_000).map(|line| format!("https://example.org/{line}\n"));
+    fs::write(
+        &file,
+        format!("target_url\n{}", targets.collect::<String>()),
+    )
+    .unwrap();
+    let line = ["import", file.to_str().unwrap(), "--from", "csv"];
+    let shown = on_terminal(&ada, &line, "", &[]);
+    assert!(shown.out.contains(" %  1000 links  "), "{shown:?}");
+    let again = ada.runs(&line).succeeds();
+    assert!(!again.contains('%'), "{again}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::fields::FieldArgs;
 use super::{Api, Call, Failure, ServiceArgs, show, target};
 
-/// What is to change in a link. What is not named stays as it is.
+/// The changes of a link. Fields that are not named stay as they are.
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(in crate::cli) struct EditArgs {

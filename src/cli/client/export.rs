@@ -79,7 +79,7 @@ pub(super) fn replace(
         fs::rename(&unfinished, file).map_err(fault)
     });
     if written.is_err() {
-        // What is left of it is of no use.
+        // An unfinished file is of no use.
         let _ = fs::remove_file(&unfinished);
     }
     written

@@ -1,11 +1,11 @@
-//! What a link may have besides its target, as arguments.
+//! The fields of a link besides its target, as arguments.
 
 use clap::Args;
 use jiff::{Span, SpanRelativeTo};
 use serde_json::{Map, Value};
 use shunt::domain::{Clock, SystemClock, Timestamp};
 
-/// What a link may have besides its target.
+/// The fields of a link besides its target.
 #[derive(Args)]
 pub(in crate::cli) struct FieldArgs {
     /// When it ends: a time such as 2027-01-31T18:00:00Z, or a span from now on such as 30d or 12h.

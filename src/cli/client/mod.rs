@@ -14,6 +14,7 @@ mod import;
 mod list;
 mod open;
 mod password;
+mod qr;
 mod rm;
 mod service_args;
 mod service_url;
@@ -53,12 +54,15 @@ pub(super) enum Command {
     /// Show everything about one of your links.
     #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
     Show(show::ShowArgs),
-    /// Change one of your links; what is not named stays as it is.
+    /// Change one of your links; fields that are not named stay as they are.
     #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
     Edit(edit::EditArgs),
     /// Show where a link leads and how often it was followed; no login needed.
     #[command(after_long_help = exit_codes!(0 1 2 4 5))]
     Stats(stats::StatsArgs),
+    /// Draw the QR code of a link, or write it to a file; no login needed.
+    #[command(after_long_help = exit_codes!(0 1 2 4 5))]
+    Qr(qr::QrArgs),
     /// Open a link in the browser; no login needed.
     #[command(after_long_help = exit_codes!(0 1 2 4 5))]
     Open(open::OpenArgs),
@@ -69,7 +73,8 @@ pub(super) enum Command {
     ///
     /// Codes are kept where they can be, and clicks that the other service has counted are the links' starting numbers.
     /// Dates of creation are not kept. An import that is broken off, also by a crash, goes on with the same command:
-    /// `FILE.shunt-import.json` says how far it is. Links that are refused are listed in `FILE.refused.csv`, which can be
+    /// `FILE.shunt-import.json` says how far it is. Repeated after its end, it makes only those links again that have no code
+    /// in the file. Links that are refused are listed in `FILE.refused.csv`, which can be
     /// corrected and imported with `--from shunt`.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Import(import::ImportArgs),
@@ -90,6 +95,7 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
         Command::Show(args) => show::show(args),
         Command::Edit(args) => edit::edit(args),
         Command::Stats(args) => stats::stats(args),
+        Command::Qr(args) => qr::qr(args),
         Command::Open(args) => open::open(args),
         Command::Export(args) => export::export(args),
         Command::Import(args) => import::import(args),

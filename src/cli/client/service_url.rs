@@ -44,7 +44,7 @@ impl fmt::Display for ServiceUrl {
 }
 
 impl ServiceUrl {
-    /// The scheme, if it was added to what was given.
+    /// The scheme, if the person left it out.
     pub(super) fn added_scheme(&self) -> Option<&str> {
         self.is_completed.then(|| self.url.scheme())
     }
@@ -87,7 +87,7 @@ impl ServiceUrl {
         paths::parse_code(code.strip_suffix('/').unwrap_or(code))
     }
 
-    /// What may be a short URL below another address of the same service, with the code that it has then.
+    /// A text that may be a short URL below another address of the same service, with the code that it has then.
     pub(super) fn short_url_elsewhere(given: &str) -> Option<(String, ShortCode)> {
         let given = given.strip_suffix('/').unwrap_or(given);
         let (before, code) = given.rsplit_once('/')?;
@@ -116,8 +116,8 @@ fn is_local(url: &Url) -> bool {
     }
 }
 
-/// An address that a person gave without its scheme, with one: https, or http for this machine. `None` for what has a
-/// scheme, and for what begins with no host.
+/// An address that a person gave without its scheme, with one: https, or http for this machine. `None` for a text that
+/// has a scheme, and for one that begins with no host.
 pub(super) fn with_scheme(raw: &str) -> Option<String> {
     let end = raw.find(['/', '?', '#', ':']).unwrap_or(raw.len());
     let host = &raw[..end];

@@ -9,7 +9,7 @@ pub(super) struct Several {
     form: ErrorForm,
     /// The first failure of a link, and how many there were.
     failed: Option<(Failure, u64)>,
-    /// What became of the output, the first time that it could not be written.
+    /// The first fault of the output, if it had one.
     printed: Result<(), Failure>,
 }
 
@@ -29,7 +29,7 @@ impl Several {
         }
     }
 
-    /// Notes what became of one link and of the line about it. A failure that all others would share, as of the login,
+    /// Notes the outcome of one link and of the line about it. A failure that all others would share, as of the login,
     /// ends the command; a closed output does not.
     pub(super) fn note(
         &mut self,

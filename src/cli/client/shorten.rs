@@ -12,7 +12,7 @@ use super::{Api, Call, Failure, Link, ServiceArgs, output, target};
 /// Far longer than any target: a line past it is no address.
 const MAX_LINE: u64 = 16 * 1024;
 
-/// The targets to shorten, and what their links have.
+/// The targets to shorten, and the fields of their links.
 #[derive(Args)]
 pub(in crate::cli) struct ShortenArgs {
     /// Where the links are to lead: http:// or https:// addresses. `-` reads them from standard input, one a line.

@@ -14,6 +14,7 @@ use crate::server::redis_recovery::RedisRecovery;
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::metrics::Exposition;
 
+mod code_length;
 mod database;
 mod flush;
 mod flush_times;
@@ -76,17 +77,14 @@ pub(super) fn spawn(
         app.redis.clone(),
         publishes,
     ));
+    jobs.spawn(code_length::run(Arc::clone(&app.links)));
     jobs.spawn(prune::run(flusher()));
     jobs.spawn(maintain::run(database()));
     jobs.spawn(database::run(database()));
     jobs.spawn(memory_only::run(Arc::clone(&app.memory_only)));
     let watch = HistoryWatch::new(&app.store.database, &app.cache, app.redis.as_ref());
     jobs.spawn(history::run(watch));
-    jobs.spawn(retention::run(
-        Arc::clone(&outbox),
-        Arc::clone(&app.store.links),
-        Arc::clone(&app.clock),
-    ));
+    jobs.spawn(retention::run(app.store.clone(), Arc::clone(&app.clock)));
     if publishes {
         jobs.spawn(outbox::run(outbox, cache(), app.redis.clone()));
     } else {

@@ -1,5 +1,5 @@
-//! Removes from the database what no instance needs any more: old changes of links, clicks of deleted links, keys of
-//! requests that may not be repeated any more.
+//! Removes from the database what no instance needs any more: links of deleted accounts, old changes of links, clicks of
+//! deleted links, keys of requests that may not be repeated any more.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use super::runner::every;
 use crate::domain::Clock;
 use crate::links::keys_expire_before;
-use crate::store::{Links, Outbox, StoreError};
+use crate::store::{Links, Outbox, Store, StoreError, Users};
 
 /// Pause between two runs.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -17,13 +17,27 @@ const PAUSE: Duration = Duration::from_mins(1);
 /// Rows removed in one step: it takes some milliseconds.
 const ROWS_PER_STEP: u32 = 1_000;
 
-pub(super) async fn run(outbox: Arc<dyn Outbox>, links: Arc<dyn Links>, clock: Arc<dyn Clock>) {
+/// The same for links, each of which has rows in other tables, too.
+const LINKS_PER_STEP: u32 = 250;
+
+pub(super) async fn run(store: Store, clock: Arc<dyn Clock>) {
     every(PAUSE, "removing what is no longer needed", || async {
-        remove_changes(&*outbox).await?;
-        remove_keys(&*links, &*clock).await?;
-        remove_clicks(&*links).await
+        remove_deleted_users(&*store.users).await?;
+        remove_changes(&*store.outbox).await?;
+        remove_keys(&*store.links, &*clock).await?;
+        remove_clicks(&*store.links).await
     })
     .await;
+}
+
+async fn remove_deleted_users(users: &dyn Users) -> Result<(), StoreError> {
+    loop {
+        let started = Instant::now();
+        if !users.remove_deleted(LINKS_PER_STEP).await? {
+            return Ok(());
+        }
+        sleep(started.elapsed()).await;
+    }
 }
 
 async fn remove_changes(outbox: &dyn Outbox) -> Result<(), StoreError> {

@@ -2,10 +2,13 @@
 
 use super::{OpenError, StoreSettings};
 
+mod api_keys;
+mod bulk_links;
 mod click_limits;
 mod clicks;
 mod created_links;
 mod database;
+mod deleted_users;
 mod edited_links;
 mod history;
 mod ledger;
@@ -85,6 +88,13 @@ macro_rules! target_columns {
     };
 }
 
+/// Leaves out links of accounts that were deleted and whose links are not removed yet.
+macro_rules! not_of_deleted_user {
+    () => {
+        " AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = links.owner_id)"
+    };
+}
+
 /// The columns of a `LinkRow` of `links`.
 macro_rules! link_columns {
     () => {
@@ -100,4 +110,4 @@ macro_rules! link_columns {
     };
 }
 
-use {link_columns, micros, moment, target_columns};
+use {link_columns, micros, moment, not_of_deleted_user, target_columns};

@@ -25,21 +25,18 @@ impl Outbox for PostgresStore {
         Ok(rows::changes(found))
     }
 
-    async fn changes_published(
-        &self,
-        numbers: &[i64],
-        term: Option<i64>,
-    ) -> Result<(), StoreError> {
+    async fn changes_published(&self, numbers: &[i64], terms: &[i64]) -> Result<(), StoreError> {
         self.pool
             .run(async |session| {
                 sqlx::query(
                     "UPDATE link_changes SET published_at = now() WHERE number = ANY($1) AND published_at IS NULL
-                     AND ($2::bigint IS NULL OR EXISTS (
-                         SELECT FROM data_sets used
-                         WHERE term = $2 AND term = (SELECT max(term) FROM data_sets WHERE tag = used.tag)))",
+                     AND NOT EXISTS (
+                         SELECT FROM unnest($2::bigint[]) AS published (term) WHERE NOT EXISTS (
+                             SELECT FROM data_sets used WHERE used.term = published.term
+                             AND used.term = (SELECT max(term) FROM data_sets WHERE tag = used.tag)))",
                 )
                 .bind(numbers)
-                .bind(term)
+                .bind(terms)
                 .execute(session)
                 .await
             })

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::pool::Pool;
 use super::session::Session;
-use super::{PostgresStore, target_columns};
+use super::{PostgresStore, not_of_deleted_user, target_columns};
 use crate::domain::{LinkTarget, ShortCode};
 use crate::store::migrations::Schema;
 use crate::store::rows::{self, TargetRow};
@@ -146,7 +146,8 @@ impl PostgresReplica {
                     position!(),
                     ", ",
                     target_columns!(),
-                    " FROM pg_current_wal_insert_lsn() AS wal (here) LEFT JOIN links ON short_code = $1"
+                    " FROM pg_current_wal_insert_lsn() AS wal (here) LEFT JOIN links ON short_code = $1",
+                    not_of_deleted_user!()
                 ))
                 .bind(code.as_str())
                 .fetch_one(session)
@@ -189,7 +190,8 @@ impl PostgresReplica {
                 let found: Option<TargetRow> = sqlx::query_as(concat!(
                     "SELECT ",
                     target_columns!(),
-                    " FROM links WHERE short_code = $1"
+                    " FROM links WHERE short_code = $1",
+                    not_of_deleted_user!()
                 ))
                 .bind(code.as_str())
                 .fetch_optional(session)

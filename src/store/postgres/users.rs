@@ -6,7 +6,7 @@ use super::history::{CHECKS, unchecked};
 use super::{PostgresStore, moment};
 use crate::domain::{EmailAddress, Principal, Timestamp, TokenKey, User, UserId};
 use crate::store::rows::{self, CredentialsRow};
-use crate::store::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, StoreError, Users};
+use crate::store::{Change, CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, StoreError, Users};
 
 #[async_trait]
 impl Users for PostgresStore {
@@ -33,7 +33,7 @@ impl Users for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(
-                    "SELECT id, token_key, password_hash FROM users WHERE email_key = ANY ($1)
+                    "SELECT id, token_key, email, password_hash FROM users WHERE email_key = ANY ($1)
                      ORDER BY array_position($1, email_key) LIMIT 1",
                 )
                 .bind(&keys[..])
@@ -48,7 +48,9 @@ impl Users for PostgresStore {
         let email: Option<String> = self
             .pool
             .run(async |session| {
-                sqlx::query_scalar("SELECT email FROM users WHERE id = $1 AND token_key = $2")
+                sqlx::query_scalar(
+                    "SELECT email FROM users WHERE id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)",
+                )
                     .bind(principal.user.0)
                     .bind(principal.key.as_bytes())
                     .fetch_optional(session)
@@ -59,6 +61,69 @@ impl Users for PostgresStore {
             id: principal.user,
             email: EmailAddress::from_stored(email),
         }))
+    }
+
+    async fn credentials_of(
+        &self,
+        principal: Principal,
+    ) -> Result<Option<Credentials>, StoreError> {
+        let found: Option<CredentialsRow> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(
+                    "SELECT id, token_key, email, password_hash FROM users WHERE id = $1 AND token_key = $2",
+                )
+                .bind(principal.user.0)
+                .bind(principal.key.as_bytes())
+                .fetch_optional(session)
+                .await
+            })
+            .await?;
+        found.map(rows::credentials).transpose()
+    }
+
+    async fn change_password(
+        &self,
+        principal: Principal,
+        password_hash: &str,
+        key: TokenKey,
+    ) -> Result<bool, StoreError> {
+        let changed = self.pool.run(async |session| {
+            sqlx::query(
+                "UPDATE users SET password_hash = $3, token_key = $4 WHERE id = $1 AND token_key = $2",
+            )
+            .bind(principal.user.0)
+            .bind(principal.key.as_bytes())
+            .bind(password_hash)
+            .bind(key.as_bytes())
+            .execute(session)
+            .await
+        });
+        Ok(changed.await?.rows_affected() > 0)
+    }
+
+    async fn end_tokens(&self, principal: Principal, key: TokenKey) -> Result<bool, StoreError> {
+        let ended = self.pool.run(async |session| {
+            sqlx::query("UPDATE users SET token_key = $3 WHERE id = $1 AND token_key = $2")
+                .bind(principal.user.0)
+                .bind(principal.key.as_bytes())
+                .bind(key.as_bytes())
+                .execute(session)
+                .await
+        });
+        Ok(ended.await?.rows_affected() > 0)
+    }
+
+    async fn delete_user(
+        &self,
+        principal: Principal,
+        now: Timestamp,
+    ) -> Result<Option<Vec<Change>>, StoreError> {
+        self.mark_deleted(principal, now).await
+    }
+
+    async fn remove_deleted(&self, limit: u32) -> Result<bool, StoreError> {
+        self.remove_rows_of_deleted(limit).await
     }
 
     async fn remember_address(

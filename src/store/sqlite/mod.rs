@@ -23,11 +23,14 @@ use super::migrations::Schema;
 use super::{OpenError, StoreSettings};
 use crate::domain::Clock;
 
+mod api_keys;
 mod batch;
+mod bulk_links;
 mod click_limits;
 mod clicks;
 mod compaction;
 mod database;
+mod deleted_users;
 mod ledger;
 mod links;
 mod log;
@@ -224,6 +227,13 @@ macro_rules! target_columns {
     };
 }
 
+/// Leaves out links of accounts that were deleted and whose links are not removed yet.
+macro_rules! not_of_deleted_user {
+    () => {
+        " AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id)"
+    };
+}
+
 /// The columns of a `LinkRow` of `links`.
 macro_rules! link_columns {
     () => {
@@ -232,4 +242,4 @@ macro_rules! link_columns {
     };
 }
 
-use {link_columns, target_columns};
+use {link_columns, not_of_deleted_user, target_columns};

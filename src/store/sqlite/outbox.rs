@@ -18,19 +18,17 @@ impl Outbox for SqliteStore {
         Ok(rows::changes(found))
     }
 
-    async fn changes_published(
-        &self,
-        numbers: &[i64],
-        term: Option<i64>,
-    ) -> Result<(), StoreError> {
+    async fn changes_published(&self, numbers: &[i64], terms: &[i64]) -> Result<(), StoreError> {
         let numbers = serde_json::json!(numbers).to_string();
+        let terms = serde_json::json!(terms).to_string();
         sqlx::query(
-            "DELETE FROM link_changes WHERE number IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR EXISTS (
-                 SELECT 1 FROM data_sets AS used
-                 WHERE term = ?2 AND term = (SELECT max(term) FROM data_sets WHERE tag = used.tag)))",
+            "DELETE FROM link_changes WHERE number IN (SELECT value FROM json_each(?1)) AND NOT EXISTS (
+                 SELECT 1 FROM json_each(?2) AS published WHERE NOT EXISTS (
+                     SELECT 1 FROM data_sets AS used WHERE used.term = published.value
+                     AND used.term = (SELECT max(term) FROM data_sets WHERE tag = used.tag)))",
         )
         .bind(numbers)
-        .bind(term)
+        .bind(terms)
         .execute(&mut *self.writer.get().await?)
         .await?;
         Ok(())

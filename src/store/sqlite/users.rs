@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::SqliteStore;
 use crate::domain::{EmailAddress, Principal, Timestamp, TokenKey, User, UserId};
 use crate::store::rows::{self, CredentialsRow};
-use crate::store::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, StoreError, Users};
+use crate::store::{Change, CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, StoreError, Users};
 
 #[async_trait]
 impl Users for SqliteStore {
@@ -35,7 +35,7 @@ impl Users for SqliteStore {
     async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, StoreError> {
         let [first, second, third] = email.lookup_keys();
         let found: Option<CredentialsRow> = sqlx::query_as(
-            "SELECT id, token_key, password_hash FROM users WHERE email_key IN (?1, ?2, ?3)
+            "SELECT id, token_key, email, password_hash FROM users WHERE email_key IN (?1, ?2, ?3)
              ORDER BY email_key = ?1 DESC, email_key = ?2 DESC LIMIT 1",
         )
         .bind(first)
@@ -48,7 +48,9 @@ impl Users for SqliteStore {
 
     async fn user(&self, principal: Principal) -> Result<Option<User>, StoreError> {
         let email: Option<String> =
-            sqlx::query_scalar("SELECT email FROM users WHERE id = ?1 AND token_key = ?2")
+            sqlx::query_scalar(
+                "SELECT email FROM users WHERE id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2)",
+            )
                 .bind(principal.user.0)
                 .bind(principal.key.as_bytes())
                 .fetch_optional(&mut *self.reader.get().await?)
@@ -57,6 +59,60 @@ impl Users for SqliteStore {
             id: principal.user,
             email: EmailAddress::from_stored(email),
         }))
+    }
+
+    async fn credentials_of(
+        &self,
+        principal: Principal,
+    ) -> Result<Option<Credentials>, StoreError> {
+        let found: Option<CredentialsRow> = sqlx::query_as(
+            "SELECT id, token_key, email, password_hash FROM users WHERE id = ?1 AND token_key = ?2",
+        )
+        .bind(principal.user.0)
+        .bind(principal.key.as_bytes())
+        .fetch_optional(&mut *self.reader.get().await?)
+        .await?;
+        found.map(rows::credentials).transpose()
+    }
+
+    async fn change_password(
+        &self,
+        principal: Principal,
+        password_hash: &str,
+        key: TokenKey,
+    ) -> Result<bool, StoreError> {
+        let changed = sqlx::query(
+            "UPDATE users SET password_hash = ?3, token_key = ?4 WHERE id = ?1 AND token_key = ?2",
+        )
+        .bind(principal.user.0)
+        .bind(principal.key.as_bytes())
+        .bind(password_hash)
+        .bind(key.as_bytes())
+        .execute(&mut *self.writer.get().await?)
+        .await?;
+        Ok(changed.rows_affected() > 0)
+    }
+
+    async fn end_tokens(&self, principal: Principal, key: TokenKey) -> Result<bool, StoreError> {
+        let ended = sqlx::query("UPDATE users SET token_key = ?3 WHERE id = ?1 AND token_key = ?2")
+            .bind(principal.user.0)
+            .bind(principal.key.as_bytes())
+            .bind(key.as_bytes())
+            .execute(&mut *self.writer.get().await?)
+            .await?;
+        Ok(ended.rows_affected() > 0)
+    }
+
+    async fn delete_user(
+        &self,
+        principal: Principal,
+        now: Timestamp,
+    ) -> Result<Option<Vec<Change>>, StoreError> {
+        self.mark_deleted(principal, now).await
+    }
+
+    async fn remove_deleted(&self, limit: u32) -> Result<bool, StoreError> {
+        self.remove_rows_of_deleted(limit).await
     }
 
     async fn remember_address(

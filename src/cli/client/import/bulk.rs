@@ -1,4 +1,4 @@
-//! Parts of an import on their way to the service: sent again where it is busy or away, slowed down by its limits.
+//! Batches of an import on their way to the service: sent again where it is busy or away, slowed down by its limits.
 
 use std::thread;
 use std::time::Duration;
@@ -11,12 +11,15 @@ use super::progress_bar::ProgressBar;
 use crate::cli::client::Failure;
 use crate::cli::client::api::{Api, Call, Link, Retry, Setback};
 
-/// How often one part is sent to a service that is busy or away: for about five minutes.
+/// How often one batch is sent to a service that is busy or away: for about five minutes.
 const ATTEMPTS: u32 = 14;
 /// Longest wait between two attempts that the service does not name.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The wait for a limit that names no time; limits are per minute.
 const LIMIT_WAIT: Duration = Duration::from_mins(1);
+
+/// Links that are asked for at once.
+const AT_ONCE: usize = 8;
 
 /// The service's word on one link.
 #[derive(Debug, Deserialize)]
@@ -25,7 +28,7 @@ pub(super) struct Outcome {
     pub(super) detail: Option<String>,
 }
 
-/// Sends parts as one user.
+/// Posts batches as one user.
 pub(super) struct Bulk<'a> {
     api: &'a Api,
     token: &'a str,
@@ -56,8 +59,28 @@ impl<'a> Bulk<'a> {
         Ok(outcomes)
     }
 
-    /// The target of one of the user's own links; `None` where the code is another's, or was.
-    pub(super) fn own_target(&self, code: &str) -> Result<Option<String>, Failure> {
+    /// The targets of the user's own links; `None` where the code is another's, or was. Several are asked for at once.
+    pub(super) fn own_targets(&self, codes: &[&str]) -> Result<Vec<Option<String>>, Failure> {
+        let share = codes.len().div_ceil(AT_ONCE).max(1);
+        thread::scope(|scope| {
+            let ask = |codes: &'_ [&'_ str]| {
+                let targets = codes.iter().map(|code| self.own_target(code));
+                targets.collect::<Result<Vec<_>, _>>()
+            };
+            let shares = codes
+                .chunks(share)
+                .map(|codes| scope.spawn(move || ask(codes)));
+            let shares: Vec<_> = shares.collect();
+            let mut targets = Vec::with_capacity(codes.len());
+            for share in shares {
+                let asked = share.join();
+                targets.extend(asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            }
+            Ok(targets)
+        })
+    }
+
+    fn own_target(&self, code: &str) -> Result<Option<String>, Failure> {
         let path = format!("/urls/{code}");
         let link = self.patiently(|| self.api.read::<Link>(Call::get(&path).token(self.token)));
         match link {

@@ -16,7 +16,7 @@ use crate::cli::client::Failure;
 
 /// More columns than any table of links has.
 const MAX_COLUMNS: usize = 1_000;
-/// What the reader may have read beyond the entry.
+/// Bytes that the reader may have read beyond the entry.
 const READ_AHEAD: usize = 64 * 1024;
 
 /// Reads all entries. In memory is one of them at a time.

@@ -1,4 +1,4 @@
-//! What the readers of files hand on: one entry after the other.
+//! Entries, as the readers of files hand them on one after the other.
 
 use super::record::Record;
 use crate::cli::client::Failure;

@@ -11,7 +11,7 @@ use super::meter::{Meter, Metered};
 use super::{csv_file, json_file};
 use crate::cli::client::Failure;
 
-/// The start of a file, from which its form is told.
+/// Length of the start of a file, which shows its form.
 const START: usize = 64 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_is_told_from_the_start() {
+    fn the_start_shows_the_form() {
         for (start, expected) in [
             (&b"a,b;c,d\n;;;;"[..], Ok(Form::Table(b','))),
             (b"a;b\n", Ok(Form::Table(b';'))),

@@ -1,52 +1,25 @@
-//! Turns entries into links, and settles them part by part.
+//! Turns entries into links, and sends them batch by batch.
 
 use std::rc::Rc;
 
-use shunt::domain::OwnHost;
+use shunt::domain::{Clock, OwnHost, SystemClock, Timestamp};
 
 use super::entry::{Entry, TakesEntries};
 use super::format::Format;
 use super::link::ImportedLink;
 use super::meter::Meter;
-use super::settler::Settler;
+use super::pending::{Pending, count};
+use super::sender::Sender;
 use super::state::Fingerprint;
 use super::tally::Tally;
 use crate::cli::client::Failure;
 
-/// Entries of one part, which go to the service in one request.
-const MAX_PART: usize = 1_000;
-/// Bytes of one part, unless one entry is larger.
-const MAX_PART_BYTES: usize = 1024 * 1024;
+/// Entries of one batch, which go to the service in one request.
+const MAX_BATCH: usize = 1_000;
+/// Bytes of one batch, unless one entry is larger.
+const MAX_BATCH_BYTES: usize = 1024 * 1024;
 /// Refusals that a dry run shows.
 const SHOWN: usize = 10;
-
-/// An entry that is not settled yet.
-pub(super) struct Pending {
-    /// Its number in the file, from 0 on, and the line in which it begins.
-    pub(super) number: u64,
-    pub(super) line: u64,
-    /// All entries of the file up to this one.
-    pub(super) fingerprint: String,
-    /// The link, if there is one, and why it is refused already, if it is.
-    pub(super) link: Option<ImportedLink>,
-    pub(super) refusal: Option<String>,
-    /// The link was the account's before.
-    pub(super) was_there: bool,
-    /// The code is drawn: how often it was before.
-    pub(super) drawn: Option<u32>,
-    /// The code that was given up.
-    pub(super) old_code: Option<String>,
-}
-
-impl Pending {
-    /// The code that the entry has in the file.
-    pub(super) fn code_in_file(&self) -> &str {
-        let drawn = self.drawn.is_some();
-        let kept = self.link.as_ref().filter(|_| !drawn);
-        let kept = kept.and_then(|link| link.custom_code.as_deref());
-        self.old_code.as_deref().or(kept).unwrap_or_default()
-    }
-}
 
 /// Where links go.
 pub(super) enum Destination<'a> {
@@ -56,21 +29,22 @@ pub(super) enum Destination<'a> {
         refusals: Vec<(u64, String)>,
     },
     /// To an account.
-    Account(Box<Settler<'a>>),
+    Account(Box<Sender<'a>>),
 }
 
 /// Takes the entries of a file.
 pub(super) struct Importer<'a> {
     format: &'a Format,
     own_host: Option<OwnHost>,
+    now: Timestamp,
     has_new_codes: bool,
     meter: Rc<Meter>,
     destination: Destination<'a>,
     fingerprint: Fingerprint,
     /// Entries that were taken.
     taken: u64,
-    part: Vec<Pending>,
-    part_bytes: usize,
+    batch: Vec<Pending>,
+    batch_bytes: usize,
 }
 
 impl<'a> Importer<'a> {
@@ -85,31 +59,32 @@ impl<'a> Importer<'a> {
         Self {
             format,
             own_host,
+            now: SystemClock.now(),
             has_new_codes,
             meter,
             destination,
             fingerprint: Fingerprint::new(),
             taken: 0,
-            part: Vec::new(),
-            part_bytes: 0,
+            batch: Vec::new(),
+            batch_bytes: 0,
         }
     }
 
-    /// Settles what was taken, also if the file ends in an entry that cannot be read.
+    /// Sends the last batch, also if the file ends in an entry that cannot be read.
     pub(super) fn end(&mut self, read: Result<(), Failure>) -> Result<(), Failure> {
         // After a failure of the service there is nothing left here.
-        self.settle_part()?;
-        if let Destination::Account(settler) = &self.destination {
-            settler.check_settled_by(self.taken)?;
+        self.send_batch()?;
+        if let Destination::Account(sender) = &self.destination {
+            sender.check_length(self.taken)?;
         }
         read
     }
 
-    /// Entries that are settled, where links go to an account.
-    pub(super) fn settled(&self) -> Option<u64> {
+    /// Entries that are done, where links go to an account.
+    pub(super) fn done(&self) -> Option<u64> {
         match &self.destination {
             Destination::DryRun { .. } => None,
-            Destination::Account(settler) => Some(settler.settled()),
+            Destination::Account(sender) => Some(sender.done()),
         }
     }
 
@@ -118,12 +93,12 @@ impl<'a> Importer<'a> {
         self.destination
     }
 
-    fn settle_part(&mut self) -> Result<(), Failure> {
-        let part = std::mem::take(&mut self.part);
-        self.part_bytes = 0;
+    fn send_batch(&mut self) -> Result<(), Failure> {
+        let batch = std::mem::take(&mut self.batch);
+        self.batch_bytes = 0;
         match &mut self.destination {
             Destination::DryRun { tally, refusals } => {
-                for pending in part {
+                for pending in batch {
                     count(&pending, tally);
                     if let Some(refusal) = pending.refusal
                         && refusals.len() < SHOWN
@@ -133,14 +108,14 @@ impl<'a> Importer<'a> {
                 }
                 Ok(())
             }
-            Destination::Account(settler) => settler.settle(part, self.meter.bytes()),
+            Destination::Account(sender) => sender.send(batch, self.meter.bytes()),
         }
     }
 
     fn prepare(&self, link: ImportedLink) -> (ImportedLink, Option<String>, Prepared) {
-        let mut link = link;
+        let mut link = link.created_before_its_end(self.now);
         let mut prepared = Prepared::default();
-        let mut refusal = link.check(self.own_host.as_ref()).err();
+        let mut refusal = link.check(self.own_host.as_ref(), self.now).err();
         match link.fault_of_code() {
             Some(_) if self.has_new_codes => prepared.old_code = link.custom_code.take(),
             Some(fault) if refusal.is_none() => {
@@ -153,7 +128,7 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// What is done about the code of a link.
+/// A decision about the code of a link.
 #[derive(Default)]
 struct Prepared {
     drawn: Option<u32>,
@@ -171,8 +146,8 @@ impl TakesEntries for Importer<'_> {
         let fingerprint = self.fingerprint.value();
         let number = self.taken;
         self.taken += 1;
-        if let Destination::Account(settler) = &self.destination
-            && settler.has_settled(number, &fingerprint)?
+        if let Destination::Account(sender) = &self.destination
+            && sender.is_done(number, &fingerprint)?
         {
             return Ok(());
         }
@@ -183,8 +158,8 @@ impl TakesEntries for Importer<'_> {
             }
             Err(why) => (None, Some(why), Prepared::default()),
         };
-        self.part_bytes += text.len();
-        self.part.push(Pending {
+        self.batch_bytes += text.len();
+        self.batch.push(Pending {
             number,
             line: entry.line,
             fingerprint,
@@ -194,24 +169,9 @@ impl TakesEntries for Importer<'_> {
             drawn,
             old_code,
         });
-        if self.part.len() >= MAX_PART || self.part_bytes >= MAX_PART_BYTES {
-            self.settle_part()?;
+        if self.batch.len() >= MAX_BATCH || self.batch_bytes >= MAX_BATCH_BYTES {
+            self.send_batch()?;
         }
         Ok(())
     }
-}
-
-/// Counts an entry that is settled.
-pub(super) fn count(pending: &Pending, tally: &mut Tally) {
-    let (Some(link), None) = (&pending.link, &pending.refusal) else {
-        tally.refused += 1;
-        return;
-    };
-    tally.imported += 1;
-    tally.clicks = tally.clicks.saturating_add(link.clicks);
-    for note in &link.notes {
-        *tally.notes.entry(*note).or_default() += 1;
-    }
-    tally.already_there += u64::from(pending.was_there);
-    tally.new_codes += u64::from(pending.old_code.is_some());
 }

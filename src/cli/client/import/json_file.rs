@@ -139,7 +139,7 @@ impl<'de> Visitor<'de> for Document<'_, '_> {
         self.handing.hand(line, Value::Object(own))
     }
 
-    // What else may stand in the place of a list is an empty one, such as `null`.
+    // `null` may stand in the place of an empty list.
     fn visit_unit<E: Error>(self) -> Result<(), E> {
         if self.is_wrapped {
             return Ok(());

@@ -24,7 +24,13 @@ pub(super) struct ImportedLink {
     /// Clicks that the other service has counted.
     pub(super) clicks: u64,
     pub(super) is_active: bool,
-    /// What could not be taken along.
+    /// The latest moment at which it was created, if that matters.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub(super) created_at: Option<Timestamp>,
+    /// The moment before which the other service does not follow it.
+    #[serde(skip)]
+    pub(super) starts_at: Option<Timestamp>,
+    /// Features that could not be taken along.
     #[serde(skip)]
     pub(super) notes: Vec<Note>,
 }
@@ -50,6 +56,8 @@ impl ImportedLink {
             forward_query: false,
             clicks: 0,
             is_active: true,
+            created_at: None,
+            starts_at: None,
             notes: Vec::new(),
         }
     }
@@ -99,8 +107,11 @@ impl ImportedLink {
         ]
     }
 
-    /// What the service would refuse, apart from the code; the service has the last word.
-    pub(super) fn check(&self, own_host: Option<&OwnHost>) -> Result<(), String> {
+    /// Finds faults that the service would refuse, but for those of the code; the service has the last word.
+    pub(super) fn check(&self, own_host: Option<&OwnHost>, now: Timestamp) -> Result<(), String> {
+        if let Some(start) = self.starts_at.filter(|start| *start > now) {
+            return Err(format!("begins at {start}; here it would be open at once"));
+        }
         if let Some(own_host) = own_host {
             TargetUrl::parse(&self.target_url, own_host).map_err(|error| error.to_string())?;
         }
@@ -111,6 +122,12 @@ impl ImportedLink {
         let most = self.max_clicks.map(MaxClicks::parse).transpose();
         most.map_err(|error| error.to_string())?;
         Ok(())
+    }
+
+    /// Says of a link that has ended that it was created before: of other links the service takes no end in the past.
+    pub(super) fn created_before_its_end(mut self, now: Timestamp) -> Self {
+        self.created_at = self.expires_at.filter(|end| *end <= now);
+        self
     }
 
     /// Why its code cannot be had, if that is so.

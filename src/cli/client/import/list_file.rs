@@ -9,7 +9,7 @@ use csv::Writer;
 use super::spreadsheet::guarded;
 use crate::cli::client::Failure;
 
-/// A table that grows line by line, and may be cut back to what it was.
+/// A table that grows line by line, and may be cut back to an earlier length.
 pub(super) struct ListFile {
     path: PathBuf,
     columns: Vec<&'static str>,

@@ -7,7 +7,7 @@ use std::rc::Rc;
 /// Longest entry of a file: far more than any link has.
 pub(super) const MAX_ENTRY: usize = 256 * 1024;
 
-/// How far an input is read; shared with whoever reads it.
+/// How far an input is read; shared with its reader.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     bytes: Cell<u64>,

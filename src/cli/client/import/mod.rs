@@ -1,11 +1,11 @@
 //! `shunt import`: from the file of another service to links of an account.
 //!
-//! | file | what it does |
+//! | files | task |
 //! | --- | --- |
 //! | `entry_source`, `csv_file`, `json_file`, `meter` | read a file entry by entry, in bounded memory |
 //! | `record`, `format`, and one file for each format | turn an entry into a link |
-//! | `importer` | checks links and gathers parts of up to 1,000 |
-//! | `settler`, `bulk`, `state`, `list_file` | send a part, list what was refused, keep how far the import is |
+//! | `importer` | checks links and gathers batches of up to 1,000 |
+//! | `sender`, `bulk`, `state`, `list_file` | send a batch, list refused links, keep how far the import is |
 
 use std::path::{Path, PathBuf};
 
@@ -30,10 +30,12 @@ mod list_file;
 mod meter;
 mod note;
 mod own;
+mod pending;
 mod progress_bar;
 mod record;
-mod settler;
+mod sender;
 mod shlink;
+mod source;
 mod spreadsheet;
 mod state;
 mod tally;
@@ -43,10 +45,10 @@ mod yourls;
 
 use bulk::Bulk;
 use entry_source::EntrySource;
-use format::Source;
 use importer::{Destination, Importer};
 use progress_bar::ProgressBar;
-use settler::Settler;
+use sender::Sender;
+use source::Source;
 use state::StateFile;
 use tally::{Listed, Tally};
 
@@ -72,7 +74,7 @@ pub(in crate::cli) struct ImportArgs {
     pub(super) service: ServiceArgs,
 }
 
-/// Imports a file, or says what would come of that.
+/// Imports a file, or says how that would end.
 pub(super) fn import(args: ImportArgs) -> Result<(), Failure> {
     let json = args.service.json;
     let source = EntrySource::open(&args.file)?;
@@ -98,8 +100,8 @@ pub(super) fn import(args: ImportArgs) -> Result<(), Failure> {
         .refused
         .unwrap_or_else(|| beside(&args.file, ".refused.csv"));
     let new_codes = beside(&args.file, ".new-codes.csv");
-    let settler = Settler::new(bulk, &bar, state, progress, refused, new_codes)?;
-    let destination = Destination::Account(Box::new(settler));
+    let sender = Sender::new(bulk, &bar, state, progress, refused, new_codes)?;
+    let destination = Destination::Account(Box::new(sender));
     let host = api.service().own_host();
     let mut importer = Importer::new(format, host, args.new_codes, source.meter(), destination);
     let read = source.read(format, &mut importer);
@@ -121,9 +123,9 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
 }
 
 fn note_where_it_goes_on(importer: &Importer<'_>) {
-    if let Some(settled) = importer.settled().filter(|settled| *settled > 0) {
+    if let Some(done) = importer.done().filter(|done| *done > 0) {
         output::note(&format!(
-            "{settled} entries are done; the same command goes on after them"
+            "{done} entries are done; the same command goes on after them"
         ));
     }
 }
@@ -138,8 +140,8 @@ fn print(importer: Importer<'_>, json: bool) -> Result<(), Failure> {
             }
             refusal(tally.refused, "would be")
         }
-        Destination::Account(settler) => {
-            let (tally, listed) = settler.end()?;
+        Destination::Account(sender) => {
+            let (tally, listed) = sender.end()?;
             print_tally(&tally, Some(&listed), json)?;
             refusal(tally.refused, "were")
         }

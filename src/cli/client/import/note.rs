@@ -1,4 +1,4 @@
-//! What an import leaves behind, because it has no place here.
+//! Features of links that an import leaves behind, because they have no place here.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +18,9 @@ impl Note {
     /// The line of the summary, after the number of links.
     pub(super) fn text(self) -> &'static str {
         match self {
-            Self::RedirectRules => "with redirect rules, which were left behind",
-            Self::SecondCode => "with a second short URL, which was left behind",
-            Self::TitleCut => "with a title that was cut to 200 characters",
+            Self::RedirectRules => "with redirect rules, which are left behind",
+            Self::SecondCode => "with a second short URL, which is left behind",
+            Self::TitleCut => "with a title that is cut to 200 characters",
         }
     }
 }

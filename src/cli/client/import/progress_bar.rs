@@ -18,7 +18,7 @@ impl ProgressBar {
         Ok(Self(Bar::new(bytes).with_style(style)))
     }
 
-    /// So much is read and settled.
+    /// So much is read and done.
     pub(super) fn is_at(&self, bytes: u64, entries: u64) {
         self.0.set_position(bytes);
         self.0.set_message(format!("{entries} links"));

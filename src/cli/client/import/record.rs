@@ -12,7 +12,7 @@ use shunt::domain::Timestamp;
 #[derive(Debug, Default)]
 pub(super) struct Record(HashMap<String, Value>);
 
-/// A name without what programs write differently.
+/// A name without the characters and cases in which programs differ.
 pub(super) fn plain_name(name: &str) -> String {
     let kept = name
         .chars()

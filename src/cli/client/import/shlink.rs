@@ -1,7 +1,5 @@
 //! Shlink: the JSON of its API, or CSV as its web client writes and its importer reads it.
 
-use shunt::domain::{Clock, SystemClock};
-
 use super::format::{Format, code_of};
 use super::link::ImportedLink;
 use super::note::Note;
@@ -17,17 +15,13 @@ pub(super) const FORMAT: Format = Format {
 
 fn link(record: &Record) -> Result<ImportedLink, String> {
     let meta = record.nested("meta");
-    if let Some(start) = meta.time(&["validsince"])?
-        && start > SystemClock.now()
-    {
-        return Err(format!("begins at {start}; here it would be open at once"));
-    }
     let target = record.needed_text(&["longurl"])?;
     let mut link = ImportedLink::to(target).with_title(record.text(&["title"])?);
     let code = record.text(&["shortcode"])?.map(Into::into);
     let short_url = record.text(&["shorturl"])?;
     link.custom_code = code.or_else(|| code_of(&short_url?));
     link.tags = record.words(&["tags"], &['|', ','])?;
+    link.starts_at = meta.time(&["validsince"])?;
     link.expires_at = meta.time(&["validuntil"])?;
     link.max_clicks = meta.number(&["maxvisits"])?;
     // Shlink forwards queries unless a link says otherwise.

@@ -9,7 +9,7 @@ fn is_guarded(cell: &str) -> bool {
     bare.starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 
-/// The cell with an apostrophe before what looks like a formula.
+/// The cell, with an apostrophe if it looks like a formula.
 pub(super) fn guarded(cell: &str) -> Cow<'_, str> {
     if is_guarded(cell) {
         format!("'{cell}").into()
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_a_formula_gets_an_apostrophe() {
+    fn a_cell_like_a_formula_gets_an_apostrophe() {
         for formula in ["=1+1", "+49", "-1", "@SUM(A1)", "\tx", "\rx"] {
             assert_eq!(guarded(formula), format!("'{formula}"));
         }

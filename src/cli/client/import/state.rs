@@ -1,8 +1,8 @@
-//! Where an import stands: a file beside the imported one, replaced as a whole after every part that is settled.
+//! Where an import stands: a file beside the imported one, replaced as a whole after each batch.
 //!
-//! An import that is killed goes on after the last part in the file. The part after that may have reached the service or
-//! not; it is sent again, and what it has made then is found by its codes, which are the same each time: those of the file,
-//! or drawn from the file's seed and the number of the entry.
+//! An import that is killed goes on after the last batch in the file. The batch after that may have reached the service or
+//! not. It is sent again; links that it made before are found by their codes, which are the same each time: those of the
+//! imported file, or drawn from the state's seed and the number of the entry.
 
 use std::fs;
 use std::io::{self, Write};
@@ -24,9 +24,9 @@ pub(super) struct Progress {
     account: i64,
     /// From which the codes of links without one are drawn.
     seed: String,
-    /// Entries that are settled, from the start of the file.
-    pub(super) settled: u64,
-    /// What they are: another file must not be taken for this one.
+    /// Entries that are done, from the start of the file.
+    pub(super) done: u64,
+    /// Identifies them: another file must not be taken for this one.
     pub(super) fingerprint: String,
     /// Lengths of the lists, which may have been written further.
     pub(super) refused_bytes: u64,
@@ -107,7 +107,7 @@ impl Progress {
             service: service.to_owned(),
             account,
             seed: hex(&seed),
-            settled: 0,
+            done: 0,
             fingerprint: Fingerprint::new().value(),
             refused_bytes: 0,
             new_codes_bytes: 0,

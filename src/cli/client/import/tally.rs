@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::note::Note;
 use crate::cli::output::{HEAD, harmless};
 
-/// What has become of the entries so far.
+/// The outcomes of the entries so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Tally {
     /// Entries that are links of the account now.
     pub(super) imported: u64,
-    /// Those of them that were so before: of an earlier import, or of a part of this one whose response was lost.
+    /// Those of them that were so before: of an earlier import, or of a batch whose response was lost.
     pub(super) already_there: u64,
     /// Entries that are not.
     pub(super) refused: u64,
@@ -58,7 +58,11 @@ impl Tally {
             line(out, "new codes", &in_file(self.new_codes, file))?;
         }
         for (note, count) in &self.notes {
-            line(out, "left", &format!("{} {}", links(*count), note.text()))?;
+            line(
+                out,
+                "besides",
+                &format!("{} {}", links(*count), note.text()),
+            )?;
         }
         if self.refused > 0 {
             let file = listed.map(|listed| listed.refused);

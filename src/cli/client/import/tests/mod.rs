@@ -8,8 +8,8 @@ use shunt::domain::Timestamp;
 
 use super::entry::{Entry, TakesEntries};
 use super::entry_source::EntrySource;
-use super::format::Source;
 use super::link::ImportedLink;
+use super::source::Source;
 use super::spreadsheet::guarded;
 use crate::cli::client::Failure;
 
@@ -250,18 +250,30 @@ fn what_would_be_open_to_more_people_than_before_is_refused() {
             json!([{ "target": "https://a.example", "address": "abcd", "password": "$2b$12$hash" }]),
             "is protected by a password; here it would be open to all",
         ),
-        (
-            Source::Shlink,
-            json!([{
-                "longUrl": "https://a.example", "shortCode": "abcd",
-                "meta": { "validSince": "2999-01-01T00:00:00Z" },
-            }]),
-            "begins at 2999-01-01T00:00:00Z; here it would be open at once",
-        ),
     ] {
         let (entries, _) = read(source, file.to_string().as_bytes());
         assert_eq!(entries[0].1.as_ref().unwrap_err(), why);
     }
+    let file = json!([{
+        "longUrl": "https://a.example", "shortCode": "abcd", "meta": { "validSince": "2999-01-01T00:00:00Z" },
+    }]);
+    let link = links(Source::Shlink, &file.to_string()).remove(0);
+    let at = |time: &str| link.check(None, time.parse().unwrap());
+    let early = at("2998-12-31T23:59:59Z").unwrap_err();
+    assert_eq!(
+        early,
+        "begins at 2999-01-01T00:00:00Z; here it would be open at once"
+    );
+    assert_eq!(at("2999-01-01T00:00:00Z"), Ok(()));
+}
+
+#[test]
+fn a_link_that_has_ended_was_created_before() {
+    let file = "target_url,expires_at\nhttps://a.example,2020-01-01T00:00:00Z\n";
+    let link = links(Source::Csv, file).remove(0);
+    let at = |time: &str| link.clone().created_before_its_end(time.parse().unwrap());
+    assert_eq!(at("2019-12-31T00:00:00Z").created_at, None);
+    assert_eq!(at("2020-01-01T00:00:00Z").created_at, link.expires_at);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use shunt::domain::Timestamp;
 
-use super::super::format::Source;
 use super::super::link::ImportedLink;
 use super::super::note::Note;
+use super::super::source::Source;
 
 /// A link as its service writes it in a table: names and cells.
 pub(super) fn row(source: Source, link: &ImportedLink) -> Vec<(&'static str, String)> {
@@ -132,7 +132,7 @@ pub(super) fn object(source: Source, link: &ImportedLink) -> Value {
     }
 }
 
-/// What is left of a link in a format.
+/// The part of a link that a format can hold.
 pub(super) fn kept(source: Source, is_json: bool, link: &ImportedLink) -> ImportedLink {
     let mut kept = link.clone();
     let has_tags = matches!(

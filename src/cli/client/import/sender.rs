@@ -1,16 +1,20 @@
-//! Settles parts of an import: sends them, lists what was refused, and keeps how far the import is.
+//! Sends the batches of an import, lists refused links, and keeps how far the import is.
 
 use std::path::PathBuf;
 
 use super::bulk::{Bulk, Outcome};
-use super::importer::{Pending, count};
 use super::link::ImportedLink;
 use super::list_file::ListFile;
+use super::pending::{Pending, count};
 use super::progress_bar::ProgressBar;
 use super::state::{Progress, StateFile};
 use super::tally::{Listed, Tally};
 use crate::cli::client::Failure;
 
+/// The code of a link is another's.
+const TAKEN: u16 = 409;
+/// The account has as many links as it may have.
+const FULL: u16 = 403;
 /// Columns of the list of links with new codes.
 const NEW_CODES: [&str; 4] = ["line", "old_code", "short_code", "target_url"];
 
@@ -19,8 +23,8 @@ fn refused_columns() -> Vec<&'static str> {
     [&["line", "reason"][..], &ImportedLink::COLUMNS].concat()
 }
 
-/// Settles parts, in the order of the file.
-pub(super) struct Settler<'a> {
+/// Sends batches, in the order of the file.
+pub(super) struct Sender<'a> {
     bulk: Bulk<'a>,
     bar: &'a ProgressBar,
     state: StateFile,
@@ -29,8 +33,8 @@ pub(super) struct Settler<'a> {
     new_codes: ListFile,
 }
 
-/// What the service's word on a link means.
-enum Settled {
+/// The outcome of a link, as the service's word on it means.
+enum LinkOutcome {
     Made,
     There,
     /// The drawn code is another link's.
@@ -40,7 +44,7 @@ enum Settled {
     Full(String),
 }
 
-impl<'a> Settler<'a> {
+impl<'a> Sender<'a> {
     /// Goes on where the import stands.
     pub(super) fn new(
         bulk: Bulk<'a>,
@@ -62,73 +66,83 @@ impl<'a> Settler<'a> {
         })
     }
 
-    /// Entries that are settled.
-    pub(super) fn settled(&self) -> u64 {
-        self.progress.settled
+    /// Entries that are done.
+    pub(super) fn done(&self) -> u64 {
+        self.progress.done
     }
 
-    /// Whether an entry was settled before. Fails where the file was another one then.
-    pub(super) fn has_settled(&self, number: u64, fingerprint: &str) -> Result<bool, Failure> {
-        let settled = self.progress.settled;
-        if number + 1 == settled && fingerprint != self.progress.fingerprint {
+    /// Whether an entry was done before. Fails where the file was another one then.
+    pub(super) fn is_done(&self, number: u64, fingerprint: &str) -> Result<bool, Failure> {
+        let done = self.progress.done;
+        if number + 1 == done && fingerprint != self.progress.fingerprint {
             return Err(self.state.is_of_another());
         }
-        Ok(number < settled)
+        Ok(number < done)
     }
 
-    /// Fails where the file has fewer entries than were settled.
-    pub(super) fn check_settled_by(&self, taken: u64) -> Result<(), Failure> {
-        if taken < self.progress.settled {
+    /// Fails where the file has fewer entries than were done.
+    pub(super) fn check_length(&self, taken: u64) -> Result<(), Failure> {
+        if taken < self.progress.done {
             return Err(self.state.is_of_another());
         }
         Ok(())
     }
 
-    /// Settles the next entries of the file, which is read up to this byte.
-    pub(super) fn settle(&mut self, mut part: Vec<Pending>, read: u64) -> Result<(), Failure> {
-        let full = self.send(&mut part)?;
+    /// Sends the next entries of the file, which is read up to this byte.
+    pub(super) fn send(&mut self, mut batch: Vec<Pending>, read: u64) -> Result<(), Failure> {
+        let full = self.post(&mut batch)?;
         if let Some((first, _)) = &full {
-            part.truncate(*first);
+            batch.truncate(*first);
         }
-        let Some(last) = part.last() else {
+        let Some(last) = batch.last() else {
             return full.map_or(Ok(()), |(_, why)| Err(Failure::Failed(why)));
         };
         self.progress.fingerprint.clone_from(&last.fingerprint);
-        self.progress.settled = last.number + 1;
-        for pending in &part {
+        self.progress.done = last.number + 1;
+        for pending in &batch {
             count(pending, &mut self.progress.tally);
             self.list(pending)?;
         }
         self.progress.refused_bytes = self.refused.sync()?;
         self.progress.new_codes_bytes = self.new_codes.sync()?;
         self.state.keep(&self.progress)?;
-        self.bar.is_at(read, self.progress.settled);
+        self.bar.is_at(read, self.progress.done);
         full.map_or(Ok(()), |(_, why)| Err(Failure::Failed(why)))
     }
 
-    /// Sends what is not refused yet, and again what needs another code. Returns the first entry for which the account
-    /// has no room.
-    fn send(&self, part: &mut [Pending]) -> Result<Option<(usize, String)>, Failure> {
+    /// Posts the links that are not refused yet, and those again that need another code. Returns the first entry for which
+    /// the account has no room.
+    fn post(&self, batch: &mut [Pending]) -> Result<Option<(usize, String)>, Failure> {
         let mut full = None;
         let is_open = |pending: &Pending| pending.refusal.is_none();
-        let mut open: Vec<usize> = (0..part.len()).filter(|at| is_open(&part[*at])).collect();
+        let mut open: Vec<usize> = (0..batch.len()).filter(|at| is_open(&batch[*at])).collect();
         while !open.is_empty() && full.is_none() {
             for at in &open {
-                self.draw_code(&mut part[*at]);
+                self.draw_code(&mut batch[*at]);
             }
             let links: Vec<&ImportedLink> = open
                 .iter()
-                .filter_map(|at| part[*at].link.as_ref())
+                .filter_map(|at| batch[*at].link.as_ref())
                 .collect();
             let outcomes = self.bulk.send(&links)?;
+            let taken = links.iter().zip(&outcomes);
+            let taken = taken.filter(|(_, outcome)| outcome.status == TAKEN);
+            let codes: Vec<_> = taken
+                .filter_map(|(link, _)| link.custom_code.as_deref())
+                .collect();
+            let mut own_targets = self.bulk.own_targets(&codes)?.into_iter();
             let mut again = Vec::new();
             for (at, outcome) in open.into_iter().zip(outcomes) {
-                match self.settled_by(&part[at], outcome)? {
-                    Settled::Made => {}
-                    Settled::There => part[at].was_there = true,
-                    Settled::DrawAgain => again.push(at),
-                    Settled::Refused(why) => part[at].refusal = Some(why),
-                    Settled::Full(why) => {
+                let own_target = match outcome.status {
+                    TAKEN => own_targets.next().flatten(),
+                    _ => None,
+                };
+                match outcome_of(&batch[at], outcome, own_target) {
+                    LinkOutcome::Made => {}
+                    LinkOutcome::There => batch[at].was_there = true,
+                    LinkOutcome::DrawAgain => again.push(at),
+                    LinkOutcome::Refused(why) => batch[at].refusal = Some(why),
+                    LinkOutcome::Full(why) => {
                         full = Some((at, why));
                         break;
                     }
@@ -151,26 +165,6 @@ impl<'a> Settler<'a> {
         }
     }
 
-    fn settled_by(&self, pending: &Pending, outcome: Outcome) -> Result<Settled, Failure> {
-        let detail = outcome
-            .detail
-            .unwrap_or_else(|| format!("status {}", outcome.status));
-        let link = pending.link.as_ref();
-        let code = link.and_then(|link| link.custom_code.as_deref());
-        Ok(match (outcome.status, link, code) {
-            (200, ..) => Settled::Made,
-            (403, ..) => Settled::Full(detail),
-            // A part whose response was lost is sent again, and then its links are there.
-            (409, Some(link), Some(code)) => match self.bulk.own_target(code)? {
-                Some(target) if target == link.target_url => Settled::There,
-                _ if pending.drawn.is_some() => Settled::DrawAgain,
-                Some(target) => Settled::Refused(format!("{detail} by your link to {target}")),
-                None => Settled::Refused(detail),
-            },
-            _ => Settled::Refused(detail),
-        })
-    }
-
     fn list(&mut self, pending: &Pending) -> Result<(), Failure> {
         let place = pending.line.to_string();
         match (&pending.refusal, &pending.link, &pending.old_code) {
@@ -191,7 +185,7 @@ impl<'a> Settler<'a> {
         }
     }
 
-    /// The whole file is settled: the numbers, and where the lists are.
+    /// The whole file is done: the numbers, and where the lists are.
     pub(super) fn end(&self) -> Result<(Tally, Listed<'_>), Failure> {
         self.state.remove()?;
         let listed = Listed {
@@ -199,5 +193,21 @@ impl<'a> Settler<'a> {
             new_codes: self.new_codes.path(),
         };
         Ok((self.progress.tally.clone(), listed))
+    }
+}
+
+/// The outcome of a link by the service's word, and by the target of the user's own link that has its code.
+fn outcome_of(pending: &Pending, outcome: Outcome, own_target: Option<String>) -> LinkOutcome {
+    let status = outcome.status;
+    let detail = outcome.detail.unwrap_or_else(|| format!("status {status}"));
+    let target = pending.link.as_ref().map(|link| &link.target_url);
+    match (status, own_target) {
+        (200, _) => LinkOutcome::Made,
+        (FULL, _) => LinkOutcome::Full(detail),
+        // A batch whose response was lost is sent again, and its links are there then.
+        (TAKEN, own) if own.is_some() && own.as_ref() == target => LinkOutcome::There,
+        (TAKEN, _) if pending.drawn.is_some() => LinkOutcome::DrawAgain,
+        (TAKEN, Some(own)) => LinkOutcome::Refused(format!("{detail} by your link to {own}")),
+        _ => LinkOutcome::Refused(detail),
     }
 }

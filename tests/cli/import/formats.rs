@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::support::{Finished, run, shunt};
 
 /// A sample of an export.
-pub(crate) fn sample(name: &str) -> PathBuf {
+pub(super) fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/cli/exports")
+        .join("tests/cli/import/exports")
         .join(name)
 }
 
@@ -21,7 +21,7 @@ fn dry_run(name: &str, from: &str, more: &[&str]) -> Finished {
     run(command.arg(sample(name)), "")
 }
 
-/// What would come of a sample: the numbers, and the lines that are refused with their reasons.
+/// Checks the outcome of a sample: the numbers, and the lines that are refused with their reasons.
 #[track_caller]
 fn comes_to(name: &str, from: &str, numbers: &Value, refused: &[(u64, &str)]) {
     let finished = dry_run(name, from, &["--json"]);

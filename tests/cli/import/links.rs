@@ -1,0 +1,195 @@
+//! `shunt import` into a running service.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::support::{Copy, all_links, import};
+use crate::support::{Person, Service};
+
+#[test]
+fn links_keep_their_codes_their_clicks_and_all_their_fields() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let copy = Copy::of("own.csv");
+    let out = import(&ada, &copy.path, "csv", &[]).succeeds();
+    assert_eq!(
+        out,
+        "imported    2 links\nclicks      5 that the other service counted are their starting numbers\n"
+    );
+    let link = ada.runs(&["show", "--json", "all-fields"]).json();
+    for (name, value) in [
+        ("target_url", "https://example.org/all".into()),
+        ("expires_at", "2099-01-31T17:00:00Z".into()),
+        ("max_clicks", 1_000.into()),
+        ("title", "=Title".into()),
+        ("tags", json!(["print", "2099"])),
+        ("forward_query", true.into()),
+        ("clicks", 5.into()),
+        ("is_active", false.into()),
+    ] {
+        assert_eq!(link[name], value, "{name}");
+    }
+    assert_eq!(copy.left(), Vec::<String>::new());
+}
+
+#[test]
+fn clicks_are_counted_on_from_those_of_the_other_service() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let copy = Copy::of("kutt.csv");
+    assert_eq!(import(&ada, &copy.path, "kutt", &[]).code, 1);
+    let short_url = format!("{}/spring-sale", service.base);
+    assert!(
+        service
+            .follow(&short_url)
+            .contains("https://example.org/sale?from=spring")
+    );
+    let stats = ada.runs(&["stats", "--json", "spring-sale"]).json();
+    assert_eq!(stats["clicks"], 1_205);
+}
+
+#[test]
+fn refused_links_are_listed_and_can_be_imported_when_they_are_corrected() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let copy = Copy::of("yourls.csv");
+    let finished = import(&ada, &copy.path, "yourls", &[]);
+    assert_eq!(finished.code, 1, "{finished:?}");
+    assert_eq!(finished.err, "shunt: 1 link was refused\n");
+    assert!(
+        finished.out.contains("refused     1 link, listed in "),
+        "{finished:?}"
+    );
+    let refused = copy.beside(".refused.csv");
+    let expected = [
+        "line,reason,target_url,short_code,expires_at,max_clicks,title,tags,forward_query,clicks,is_active",
+        "2,custom_code: must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link another,\
+         https://example.org/ozh,ozh,,,Ozh,,false,42,true",
+    ];
+    assert_eq!(refused, expected);
+    let corrected = Copy::with(
+        "corrected.csv",
+        refused.join("\n").replace(",ozh,", ",ozh-2019,").as_bytes(),
+    );
+    import(&ada, &corrected.path, "shunt", &[]).succeeds();
+    assert_eq!(
+        ada.runs(&["show", "--json", "ozh-2019"]).json()["clicks"],
+        42
+    );
+}
+
+#[test]
+fn a_code_that_is_too_short_is_replaced_if_asked_for() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let copy = Copy::of("chhoto.json");
+    let out = import(&ada, &copy.path, "chhoto", &["--new-codes"]).succeeds();
+    assert!(out.contains("new codes   1 link, listed in "), "{out}");
+    let new = copy.beside(".new-codes.csv");
+    let cells: Vec<_> = new[1].split(',').collect();
+    assert_eq!(
+        (cells[0], cells[1], cells[3]),
+        ("3", "zz", "https://example.org/zz")
+    );
+    assert_eq!(ada.runs(&["show", "--json", cells[2]]).json()["clicks"], 7);
+}
+
+#[test]
+fn a_code_of_another_account_is_refused() {
+    let service = Service::start();
+    let bob = Person::registered(&service, "bob@example.org");
+    bob.runs(&["shorten", "https://example.org/bob", "--code", "all-fields"])
+        .line();
+    let ada = Person::registered(&service, "ada@example.org");
+    let copy = Copy::of("own.csv");
+    import(&ada, &copy.path, "csv", &[]);
+    assert!(copy.beside(".refused.csv")[1].starts_with("2,custom_code: is taken,"));
+    assert_eq!(all_links(&ada).len(), 1);
+}
+
+#[test]
+fn links_that_are_there_already_are_not_made_again() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let copy = Copy::of("shlink.csv");
+    import(&ada, &copy.path, "shlink", &[]).succeeds();
+    let out = import(&ada, &copy.path, "shlink", &[]).succeeds();
+    assert!(
+        out.starts_with("imported    2 links, 2 of them were there already\n"),
+        "{out}"
+    );
+    ada.runs(&["edit", "12C18", "--target", "https://example.org/elsewhere"])
+        .succeeds();
+    import(&ada, &copy.path, "shlink", &[]);
+    let refused = copy.beside(".refused.csv");
+    let why = "2,custom_code: is taken by your link to https://example.org/elsewhere,";
+    assert!(refused[1].starts_with(why), "{refused:?}");
+}
+
+#[test]
+fn an_export_is_imported_as_it_was() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    import(&ada, &Copy::of("own.csv").path, "csv", &[]).succeeds();
+    for (code, title) in [
+        ("formula", "=1+1"),
+        ("apostrophe", "'=1"),
+        ("comma", "a,\"b\"; c"),
+    ] {
+        ada.runs(&[
+            "shorten",
+            "https://example.org/+1",
+            "--code",
+            code,
+            "--title",
+            title,
+        ])
+        .line();
+    }
+    let kept = |person: &Person| {
+        let mut links = all_links(person);
+        for link in &mut links {
+            for name in ["id", "short_url", "created_at", "updated_at"] {
+                link.as_object_mut().unwrap().remove(name);
+            }
+        }
+        links.sort_by_key(|link| link["short_code"].to_string());
+        links
+    };
+    for format in ["csv", "ndjson"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("links");
+        let path = file.to_str().unwrap();
+        ada.runs(&["export", "--format", format, "-o", path])
+            .succeeds();
+        let printed = ada.runs(&["export", "--format", format]).succeeds();
+        assert_eq!(fs::read_to_string(&file).unwrap(), printed);
+        let elsewhere = Service::start();
+        let bob = Person::registered(&elsewhere, "bob@example.org");
+        import(&bob, &file, "shunt", &[]).succeeds();
+        assert_eq!(kept(&bob), kept(&ada), "{format}");
+    }
+}
+
+#[test]
+fn entries_before_one_that_cannot_be_read_are_imported() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let lines = "{\"target_url\": \"https://example.org/1\"}\n{\"target_url\": https}\n{\"target_url\": \"https://example.org/3\"}\n";
+    let copy = Copy::with("links.ndjson", lines.as_bytes());
+    let broken = import(&ada, &copy.path, "shunt", &[]);
+    assert_eq!(broken.code, 1, "{broken:?}");
+    assert!(
+        broken.err.contains("line 2: is no JSON from column 16 on"),
+        "{broken:?}"
+    );
+    assert_eq!(all_links(&ada).len(), 1);
+    fs::write(
+        &copy.path,
+        lines.replace("https}", "\"https://example.org/2\"}"),
+    )
+    .unwrap();
+    import(&ada, &copy.path, "shunt", &[]).succeeds();
+    assert_eq!(all_links(&ada).len(), 3);
+}

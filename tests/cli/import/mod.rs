@@ -1,0 +1,8 @@
+//! `shunt import`.
+
+mod broken_off;
+mod formats;
+mod gate;
+mod hostile_files;
+mod links;
+mod support;
