@@ -73,7 +73,7 @@ impl ClickLimits for Database {
         Ok(false)
     }
 
-    async fn counted_before(&self, _: LinkId, _: u64, _: u64) -> Result<bool, StoreError> {
+    async fn set_clicks_before(&self, _: LinkId, _: u64, _: u64) -> Result<bool, StoreError> {
         Ok(false)
     }
 
