@@ -36,10 +36,10 @@ const MAX_LIMIT: u32 = 1_000;
 #[serde(deny_unknown_fields)]
 pub(super) struct ListQuery {
     /// Links that have this text anywhere in code, target or title, in any case.
-    #[param(max_length = 2048, pattern = r"^\P{Cc}*$", example = "sale")]
+    #[param(max_length = 2048)]
     q: Option<String>,
     /// Links that have exactly this tag.
-    #[param(max_length = 50, pattern = r"^[^\p{Cc},\s]+$", example = "print")]
+    #[param(max_length = 50)]
     tag: Option<String>,
     /// Links with this status. `used_up` goes by clicks that are written back, about a second after they were answered.
     #[param(pattern = "^(active|inactive|expired|used_up|removed)$")]

@@ -4,10 +4,15 @@
 const { src } = document.currentScript;
 const here = new URL("..", src).href.replace(/\/$/, "");
 
-// What is worth trying out: no HEAD, which answers as its GET does, and not the files of this page.
+// What is worth trying out: no HEAD, which answers as its GET does, and not the files of this page. A body that may be left out
+// is: its example would be sent beside the parameters, which are then given twice.
+const withoutOptionalBody = ({ requestBody, ...operation }) =>
+  requestBody?.required ? { ...operation, requestBody } : operation;
 const worthTrying = (paths) => {
   const listed = Object.entries(paths).filter(([path]) => !/^\/docs(\/|$)/.test(path));
-  return Object.fromEntries(listed.map(([path, { head, ...operations }]) => [path, operations]));
+  const tried = (operations) =>
+    Object.fromEntries(Object.entries(operations).map(([method, operation]) => [method, withoutOptionalBody(operation)]));
+  return Object.fromEntries(listed.map(([path, { head, ...operations }]) => [path, tried(operations)]));
 };
 
 const fromHere = () => ({
@@ -23,6 +28,15 @@ const fromHere = () => ({
 
 // Swagger UI would show the regular expression that a value does not match.
 const reasons = {
+  "Idempotency-Key": "must be 1 to 255 printable ASCII characters",
+  custom_code: "must be 4 to 64 of A-Z a-z 0-9 - _",
+  dark: "must be a colour as RRGGBB",
+  ecc: "must be L, M, Q or H",
+  format: "must be one of the formats that the description names",
+  light: "must be a colour as RRGGBB",
+  sort: "must be -created_at, created_at, -clicks or clicks",
+  status: "must be active, inactive, expired, used_up or removed",
+  view: "must be full, or left out",
   cursor: "must be that of a page's Link header",
   short_code: "must be 1 to 64 of A-Z a-z 0-9 - _",
   target_url: "must be an absolute http:// or https:// URL with a host",
