@@ -78,19 +78,21 @@ impl LinkService {
         }
         self.create_pending(owner, now, &chosen, &mut outcomes)
             .await?;
-        for _ in 0..DRAWS {
-            if drawn.is_empty() {
-                return Ok(outcomes);
+        let mut draws = 0;
+        while !drawn.is_empty() {
+            if draws == DRAWS {
+                return Err(LinkError::NoCode("every draw was taken".into()));
             }
             self.create_pending(owner, now, &drawn, &mut outcomes)
                 .await?;
+            draws += 1;
             // The code of such a link is another's: another one is drawn.
             drawn.retain(|link| matches!(outcomes[link.place], Err(LinkError::CodeTaken)));
             for link in &mut drawn {
                 link.code = self.draw_code()?;
             }
         }
-        Err(LinkError::NoCode("every draw was taken".into()))
+        Ok(outcomes)
     }
 
     async fn create_pending(

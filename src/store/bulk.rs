@@ -8,19 +8,20 @@ use super::{Change, CreateLinkError, CreatedLink, CreatedOfMany, Links, NewLink}
 /// The outcome for each of many links, by the ids and the changes that the database gave to their codes.
 pub(super) fn many_outcomes(
     links: &[NewLink<'_>],
-    ids: &HashMap<String, i64>,
+    mut ids: HashMap<String, i64>,
     changes: &HashMap<String, i64>,
 ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError> {
     let outcome = |link: &NewLink<'_>| {
         let code = link.code.as_str();
-        let Some(id) = ids.get(code) else {
+        // Of two links with the same code, only the first has it.
+        let Some(id) = ids.remove(code) else {
             return Ok(Err(CreateLinkError::CodeTaken));
         };
         let change = changes.get(code).map(|number| Change {
             number: *number,
             code: Some(link.code.clone()),
         });
-        let id = link_id(*id)?;
+        let id = link_id(id)?;
         Ok(Ok(CreatedOfMany { id, change }))
     };
     links.iter().map(outcome).collect()

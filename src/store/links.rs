@@ -172,7 +172,8 @@ pub trait Links: Send + Sync {
     ) -> Result<CreatedLink, CreateLinkError>;
 
     /// Creates many links of one owner, each as [`Links::create_link`] does; returns the outcome for each, in their order.
-    /// Either all codes were drawn, or all were chosen, and no two are the same. `created_at` is that of the first.
+    /// Either all codes were drawn, or all were chosen; of two that are the same the second is taken. `created_at` is that of
+    /// the first.
     ///
     /// # Errors
     /// Where the owner is gone, or the database failed: some of the links may be created then.

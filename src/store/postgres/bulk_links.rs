@@ -46,7 +46,7 @@ impl PostgresStore {
             } else if !is(ALL_FIT) {
                 return one_by_one(self, links, max_links).await;
             } else {
-                let outcomes = many_outcomes(links, &inserted.ids, &inserted.changes)?;
+                let outcomes = many_outcomes(links, inserted.ids, &inserted.changes)?;
                 for (link, outcome) in links.iter().zip(&outcomes) {
                     if let Ok(created) = outcome {
                         self.seen.created(created.id, link.code);

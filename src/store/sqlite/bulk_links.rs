@@ -59,7 +59,7 @@ impl SqliteStore {
             changes = announce(&mut transaction, ids.keys()).await?;
         }
         transaction.commit().await.map_err(StoreError::from)?;
-        many_outcomes(links, &ids, &changes).map(Some)
+        many_outcomes(links, ids, &changes).map(Some)
     }
 }
 
