@@ -8,7 +8,7 @@ use serde_json::json;
 use shunt::domain::ShortCode;
 use shunt::telemetry::line::json_line;
 
-use super::output::harmless;
+use super::harmless::harmless;
 
 /// The part of a command's help that says which exit codes it has.
 macro_rules! exit_codes {

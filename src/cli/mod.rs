@@ -10,6 +10,7 @@ use shunt::config::{Config, ConfigError};
 
 mod client;
 mod failure;
+mod harmless;
 mod healthcheck;
 mod manual;
 mod migrations;

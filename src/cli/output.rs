@@ -1,16 +1,14 @@
-//! Output for people: colours on terminals only, and no characters from elsewhere that control the terminal or deceive
-//! the eye.
+//! Output for people: colours on terminals only.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use icu_properties::CodePointSetData;
-use icu_properties::props::{BidiControl, DefaultIgnorableCodePoint};
 use serde::Serialize;
 
 use super::Failure;
+use super::harmless::escaped;
+pub(super) use super::harmless::harmless;
 
 /// Heads of columns.
 pub(super) const HEAD: Style = Style::new().bold();
@@ -48,49 +46,9 @@ pub(super) fn json(value: &impl Serialize) -> Result<String, Failure> {
     Ok(escaped.into_owned())
 }
 
-/// Text from elsewhere, with escapes for characters that could move the cursor, change the colours, hide themselves or
-/// change the order in which text is shown.
-pub(super) fn harmless(text: &str) -> Cow<'_, str> {
-    escaped(text, |character, to| to.extend(character.escape_unicode()))
-}
-
-fn escaped(text: &str, escape: impl Fn(char, &mut String)) -> Cow<'_, str> {
-    if !text.contains(is_deceptive) {
-        return text.into();
-    }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for character in text.chars() {
-        if is_deceptive(character) {
-            escape(character, &mut shown);
-        } else {
-            shown.push(character);
-        }
-    }
-    shown.into()
-}
-
-fn is_deceptive(character: char) -> bool {
-    if character.is_ascii() {
-        return character.is_ascii_control();
-    }
-    character.is_control()
-        || matches!(character, '\u{2028}' | '\u{2029}')
-        || CodePointSetData::new::<BidiControl>().contains(character)
-        || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(character)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_from_elsewhere_cannot_control_the_terminal() {
-        assert_eq!(harmless("https://example.org/ü"), "https://example.org/ü");
-        assert_eq!(
-            harmless("a\u{1b}[31mb\r\n\u{9b}"),
-            "a\\u{1b}[31mb\\u{d}\\u{a}\\u{9b}"
-        );
-    }
 
     #[test]
     fn json_means_the_same_with_its_escapes() {

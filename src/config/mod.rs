@@ -264,6 +264,12 @@ pub struct Config {
     #[arg(long, env = "LIMIT_MISSES", value_name = "N")]
     #[arg(default_value = "600", value_parser = number(0..=u32::MAX))]
     pub limit_misses: u32,
+    /// Characters of the codes of new links.
+    ///
+    /// Once more than one in 100,000 codes of a length was given to a link, new links get one character more.
+    #[arg(long, env = "CODE_LENGTH", value_name = "N")]
+    #[arg(default_value = "7", value_parser = number(4..=32_usize))]
+    pub code_length: usize,
     /// Links that an account may have; further ones are answered 403. 0: no limit.
     #[arg(long, env = "LINKS_PER_ACCOUNT", value_name = "N")]
     #[arg(default_value = "100000", value_parser = number(0..=1_000_000_000_000_u64))]

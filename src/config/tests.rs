@@ -46,6 +46,10 @@ fn a_wrong_setting_is_named_with_its_remedy() {
             "--database-max-connections=0",
             "DATABASE_MAX_CONNECTIONS: must be a whole number from 1 to 1000, not `0`",
         ),
+        (
+            "--code-length=3",
+            "CODE_LENGTH: must be a whole number from 4 to 32, not `3`",
+        ),
         ("--redis-url=http://localhost", "REDIS_URL: "),
         ("--redis-url=redis://a,b", "REDIS_URL: "),
         ("--redis-url=redis://a/x", "REDIS_URL: names no database"),

@@ -7,8 +7,9 @@ use compact_str::CompactString;
 /// The characters of generated codes, without those that look alike: `0 O 1 I l o`.
 const ALPHABET: &[u8; 56] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz";
 
-/// Length of a generated code: 56^7 is about 1.7 * 10^12 codes.
-const GENERATED_LENGTH: usize = 7;
+/// Of the codes of one length, one in so many may be in use before new ones are longer: guesses stay in vain, and a draw is
+/// hardly ever taken.
+const CODES_PER_LINK: u128 = 100_000;
 
 /// Length of a code that a program chooses: such codes are not those that the service draws.
 const CHOSEN_LENGTH: usize = 9;
@@ -34,13 +35,13 @@ impl ShortCode {
         shaped.then(|| Self(CompactString::new(raw)))
     }
 
-    /// Draws a code of 7 letters from the system's secure random source.
+    /// Draws a code of this length from the system's secure random source.
     ///
     /// # Errors
     /// When the system's random source fails.
-    pub fn generate() -> Result<Self, getrandom::Error> {
+    pub fn generate(length: usize) -> Result<Self, getrandom::Error> {
         let mut letters = CompactString::default();
-        for _ in 0..GENERATED_LENGTH {
+        for _ in 0..length {
             letters.push(char::from(random_letter()?));
         }
         Ok(Self(letters))
@@ -66,6 +67,23 @@ impl ShortCode {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// The length of new codes where so many are in use: at least `shortest`, and such that at most one in 100,000 codes of this
+/// length is in use. All are taken for codes of this length: shorter ones are few, since each length has 56 times as many as
+/// the one before.
+#[must_use]
+pub fn code_length(shortest: usize, in_use: u64) -> usize {
+    let needed = u128::from(in_use) * CODES_PER_LINK;
+    let codes = |length: usize| {
+        let letters = ALPHABET.len() as u128;
+        (0..length).fold(1_u128, |codes, _| codes.saturating_mul(letters))
+    };
+    let mut length = shortest;
+    while codes(length) < needed {
+        length += 1;
+    }
+    length
 }
 
 /// Why a code of a client's choice is refused; its text is for the client.
@@ -185,12 +203,39 @@ mod tests {
     }
 
     #[test]
-    fn a_generated_code_is_seven_letters_of_the_alphabet_and_parses() {
-        for _ in 0..1_000 {
-            let code = ShortCode::generate().unwrap();
-            assert_eq!(code.as_str().len(), 7);
+    fn a_generated_code_has_its_length_and_letters_of_the_alphabet_and_parses() {
+        for length in (4..=32).cycle().take(1_000) {
+            let code = ShortCode::generate(length).unwrap();
+            assert_eq!(code.as_str().len(), length);
             assert!(code.as_str().bytes().all(|byte| ALPHABET.contains(&byte)));
             assert_eq!(ShortCode::parse(code.as_str()), Some(code));
+        }
+    }
+
+    #[test]
+    fn a_code_has_one_letter_more_once_more_than_one_in_100_000_codes_is_in_use() {
+        for (shortest, in_use, length) in [
+            (4, 0, 4),
+            (4, 98, 4),
+            (4, 99, 5),
+            (4, 5_507, 5),
+            (4, 5_508, 6),
+            (7, 5_508, 7),
+            (7, 17_270_948, 7),
+            (7, 17_270_949, 8),
+            (32, u64::MAX, 32),
+            (4, u64::MAX, 14),
+        ] {
+            assert_eq!(code_length(shortest, in_use), length, "{in_use} codes");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn more_codes_in_use_never_make_new_ones_shorter(shortest in 4_usize..=32, in_use: u64, more: u32) {
+            let length = code_length(shortest, in_use);
+            prop_assert!(length >= shortest);
+            prop_assert!(code_length(shortest, in_use.saturating_add(more.into())) >= length);
         }
     }
 }

@@ -19,7 +19,7 @@ mod time;
 mod token_secret;
 mod user;
 
-pub use code::{CustomCode, InvalidCustomCode, ShortCode};
+pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
 pub use limits::Limits;
 pub use link::{Link, LinkId, LinkStatus, LinkTarget};

@@ -10,10 +10,12 @@ use crate::limits::{CurrentLimits, Limiter, TooMany};
 use crate::store::{Links, Outbox, StoreError};
 
 mod announce;
+mod code_length;
 mod delete;
 mod edit;
 mod exists;
 mod follow;
+mod lengthen;
 mod list;
 mod list_streams;
 mod outbox;
@@ -22,6 +24,7 @@ mod shorten;
 mod show;
 mod stats;
 
+pub use code_length::CodeLength;
 pub use edit::Expected;
 pub use follow::ChangeFollower;
 pub use list::{ListedLink, Listing, Page};
@@ -52,6 +55,8 @@ pub struct LinkService {
     pub list_streams: ListStreams,
     /// The service's own host: a target on it would loop.
     pub own_host: OwnHost,
+    /// How long new codes are.
+    pub code_length: CodeLength,
     /// Words of the service's own paths: no link gets one of them as its code.
     pub reserved_words: &'static [&'static str],
     /// Gives new links their time.

@@ -21,7 +21,7 @@ use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::Clock;
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
-use crate::links::{LinkService, ListStreams};
+use crate::links::{CodeLength, LinkService, ListStreams};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
@@ -67,8 +67,8 @@ pub(super) struct App {
     pub(super) flusher: Arc<Flusher>,
     pub(super) grants: Arc<Grants>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) links: Arc<LinkService>,
     accounts: Arc<Accounts>,
-    links: Arc<LinkService>,
     lookups: Lookups,
     misses: MissLimiter,
     security_contact: Option<Arc<str>>,
@@ -131,6 +131,7 @@ impl App {
             limiter,
             limits: limits.clone(),
             list_streams: ListStreams::default(),
+            code_length: CodeLength::new(config.code_length),
             own_host: base_url
                 .own_host()
                 .clone()

@@ -115,6 +115,9 @@ pub async fn serve(
     };
     let limits = CurrentLimits::new(settings.limits);
     let app = App::new(&config, databases, redis, cache, &base_url, &limits, clock)?;
+    if let Err(error) = app.links.lengthen_codes().await {
+        tracing::warn!(%error, "the length of new codes is found out later");
+    }
     let mut running = Running::start(app, &config, &base_url, listeners, metrics, shutdown)?;
     running.reload_upon(hangup, config.clone(), settings, limits, log);
     banner::print(&config, &base_url, address);

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Change, FoundLinks, LinkSearch, StoreError};
+use super::{Change, FoundLinks, LinkSearch, Position, StoreError};
 use crate::domain::{Link, LinkId, LinkProperties, LinkTarget, Principal, ShortCode, Timestamp};
 
 /// Why a link was not created.
@@ -139,34 +139,6 @@ pub(super) fn quota(max_links: u64) -> i64 {
     }
 }
 
-/// A place in a sorted list of links: just after one of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// What the list is sorted by: `created_at` in microseconds, or clicks.
-    pub key: i64,
-    /// The link's `id`.
-    pub id: LinkId,
-}
-
-impl Position {
-    /// Before every link, newest first: the last moment there is.
-    pub(super) fn newest() -> Self {
-        Self {
-            key: Timestamp::MAX.micros(),
-            id: LinkId::LAST,
-        }
-    }
-
-    /// Just after a link in a list by moments.
-    #[must_use]
-    pub fn of(link: &Link) -> Self {
-        Self {
-            key: link.created_at.micros(),
-            id: link.id,
-        }
-    }
-}
-
 /// One link or several, read in order to count their clicks.
 #[derive(Clone, Debug)]
 pub struct ToCount<T> {
@@ -217,6 +189,10 @@ pub trait Links: Send + Sync {
         owner: Principal,
         code: &ShortCode,
     ) -> Result<Option<ToCount<Link>>, StoreError>;
+
+    /// How many links were made, deleted ones included: as many codes are in use, or may never be used again. About so: a
+    /// link whose creation failed may be among them. Costs the same with any number of links.
+    async fn links_made(&self) -> Result<u64, StoreError>;
 
     /// Up to `limit` links of an owner, newest first (`created_at` falling, then `id` falling),
     /// from just after `after`. None of an owner whose account is gone or has

@@ -63,6 +63,7 @@ const POSTGRES: Files = files! { "postgres":
     21 "ending links" "0021_ending_links.sql",
     22 "limited links" "0022_limited_links.sql",
     30 "deleted users" "0030_deleted_users.sql",
+    35 "ids left out" "0035_ids_left_out.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":

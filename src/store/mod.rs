@@ -21,6 +21,7 @@ mod links;
 pub mod migrations;
 mod outbox;
 mod permits;
+mod position;
 mod postgres;
 mod rows;
 mod search;
@@ -36,10 +37,11 @@ pub use history::{HistoryCheck, HistoryNote};
 pub(crate) use ledger::is_of_former_version;
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
 pub use links::{
-    CreateLinkError, CreatedLink, EditLink, Edited, IdempotentRequest, Links, NewLink, Position,
-    ToCount, UsedKey,
+    CreateLinkError, CreatedLink, EditLink, Edited, IdempotentRequest, Links, NewLink, ToCount,
+    UsedKey,
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
+pub use position::Position;
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use search::{FoundLinks, LinkSearch};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};

@@ -57,6 +57,8 @@ metrics! {
     gauge JOURNAL_BATCHES = "shunt_journal_batches";
     /// Changes of links that this instance is to publish and that are not published yet; past 100,000 they are not counted.
     gauge OUTBOX_CHANGES = "shunt_outbox_changes";
+    /// Characters of the codes that new links get.
+    gauge CODE_LENGTH = "shunt_code_length";
     /// Size of the files of SQLite.
     gauge SQLITE_BYTES = "shunt_sqlite_bytes" Bytes;
     /// Free space on the disk of SQLite.

@@ -91,7 +91,7 @@ impl Components {
     }
 
     async fn look_up(&self, replies: &[Reply]) {
-        let code = ShortCode::generate().unwrap();
+        let code = ShortCode::generate(7).unwrap();
         let known = LinkTarget {
             id: LinkId::parse(7).unwrap(),
             target: target("https://known.example/"),
@@ -227,7 +227,7 @@ async fn links(store: &Store) -> Vec<LinkId> {
     };
     let mut links = Vec::new();
     for _ in 0..2 {
-        let code = ShortCode::generate().unwrap();
+        let code = ShortCode::generate(7).unwrap();
         let properties = LinkProperties::of(target("https://known.example/"));
         let new = NewLink::new(&code, &properties, owner, SystemClock.now());
         links.push(store.links.create_link(new, 0).await.unwrap().link.id);

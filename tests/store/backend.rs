@@ -143,7 +143,7 @@ pub(crate) fn plain() -> LinkProperties {
 }
 
 pub(crate) async fn link(store: &Store, owner: Principal) -> (ShortCode, LinkId) {
-    let code = ShortCode::generate().unwrap();
+    let code = ShortCode::generate(7).unwrap();
     let properties = plain();
     let new = NewLink::new(&code, &properties, owner, SystemClock.now());
     let created = store.links.create_link(new, 0).await.unwrap();

@@ -11,7 +11,7 @@ both_stores! {
         let (code, id) = link(&store, owner).await;
         let found = store.links.link_target(&code).await.unwrap().unwrap();
         assert_eq!((found.id, found.target, found.is_active), (id, target(), true));
-        assert!(store.links.link_target(&ShortCode::generate().unwrap()).await.unwrap().is_none());
+        assert!(store.links.link_target(&ShortCode::generate(7).unwrap()).await.unwrap().is_none());
     }
 
     async fn a_code_is_taken_once(store) {
@@ -22,8 +22,17 @@ both_stores! {
         assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
     }
 
+    async fn links_that_were_made_are_counted_also_once_they_are_deleted(store) {
+        let owner = user(&store).await;
+        let before = store.links.links_made().await.unwrap();
+        let (code, _) = link(&store, owner).await;
+        link(&store, owner).await;
+        assert!(store.links.delete_link(owner, &code).await.unwrap().is_some());
+        assert_eq!(store.links.links_made().await.unwrap(), before + 2);
+    }
+
     async fn a_link_needs_an_owner(store) {
-        let code = ShortCode::generate().unwrap();
+        let code = ShortCode::generate(7).unwrap();
         let owner = Principal { user: UserId(999), key: TokenKey::generate().unwrap() };
         let properties = plain();
         let new = NewLink::new(&code, &properties, owner, SystemClock.now());
@@ -101,7 +110,7 @@ both_stores! {
         link(&store, bob).await;
         let mut ids = Vec::new();
         for micros in [5, 7, 7, 7, 6] {
-            let code = ShortCode::generate().unwrap();
+            let code = ShortCode::generate(7).unwrap();
             let created_at = moment(1_700_000_000_000_000 + micros);
             let properties = plain();
             let new = NewLink::new(&code, &properties, ada, created_at);
@@ -126,7 +135,7 @@ both_stores! {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (code, _) = link(&store, ada).await;
         let create = async |owner, most| {
-            let code = ShortCode::generate().unwrap();
+            let code = ShortCode::generate(7).unwrap();
             let properties = plain();
             let new = NewLink::new(&code, &properties, owner, SystemClock.now());
             store.links.create_link(new, most).await

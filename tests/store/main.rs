@@ -71,7 +71,7 @@ both_stores! {
         assert!(store.users.user(other).await.unwrap().is_none());
         assert!(store.links.links_of(other, None, 10).await.unwrap().value.is_empty());
         assert!(store.links.delete_link(other, &code).await.unwrap().is_none());
-        let (other_code, properties) = (ShortCode::generate().unwrap(), plain());
+        let (other_code, properties) = (ShortCode::generate(7).unwrap(), plain());
         let new = NewLink::new(&other_code, &properties, other, SystemClock.now());
         assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::OwnerGone)));
         assert_eq!(store.links.links_of(owner, None, 10).await.unwrap().value.len(), 1);

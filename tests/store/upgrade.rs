@@ -205,7 +205,7 @@ async fn links_of_an_older_version_are_counted_once() {
         let store = Store::of(Arc::new(store.await.unwrap()));
         let made = async |email: &str, most| {
             let owner = store.users.credentials(&email.parse().unwrap()).await;
-            let (code, properties) = (ShortCode::generate().unwrap(), crate::backend::plain());
+            let (code, properties) = (ShortCode::generate(7).unwrap(), crate::backend::plain());
             let owner = owner.unwrap().unwrap().principal;
             let new = NewLink::new(&code, &properties, owner, SystemClock.now());
             store.links.create_link(new, most).await

@@ -14,6 +14,7 @@ use crate::server::redis_recovery::RedisRecovery;
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::metrics::Exposition;
 
+mod code_length;
 mod database;
 mod flush;
 mod flush_times;
@@ -76,6 +77,7 @@ pub(super) fn spawn(
         app.redis.clone(),
         publishes,
     ));
+    jobs.spawn(code_length::run(Arc::clone(&app.links)));
     jobs.spawn(prune::run(flusher()));
     jobs.spawn(maintain::run(database()));
     jobs.spawn(database::run(database()));

@@ -127,6 +127,21 @@ impl Links for PostgresStore {
         found.map(rows::counted).transpose()
     }
 
+    async fn links_made(&self) -> Result<u64, StoreError> {
+        let made: i64 = self
+            .pool
+            .run(async |session| {
+                sqlx::query_scalar(
+                    "SELECT CASE WHEN is_called THEN last_value - link_ids_left_out ELSE 0 END
+                     FROM links_id_seq, database_history",
+                )
+                .fetch_one(session)
+                .await
+            })
+            .await?;
+        Ok(made.unsigned_abs())
+    }
+
     async fn links_of(
         &self,
         owner: Principal,

@@ -122,6 +122,14 @@ impl Links for SqliteStore {
         found.map(rows::counted).transpose()
     }
 
+    async fn links_made(&self) -> Result<u64, StoreError> {
+        let made: Option<i64> =
+            sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = 'links'")
+                .fetch_optional(&mut *self.reader.get().await?)
+                .await?;
+        Ok(made.unwrap_or_default().unsigned_abs())
+    }
+
     async fn links_of(
         &self,
         owner: Principal,

@@ -1,0 +1,17 @@
+//! Makes new codes longer where many are in use: other instances make links, too.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::runner::every;
+use crate::links::LinkService;
+
+/// Pause between two runs.
+const PAUSE: Duration = Duration::from_secs(5);
+
+pub(super) async fn run(links: Arc<LinkService>) {
+    every(PAUSE, "reading how many links were made", || {
+        links.lengthen_codes()
+    })
+    .await;
+}
