@@ -1,30 +1,7 @@
-//! The formats of exports that can be imported.
-
-use clap::ValueEnum;
+//! How an export is read.
 
 use super::link::ImportedLink;
 use super::record::Record;
-use super::{bitly, chhoto, kutt, own, shlink, yourls};
-
-/// Which service wrote the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Source {
-    /// `shunt export`: CSV or NDJSON.
-    Shunt,
-    /// Kutt: JSON of its API (GET /api/v2/links), or its table of links as CSV.
-    Kutt,
-    /// YOURLS: its table of links as CSV, or the CSV of the plugin Import Export.
-    Yourls,
-    /// Shlink: JSON of its API (GET /rest/v3/short-urls), or CSV as its web client writes it.
-    Shlink,
-    /// Bitly: CSV, or JSON of its API (GET /v4/groups/…/bitlinks).
-    Bitly,
-    /// Chhoto URL: JSON of its API (GET /api/all).
-    Chhoto,
-    /// A table of your own, with columns named as in the API: `target_url`, `custom_code`, `expires_at`, `max_clicks`,
-    /// `title`, `tags`, `forward_query`, `clicks`, `is_active`.
-    Csv,
-}
 
 /// How an export is read.
 pub(super) struct Format {
@@ -36,21 +13,6 @@ pub(super) struct Format {
     pub(super) is_guarded: bool,
     /// The link that an entry stands for, or why there is none.
     pub(super) link: fn(&Record) -> Result<ImportedLink, String>,
-}
-
-impl Source {
-    /// How its exports are read.
-    pub(super) fn format(self) -> &'static Format {
-        match self {
-            Self::Shunt => &own::EXPORT,
-            Self::Kutt => &kutt::FORMAT,
-            Self::Yourls => &yourls::FORMAT,
-            Self::Shlink => &shlink::FORMAT,
-            Self::Bitly => &bitly::FORMAT,
-            Self::Chhoto => &chhoto::FORMAT,
-            Self::Csv => &own::TABLE,
-        }
-    }
 }
 
 impl Format {

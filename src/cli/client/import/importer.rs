@@ -8,6 +8,7 @@ use super::entry::{Entry, TakesEntries};
 use super::format::Format;
 use super::link::ImportedLink;
 use super::meter::Meter;
+use super::pending::Pending;
 use super::sender::Sender;
 use super::state::Fingerprint;
 use super::tally::Tally;
@@ -19,34 +20,6 @@ const MAX_BATCH: usize = 1_000;
 const MAX_BATCH_BYTES: usize = 1024 * 1024;
 /// Refusals that a dry run shows.
 const SHOWN: usize = 10;
-
-/// An entry whose outcome is not recorded yet.
-pub(super) struct Pending {
-    /// Its number in the file, from 0 on, and the line in which it begins.
-    pub(super) number: u64,
-    pub(super) line: u64,
-    /// All entries of the file up to this one.
-    pub(super) fingerprint: String,
-    /// The link, if there is one, and why it is refused already, if it is.
-    pub(super) link: Option<ImportedLink>,
-    pub(super) refusal: Option<String>,
-    /// The link was the account's before.
-    pub(super) was_there: bool,
-    /// The code is drawn: how often it was before.
-    pub(super) drawn: Option<u32>,
-    /// The code that was given up.
-    pub(super) old_code: Option<String>,
-}
-
-impl Pending {
-    /// The code that the entry has in the file.
-    pub(super) fn code_in_file(&self) -> &str {
-        let drawn = self.drawn.is_some();
-        let kept = self.link.as_ref().filter(|_| !drawn);
-        let kept = kept.and_then(|link| link.custom_code.as_deref());
-        self.old_code.as_deref().or(kept).unwrap_or_default()
-    }
-}
 
 /// Where links go.
 pub(super) enum Destination<'a> {
@@ -126,7 +99,7 @@ impl<'a> Importer<'a> {
         match &mut self.destination {
             Destination::DryRun { tally, refusals } => {
                 for pending in batch {
-                    count(&pending, tally);
+                    pending.count_in(tally);
                     if let Some(refusal) = pending.refusal
                         && refusals.len() < SHOWN
                     {
@@ -201,19 +174,4 @@ impl TakesEntries for Importer<'_> {
         }
         Ok(())
     }
-}
-
-/// Counts an entry whose outcome is known.
-pub(super) fn count(pending: &Pending, tally: &mut Tally) {
-    let (Some(link), None) = (&pending.link, &pending.refusal) else {
-        tally.refused += 1;
-        return;
-    };
-    tally.imported += 1;
-    tally.clicks = tally.clicks.saturating_add(link.clicks);
-    for note in &link.notes {
-        *tally.notes.entry(*note).or_default() += 1;
-    }
-    tally.already_there += u64::from(pending.was_there);
-    tally.new_codes += u64::from(pending.old_code.is_some());
 }

@@ -3,7 +3,7 @@
 //! | files | task |
 //! | --- | --- |
 //! | `entry_source`, `csv_file`, `json_file`, `meter` | read a file entry by entry, in bounded memory |
-//! | `record`, `format`, and one file for each format | turn an entry into a link |
+//! | `record`, `source`, `format`, and one file for each format | turn an entry into a link |
 //! | `importer` | checks links and gathers batches of up to 1,000 |
 //! | `sender`, `bulk`, `state`, `list_file` | send a batch, list refused links, keep how far the import is |
 
@@ -30,10 +30,12 @@ mod list_file;
 mod meter;
 mod note;
 mod own;
+mod pending;
 mod progress_bar;
 mod record;
 mod sender;
 mod shlink;
+mod source;
 mod spreadsheet;
 mod state;
 mod tally;
@@ -43,10 +45,10 @@ mod yourls;
 
 use bulk::Bulk;
 use entry_source::EntrySource;
-use format::Source;
 use importer::{Destination, Importer};
 use progress_bar::ProgressBar;
 use sender::Sender;
+use source::Source;
 use state::StateFile;
 use tally::{Listed, Tally};
 

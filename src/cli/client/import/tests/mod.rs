@@ -8,8 +8,8 @@ use shunt::domain::Timestamp;
 
 use super::entry::{Entry, TakesEntries};
 use super::entry_source::EntrySource;
-use super::format::Source;
 use super::link::ImportedLink;
+use super::source::Source;
 use super::spreadsheet::guarded;
 use crate::cli::client::Failure;
 

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use shunt::domain::Timestamp;
 
-use super::super::format::Source;
 use super::super::link::ImportedLink;
 use super::super::note::Note;
+use super::super::source::Source;
 
 /// A link as its service writes it in a table: names and cells.
 pub(super) fn row(source: Source, link: &ImportedLink) -> Vec<(&'static str, String)> {
