@@ -6,22 +6,31 @@ use crate::domain::{
     Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
 };
 use crate::limits::{Action, FailureLimiter, Limiter, TooMany};
-use crate::store::{CreateUserError, StoreError, Users};
+use crate::store::{ApiKeys, CreateUserError, Store, StoreError, Users};
 
+mod api_key;
+mod bearer;
 mod client;
 mod common_passwords;
+mod events;
 mod hmac;
+mod keys;
 mod known_addresses;
+mod noted_uses;
 mod own_account;
 mod password;
 mod secret;
 mod token;
 mod waiting_room;
 
+use events::Event;
 use known_addresses::KnownAddresses;
+use noted_uses::NotedUses;
 
+pub use bearer::Access;
 pub use client::Client;
 pub use common_passwords::{CommonPasswords, WeakPassword};
+pub use keys::MAX_KEYS;
 pub use password::{HashError, HasherError, PasswordHasher};
 pub use secret::{SecretError, load_or_create_secret};
 pub use token::{Secrets, TokenFault, Tokens};
@@ -29,6 +38,8 @@ pub use token::{Secrets, TokenFault, Tokens};
 /// Registers accounts and checks credentials and tokens; knows no HTTP.
 pub struct Accounts {
     users: Arc<dyn Users>,
+    keys: Arc<dyn ApiKeys>,
+    noted_uses: NotedUses,
     hasher: PasswordHasher,
     tokens: Tokens,
     common: CommonPasswords,
@@ -57,7 +68,19 @@ pub enum AccountError {
     /// The password is not that of the account whose token was given.
     #[error("the password is wrong")]
     WrongPassword,
-    /// The account of a token is gone, or its tokens have ended.
+    /// The token or the key is none, or has expired.
+    #[error(transparent)]
+    Refused(#[from] TokenFault),
+    /// The key may read alone.
+    #[error("the key may read, and change nothing")]
+    ReadOnly,
+    /// A new key may not have ended already.
+    #[error("the key would have ended already")]
+    EndsInPast,
+    /// The account has as many keys as it may have.
+    #[error("the account has as many keys as it may have")]
+    TooManyKeys,
+    /// The account of a token or a key is gone, or its tokens or the key have ended.
     #[error("the account of the token is gone, or its tokens have ended")]
     Gone,
     /// The client or the account reached a limit.
@@ -78,10 +101,10 @@ pub enum AccountError {
 }
 
 impl Accounts {
-    /// Accounts kept in `users`.
+    /// Accounts kept in `store`.
     #[must_use]
     pub fn new(
-        users: Arc<dyn Users>,
+        store: &Store,
         hasher: PasswordHasher,
         tokens: Tokens,
         common: CommonPasswords,
@@ -89,9 +112,12 @@ impl Accounts {
         failures: FailureLimiter,
         clock: Arc<dyn Clock>,
     ) -> Self {
+        let users = Arc::clone(&store.users);
         let known = KnownAddresses::new(Arc::clone(&users), Arc::clone(&clock));
         Self {
             users,
+            keys: Arc::clone(&store.keys),
+            noted_uses: NotedUses::default(),
             hasher,
             tokens,
             common,
@@ -136,6 +162,7 @@ impl Accounts {
         let now = self.clock.now();
         match self.users.create_user(email, &hash, key, now).await {
             Ok(user) => {
+                Event::UserCreated.log(Some(user), address);
                 self.known.remember(user, address).await;
                 self.issue(Principal { user, key })
             }
@@ -160,9 +187,11 @@ impl Accounts {
         let attempt = self
             .failures
             .begin(&email.lookup_key(), address, is_known)
-            .await?;
+            .await
+            .inspect_err(|_| Event::LoginFailMax.log(None, address))?;
         match self.authenticated(client, email, password).await {
             Ok(principal) => {
+                Event::LoginSuccess.log(Some(principal.user), address);
                 attempt.forgive().await;
                 self.known.remember(principal.user, address).await;
                 self.issue(principal)
@@ -189,6 +218,9 @@ impl Accounts {
             .unzip();
         // Without an account a dummy hash is checked, so that the time does not show whether there is one.
         let matches = permit.verify(password, hash).await?;
+        if !matches {
+            Event::LoginFail.log(principal.map(|of| of.user), client.address());
+        }
         principal
             .filter(|_| matches)
             .ok_or(AccountError::WrongCredentials)
@@ -201,14 +233,6 @@ impl Accounts {
     pub async fn user(&self, principal: Principal) -> Result<User, AccountError> {
         let user = self.users.user(principal).await?;
         user.ok_or(AccountError::Gone)
-    }
-
-    /// The account that a valid token was issued to; it may be gone since, or have another key.
-    ///
-    /// # Errors
-    /// [`TokenFault`]: the token is not valid.
-    pub fn principal(&self, token: &str) -> Result<Principal, TokenFault> {
-        self.tokens.principal(token)
     }
 
     fn issue(&self, principal: Principal) -> Result<String, AccountError> {

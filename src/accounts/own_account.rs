@@ -1,5 +1,6 @@
 //! What the owner of an account does with it: another password, the end of all tokens, deletion.
 
+use super::events::Event;
 use super::{AccountError, Accounts, Client, new_key};
 use crate::domain::{EmailAddress, Password, Principal};
 use crate::limits::Action;
@@ -18,13 +19,16 @@ impl Accounts {
         old: Password,
         new: Password,
     ) -> Result<String, AccountError> {
-        let email = self.confirm(client, principal, old).await?;
+        let email = self
+            .confirm(client, principal, old, Event::PasswordChangeFail)
+            .await?;
         self.common.check(&new, &email)?;
         let hash = self.hasher.permit(client).await?.hash(new).await?;
         let key = new_key()?;
         if !self.users.change_password(principal, &hash, key).await? {
             return Err(AccountError::Gone);
         }
+        Event::PasswordChange.log(Some(principal.user), client.address());
         self.issue(Principal { key, ..principal })
     }
 
@@ -32,8 +36,13 @@ impl Accounts {
     ///
     /// # Errors
     /// [`AccountError::Gone`], [`AccountError::Store`], [`AccountError::NoKey`].
-    pub async fn end_tokens(&self, principal: Principal) -> Result<(), AccountError> {
+    pub async fn end_tokens(
+        &self,
+        address: &str,
+        principal: Principal,
+    ) -> Result<(), AccountError> {
         if self.users.end_tokens(principal, new_key()?).await? {
+            Event::TokenRevoked.log(Some(principal.user), address);
             Ok(())
         } else {
             Err(AccountError::Gone)
@@ -50,9 +59,12 @@ impl Accounts {
         principal: Principal,
         password: Password,
     ) -> Result<Vec<Change>, AccountError> {
-        self.confirm(client, principal, password).await?;
+        self.confirm(client, principal, password, Event::LoginFail)
+            .await?;
         let deleted = self.users.delete_user(principal, self.clock.now()).await?;
-        deleted.ok_or(AccountError::Gone)
+        let changes = deleted.ok_or(AccountError::Gone)?;
+        Event::UserDeleted.log(Some(principal.user), client.address());
+        Ok(changes)
     }
 
     /// Checks the password of an account whose token was given. Attempts are limited as log-ins are, and a failure counts
@@ -62,6 +74,7 @@ impl Accounts {
         client: &Client,
         principal: Principal,
         password: Password,
+        failure: Event,
     ) -> Result<EmailAddress, AccountError> {
         let address = client.address();
         self.limiter.count(Action::Login, address).await?;
@@ -71,7 +84,9 @@ impl Accounts {
         let email = &credentials.email;
         let is_known = async || self.known.knows(email, address).await;
         let account = email.lookup_key();
-        let attempt = self.failures.begin(&account, address, is_known).await?;
+        let attempt = self.failures.begin(&account, address, is_known).await;
+        let attempt =
+            attempt.inspect_err(|_| Event::LoginFailMax.log(Some(principal.user), address))?;
         let matches = permit
             .verify(password, Some(credentials.password_hash))
             .await;
@@ -82,6 +97,7 @@ impl Accounts {
         if matches? {
             Ok(credentials.email)
         } else {
+            failure.log(Some(principal.user), address);
             Err(AccountError::WrongPassword)
         }
     }

@@ -53,6 +53,9 @@ pub enum TokenFault {
     /// It is no token, or not one that this service signed; or it is of before tokens named the account's key.
     #[error("the token is malformed, or was not issued by this service")]
     Malformed,
+    /// It is a key for programs, on a route that needs a log-in.
+    #[error("an API key is not accepted here")]
+    Key,
     /// Its time is over.
     #[error("the token has expired")]
     Ended,

@@ -1,4 +1,4 @@
-//! Extractors for the routes that need a token: the account, or only what the token names.
+//! Extractors for the routes that need a token or a key: the account, or only what the token names.
 
 use std::sync::Arc;
 
@@ -6,15 +6,19 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
-use crate::accounts::{Accounts, TokenFault};
+use crate::accounts::{Access, Accounts, TokenFault};
 use crate::domain::{Principal, User};
-use crate::http::ApiError;
+use crate::http::{ApiError, ClientAddress};
 
-/// The account that a valid token belongs to; looked up, so that a token outlives no account.
+/// The account that a valid token or key belongs to; looked up, so that a token outlives no account.
 pub(super) struct CurrentUser(pub User);
 
-/// The account that a valid token names, not looked up: for routes where the database checks it anyway.
+/// The account that a valid token or key names, not looked up: for routes where the database checks it anyway. A key that
+/// may read alone is refused where the method changes something.
 pub(super) struct TokenOwner(pub Principal);
+
+/// The account that a valid token names, not looked up. Keys for programs are refused.
+pub(super) struct LoggedIn(pub Principal);
 
 impl<S> FromRequestParts<S> for TokenOwner
 where
@@ -25,8 +29,27 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let accounts = Arc::<Accounts>::from_ref(state);
-        let token = bearer(parts)?;
-        Ok(Self(accounts.principal(token)?))
+        let access = if parts.method.is_safe() {
+            Access::Read
+        } else {
+            Access::Change
+        };
+        let Ok(client) = ClientAddress::from_request_parts(parts, state).await;
+        let owner = accounts.owner(bearer(parts)?, access, client.as_str());
+        Ok(Self(owner.await?))
+    }
+}
+
+impl<S> FromRequestParts<S> for LoggedIn
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let accounts = Arc::<Accounts>::from_ref(state);
+        Ok(Self(accounts.logged_in(bearer(parts)?)?))
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::account_bodies::{TokenBody, new_password};
-use super::authentication::TokenOwner;
+use super::authentication::LoggedIn;
 use crate::accounts::{AccountError, Accounts};
 use crate::domain::Password;
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesBody};
@@ -39,7 +39,7 @@ pub(super) struct PasswordBody {
 )]
 pub(super) async fn change_password(
     State(accounts): State<Arc<Accounts>>,
-    TokenOwner(owner): TokenOwner,
+    LoggedIn(owner): LoggedIn,
     Asking(client): Asking,
     body: Result<JsonBody<PasswordBody>, ApiError>,
 ) -> Result<Json<TokenBody>, ApiError> {

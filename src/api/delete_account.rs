@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::authentication::TokenOwner;
+use super::authentication::LoggedIn;
 use crate::accounts::Accounts;
 use crate::domain::Password;
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesBody};
@@ -39,7 +39,7 @@ pub(super) struct DeletionBody {
 pub(super) async fn delete_account(
     State(links): State<Arc<LinkService>>,
     State(accounts): State<Arc<Accounts>>,
-    TokenOwner(owner): TokenOwner,
+    LoggedIn(owner): LoggedIn,
     Asking(client): Asking,
     body: Result<JsonBody<DeletionBody>, ApiError>,
 ) -> Result<StatusCode, ApiError> {

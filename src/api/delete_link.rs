@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 
 use super::authentication::TokenOwner;
 use crate::accounts::Accounts;
-use crate::http::documented::{NeedsDatabase, NeedsToken};
+use crate::http::documented::{NeedsDatabase, NeedsToken, NeedsWriteKey};
 use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
 use crate::links::LinkService;
 
@@ -22,7 +22,7 @@ use crate::links::LinkService;
         (status = 204, description = "Deleted"),
         (status = 404, description = "No link has this code, or it is another user's; the response is the same", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
-        NeedsToken, NeedsDatabase,
+        NeedsToken, NeedsWriteKey, NeedsDatabase,
     ),
 )]
 pub(super) async fn delete(

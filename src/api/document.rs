@@ -38,7 +38,7 @@ impl Modify for BearerScheme {
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("JWT")
             .description(Some(
-                "Paste the `access_token` of a response to `POST /auth/register` or `POST /auth/login`: \
+                "A token, or on `/urls/*` and `GET /auth/me` a key of `POST /auth/keys`. Paste the `access_token` of a response to `POST /auth/register` or `POST /auth/login`: \
                  only what is between the quotes, without `Bearer`.",
             ))
             .build();

@@ -16,7 +16,7 @@ use super::link_body::{FullLinkBody, View, one_link};
 use super::link_fields::{JsonMaxClicks, end, json_tags, target, title};
 use crate::accounts::Accounts;
 use crate::domain::{FieldEdit, LinkEdit, OwnHost};
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesBody};
+use crate::http::documented::{NeedsDatabase, NeedsToken, NeedsWriteKey, TakesBody};
 use crate::http::{ApiError, CodeParameter, ErrorBody, JsonBody, PathCode};
 use crate::links::{Expected, LinkService};
 
@@ -106,7 +106,7 @@ impl LinkPatch {
             example = json!({"detail": "URL not found"})),
         (status = 412, description = "The link is in none of the states of `If-Match`", body = ErrorBody,
             example = json!({"detail": "If-Match: the link was changed meanwhile; read it again"})),
-        TakesBody, NeedsToken, NeedsDatabase,
+        TakesBody, NeedsToken, NeedsWriteKey, NeedsDatabase,
     ),
 )]
 pub(super) async fn edit(

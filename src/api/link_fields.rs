@@ -135,7 +135,12 @@ impl LinkQuery {
             max_clicks: max_clicks.map_err(invalid)?,
             title: self.title.as_deref(),
             tags: tags.map_err(invalid)?,
-            forward_query: self.forward_query.as_deref().map(flag).transpose()?,
+            forward_query: self
+                .forward_query
+                .as_deref()
+                .map(|raw| flag("forward_query", raw))
+                .transpose()?,
+            ..Fields::default()
         }
         .parse(own_host)
     }
@@ -152,24 +157,29 @@ impl LinkObject {
             title: self.title.as_deref(),
             tags,
             forward_query: self.forward_query,
+            ..Fields::default()
         }
         .parse(own_host)
     }
 }
 
 /// The fields of a new link, whatever they came in.
-struct Fields<'a> {
-    target: &'a str,
-    custom_code: Option<&'a str>,
-    expires_at: Option<&'a str>,
-    max_clicks: Option<MaxClicks>,
-    title: Option<&'a str>,
-    tags: Option<Tags>,
-    forward_query: Option<bool>,
+#[derive(Default)]
+pub(super) struct Fields<'a> {
+    pub(super) target: &'a str,
+    pub(super) custom_code: Option<&'a str>,
+    pub(super) expires_at: Option<&'a str>,
+    pub(super) max_clicks: Option<MaxClicks>,
+    pub(super) title: Option<&'a str>,
+    pub(super) tags: Option<Tags>,
+    pub(super) forward_query: Option<bool>,
+    pub(super) is_active: Option<bool>,
+    pub(super) clicks: u64,
+    pub(super) may_have_ended: bool,
 }
 
 impl Fields<'_> {
-    fn parse(self, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
+    pub(super) fn parse(self, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
         let code = self
             .custom_code
             .map(|raw| CustomCode::parse(raw, is_kept_word));
@@ -180,10 +190,12 @@ impl Fields<'_> {
                 expires_at: self.expires_at.map(end).transpose()?,
                 max_clicks: self.max_clicks,
                 forward_query: self.forward_query.unwrap_or_default(),
+                is_active: self.is_active.unwrap_or(true),
                 ..LinkProperties::of(target(self.target, own_host)?)
             },
             custom_code: code.transpose().map_err(invalid)?,
-            clicks: 0,
+            clicks: self.clicks,
+            may_have_ended: self.may_have_ended,
         })
     }
 }
@@ -211,12 +223,13 @@ pub(super) fn end(raw: &str) -> Result<Timestamp, ApiError> {
         .map_err(|error| ApiError::invalid(format!("expires_at: {error}")))
 }
 
-fn max_clicks(raw: &str) -> Result<MaxClicks, InvalidProperty> {
+pub(super) fn max_clicks(raw: &str) -> Result<MaxClicks, InvalidProperty> {
     let number = raw.parse().map_err(|_| InvalidProperty::MaxClicks)?;
     MaxClicks::parse(number)
 }
 
-fn flag(raw: &str) -> Result<bool, ApiError> {
+/// The value of a field that is true or false.
+pub(super) fn flag(field: &str, raw: &str) -> Result<bool, ApiError> {
     raw.parse()
-        .map_err(|_| ApiError::invalid("forward_query: must be true or false"))
+        .map_err(|_| ApiError::invalid(format!("{field}: must be true or false")))
 }

@@ -8,9 +8,10 @@ use futures_util::stream::try_unfold;
 
 use super::base_address::BaseAddress;
 use super::link_body::{FullLinkBody, LinkBody, View};
+use super::link_csv;
 use crate::domain::{LinkOrder, Principal};
 use crate::http::{ApiError, ClientAddress};
-use crate::links::{LinkError, LinkService, Listing, Page};
+use crate::links::{LinkService, ListedLink, Listing, Page};
 use crate::store::Position;
 
 /// Links per page: so many are in memory at once.
@@ -31,6 +32,10 @@ pub(super) struct WholeList {
 pub(super) enum Form {
     /// A JSON array.
     Array(LinkJson),
+    /// A JSON object a line.
+    Lines(LinkJson),
+    /// CSV with a header line.
+    Csv(BaseAddress),
 }
 
 /// How one link becomes JSON.
@@ -63,15 +68,15 @@ impl WholeList {
 
     /// The body, after its first page. A failure breaks the connection, so that half a list never looks whole.
     pub(super) fn body(self, first: &Page, client: &ClientAddress) -> Result<Body, ApiError> {
-        let mut head = self.form.head().to_vec();
+        let mut head = self.form.head();
         let mut is_first = true;
         self.form.write(first, &mut is_first, &mut head)?;
         let Some(after) = first.next else {
             head.extend_from_slice(self.form.end());
             return Ok(head.into());
         };
-        let reserved = self.links.begin_list(self.owner, client.as_str());
-        let reserved = reserved.map_err(LinkError::from)?;
+        let lists = &self.links.lists_at_once;
+        let reserved = lists.begin(self.owner.user, client.as_str())?;
         let list = Arc::new(self);
         let rest = Rest { after, is_first };
         let pieces = try_unfold(Some(rest), move |rest| {
@@ -102,9 +107,11 @@ impl WholeList {
 }
 
 impl Form {
-    fn head(&self) -> &'static [u8] {
+    pub(super) fn head(&self) -> Vec<u8> {
         match self {
-            Self::Array(_) => b"[",
+            Self::Array(_) => b"[".to_vec(),
+            Self::Lines(_) => Vec::new(),
+            Self::Csv(_) => link_csv::header(),
         }
     }
 
@@ -112,45 +119,62 @@ impl Form {
     fn end(&self) -> &'static [u8] {
         match self {
             Self::Array(_) => b"]\n",
+            Self::Lines(_) | Self::Csv(_) => b"",
         }
     }
 
     fn write(&self, page: &Page, is_first: &mut bool, out: &mut Vec<u8>) -> Result<(), ApiError> {
+        let mut links = page.links();
+        links.try_for_each(|listed| self.write_link(&listed, is_first, out))
+    }
+
+    /// Adds a link; `is_first` says whether none was added before.
+    pub(super) fn write_link(
+        &self,
+        listed: &ListedLink<'_>,
+        is_first: &mut bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ApiError> {
         match self {
-            Self::Array(json) => json.write_with_commas(page, is_first, out),
+            Self::Array(json) => {
+                if !std::mem::take(is_first) {
+                    out.push(b',');
+                }
+                json.write(listed, out)
+            }
+            Self::Lines(json) => {
+                json.write(listed, out)?;
+                out.push(b'\n');
+                Ok(())
+            }
+            Self::Csv(base_address) => {
+                let short_url = base_address.short_url(&listed.link.code);
+                link_csv::write(listed, &short_url, out)
+                    .map_err(|error| ApiError::internal(&error.to_string()))
+            }
         }
     }
 }
 
-impl LinkJson {
-    /// A page as a JSON array.
-    pub(super) fn array(&self, page: &Page) -> Result<Vec<u8>, ApiError> {
-        let mut array = vec![b'['];
-        self.write_with_commas(page, &mut true, &mut array)?;
-        array.extend_from_slice(b"]\n");
-        Ok(array)
-    }
+/// A page as a JSON array.
+pub(super) fn array(page: &Page, json: LinkJson) -> Result<Vec<u8>, ApiError> {
+    let form = Form::Array(json);
+    let mut array = form.head();
+    form.write(page, &mut true, &mut array)?;
+    array.extend_from_slice(form.end());
+    Ok(array)
+}
 
-    fn write_with_commas(
-        &self,
-        page: &Page,
-        is_first: &mut bool,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ApiError> {
-        for listed in page.links() {
-            if !std::mem::take(is_first) {
-                out.push(b',');
+impl LinkJson {
+    fn write(&self, listed: &ListedLink<'_>, out: &mut Vec<u8>) -> Result<(), ApiError> {
+        let (link, clicks, status) = (listed.link, listed.clicks, listed.status);
+        match self.view {
+            View::Plain => serde_json::to_writer(out, &LinkBody::new(link, clicks)),
+            View::Full => {
+                let full = FullLinkBody::new(link, clicks, status, &self.base_address);
+                serde_json::to_writer(out, &full)
             }
-            let (link, clicks, status) = (listed.link, listed.clicks, listed.status);
-            match self.view {
-                View::Plain => serde_json::to_writer(&mut *out, &LinkBody::new(link, clicks)),
-                View::Full => {
-                    let full = FullLinkBody::new(link, clicks, status, &self.base_address);
-                    serde_json::to_writer(&mut *out, &full)
-                }
-            }
-            .map_err(|error| ApiError::internal(&error.to_string()))?;
         }
-        Ok(())
+        .map_err(|error| ApiError::internal(&error.to_string()))
     }
 }

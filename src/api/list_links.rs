@@ -16,7 +16,7 @@ use super::base_address::BaseAddress;
 use super::cursor::{cursor, parse_cursor};
 use super::link_body::{LinkBody, View};
 use super::link_fields::invalid;
-use super::link_stream::{Form, LinkJson, WholeList};
+use super::link_stream::{Form, LinkJson, WholeList, array};
 use crate::accounts::Accounts;
 use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
@@ -124,7 +124,7 @@ pub(super) async fn list(
     if page.is_empty() {
         accounts.user(owner).await?;
     }
-    let mut response = json_body(json.array(&page)?);
+    let mut response = json_body(array(&page, json)?);
     if let Some(next) = page.next {
         let next = query.next_page(&base_address, limit, &cursor(listing.order, next));
         let next =

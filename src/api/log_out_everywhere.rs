@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::authentication::TokenOwner;
+use super::authentication::LoggedIn;
 use crate::accounts::Accounts;
-use crate::http::ApiError;
 use crate::http::documented::{NeedsDatabase, NeedsToken};
+use crate::http::{ApiError, ClientAddress};
 
 /// End all your tokens.
 ///
@@ -20,8 +20,9 @@ use crate::http::documented::{NeedsDatabase, NeedsToken};
 )]
 pub(super) async fn log_out_everywhere(
     State(accounts): State<Arc<Accounts>>,
-    TokenOwner(owner): TokenOwner,
+    LoggedIn(owner): LoggedIn,
+    client: ClientAddress,
 ) -> Result<StatusCode, ApiError> {
-    accounts.end_tokens(owner).await?;
+    accounts.end_tokens(client.as_str(), owner).await?;
     Ok(StatusCode::NO_CONTENT)
 }

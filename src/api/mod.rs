@@ -25,17 +25,26 @@ use crate::telemetry::seconds_since;
 mod account_bodies;
 mod authentication;
 mod base_address;
+mod bulk;
+mod bulk_document;
 mod change_password;
+mod create_key;
 mod cursor;
 mod delete_account;
+mod delete_key;
 mod delete_link;
 mod document;
 mod edit_link;
 mod explorer;
+mod export;
 mod health;
+mod key_body;
 mod link_body;
+mod link_csv;
 mod link_fields;
+mod link_json;
 mod link_stream;
+mod list_keys;
 mod list_links;
 mod log_out_everywhere;
 mod login;
@@ -108,9 +117,13 @@ fn routes(
         .routes(routes!(register::register))
         .routes(routes!(login::login))
         .routes(routes!(me::me, delete_account::delete_account))
+        .routes(routes!(create_key::create_key, list_keys::list_keys))
+        .routes(routes!(delete_key::delete_key))
         .routes(routes!(change_password::change_password))
         .routes(routes!(log_out_everywhere::log_out_everywhere))
         .routes(routes!(shorten::shorten))
+        .routes(routes!(bulk::bulk))
+        .routes(routes!(export::export))
         .routes(routes!(list_links::list))
         .routes(routes!(stats::stats))
         .routes(routes!(qr::qr))

@@ -43,8 +43,10 @@ const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
             ("show" = (operation_id = "show", parameters(("short_code" = "$response.body#/short_code")))),
             ("delete" = (operation_id = "delete", parameters(("short_code" = "$response.body#/short_code")))),
         )),
-        (status = 403, description = "The account has as many links as it may have", body = ErrorBody,
-            example = json!({"detail": "This account has 100000 links, and may not have more; delete some to make room"})),
+        (status = 403, description = "The account has as many links as it may have, or the key may read alone", body = ErrorBody, examples(
+            ("quota" = (value = json!({"detail": "This account has 100000 links, and may not have more; delete some to make room"}))),
+            ("key" = (value = json!({"detail": "This key may read, and change nothing"}))),
+        )),
         (status = 409, description = "The code is taken, or was once", body = ErrorBody,
             example = json!({"detail": "custom_code: is taken"})),
         (status = 422, description = "A parameter is missing, given twice, unknown or not acceptable: `detail` names it", body = ErrorBody, examples(

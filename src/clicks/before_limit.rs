@@ -6,12 +6,14 @@
 //! counted it is one of them, afterwards it takes one of those that are left. The latter may leave a counted click without
 //! an answer, so the counting begins when all instances should know.
 
+use std::collections::HashMap;
 use std::slice;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
 use tokio::runtime::Handle;
-use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
 use crate::cache::LinkCache;
@@ -30,6 +32,8 @@ const LEARNED_WITH_REDIS: Duration = Duration::from_millis(350);
 const LEARNED_WITHOUT_REDIS: Duration = Duration::from_millis(700);
 const LEARNED_ALONE: Duration = Duration::from_millis(20);
 
+const LATE: &str = "the clicks from before the limit take long to count";
+
 /// How often the counting is repeated that a click without a grant overtakes.
 const TRIES: usize = 10;
 
@@ -43,9 +47,11 @@ pub struct ClicksBeforeLimit {
     runtime: Handle,
     /// How long to wait from the announcement to the counting.
     learned_after: Duration,
-    /// One counting at a time: the visitors that wait for the same one find it done.
-    turn: Mutex<()>,
+    under_way: Mutex<HashMap<LinkId, Counting>>,
 }
+
+/// A counting, for each visitor that waits for it.
+type Counting = Shared<BoxFuture<'static, Result<(), String>>>;
 
 impl ClicksBeforeLimit {
     /// Has to be called on the runtime on which database calls run. `is_alone` says whether this process makes all changes.
@@ -69,7 +75,7 @@ impl ClicksBeforeLimit {
             memory_only,
             runtime: Handle::current(),
             learned_after,
-            turn: Mutex::default(),
+            under_way: Mutex::default(),
         })
     }
 
@@ -78,9 +84,34 @@ impl ClicksBeforeLimit {
     /// # Errors
     /// [`CountError`]: the limit does not take effect yet.
     pub async fn count(self: &Arc<Self>, code: &ShortCode, click: Click) -> Result<(), CountError> {
+        let counting = {
+            let mut under_way = self.under_way();
+            let counting = under_way.entry(click.link());
+            counting.or_insert_with(|| self.start(code, click)).clone()
+        };
+        let counted = timeout(DEADLINE, counting).await;
+        let counted = counted.unwrap_or_else(|_| Err(LATE.into()));
+        counted.map_err(CountError::Unavailable)
+    }
+
+    fn start(self: &Arc<Self>, code: &ShortCode, click: Click) -> Counting {
         let (this, code) = (Arc::clone(self), code.clone());
-        self.within_deadline(async move { this.count_now(&code, click).await })
-            .await
+        let counting = self.runtime.spawn(async move {
+            let counted = this.count_now(&code, click).await;
+            this.under_way().remove(&click.link());
+            counted
+        });
+        let counting = async move {
+            let counted = counting.await.map_err(|failed| failed.to_string())?;
+            counted.map_err(|error| error.to_string())
+        };
+        counting.boxed().shared()
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, HashMap<LinkId, Counting>> {
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a click may be answered that was counted without a grant, because its link got a limit meanwhile.
@@ -94,23 +125,17 @@ impl ClicksBeforeLimit {
             return Err(CountError::Unavailable(why.into()));
         }
         let this = Arc::clone(self);
-        self.within_deadline(async move { Ok(this.clicks.admit(link).await?) })
-            .await
-    }
-
-    async fn within_deadline<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T, CountError>> + Send + 'static,
-    ) -> Result<T, CountError> {
-        match timeout(DEADLINE, self.runtime.spawn(work)).await {
-            Ok(Ok(done)) => done,
+        let admitting = self
+            .runtime
+            .spawn(async move { this.clicks.admit(link).await });
+        match timeout(DEADLINE, admitting).await {
+            Ok(Ok(admitted)) => Ok(admitted?),
             Ok(Err(failed)) => Err(CountError::Unavailable(failed.to_string())),
-            Err(_) => Err(CountError::Unavailable("it takes too long".into())),
+            Err(_) => Err(CountError::Unavailable(LATE.into())),
         }
     }
 
     async fn count_now(&self, code: &ShortCode, click: Click) -> Result<(), CountError> {
-        let _turn = self.turn.lock().await;
         let link = click.link();
         if !self.begin(link).await?.1 {
             return Ok(());

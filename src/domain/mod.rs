@@ -3,6 +3,7 @@
 //! Nothing here does input or output. Each file has a type, its parser, and the sentence that a client reads when the
 //! parser refuses.
 
+mod api_key;
 mod code;
 mod email;
 mod forward_query;
@@ -19,6 +20,7 @@ mod time;
 mod token_secret;
 mod user;
 
+pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
 pub use limits::Limits;

@@ -64,6 +64,12 @@ impl Timestamp {
         )
     }
 
+    /// The day in UTC, as `2027-01-31`.
+    #[must_use]
+    pub fn date(self) -> String {
+        self.0.strftime("%Y-%m-%d").to_string()
+    }
+
     /// The moment `duration` earlier, or the first moment.
     #[must_use]
     pub fn before(self, duration: Duration) -> Self {

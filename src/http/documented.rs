@@ -35,14 +35,26 @@ pub enum TakesQuery {
 /// A route that needs a token.
 #[derive(IntoResponses)]
 pub enum NeedsToken {
-    /// There is no token, or it is malformed, expired or was not issued by this service, or its account is gone: the
-    /// header says which
+    /// There is no token or key, or it is malformed, expired, ended or was not issued by this service, or its account is
+    /// gone: the header says which
     #[response(
         status = 401,
         headers(("WWW-Authenticate" = String, description = "`Bearer` where there is no token; otherwise with `error=\"invalid_token\"` and the reason in `error_description`")),
         example = json!({"detail": "Not authenticated"}),
     )]
     NotAuthenticated(ErrorBody),
+}
+
+/// A route that changes something, and takes keys for programs.
+#[derive(IntoResponses)]
+pub enum NeedsWriteKey {
+    /// The bearer token is a key that may read alone
+    #[response(
+        status = 403,
+        headers(("WWW-Authenticate" = String, description = "`Bearer error=\"insufficient_scope\"`")),
+        example = json!({"detail": "This key may read, and change nothing"}),
+    )]
+    ReadOnly(ErrorBody),
 }
 
 /// A route with a limit on its requests.

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::json::Json;
 use super::security_headers::SECURITY_HEADERS;
-use crate::accounts::{AccountError, HashError, TokenFault};
+use crate::accounts::{AccountError, HashError, MAX_KEYS, TokenFault};
 use crate::clicks::counts::CountError;
 use crate::limits::TooMany;
 use crate::links::LinkError;
@@ -49,6 +49,18 @@ impl ApiError {
         }
     }
 
+    /// The status of the response.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The problem, in a sentence for a person.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// 400: the request is well-formed and cannot be carried out.
     pub fn bad_request(detail: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
@@ -80,6 +92,24 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "Incorrect email or password")
     }
 
+    /// 403: the key may not change anything (RFC 6750, 3.1).
+    pub fn read_only() -> Self {
+        let mut error = Self::new(
+            StatusCode::FORBIDDEN,
+            "This key may read, and change nothing",
+        );
+        let challenge = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
+        error.headers.insert(WWW_AUTHENTICATE, challenge);
+        error
+    }
+
+    /// 403: the account has as many keys as it may have.
+    pub fn too_many_keys(max: u32) -> Self {
+        let detail =
+            format!("This account has {max} keys, and may not have more; delete one to make room");
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
     /// 403: the password is not that of the token's account.
     pub fn wrong_password() -> Self {
         Self::new(StatusCode::FORBIDDEN, "Incorrect password")
@@ -101,6 +131,11 @@ impl ApiError {
     /// 404 of a code.
     pub fn url_not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "URL not found")
+    }
+
+    /// 404 of a key.
+    pub fn key_not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "Key not found")
     }
 
     /// 405; the router adds `Allow`.
@@ -261,6 +296,10 @@ impl From<AccountError> for ApiError {
             AccountError::EmailTaken => Self::bad_request("Email already registered"),
             AccountError::WrongCredentials => Self::wrong_credentials(),
             AccountError::Weak(why) => Self::invalid(format!("password: {why}")),
+            AccountError::Refused(fault) => fault.into(),
+            AccountError::ReadOnly => Self::read_only(),
+            AccountError::EndsInPast => Self::invalid("expires_at: must be in the future"),
+            AccountError::TooManyKeys => Self::too_many_keys(MAX_KEYS),
             AccountError::WrongPassword => Self::wrong_password(),
             AccountError::Gone => Self::invalid_token(&error),
             AccountError::TooMany(too_many) => too_many.into(),

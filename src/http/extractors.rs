@@ -50,7 +50,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let body = read_within_limits(request).await?;
-        parse(&body).map(Self).map_err(ApiError::invalid)
+        parse_object(&body).map(Self).map_err(ApiError::invalid)
     }
 }
 
@@ -66,12 +66,18 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for OptionalJsonBody<T> {
         if is_empty && matches!(body.trim_ascii(), [] | [b'{', .., b'}']) {
             return Ok(Self(None));
         }
-        parse(&body).map(Some).map(Self).map_err(ApiError::invalid)
+        parse_object(&body)
+            .map(Some)
+            .map(Self)
+            .map_err(ApiError::invalid)
     }
 }
 
-/// The value of a JSON object, or a sentence that names the field or the place where the JSON is broken.
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+/// The value of a JSON object.
+///
+/// # Errors
+/// A sentence that names the field, or the place where the JSON is broken.
+pub fn parse_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     // serde would also take the fields as an array, in order.
     match body.trim_ascii_start().first() {
         None => return Err(format!("{NO_OBJECT}, and is empty")),
@@ -100,7 +106,15 @@ fn broken(error: &serde_json::Error) -> String {
 }
 
 async fn read_within_limits(request: Request) -> Result<Vec<u8>, ApiError> {
-    let limits: BodyLimits = request.extensions().get().copied().unwrap_or_default();
+    let limits = request.extensions().get().copied().unwrap_or_default();
+    read_body(request, limits).await
+}
+
+/// The body of a request.
+///
+/// # Errors
+/// 408 or 413 where it breaks a limit.
+pub async fn read_body(request: Request, limits: BodyLimits) -> Result<Vec<u8>, ApiError> {
     // A client that expects `100 Continue` sends no body that is refused.
     let is_coming = !request.headers().contains_key(EXPECT);
     timeout(limits.timeout, read(request.into_body(), is_coming, limits))
@@ -190,7 +204,12 @@ fn field_error(fault: &str, missing: &str) -> Option<String> {
 /// The sentence for an unknown field, with the known one that is nearest. serde names all that are known.
 fn unknown_field(fault: &str) -> String {
     let (name, expected) = fault.split_once('`').unwrap_or((fault, ""));
-    let known = expected.split('`').skip(1).step_by(2);
+    unknown_name(name, expected.split('`').skip(1).step_by(2))
+}
+
+/// The sentence for a name that is none of those that are known, with the nearest of them.
+#[must_use]
+pub fn unknown_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let likeness = |known: &str| strsim::jaro_winkler(name, known);
     let nearest = known.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
     let name: String = name.chars().take(64).collect();

@@ -17,7 +17,10 @@ mod security_headers;
 pub use admission::{Admission, with_admission};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
 pub use errors::{ApiError, ErrorBody};
-pub use extractors::{BodyLimits, CodeParameter, JsonBody, OptionalJsonBody, PathCode, QueryOf};
+pub use extractors::{
+    BodyLimits, CodeParameter, JsonBody, OptionalJsonBody, PathCode, QueryOf, parse_object,
+    read_body, unknown_name,
+};
 pub use fallback::{method_not_allowed, not_found, panicked};
 pub use json::{JSON, Json, json_line};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};

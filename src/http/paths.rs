@@ -34,8 +34,10 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 21] = [
+pub const ROUTES: [Route; 25] = [
     route("/.well-known/security.txt", Class::Unbounded),
+    route("/auth/keys", Class::Bounded),
+    route("/auth/keys/{id}", Class::Bounded),
     route("/auth/login", Class::Queued),
     route("/auth/logout-everywhere", Class::Bounded),
     route("/auth/me", Class::Bounded),
@@ -49,6 +51,8 @@ pub const ROUTES: [Route; 21] = [
     route("/openapi.json", Class::Unbounded),
     route("/ready", Class::Unbounded),
     route("/robots.txt", Class::Unbounded),
+    route("/urls/bulk", Class::Bounded),
+    route("/urls/export", Class::Bounded),
     route("/urls/my", Class::Bounded),
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),

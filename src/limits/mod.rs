@@ -4,7 +4,7 @@
 //! limit passes around the turn of a window.
 
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -15,9 +15,11 @@ use crate::domain::{Clock, Limits};
 use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
+mod bulk;
 mod failures;
 mod misses;
 
+pub use bulk::MAX_BULK;
 pub use failures::{FailureGuard, FailureLimiter};
 pub use misses::MissLimiter;
 
@@ -94,6 +96,7 @@ pub struct Limiter {
     redis: Option<RedisShards>,
     clock: Arc<dyn Clock>,
     local: Cache<(Action, u64, u64), Arc<CountHere>>,
+    bulk: Cache<(u64, u64), Arc<AtomicI64>>,
 }
 
 impl Limiter {
@@ -109,6 +112,7 @@ impl Limiter {
             redis,
             clock,
             local,
+            bulk: Cache::new(MAX_CALLERS),
         }
     }
 

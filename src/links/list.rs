@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{LinkError, LinkService, ListStream};
+use super::{LinkError, LinkService};
 use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, LinkStatus, Principal, Timestamp};
-use crate::limits::TooMany;
 use crate::store::{LinkSearch, Position, ToCount};
 
 /// Which links of an owner are listed, and in which order; without anything, all of them, the newest first.
@@ -115,13 +114,5 @@ impl LinkService {
         links.truncate(limit as usize);
         let next = links.last().filter(|_| has_next).map(Position::of);
         Ok((links, next, read.has_parked))
-    }
-
-    /// Reserves the sending of a whole list, until the returned value is dropped.
-    ///
-    /// # Errors
-    /// [`TooMany`] where the owner, or the client's address, is being sent as many as one may be.
-    pub fn begin_list(&self, owner: Principal, address: &str) -> Result<ListStream, TooMany> {
-        self.list_streams.begin(owner.user, address)
     }
 }

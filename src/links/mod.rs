@@ -10,6 +10,8 @@ use crate::limits::{CurrentLimits, Limiter, TooMany};
 use crate::store::{Links, Outbox, StoreError};
 
 mod announce;
+mod at_once;
+mod bulk;
 mod code_length;
 mod delete;
 mod edit;
@@ -17,18 +19,18 @@ mod exists;
 mod follow;
 mod lengthen;
 mod list;
-mod list_streams;
 mod outbox;
 mod revision;
 mod shorten;
 mod show;
 mod stats;
 
+pub use at_once::{AtOnce, Place};
+pub use bulk::{BulkLink, BulkOutcome};
 pub use code_length::CodeLength;
 pub use edit::Expected;
 pub use follow::ChangeFollower;
 pub use list::{ListedLink, Listing, Page};
-pub use list_streams::{ListStream, ListStreams};
 pub use outbox::{OutboxError, publish_pending, publishes};
 pub use revision::Revision;
 pub use shorten::{LinkRequest, RequestKey, keys_expire_before};
@@ -52,7 +54,9 @@ pub struct LinkService {
     /// How many links an account may have.
     pub limits: CurrentLimits,
     /// Whole lists that are being sent.
-    pub list_streams: ListStreams,
+    pub lists_at_once: AtOnce,
+    /// Calls that make many links.
+    pub bulk_calls_at_once: AtOnce,
     /// The service's own host: a target on it would loop.
     pub own_host: OwnHost,
     /// How long new codes are.

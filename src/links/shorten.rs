@@ -13,7 +13,7 @@ use crate::telemetry::metrics::LIMIT_HITS;
 
 /// How often another code is drawn where a link has the first one: at most about one draw in 100,000 is
 /// taken.
-const DRAWS: usize = 8;
+pub(super) const DRAWS: usize = 8;
 
 /// How long a request may be repeated with its key.
 const KEY_LIFETIME: Duration = Duration::from_hours(24);
@@ -27,6 +27,8 @@ pub struct LinkRequest {
     pub custom_code: Option<CustomCode>,
     /// Clicks that another service counted for it.
     pub clicks: u64,
+    /// Whether it may have ended already, as a link that was exported.
+    pub may_have_ended: bool,
 }
 
 /// The key of a request that its client may repeat, and a word for the form of its answer.
@@ -45,6 +47,12 @@ pub fn keys_expire_before(now: Timestamp) -> Timestamp {
 }
 
 impl LinkRequest {
+    /// Whether the link would have ended at this moment already, and may not.
+    pub(super) fn has_ended(&self, now: Timestamp) -> bool {
+        let end = self.properties.expires_at;
+        !self.may_have_ended && end.is_some_and(|end| end <= now)
+    }
+
     fn fingerprint(&self, form: &str) -> Digest {
         let code = self
             .custom_code
@@ -128,7 +136,7 @@ impl LinkService {
         key: Option<IdempotentRequest<'_>>,
     ) -> Result<CountedLink, LinkError> {
         let now = self.clock.now();
-        if request.properties.expires_at.is_some_and(|end| end <= now) {
+        if request.has_ended(now) {
             return Err(LinkError::EndsInPast);
         }
         let max_links = self.limits.get().links_per_account;
@@ -144,11 +152,9 @@ impl LinkService {
         let created = if let Some(code) = &request.custom_code {
             create(code.as_code()).await
         } else {
-            let length = self.code_length.get();
             let mut draws = 0;
             loop {
-                let code = draw(self.reserved_words, || ShortCode::generate(length))
-                    .map_err(|error| LinkError::NoCode(error.to_string()))?;
+                let code = self.draw_code()?;
                 draws += 1;
                 match create(&code).await {
                     Err(CreateLinkError::CodeTaken) if draws < DRAWS => {}
@@ -159,16 +165,8 @@ impl LinkService {
                 }
             }
         };
-        let CreatedLink { link, change } = created.map_err(|error| match error {
-            CreateLinkError::CodeTaken => LinkError::CodeTaken,
-            CreateLinkError::KeyUsed => LinkError::KeyReused,
-            CreateLinkError::OwnerGone => LinkError::OwnerGone,
-            CreateLinkError::QuotaReached => {
-                metrics::counter!(LIMIT_HITS, "limit" => "links_of_account").increment(1);
-                LinkError::QuotaReached(max_links)
-            }
-            CreateLinkError::Store(error) => error.into(),
-        })?;
+        let CreatedLink { link, change } =
+            created.map_err(|error| LinkError::of_new_link(error, max_links))?;
         // An instance may remember that the code is unknown.
         if let Some(change) = change {
             self.announce(&change).await;
@@ -177,6 +175,30 @@ impl LinkService {
             link,
             clicks: request.clicks,
         })
+    }
+}
+
+impl LinkService {
+    pub(super) fn draw_code(&self) -> Result<ShortCode, LinkError> {
+        let length = self.code_length.get();
+        draw(self.reserved_words, || ShortCode::generate(length))
+            .map_err(|error| LinkError::NoCode(error.to_string()))
+    }
+}
+
+impl LinkError {
+    /// Why a link was not created, in an account that may have `max_links`.
+    pub(super) fn of_new_link(error: CreateLinkError, max_links: u64) -> Self {
+        match error {
+            CreateLinkError::CodeTaken => Self::CodeTaken,
+            CreateLinkError::KeyUsed => Self::KeyReused,
+            CreateLinkError::OwnerGone => Self::OwnerGone,
+            CreateLinkError::QuotaReached => {
+                metrics::counter!(LIMIT_HITS, "limit" => "links_of_account").increment(1);
+                Self::QuotaReached(max_links)
+            }
+            CreateLinkError::Store(error) => error.into(),
+        }
     }
 }
 

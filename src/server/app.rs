@@ -21,7 +21,7 @@ use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::Clock;
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
-use crate::links::{CodeLength, LinkService, ListStreams};
+use crate::links::{AtOnce, CodeLength, LinkService};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
@@ -108,7 +108,7 @@ impl App {
         let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
         let failures = FailureLimiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
         let accounts = Accounts::new(
-            Arc::clone(&store.users),
+            &store,
             PasswordHasher::new(config.hashing_concurrency)?,
             Tokens::new(
                 &secrets(config)?,
@@ -130,7 +130,8 @@ impl App {
             cache: cache.clone(),
             limiter,
             limits: limits.clone(),
-            list_streams: ListStreams::default(),
+            lists_at_once: AtOnce::lists(),
+            bulk_calls_at_once: AtOnce::bulk_calls(),
             code_length: CodeLength::new(config.code_length),
             own_host: base_url
                 .own_host()

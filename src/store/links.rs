@@ -120,6 +120,15 @@ pub struct CreatedLink {
     pub change: Option<Change>,
 }
 
+/// A link that was created among many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreatedOfMany {
+    /// Its number.
+    pub id: LinkId,
+    /// The change to announce, where the owner chose the code.
+    pub change: Option<Change>,
+}
+
 /// The result of an edit.
 #[derive(Clone, Debug)]
 pub enum Edited {
@@ -161,6 +170,17 @@ pub trait Links: Send + Sync {
         link: NewLink<'_>,
         max_links: u64,
     ) -> Result<CreatedLink, CreateLinkError>;
+
+    /// Creates many links of one owner, each as [`Links::create_link`] does; returns the outcome for each, in their order.
+    /// Either all codes were drawn, or all were chosen, and no two are the same. `created_at` is that of the first.
+    ///
+    /// # Errors
+    /// Where the owner is gone, or the database failed: some of the links may be created then.
+    async fn create_links(
+        &self,
+        links: &[NewLink<'_>],
+        max_links: u64,
+    ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError>;
 
     /// The link that a request with this key created since `since`. Older uses of the key are forgotten.
     async fn used_key(

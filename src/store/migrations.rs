@@ -63,6 +63,7 @@ const POSTGRES: Files = files! { "postgres":
     21 "ending links" "0021_ending_links.sql",
     22 "limited links" "0022_limited_links.sql",
     30 "deleted users" "0030_deleted_users.sql",
+    31 "api keys" "0031_api_keys.sql",
     35 "ids left out" "0035_ids_left_out.sql",
 };
 
@@ -81,7 +82,9 @@ const SQLITE: Files = files! { "sqlite":
     16 "redis shards" "0016_redis_shards.sql",
     17 "managed links" "0017_managed_links.sql",
     18 "links by status" "0018_links_by_status.sql",
+    19 "owners of retired codes" "0019_owners_of_retired_codes.sql",
     30 "deleted users" "0030_deleted_users.sql",
+    31 "api keys" "0031_api_keys.sql",
 };
 
 /// The migrations of Postgres.

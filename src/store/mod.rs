@@ -10,6 +10,8 @@
 
 use std::sync::Arc;
 
+mod api_keys;
+mod bulk;
 mod click_batch;
 mod click_limits;
 mod clicks;
@@ -21,13 +23,13 @@ mod links;
 pub mod migrations;
 mod outbox;
 mod permits;
-mod position;
 mod postgres;
 mod rows;
 mod search;
 mod sqlite;
 mod users;
 
+pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch};
@@ -37,13 +39,12 @@ pub use history::{HistoryCheck, HistoryNote};
 pub(crate) use ledger::is_of_former_version;
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
 pub use links::{
-    CreateLinkError, CreatedLink, EditLink, Edited, IdempotentRequest, Links, NewLink, ToCount,
-    UsedKey,
+    CreateLinkError, CreatedLink, CreatedOfMany, EditLink, Edited, IdempotentRequest, Links,
+    NewLink, ToCount, UsedKey,
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
-pub use position::Position;
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
-pub use search::{FoundLinks, LinkSearch};
+pub use search::{FoundLinks, LinkSearch, Position};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
 pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
 
@@ -52,6 +53,8 @@ pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_
 pub struct Store {
     /// Accounts.
     pub users: Arc<dyn Users>,
+    /// Keys for programs.
+    pub keys: Arc<dyn ApiKeys>,
     /// Links.
     pub links: Arc<dyn Links>,
     /// Changes of links that are not published yet.
@@ -67,10 +70,11 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Users + Links + Outbox + Clicks + Database + 'static,
+        T: Users + ApiKeys + Links + Outbox + Clicks + Database + 'static,
     {
         Self {
             users: implementation.clone(),
+            keys: implementation.clone(),
             links: implementation.clone(),
             outbox: implementation.clone(),
             clicks: implementation.clone(),

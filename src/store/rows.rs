@@ -5,8 +5,8 @@ use super::{
     RecorderId, StoreError, ToCount, Usage, UsedKey,
 };
 use crate::domain::{
-    EmailAddress, Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal, Shard, ShortCode,
-    Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
+    ApiKey, EmailAddress, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal,
+    Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `is_active`, `title`, `tags` as a JSON array, `forward_query`, `created_at`,
@@ -97,6 +97,42 @@ pub(super) fn credentials(
         email: EmailAddress::from_stored(email),
         password_hash,
     })
+}
+
+/// `id`, `name`, `may_write`, `created_at`, `expires_at` in microseconds, `last_used_on` of a key for programs; all of them
+/// NULL where an account has none.
+pub(super) type NullableApiKeyRow = (
+    Option<i64>,
+    Option<String>,
+    Option<bool>,
+    Option<i64>,
+    Option<i64>,
+    Option<String>,
+);
+
+/// The keys of an account; `None` where there is no row, and so no account.
+pub(super) fn api_keys(rows: Vec<NullableApiKeyRow>) -> Result<Option<Vec<ApiKey>>, StoreError> {
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let key = |(id, name, may_write, created_at, expires_at, last_used_on): NullableApiKeyRow| {
+        let (id, name, created_at) = (id?, name?, created_at?);
+        let times = timestamp(created_at)
+            .and_then(|created| Ok((created, expires_at.map(timestamp).transpose()?)));
+        Some(times.map(|(created_at, expires_at)| ApiKey {
+            id,
+            name: KeyName::from_stored(name),
+            scope: match may_write {
+                Some(true) => Scope::Write,
+                _ => Scope::Read,
+            },
+            created_at,
+            expires_at,
+            last_used_on,
+        }))
+    };
+    let keys: Result<_, _> = rows.into_iter().filter_map(key).collect();
+    keys.map(Some)
 }
 
 pub(super) fn counted(

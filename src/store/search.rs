@@ -1,10 +1,37 @@
 //! The contract of searches in an owner's links.
 
-use super::Position;
-use crate::domain::{Link, LinkFilter, LinkOrder, SearchText, Timestamp};
+use crate::domain::{Link, LinkFilter, LinkId, LinkOrder, SearchText, Timestamp};
 
 /// Links that are looked at for one page: a page takes no longer, however many links the owner has.
 pub(super) const MAX_SCANNED: u32 = 10_000;
+
+/// A place in a sorted list of links: just after one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// What the list is sorted by: `created_at` in microseconds, or clicks.
+    pub key: i64,
+    /// The link's `id`.
+    pub id: LinkId,
+}
+
+impl Position {
+    /// Before every link, newest first: the last moment there is.
+    pub(super) fn newest() -> Self {
+        Self {
+            key: Timestamp::MAX.micros(),
+            id: LinkId::LAST,
+        }
+    }
+
+    /// Just after a link in a list by moments.
+    #[must_use]
+    pub fn of(link: &Link) -> Self {
+        Self {
+            key: link.created_at.micros(),
+            id: link.id,
+        }
+    }
+}
 
 /// What is wanted of an owner's links.
 #[derive(Clone, Copy, Debug)]

@@ -33,6 +33,8 @@ metrics! {
     histogram HTTP_DURATION = "shunt_http_request_duration_seconds" Seconds;
     /// Requests on the redirect path by result.
     counter REDIRECTS = "shunt_redirects_total";
+    /// Links per call that makes many at once.
+    histogram BULK_LINKS = "shunt_bulk_links";
     /// Click batches by sink and outcome.
     counter BATCHES = "shunt_click_batches_total";
     /// Clicks per batch.
@@ -205,6 +207,7 @@ pub fn start() -> Result<Exposition, BuildError> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &DURATION_BOUNDS)?
         .set_buckets_for_metric(Matcher::Full(BATCH_CLICKS.into()), &SIZE_BOUNDS)?
+        .set_buckets_for_metric(Matcher::Full(BULK_LINKS.into()), &SIZE_BOUNDS)?
         .install_recorder()?;
     describe();
     let (version, revision) = (env!("CARGO_PKG_VERSION"), env!("SHUNT_REVISION"));
@@ -214,7 +217,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 18] = [
+const LIMITS: [&str; 20] = [
     "connections",
     "requests",
     "request_time",
@@ -230,6 +233,8 @@ const LIMITS: [&str; 18] = [
     "account_failures",
     "register",
     "create",
+    "bulk",
+    "bulk_calls",
     "misses",
     "links_of_account",
     "connections_of_address",

@@ -321,7 +321,10 @@ fn the_short_help_has_the_commands_of_clients_and_five_settings() {
         let words = words.filter(|word| !word.is_empty()).map(str::to_owned);
         words.collect::<Vec<_>>()
     };
-    let of_clients = ["register", "login", "shorten", "list", "stats", "rm"];
+    let of_clients = [
+        "register", "login", "shorten", "list", "show", "edit", "stats", "qr", "open", "export",
+        "import", "rm",
+    ];
     assert_eq!(commands(&short), of_clients);
     for command in of_clients
         .iter()

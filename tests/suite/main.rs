@@ -9,6 +9,7 @@ mod admitted;
 mod architecture;
 mod attacks;
 mod browsers;
+mod bulk;
 mod busy;
 mod cluster;
 mod code_length;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::support::{App, Backend, Mode, PgBouncer, Server, admin_url};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::support::{App, Backend, Mode, PgBouncer, Response, Server, admin_url};
 
 /// Clients at once: many more than PgBouncer has connections to Postgres.
 const CLIENTS: usize = 16;
@@ -32,6 +35,21 @@ pub(crate) async fn uses_everything(app: &App) {
         assert_eq!(app.delete(&token, &code).await.status, 204);
         assert_eq!(app.visit(&format!("/{code}")).await.status, 404);
     }
+    uses_a_limit(app, &token).await;
+}
+
+/// A link that was clicked once gets a limit, and is clicked until it is used up.
+async fn uses_a_limit(app: &App, token: &str) {
+    let code = app.shorten(token, "https://example.org/").await;
+    let path = format!("/{code}");
+    assert_eq!(app.visit(&path).await.status, 302);
+    let edit = app.request(Method::PATCH, &format!("/urls/{code}"));
+    let edit = edit.bearer_auth(token).json(&json!({"max_clicks": 3}));
+    assert_eq!(Response::of(edit).await.status, 200);
+    for status in [302, 302, 404] {
+        assert_eq!(app.visit(&path).await.status, status);
+    }
+    assert_eq!(app.clicks(&code).await, 3);
 }
 
 async fn works_through(pgbouncer_settings: &str, redis: Option<&str>) {

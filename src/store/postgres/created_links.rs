@@ -39,7 +39,7 @@ impl PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(concat!(
-                    "WITH owner AS (SELECT id FROM users WHERE id = $3 AND token_key = $5),
+                    "WITH owner AS (SELECT user_id AS id FROM account_keys WHERE user_id = $3 AND key = $5),
                      total AS (SELECT links FROM link_totals WHERE owner_id = (SELECT id FROM owner) FOR UPDATE),
                      server AS (SELECT checked_on = pg_postmaster_start_time() AS is_checked FROM database_history),
                      created AS (
@@ -125,7 +125,7 @@ impl PostgresStore {
                  SELECT fingerprint, link_id, short_code, ",
                 micros!("used_at"),
                 " FROM idempotency_keys
-                 WHERE owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $4) AND key = $2 AND used_at >= ",
+                 WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $4) AND key = $2 AND used_at >= ",
                 moment!("$3")
             ))
             .bind(owner.user.0)

@@ -20,7 +20,8 @@ impl PostgresStore {
                          UPDATE users SET email = '', email_key = 'deleted ' || id, password_hash = '', token_key = DEFAULT
                          WHERE id = $1 AND token_key = $2 RETURNING id
                      ),
-                     forgotten AS (DELETE FROM known_addresses WHERE user_id = (SELECT id FROM marked))
+                     forgotten AS (DELETE FROM known_addresses WHERE user_id = (SELECT id FROM marked)),
+                     ended AS (DELETE FROM api_keys WHERE user_id = (SELECT id FROM marked))
                      INSERT INTO deleted_users (user_id, deleted_at) SELECT id, ",
                     moment!("$3"),
                     " FROM marked"

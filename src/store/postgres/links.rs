@@ -6,8 +6,8 @@ use super::{PostgresStore, link_columns, moment, not_of_deleted_user, target_col
 use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{
-    Change, CreateLinkError, CreatedLink, EditLink, Edited, FoundLinks, LinkSearch, Links, NewLink,
-    Position, StoreError, ToCount, UsedKey,
+    Change, CreateLinkError, CreatedLink, CreatedOfMany, EditLink, Edited, FoundLinks, LinkSearch,
+    Links, NewLink, Position, StoreError, ToCount, UsedKey,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -17,7 +17,7 @@ macro_rules! link_of_owner {
             "SELECT ",
             link_columns!(),
             " FROM links WHERE short_code = $2
-             AND owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $3)"
+             AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $3)"
         )
     };
 }
@@ -32,6 +32,14 @@ impl Links for PostgresStore {
         max_links: u64,
     ) -> Result<CreatedLink, CreateLinkError> {
         self.insert_checked(&link, max_links).await
+    }
+
+    async fn create_links(
+        &self,
+        links: &[NewLink<'_>],
+        max_links: u64,
+    ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError> {
+        self.insert_many(links, max_links).await
     }
 
     async fn used_key(
@@ -155,7 +163,7 @@ impl Links for PostgresStore {
                 sqlx::query_as(concat!(
                     "SELECT ",
                     link_columns!(),
-                    " FROM links WHERE owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $5)
+                    " FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $5)
                      AND (created_at, id) < (",
                     moment!("$2"),
                     ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
@@ -191,7 +199,7 @@ impl Links for PostgresStore {
             .transaction(async |session| {
                 let deleted = sqlx::query(
                     "DELETE FROM links WHERE short_code = $2
-                     AND owner_id = (SELECT id FROM users WHERE id = $1 AND token_key = $3)",
+                     AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $3)",
                 )
                 .bind(owner.user.0)
                 .bind(code.as_str())

@@ -2,6 +2,8 @@
 
 use super::{OpenError, StoreSettings};
 
+mod api_keys;
+mod bulk_links;
 mod click_limits;
 mod clicks;
 mod created_links;

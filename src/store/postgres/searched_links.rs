@@ -142,9 +142,9 @@ fn push_owner(query: &mut Query, owner: Principal, filter: &LinkFilter) {
         "links"
     };
     query.push(format_args!(
-        "{table}.owner_id = (SELECT id FROM users WHERE id = "
+        "{table}.owner_id = (SELECT user_id FROM account_keys WHERE user_id = "
     ));
-    query.push_bind(owner.user.0).push(" AND token_key = ");
+    query.push_bind(owner.user.0).push(" AND key = ");
     query.push_bind(owner.key.as_bytes().to_vec()).push(")");
     if let Some(tag) = &filter.tag {
         query.push(" AND tagged.tag = ");

@@ -48,7 +48,9 @@ impl Users for PostgresStore {
         let email: Option<String> = self
             .pool
             .run(async |session| {
-                sqlx::query_scalar("SELECT email FROM users WHERE id = $1 AND token_key = $2")
+                sqlx::query_scalar(
+                    "SELECT email FROM users WHERE id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)",
+                )
                     .bind(principal.user.0)
                     .bind(principal.key.as_bytes())
                     .fetch_optional(session)

@@ -26,10 +26,15 @@ impl SqliteStore {
         if marked.rows_affected() == 0 {
             return Ok(None);
         }
-        sqlx::query("DELETE FROM known_addresses WHERE user_id = ?1")
-            .bind(user)
-            .execute(&mut *transaction)
-            .await?;
+        for removal in [
+            "DELETE FROM known_addresses WHERE user_id = ?1",
+            "DELETE FROM api_keys WHERE user_id = ?1",
+        ] {
+            sqlx::query(removal)
+                .bind(user)
+                .execute(&mut *transaction)
+                .await?;
+        }
         sqlx::query("INSERT INTO deleted_users (user_id, deleted_at) VALUES (?1, ?2)")
             .bind(user)
             .bind(now.micros())

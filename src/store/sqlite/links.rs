@@ -6,8 +6,8 @@ use super::{SqliteStore, link_columns, not_of_deleted_user, target_columns};
 use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow, UsedKeyRow};
 use crate::store::{
-    Change, CreateLinkError, CreatedLink, EditLink, Edited, FoundLinks, LinkSearch, Links, NewLink,
-    Position, StoreError, ToCount, UsedKey,
+    Change, CreateLinkError, CreatedLink, CreatedOfMany, EditLink, Edited, FoundLinks, LinkSearch,
+    Links, NewLink, Position, StoreError, ToCount, UsedKey,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -15,7 +15,7 @@ pub(super) const LINK_OF_OWNER: &str = concat!(
     "SELECT ",
     link_columns!(),
     " FROM links WHERE short_code = ?2
-     AND owner_id = (SELECT id FROM users WHERE id = ?1 AND token_key = ?3)"
+     AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?3)"
 );
 
 #[async_trait]
@@ -26,6 +26,14 @@ impl Links for SqliteStore {
         max_links: u64,
     ) -> Result<CreatedLink, CreateLinkError> {
         self.insert_link(&link, max_links).await
+    }
+
+    async fn create_links(
+        &self,
+        links: &[NewLink<'_>],
+        max_links: u64,
+    ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError> {
+        self.insert_many(links, max_links).await
     }
 
     async fn used_key(
@@ -45,7 +53,7 @@ impl Links for SqliteStore {
         .await?;
         let found: Option<UsedKeyRow> = sqlx::query_as(
             "SELECT fingerprint, link_id, short_code, used_at FROM idempotency_keys
-             WHERE owner_id = (SELECT id FROM users WHERE id = ?1 AND token_key = ?3) AND key = ?2",
+             WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?3) AND key = ?2",
         )
         .bind(owner.user.0)
         .bind(key)
@@ -141,7 +149,7 @@ impl Links for SqliteStore {
             "SELECT ",
             link_columns!(),
             " FROM links
-             WHERE owner_id = ?1 AND EXISTS (SELECT 1 FROM users WHERE id = ?1 AND token_key = ?5)
+             WHERE owner_id = ?1 AND EXISTS (SELECT 1 FROM account_keys WHERE user_id = ?1 AND key = ?5)
              AND (created_at, id) < (?2, ?3)
              ORDER BY created_at DESC, id DESC LIMIT ?4"
         ))
@@ -174,7 +182,7 @@ impl Links for SqliteStore {
         let deleted = sqlx::query(
             "DELETE FROM links
              WHERE owner_id = ?1 AND short_code = ?2
-             AND EXISTS (SELECT 1 FROM users WHERE id = ?1 AND token_key = ?3)",
+             AND EXISTS (SELECT 1 FROM account_keys WHERE user_id = ?1 AND key = ?3)",
         )
         .bind(owner.user.0)
         .bind(code.as_str())

@@ -23,7 +23,9 @@ use super::migrations::Schema;
 use super::{OpenError, StoreSettings};
 use crate::domain::Clock;
 
+mod api_keys;
 mod batch;
+mod bulk_links;
 mod click_limits;
 mod clicks;
 mod compaction;

@@ -110,17 +110,19 @@ fn keys(search: &LinkSearch<'_>) -> (&'static str, &'static str) {
 
 /// The owner's links after the position, by way of the index that has the fewest others.
 fn push_source(query: &mut Query, owner: Principal, search: &LinkSearch<'_>, key: &str, id: &str) {
-    let table = if search.filter.tag.is_some() {
-        query.push("link_tags AS tagged JOIN links ON links.id = tagged.link_id");
-        "tagged"
+    let (source, table) = if search.filter.tag.is_some() {
+        (
+            "link_tags AS tagged JOIN links ON links.id = tagged.link_id",
+            "tagged",
+        )
     } else {
-        query.push("links");
-        "links"
+        ("links", "links")
     };
+    query.push(source);
     query.push(format_args!(
-        " WHERE {table}.owner_id = (SELECT id FROM users WHERE id = "
+        " WHERE {table}.owner_id = (SELECT user_id FROM account_keys WHERE user_id = "
     ));
-    query.push_bind(owner.user.0).push(" AND token_key = ");
+    query.push_bind(owner.user.0).push(" AND key = ");
     query.push_bind(owner.key.as_bytes().to_vec()).push(")");
     if let Some(tag) = &search.filter.tag {
         query.push(" AND tagged.tag = ");

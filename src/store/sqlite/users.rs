@@ -48,7 +48,9 @@ impl Users for SqliteStore {
 
     async fn user(&self, principal: Principal) -> Result<Option<User>, StoreError> {
         let email: Option<String> =
-            sqlx::query_scalar("SELECT email FROM users WHERE id = ?1 AND token_key = ?2")
+            sqlx::query_scalar(
+                "SELECT email FROM users WHERE id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2)",
+            )
                 .bind(principal.user.0)
                 .bind(principal.key.as_bytes())
                 .fetch_optional(&mut *self.reader.get().await?)

@@ -12,15 +12,17 @@ use crate::store::{
 /// The newest change of a code. There is one writer at a time, so it is that of the transaction under way.
 const NEWEST_CHANGE: &str = "SELECT max(number) FROM link_changes WHERE short_code = ?1";
 
+/// How many links an account has; no row where the account is gone.
+pub(super) const TOTAL: &str =
+    "SELECT coalesce(links, 0) FROM account_keys LEFT JOIN link_totals ON owner_id = user_id
+     WHERE user_id = ?1 AND key = ?2";
+
 impl SqliteStore {
     pub(super) async fn insert_link(
         &self,
         link: &NewLink<'_>,
         max_links: u64,
     ) -> Result<CreatedLink, CreateLinkError> {
-        const TOTAL: &str =
-            "SELECT coalesce(links, 0) FROM users LEFT JOIN link_totals ON owner_id = users.id
-             WHERE users.id = ?1 AND token_key = ?2";
         let (quota, properties) = (quota(max_links), link.properties);
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
@@ -28,8 +30,8 @@ impl SqliteStore {
         let created: Vec<i64> = sqlx::query_scalar(
             "INSERT INTO links (short_code, target_url, owner_id, created_at,
                  is_active, title, tags, expires_at, max_clicks, forward_query, clicks)
-             SELECT ?1, ?2, users.id, ?4, ?7, ?8, ?9, ?10, ?11, ?12, ?14
-             FROM users WHERE users.id = ?3 AND token_key = ?5
+             SELECT ?1, ?2, user_id, ?4, ?7, ?8, ?9, ?10, ?11, ?12, ?14
+             FROM account_keys WHERE user_id = ?3 AND key = ?5
              AND NOT EXISTS (
                  SELECT 1 FROM retired_codes WHERE short_code = ?1 AND NOT (?13 AND owner_id IS ?3))
              AND coalesce((SELECT links FROM link_totals WHERE owner_id = ?3), 0) < ?6

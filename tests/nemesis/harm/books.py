@@ -91,9 +91,15 @@ class Book:
         """What is known now."""
         return Mark(self.answered, self.highest, self.falls)
 
+    @property
+    def unanswered_for_good(self) -> int:
+        """Counted clicks of the last calm moment that no later redirect answers. Of a link with a limit one does: a grant
+        whose visitor has left is for the next one."""
+        return self.base if self.limit is None else 0
+
     def floor(self, mark: Mark) -> int:
         """No count may be below it that was asked for at this mark."""
-        low = mark.answered + self.base - self.allowed
+        low = mark.answered + self.unanswered_for_good - self.allowed
         return max(low, mark.highest) if mark.falls == self.falls else low
 
     def allow(self, clicks: int, reason: str, may_fall: bool = False) -> None:
@@ -108,7 +114,7 @@ class Book:
 
     def fix(self, count: int) -> None:
         """Notes the count of a calm moment: it has to be within its bounds."""
-        low = self.answered + self.base - self.allowed
+        low = self.answered + self.unanswered_for_good - self.allowed
         if not low <= count <= self.ceiling:
             raise Violated(f"in a calm moment the count is {count}, and not within {low} and {self.ceiling}\n{self}")
         if count < self.highest:

@@ -1,6 +1,8 @@
 //! What owners do with their accounts: another password, the end of tokens, deletion.
 
 mod deletion;
+mod events;
+mod keys;
 mod password;
 mod tokens;
 
@@ -63,6 +65,14 @@ async fn is_refused_everywhere(app: &App, token: &str) {
             json!({ "old_password": PASSWORD, "new_password": "another horse" }),
         ),
         (Method::POST, "/auth/logout-everywhere", json!({})),
+        (Method::GET, "/auth/keys", json!({})),
+        (
+            Method::POST,
+            "/auth/keys",
+            json!({ "name": "x", "scope": "read" }),
+        ),
+        (Method::POST, "/auth/keys", json!({})),
+        (Method::DELETE, "/auth/keys/1", json!({})),
         (Method::POST, "/urls/shorten", link.clone()),
         (Method::POST, "/urls/shorten", json!({})),
         (Method::GET, "/urls/my", json!({})),

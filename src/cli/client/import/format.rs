@@ -1,4 +1,4 @@
-//! How an export is read.
+//! How the formats of exports are read.
 
 use super::link::ImportedLink;
 use super::record::Record;

@@ -8,7 +8,7 @@ use super::entry::{Entry, TakesEntries};
 use super::format::Format;
 use super::link::ImportedLink;
 use super::meter::Meter;
-use super::pending::Pending;
+use super::pending::{Pending, count};
 use super::sender::Sender;
 use super::state::Fingerprint;
 use super::tally::Tally;
@@ -99,7 +99,7 @@ impl<'a> Importer<'a> {
         match &mut self.destination {
             Destination::DryRun { tally, refusals } => {
                 for pending in batch {
-                    pending.count_in(tally);
+                    count(&pending, tally);
                     if let Some(refusal) = pending.refusal
                         && refusals.len() < SHOWN
                     {

@@ -1,4 +1,4 @@
-//! Entries on their way to the service.
+//! Entries whose outcome is not recorded yet.
 
 use super::link::ImportedLink;
 use super::tally::Tally;
@@ -29,19 +29,19 @@ impl Pending {
         let kept = kept.and_then(|link| link.custom_code.as_deref());
         self.old_code.as_deref().or(kept).unwrap_or_default()
     }
+}
 
-    /// Counts the entry, whose outcome is known.
-    pub(super) fn count_in(&self, tally: &mut Tally) {
-        let (Some(link), None) = (&self.link, &self.refusal) else {
-            tally.refused += 1;
-            return;
-        };
-        tally.imported += 1;
-        tally.clicks = tally.clicks.saturating_add(link.clicks);
-        for note in &link.notes {
-            *tally.notes.entry(*note).or_default() += 1;
-        }
-        tally.already_there += u64::from(self.was_there);
-        tally.new_codes += u64::from(self.old_code.is_some());
+/// Counts an entry whose outcome is known.
+pub(super) fn count(pending: &Pending, tally: &mut Tally) {
+    let (Some(link), None) = (&pending.link, &pending.refusal) else {
+        tally.refused += 1;
+        return;
+    };
+    tally.imported += 1;
+    tally.clicks = tally.clicks.saturating_add(link.clicks);
+    for note in &link.notes {
+        *tally.notes.entry(*note).or_default() += 1;
     }
+    tally.already_there += u64::from(pending.was_there);
+    tally.new_codes += u64::from(pending.old_code.is_some());
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::bulk::{Bulk, Outcome};
 use super::link::ImportedLink;
 use super::list_file::ListFile;
-use super::pending::Pending;
+use super::pending::{Pending, count};
 use super::progress_bar::ProgressBar;
 use super::state::{Progress, StateFile};
 use super::tally::{Listed, Tally};
@@ -100,7 +100,7 @@ impl<'a> Sender<'a> {
         self.progress.fingerprint.clone_from(&last.fingerprint);
         self.progress.done = last.number + 1;
         for pending in &batch {
-            pending.count_in(&mut self.progress.tally);
+            count(pending, &mut self.progress.tally);
             self.list(pending)?;
         }
         self.progress.refused_bytes = self.refused.sync()?;

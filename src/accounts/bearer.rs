@@ -1,0 +1,53 @@
+//! Whose request it is: by a token of a log-in, or by a key for programs.
+
+use super::events::Event;
+use super::{AccountError, Accounts, TokenFault, api_key};
+use crate::domain::{Principal, Scope};
+
+/// What a request does, and so what a key needs to be for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It reads.
+    Read,
+    /// It changes something.
+    Change,
+}
+
+impl Accounts {
+    /// The account that a valid token was issued to; it may be gone since, or have another key. A key for programs is no
+    /// token.
+    ///
+    /// # Errors
+    /// [`AccountError::Refused`]: the token is not valid.
+    pub fn logged_in(&self, bearer: &str) -> Result<Principal, AccountError> {
+        if bearer.starts_with(api_key::PREFIX) {
+            return Err(TokenFault::Key.into());
+        }
+        Ok(self.tokens.principal(bearer)?)
+    }
+
+    /// The account that a token or a key names; it may be gone since, and the key ended: the operation's own statement
+    /// compares.
+    ///
+    /// # Errors
+    /// [`AccountError::Refused`], [`AccountError::Gone`], [`AccountError::ReadOnly`].
+    pub async fn owner(
+        &self,
+        bearer: &str,
+        access: Access,
+        address: &str,
+    ) -> Result<Principal, AccountError> {
+        if !bearer.starts_with(api_key::PREFIX) {
+            return self.logged_in(bearer);
+        }
+        let (principal, scope) = api_key::parse(bearer).ok_or(TokenFault::Malformed)?;
+        self.note_use(principal).await?;
+        if access == Access::Change && scope == Scope::Read {
+            // The operation would have shown whether the key has ended.
+            self.user(principal).await?;
+            Event::AccessDenied.log(Some(principal.user), address);
+            return Err(AccountError::ReadOnly);
+        }
+        Ok(principal)
+    }
+}

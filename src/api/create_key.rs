@@ -1,0 +1,87 @@
+//! `POST /auth/keys`: makes a key for programs.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::authentication::LoggedIn;
+use super::key_body::{KeyFields, ScopeBody};
+use crate::accounts::Accounts;
+use crate::domain::{KeyName, Timestamp};
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesBody};
+use crate::http::{ApiError, ClientAddress, ErrorBody, Json, JsonBody};
+
+/// A key to be made.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct NewKeyBody {
+    /// Your name for it.
+    #[schema(example = "backup script", min_length = 1, max_length = 100)]
+    name: String,
+    /// What it may do.
+    scope: ScopeBody,
+    /// RFC 3339 with a zone; without it the key does not end by itself.
+    #[schema(example = "2099-01-31T18:00:00Z", format = DateTime)]
+    expires_at: Option<String>,
+}
+
+/// A key that was made.
+#[derive(Serialize, ToSchema)]
+pub(super) struct NewKeyResponse {
+    #[serde(flatten)]
+    fields: KeyFields,
+    /// The key itself: it is shown this once. To be sent as `Authorization: Bearer …`.
+    #[schema(
+        example = "shunt_r10b1f5f9e0c7d4a6b8e2f1a3c5d7e9f0b2d4f6a8c0e2d4f60719ab3c",
+        pattern = "^shunt_[rw][0-9]+[0-9a-f]{56}$"
+    )]
+    key: String,
+}
+
+/// Make a key for a program.
+///
+/// It is a bearer token on `/urls/*` and `GET /auth/me`, until you end it. A `read` key changes nothing. Only its hash is kept.
+#[utoipa::path(
+    post, path = "/auth/keys", tag = "accounts", operation_id = "create_key", security(("bearer" = [])),
+    request_body(content = NewKeyBody, description = "Any JSON object with these fields; others are ignored"),
+    responses(
+        (status = 200, description = "The key", body = NewKeyResponse),
+        (status = 403, description = "The account has as many keys as it may have", body = ErrorBody,
+            example = json!({"detail": "This account has 50 keys, and may not have more; delete one to make room"})),
+        TakesBody, NeedsToken, NeedsDatabase,
+    ),
+)]
+pub(super) async fn create_key(
+    State(accounts): State<Arc<Accounts>>,
+    LoggedIn(owner): LoggedIn,
+    client: ClientAddress,
+    body: Result<JsonBody<NewKeyBody>, ApiError>,
+) -> Result<Json<NewKeyResponse>, ApiError> {
+    let (name, scope, expires_at) = match body.and_then(|JsonBody(body)| body.parse()) {
+        Ok(fields) => fields,
+        Err(refusal) => {
+            // The key would have shown whether the account still exists.
+            accounts.user(owner).await?;
+            return Err(refusal);
+        }
+    };
+    let made = accounts.create_key(client.as_str(), owner, &name, scope.into(), expires_at);
+    let (key, text) = made.await?;
+    Ok(Json(NewKeyResponse {
+        fields: KeyFields::new(&key),
+        key: text,
+    }))
+}
+
+impl NewKeyBody {
+    fn parse(self) -> Result<(KeyName, ScopeBody, Option<Timestamp>), ApiError> {
+        let name =
+            KeyName::parse(&self.name).map_err(|error| ApiError::invalid(error.to_string()))?;
+        let end = |raw: String| {
+            raw.parse()
+                .map_err(|error| ApiError::invalid(format!("expires_at: {error}")))
+        };
+        Ok((name, self.scope, self.expires_at.map(end).transpose()?))
+    }
+}

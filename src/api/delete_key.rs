@@ -1,0 +1,53 @@
+//! `DELETE /auth/keys/{id}`: ends a key.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use utoipa::IntoParams;
+
+use super::authentication::LoggedIn;
+use crate::accounts::Accounts;
+use crate::http::documented::{NeedsDatabase, NeedsToken};
+use crate::http::{ApiError, ClientAddress, ErrorBody};
+
+/// The key in the path.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct KeyParameter {
+    /// Identifier of a key.
+    #[param(example = 1, minimum = 1)]
+    #[expect(
+        dead_code,
+        reason = "the handler reads it as text: any other word is an unknown key"
+    )]
+    id: i64,
+}
+
+/// End a key.
+///
+/// Once this is answered, no instance accepts it any more.
+#[utoipa::path(
+    delete, path = "/auth/keys/{id}", tag = "accounts", operation_id = "delete_key", params(KeyParameter),
+    security(("bearer" = [])),
+    responses(
+        (status = 204, description = "The key has ended"),
+        (status = 404, description = "No key of yours has this identifier", body = ErrorBody,
+            example = json!({"detail": "Key not found"})),
+        NeedsToken, NeedsDatabase,
+    ),
+)]
+pub(super) async fn delete_key(
+    State(accounts): State<Arc<Accounts>>,
+    LoggedIn(owner): LoggedIn,
+    client: ClientAddress,
+    Path(id): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    // No key has the number 0.
+    let id = id.parse().unwrap_or_default();
+    if accounts.delete_key(client.as_str(), owner, id).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(ApiError::key_not_found())
+    }
+}

@@ -1,0 +1,207 @@
+//! `GET /urls/export`: all links of the token's owner, to keep or to take elsewhere.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::authentication::TokenOwner;
+use super::base_address::BaseAddress;
+use super::link_body::{FullLinkBody, View};
+use super::link_stream::{Form, LinkJson, WholeList};
+use crate::accounts::Accounts;
+use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, ClientAddress, ErrorBody, QueryOf};
+use crate::links::{LinkService, Listing};
+
+/// What is exported.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExportQuery {
+    /// `csv`, which spreadsheets read, or `ndjson`, a JSON object a line.
+    #[param(pattern = "^(csv|ndjson)$", example = "csv")]
+    format: String,
+}
+
+enum Format {
+    Csv,
+    Ndjson,
+}
+
+/// Export all your links.
+///
+/// In full view, the newest first, however many: as a stream. `POST /urls/bulk` takes what this sends. In CSV a cell that a
+/// spreadsheet would take for a formula has an apostrophe before it, which `POST /urls/bulk` takes away again.
+#[utoipa::path(
+    get, path = "/urls/export", tag = "links", operation_id = "export", params(ExportQuery), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The links", content(
+            (String = "text/csv"), (FullLinkBody = "application/x-ndjson"),
+        ), headers(
+            ("Content-Disposition" = String, description = "A name for the file"),
+        )),
+        (status = 422, description = "`format` is missing or not acceptable", body = ErrorBody, examples(
+            ("missing" = (value = json!({"detail": "format: query parameter is required"}))),
+            ("other" = (value = json!({"detail": "format: must be csv or ndjson"}))),
+        )),
+        TakesQuery, NeedsToken, Limited, NeedsDatabase,
+    ),
+)]
+pub(super) async fn export(
+    State(links): State<Arc<LinkService>>,
+    State(accounts): State<Arc<Accounts>>,
+    State(base_address): State<BaseAddress>,
+    TokenOwner(owner): TokenOwner,
+    client: ClientAddress,
+    query: Result<QueryOf<ExportQuery>, ApiError>,
+) -> Result<Response, ApiError> {
+    let format = match query.and_then(|QueryOf(query)| Format::parse(&query.format)) {
+        Ok(format) => format,
+        Err(refusal) => {
+            // Links would have shown that the account still exists.
+            accounts.user(owner).await?;
+            return Err(refusal);
+        }
+    };
+    let (kind, name, form) = match format {
+        Format::Csv => (
+            "text/csv; charset=utf-8",
+            "attachment; filename=\"links.csv\"",
+            Form::Csv(base_address),
+        ),
+        Format::Ndjson => (
+            "application/x-ndjson",
+            "attachment; filename=\"links.ndjson\"",
+            Form::Lines(LinkJson {
+                view: View::Full,
+                base_address,
+            }),
+        ),
+    };
+    let list = WholeList {
+        links,
+        owner,
+        listing: Listing::default(),
+        form,
+    };
+    let first = list.first_page().await?;
+    if first.is_empty() {
+        accounts.user(owner).await?;
+    }
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static(kind)),
+        (CONTENT_DISPOSITION, HeaderValue::from_static(name)),
+    ];
+    Ok((headers, list.body(&first, &client)?).into_response())
+}
+
+impl Format {
+    fn parse(raw: &str) -> Result<Self, ApiError> {
+        match raw {
+            "csv" => Ok(Self::Csv),
+            "ndjson" => Ok(Self::Ndjson),
+            _ => Err(ApiError::invalid("format: must be csv or ndjson")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option::of;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::api::bulk_document::Document;
+    use crate::config::BaseUrl;
+    use crate::domain::{
+        Link, LinkId, LinkProperties, MaxClicks, ShortCode, Tags, TargetUrl, Timestamp, Title,
+        UserId,
+    };
+    use crate::http::paths::is_kept_word;
+    use crate::links::{LinkRequest, ListedLink};
+
+    fn base() -> BaseUrl {
+        BaseUrl::parse("https://sho.rt").unwrap()
+    }
+
+    fn properties() -> impl Strategy<Value = LinkProperties> {
+        let target = "https://[a-z]{1,5}\\.example/[!-~é]{0,9}";
+        let title = of("['=+@,\";\\- ]{0,3}[^\\p{Cc}]{1,9}");
+        let tags = vec("['=+@\\-]{0,2}[^\\p{Cc},]{0,9}", 0..4);
+        let rest = (
+            any::<bool>(),
+            of(0..4_000_000_000_000_000_i64),
+            of(1..1_u64 << 53),
+            any::<bool>(),
+        );
+        (target, title, tags, rest).prop_map(
+            |(target, title, tags, (is_active, end, max, forward_query))| LinkProperties {
+                target: TargetUrl::parse(&target, base().own_host()).unwrap(),
+                is_active,
+                title: title.and_then(|title| Title::parse(&title).unwrap()),
+                tags: Tags::parse(tags.iter().map(String::as_str)).unwrap(),
+                expires_at: end.and_then(Timestamp::from_micros),
+                max_clicks: max.map(|max| MaxClicks::parse(max).unwrap()),
+                forward_query,
+            },
+        )
+    }
+
+    fn links() -> impl Strategy<Value = Vec<(Link, u64)>> {
+        let link = ("[A-Za-z0-9_-]{4,12}", properties(), 0..1_u64 << 53);
+        let link = link.prop_map(|(code, properties, clicks)| {
+            let link = Link {
+                id: LinkId::parse(7).unwrap(),
+                code: ShortCode::parse(&code).unwrap(),
+                owner: UserId(1),
+                properties,
+                created_at: Timestamp::from_micros(1_700_000_000_123_456).unwrap(),
+                updated_at: Timestamp::from_micros(1_700_000_000_123_457).unwrap(),
+            };
+            (link, clicks)
+        });
+        vec(
+            link.prop_filter("a word of the service", |(link, _)| {
+                !is_kept_word(link.code.as_str())
+            }),
+            0..5,
+        )
+    }
+
+    fn imported(kind: &str, body: &[u8]) -> Vec<LinkRequest> {
+        let mut document = Document::of(kind, body).unwrap();
+        let links = document.read_next(10, base().own_host()).into_iter();
+        links.map(Result::unwrap).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn an_export_is_imported_with_the_same_properties(links in links()) {
+            let base_address = BaseAddress::from(&base());
+            let json = LinkJson { view: View::Full, base_address: base_address.clone() };
+            for (kind, form) in [
+                ("text/csv", Form::Csv(base_address)), ("application/x-ndjson", Form::Lines(json)),
+            ] {
+                let mut body = form.head();
+                for (link, clicks) in &links {
+                    let now = link.created_at;
+                    let listed = ListedLink { link, clicks: *clicks, status: link.status(*clicks, now) };
+                    form.write_link(&listed, &mut true, &mut body).unwrap();
+                }
+                let requests = imported(kind, &body);
+                prop_assert_eq!(requests.len(), links.len());
+                for ((link, clicks), request) in links.iter().zip(requests) {
+                    prop_assert_eq!(&request.properties, &link.properties);
+                    prop_assert_eq!(request.custom_code.as_ref().unwrap().as_code(), &link.code);
+                    prop_assert_eq!((request.clicks, request.may_have_ended), (*clicks, true));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! A key for programs in bodies.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::domain::{ApiKey, Scope};
+
+/// What a key may do.
+#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ScopeBody {
+    /// Read links and statistics.
+    Read,
+    /// Change links, too.
+    Write,
+}
+
+impl From<ScopeBody> for Scope {
+    fn from(scope: ScopeBody) -> Self {
+        match scope {
+            ScopeBody::Read => Self::Read,
+            ScopeBody::Write => Self::Write,
+        }
+    }
+}
+
+/// The fields of a key that never change.
+#[derive(Serialize, ToSchema)]
+pub(super) struct KeyFields {
+    /// Identifier.
+    #[schema(example = 1, minimum = 1)]
+    id: i64,
+    /// Your name for it.
+    #[schema(example = "backup script", min_length = 1, max_length = 100)]
+    name: String,
+    /// What it may do.
+    scope: ScopeBody,
+    /// When it was made, in UTC.
+    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    created_at: String,
+    /// When it ends by itself.
+    #[schema(required = true, example = "2028-01-31T18:00:00Z", format = DateTime)]
+    expires_at: Option<String>,
+}
+
+impl KeyFields {
+    pub(super) fn new(key: &ApiKey) -> Self {
+        Self {
+            id: key.id,
+            name: key.name.as_str().to_owned(),
+            scope: match key.scope {
+                Scope::Read => ScopeBody::Read,
+                Scope::Write => ScopeBody::Write,
+            },
+            created_at: key.created_at.to_string(),
+            expires_at: key.expires_at.map(|end| end.to_string()),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Creating many links in one call.
+
+use std::collections::HashSet;
+
+use super::shorten::DRAWS;
+use super::{LinkError, LinkRequest, LinkService};
+use crate::domain::{LinkId, Principal, ShortCode, Timestamp};
+use crate::store::{CreatedOfMany, NewLink};
+use crate::telemetry::metrics::BULK_LINKS;
+
+/// A link that was created among many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BulkLink {
+    /// Its number.
+    pub id: LinkId,
+    /// Its code.
+    pub code: ShortCode,
+}
+
+/// The outcome for one link of many.
+pub type BulkOutcome = Result<BulkLink, LinkError>;
+
+/// A link that is still to be created, at its place in the call.
+struct Pending<'a> {
+    place: usize,
+    request: &'a LinkRequest,
+    code: ShortCode,
+}
+
+impl LinkService {
+    /// Counts links that are to be created in one call.
+    ///
+    /// # Errors
+    /// [`LinkError::TooMany`] where the owner may not create so many just now.
+    pub async fn begin_bulk(&self, owner: Principal, links: usize) -> Result<(), LinkError> {
+        let account = owner.user.0.to_string();
+        let counted = u32::try_from(links).unwrap_or(u32::MAX);
+        self.limiter.count_bulk(&account, counted).await?;
+        metrics::histogram!(BULK_LINKS).record(counted);
+        Ok(())
+    }
+
+    /// Creates many links; returns the outcome for each, in their order. One that fails stops no other.
+    ///
+    /// # Errors
+    /// [`LinkError::OwnerGone`], [`LinkError::Store`], [`LinkError::NoCode`]: some of the links may be created then.
+    pub async fn shorten_many(
+        &self,
+        owner: Principal,
+        requests: &[&LinkRequest],
+    ) -> Result<Vec<BulkOutcome>, LinkError> {
+        let now = self.clock.now();
+        let mut outcomes = Vec::new();
+        outcomes.resize_with(requests.len(), || Err(LinkError::CodeTaken));
+        let (mut chosen, mut drawn) = (Vec::new(), Vec::new());
+        let mut codes = HashSet::new();
+        for (place, request) in requests.iter().copied().enumerate() {
+            if request.has_ended(now) {
+                outcomes[place] = Err(LinkError::EndsInPast);
+            } else if let Some(code) = &request.custom_code {
+                // The first of several with the same code has it.
+                if codes.insert(code.as_code()) {
+                    let code = code.as_code().clone();
+                    chosen.push(Pending {
+                        place,
+                        request,
+                        code,
+                    });
+                }
+            } else {
+                let code = self.draw_code()?;
+                drawn.push(Pending {
+                    place,
+                    request,
+                    code,
+                });
+            }
+        }
+        self.create_pending(owner, now, &chosen, &mut outcomes)
+            .await?;
+        for _ in 0..DRAWS {
+            if drawn.is_empty() {
+                return Ok(outcomes);
+            }
+            self.create_pending(owner, now, &drawn, &mut outcomes)
+                .await?;
+            // The code of such a link is another's: another one is drawn.
+            drawn.retain(|link| matches!(outcomes[link.place], Err(LinkError::CodeTaken)));
+            for link in &mut drawn {
+                link.code = self.draw_code()?;
+            }
+        }
+        Err(LinkError::NoCode("every draw was taken".into()))
+    }
+
+    async fn create_pending(
+        &self,
+        owner: Principal,
+        now: Timestamp,
+        pending: &[Pending<'_>],
+        outcomes: &mut [BulkOutcome],
+    ) -> Result<(), LinkError> {
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let max_links = self.limits.get().links_per_account;
+        let new = pending.iter().map(|link| NewLink {
+            is_chosen: link.request.custom_code.is_some(),
+            clicks: link.request.clicks,
+            ..NewLink::new(&link.code, &link.request.properties, owner, now)
+        });
+        let new: Vec<_> = new.collect();
+        let created = self.links.create_links(&new, max_links).await;
+        let created = created.map_err(|error| LinkError::of_new_link(error, max_links))?;
+        let mut changes = Vec::new();
+        for (link, created) in pending.iter().zip(created) {
+            outcomes[link.place] = match created {
+                Ok(CreatedOfMany { id, change }) => {
+                    changes.extend(change);
+                    let code = link.code.clone();
+                    Ok(BulkLink { id, code })
+                }
+                Err(error) => Err(LinkError::of_new_link(error, max_links)),
+            };
+        }
+        self.announce_all(&changes).await;
+        Ok(())
+    }
+}
