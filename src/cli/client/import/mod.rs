@@ -3,7 +3,7 @@
 //! | files | task |
 //! | --- | --- |
 //! | `entry_source`, `csv_file`, `json_file`, `meter` | read a file entry by entry, in bounded memory |
-//! | `record`, `format`, and one file for each format | turn an entry into a link |
+//! | `record`, `source`, `format`, and one file for each format | turn an entry into a link |
 //! | `importer` | checks links and gathers batches of up to 1,000 |
 //! | `sender`, `bulk`, `state`, `list_file` | send a batch, list refused links, keep how far the import is |
 
