@@ -137,7 +137,9 @@ BEGIN
             FROM states
         ),
         noted AS (
-            UPDATE link_limits SET granted = granted + n FROM answers WHERE link_id = id AND n > 0
+            -- By key, however the answers are joined.
+            UPDATE link_limits SET granted = granted + n FROM answers
+            WHERE link_id = ANY (ids) AND link_id = id AND n > 0
         ),
         counted AS (
             INSERT INTO link_clicks (link_id, clicks) SELECT id, n FROM answers WHERE n > 0 ORDER BY id

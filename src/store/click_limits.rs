@@ -41,7 +41,7 @@ pub trait ClickLimits: Send + Sync {
     /// Sets the number of clicks from before a link's limit, which takes effect with it. `false`, and nothing changes, where
     /// the counting has to begin again: another one was begun since, or [`ClickLimits::admit`] noted a click, or the limit
     /// was taken away.
-    async fn counted_before(
+    async fn set_clicks_before(
         &self,
         link: LinkId,
         counting: u64,

@@ -143,7 +143,7 @@ both_stores! {
         assert_eq!(ask(&store, 1, id, 3).await, Grant::Uncounted);
         assert!(store.clicks.begin_counting(id, 5).await.unwrap());
         assert_eq!(ask(&store, 2, id, 3).await, Grant::Uncounted);
-        assert!(store.clicks.counted_before(id, 5, 8).await.unwrap());
+        assert!(store.clicks.set_clicks_before(id, 5, 8).await.unwrap());
         assert_eq!(ask(&store, 3, id, 3).await, granted(2, 0));
         assert!(!store.clicks.begin_counting(id, 6).await.unwrap(), "they are counted");
         assert_eq!(count(&store, id).await, 2, "the others are still in Redis");
@@ -154,10 +154,10 @@ both_stores! {
         store.by_hand(LIMIT).await;
         assert!(store.clicks.begin_counting(id, 5).await.unwrap());
         assert!(store.clicks.begin_counting(id, 6).await.unwrap());
-        assert!(!store.clicks.counted_before(id, 5, 0).await.unwrap());
+        assert!(!store.clicks.set_clicks_before(id, 5, 0).await.unwrap());
         assert_eq!(ask(&store, 1, id, 1).await, Grant::Uncounted);
-        assert!(store.clicks.counted_before(id, 6, 9).await.unwrap());
-        assert!(!store.clicks.counted_before(id, 6, 0).await.unwrap());
+        assert!(store.clicks.set_clicks_before(id, 6, 9).await.unwrap());
+        assert!(!store.clicks.set_clicks_before(id, 6, 0).await.unwrap());
         assert_eq!(ask(&store, 2, id, 3).await, granted(1, 0));
     }
 
@@ -173,7 +173,7 @@ both_stores! {
         assert!(store.clicks.begin_counting(id, 5).await.unwrap());
         store.by_hand(NO_LIMIT).await;
         store.by_hand(LIMIT).await;
-        assert!(!store.clicks.counted_before(id, 5, 0).await.unwrap(), "clicks came meanwhile");
+        assert!(!store.clicks.set_clicks_before(id, 5, 0).await.unwrap(), "clicks came meanwhile");
         assert_eq!(ask(&store, 4, id, 4).await, Grant::Uncounted);
     }
 
@@ -183,9 +183,9 @@ both_stores! {
         assert!(store.clicks.admit(id).await.unwrap());
         assert!(store.clicks.begin_counting(id, 5).await.unwrap());
         assert!(store.clicks.admit(id).await.unwrap());
-        assert!(!store.clicks.counted_before(id, 5, 9).await.unwrap(), "it may lack that click");
+        assert!(!store.clicks.set_clicks_before(id, 5, 9).await.unwrap(), "it may lack that click");
         assert!(store.clicks.begin_counting(id, 6).await.unwrap());
-        assert!(store.clicks.counted_before(id, 6, 9).await.unwrap());
+        assert!(store.clicks.set_clicks_before(id, 6, 9).await.unwrap());
         assert!(store.clicks.admit(id).await.unwrap(), "one is left");
         assert!(!store.clicks.admit(id).await.unwrap());
         assert_eq!(ask(&store, 1, id, 1).await, granted(0, 0));

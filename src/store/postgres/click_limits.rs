@@ -53,7 +53,7 @@ impl ClickLimits for PostgresStore {
         Ok(begun.await?.rows_affected() == 1)
     }
 
-    async fn counted_before(
+    async fn set_clicks_before(
         &self,
         link: LinkId,
         counting: u64,

@@ -54,7 +54,7 @@ impl ClickLimits for SqliteStore {
         Ok(begun.rows_affected() == 1)
     }
 
-    async fn counted_before(
+    async fn set_clicks_before(
         &self,
         link: LinkId,
         counting: u64,

@@ -220,3 +220,45 @@ async fn a_change_of_a_limit_is_felt_at_once_on_every_instance() {
     drop(other);
     app.server_only().await;
 }
+
+/// Clients that follow a link on one instance until it is used up; notes how often they are redirected.
+async fn until_used_up(base: &str, code: &str, redirected: &AtomicUsize) {
+    let client = Client::builder().redirect(redirect::Policy::none());
+    let client = client.build().unwrap();
+    let visits = (0..8).map(async |_| {
+        loop {
+            let response = client.get(format!("{base}/{code}")).send().await.unwrap();
+            match response.status().as_u16() {
+                302 => redirected.fetch_add(1, Ordering::SeqCst),
+                404 => return,
+                other => panic!("{other}"),
+            };
+        }
+    });
+    join_all(visits).await;
+}
+
+#[tokio::test]
+async fn a_limit_that_is_set_while_visitors_come_to_several_instances_is_kept_exactly() {
+    let app = App::start(Mode::Production).await;
+    let others = [app.another(&[]).await, app.another(&[]).await];
+    let bases = [&*app.server.base, &*others[0].base, &*others[1].base];
+    let token = app.register().await;
+    for _ in 0..3 {
+        let code = app.shorten(&token, "https://example.org/").await;
+        let redirected = AtomicUsize::new(0);
+        let visits = bases.map(|base| until_used_up(base, &code, &redirected));
+        let limits = async {
+            let visitors_come = async || redirected.load(Ordering::SeqCst) > 200;
+            eventually("visitors come", visitors_come).await;
+            let max = redirected.load(Ordering::SeqCst) as u64 + 500;
+            limit_to(&app, &token, &code, Some(max)).await;
+            max
+        };
+        let (_, max) = join(join_all(visits), limits).await;
+        assert_eq!(redirected.load(Ordering::SeqCst) as u64, max);
+        assert_eq!(app.clicks(&code).await, max);
+    }
+    drop(others);
+    app.server_only().await;
+}
