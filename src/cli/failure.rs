@@ -89,6 +89,16 @@ impl Failure {
         }
     }
 
+    /// The same failure, which names the first of the things that were not done because of it.
+    pub(super) fn about_rest(self, first: &str) -> Self {
+        let rest = |message| format!("{} and all after it: {message}", harmless(first));
+        match self {
+            Self::Refused(message) => Self::Refused(rest(message)),
+            Self::Unavailable(message) => Self::Unavailable(rest(message)),
+            other => other,
+        }
+    }
+
     /// Whether everything else would fail in the same way.
     pub(super) fn is_of_all(&self) -> bool {
         match self {

@@ -190,6 +190,18 @@ fn a_target_that_is_refused_stops_no_other() {
 }
 
 #[test]
+fn a_limit_ends_a_list_of_targets_and_the_first_that_is_left_is_named() {
+    let service = Service::start_with(&[("LIMIT_CREATE", "2")]);
+    let ada = Person::registered(&service, "ada@example.org");
+    let targets = (1..=4).map(|number| format!("https://example.org/{number}\n"));
+    let made = ada.runs_with_input(&["shorten", "-"], &targets.collect::<String>());
+    assert_eq!(made.code, 5, "{made:?}");
+    assert_eq!(made.out.lines().count(), 2, "{made:?}");
+    let left = "shunt: https://example.org/3 and all after it: Too many requests";
+    assert!(made.err.starts_with(left), "{made:?}");
+}
+
+#[test]
 fn a_missing_scheme_is_added_and_said() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");

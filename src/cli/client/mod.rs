@@ -24,6 +24,7 @@ mod show;
 mod stats;
 mod target;
 mod token_file;
+mod whole_file;
 
 use api::{Api, Call, Link};
 use service_args::ServiceArgs;

@@ -8,7 +8,7 @@ use serde_json::json;
 use shunt::domain::ShortCode;
 use shunt::qr::{ErrorCorrection, QrCode};
 
-use super::export::replace;
+use super::whole_file::replace;
 use super::{Api, Call, Failure, ServiceArgs, output};
 
 /// The link whose QR code is drawn.

@@ -42,7 +42,8 @@ impl Several {
                 self.printed = before.and(printed);
                 Ok(())
             }
-            Err(failure) if self.is_one || failure.is_of_all() => Err(failure),
+            Err(failure) if self.is_one => Err(failure),
+            Err(failure) if failure.is_of_all() => Err(failure.about_rest(about)),
             Err(failure) => {
                 let failure = failure.about(about);
                 failure.report(self.form);

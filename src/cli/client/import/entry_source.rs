@@ -23,6 +23,23 @@ enum Form {
     Table(u8),
 }
 
+/// Locks a file: as long as it is open here, no other import has it.
+pub(super) fn lock(path: &Path) -> Result<File, Failure> {
+    let file = File::open(path).map_err(|error| fault(path, &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Failure::Failed(format!(
+            "{} is being imported already",
+            path.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(fault(path, &error)),
+    }
+}
+
+fn fault(path: &Path, error: &io::Error) -> Failure {
+    Failure::Failed(format!("{}: {error}", path.display()))
+}
+
 /// A file whose entries are to be read.
 pub(super) struct EntrySource {
     form: Form,
@@ -32,24 +49,18 @@ pub(super) struct EntrySource {
 }
 
 impl EntrySource {
-    /// Opens a file; as long as it is open here, no other import has it.
+    /// Opens a file.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        let fault = |error: io::Error| Failure::Failed(format!("{}: {error}", path.display()));
-        let file = File::open(path).map_err(fault)?;
-        let metadata = file.metadata().map_err(fault)?;
+        let opened = File::open(path).and_then(|file| {
+            let metadata = file.metadata()?;
+            Ok((file, metadata))
+        });
+        let (file, metadata) = opened.map_err(|error| fault(path, &error))?;
         if !metadata.is_file() {
             return Err(Failure::Usage(format!(
                 "{} is no file: an import goes on where it was broken off, and reads its file again then",
                 path.display()
             )));
-        }
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                let path = path.display();
-                return Err(Failure::Failed(format!("{path} is being imported already")));
-            }
-            Err(TryLockError::Error(error)) => return Err(fault(error)),
-            Ok(()) => {}
         }
         Self::of(Box::new(file), metadata.len())
     }

@@ -3,7 +3,7 @@
 //! | files | task |
 //! | --- | --- |
 //! | `entry_source`, `csv_file`, `json_file`, `meter` | read a file entry by entry, in bounded memory |
-//! | `record`, `format`, and one file for each format | turn an entry into a link |
+//! | `record`, `source`, `format`, and one file for each format | turn an entry into a link |
 //! | `importer` | checks links and gathers batches of up to 1,000 |
 //! | `sender`, `bulk`, `state`, `list_file` | send a batch, list refused links, keep how far the import is |
 
@@ -76,20 +76,32 @@ pub(in crate::cli) struct ImportArgs {
 
 /// Imports a file, or says how that would end.
 pub(super) fn import(args: ImportArgs) -> Result<(), Failure> {
-    let json = args.service.json;
+    if args.dry_run {
+        dry_run(&args)
+    } else {
+        import_into_account(args)
+    }
+}
+
+fn dry_run(args: &ImportArgs) -> Result<(), Failure> {
     let source = EntrySource::open(&args.file)?;
     let format = args.from.format();
-    if args.dry_run {
-        let host = args.service.url.own_host();
-        let destination = Destination::DryRun {
-            tally: Tally::default(),
-            refusals: Vec::new(),
-        };
-        let mut importer = Importer::new(format, host, args.new_codes, source.meter(), destination);
-        let read = source.read(format, &mut importer);
-        importer.end(read)?;
-        return print(importer, json);
-    }
+    let host = args.service.url.own_host();
+    let destination = Destination::DryRun {
+        tally: Tally::default(),
+        refusals: Vec::new(),
+    };
+    let mut importer = Importer::new(format, host, args.new_codes, source.meter(), destination);
+    let read = source.read(format, &mut importer);
+    importer.end(read)?;
+    print(importer, args.service.json)
+}
+
+fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
+    let json = args.service.json;
+    let format = args.from.format();
+    let source = EntrySource::open(&args.file)?;
+    let _lock = entry_source::lock(&args.file)?;
     let api = Api::new(args.service)?;
     let token = api.token()?;
     let bar = ProgressBar::new(source.size())?;
@@ -102,8 +114,8 @@ pub(super) fn import(args: ImportArgs) -> Result<(), Failure> {
     let new_codes = beside(&args.file, ".new-codes.csv");
     let sender = Sender::new(bulk, &bar, state, progress, refused, new_codes)?;
     let destination = Destination::Account(Box::new(sender));
-    let host = api.service().own_host();
-    let mut importer = Importer::new(format, host, args.new_codes, source.meter(), destination);
+    // The service checks the targets: its public host may be another one than that of `--url`.
+    let mut importer = Importer::new(format, None, args.new_codes, source.meter(), destination);
     let read = source.read(format, &mut importer);
     let ended = importer.end(read);
     bar.end();

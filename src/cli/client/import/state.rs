@@ -14,7 +14,7 @@ use shunt::domain::ShortCode;
 
 use super::tally::Tally;
 use crate::cli::client::Failure;
-use crate::cli::client::export::replace;
+use crate::cli::client::whole_file::replace;
 
 /// How far an import is.
 #[derive(Clone, Serialize, Deserialize)]
