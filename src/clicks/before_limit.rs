@@ -156,7 +156,11 @@ impl ClicksBeforeLimit {
             let Some(clicks) = counted.get(&link).copied() else {
                 return Ok(());
             };
-            if self.clicks.set_clicks_before(link, counting, clicks).await? {
+            if self
+                .clicks
+                .set_clicks_before(link, counting, clicks)
+                .await?
+            {
                 return Ok(());
             }
         }

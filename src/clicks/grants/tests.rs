@@ -82,6 +82,11 @@ impl ClickLimits for Database {
     }
 }
 
+/// Attempts that fail until past the deadline of a visitor.
+fn faults() -> u128 {
+    DEADLINE.as_millis() / RETRY_PAUSE.as_millis() + 2
+}
+
 fn link() -> LinkId {
     LinkId::parse(1).unwrap()
 }
@@ -139,7 +144,7 @@ async fn a_lost_answer_is_asked_for_again_and_reaches_the_visitors_that_wait() {
 
 #[tokio::test]
 async fn grants_of_visitors_that_left_are_for_the_next_ones() {
-    let lost = (0..12).map(|_| Fault::AnswerLost);
+    let lost = (0..faults()).map(|_| Fault::AnswerLost);
     let grants = running(&Database::with(10, lost));
     assert_eq!(visits(&grants, 7).await, (0, 0, 7), "no answer in time");
     let became_known = async {
@@ -166,7 +171,7 @@ async fn grants_of_visitors_that_left_are_void_once_the_limit_was_lowered() {
 
 #[tokio::test]
 async fn nothing_is_asked_for_visitors_that_left_before_there_was_a_connection() {
-    let away = (0..12).map(|_| Fault::NotSent);
+    let away = (0..faults()).map(|_| Fault::NotSent);
     let database = Database::with(10, away);
     let grants = running(&database);
     assert_eq!(visits(&grants, 7).await, (0, 0, 7));
