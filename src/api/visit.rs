@@ -34,7 +34,7 @@ pub(super) enum RedirectResponses {
         example = json!({"detail": "Too many requests; try again in 23 s"}),
     )]
     TooMany(ErrorBody),
-    /// The link is not in memory and cannot be looked up now; nothing is counted
+    /// The link is not in memory and cannot be looked up now, or it has a limit and no click can be granted now
     #[response(
         status = 503,
         headers(("Retry-After" = u32, description = "Seconds after which it is worth trying again")),

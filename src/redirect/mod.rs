@@ -18,17 +18,19 @@ use std::time::Instant;
 
 use crate::cache::{CachedLink, LinkCache, Resolved, Source};
 use crate::clicks::{ClickReceipt, ClicksBeforeLimit, Grants, Recorders, Wanted};
-use crate::domain::{Click, Clock, Location, ShortCode};
+use crate::domain::{Click, Clock, ShortCode};
 use crate::limits::MissLimiter;
 use crate::telemetry::redirects::RedirectMetrics;
 
 mod error;
 mod limited;
 mod lookups;
+mod redirected;
 mod replica;
 
 pub use error::RedirectError;
 pub use lookups::Lookups;
+pub use redirected::Redirected;
 pub use replica::ReplicaReads;
 
 /// The redirect path of one worker; cheap to clone.
@@ -54,58 +56,6 @@ pub struct Redirect {
 
 /// The address of a client, which is found out only where it is needed.
 pub type AddressOf<'a> = &'a (dyn Fn() -> String + Sync);
-
-/// Where a client is redirected to. Only a counted click leads here: the recorders and the grants alone
-/// make a [`ClickReceipt`].
-pub struct Redirected {
-    link: Arc<CachedLink>,
-    source: Source,
-    counted: Counted,
-    /// The location with the visitor's query.
-    forwarded: Option<Location>,
-}
-
-/// Why the client may be redirected.
-enum Counted {
-    Click(ClickReceipt),
-    /// A `HEAD` is answered like a visit and is not counted.
-    Preview(Instant),
-}
-
-impl Redirected {
-    fn by_click(link: Arc<CachedLink>, source: Source, receipt: ClickReceipt) -> Self {
-        Self {
-            link,
-            source,
-            counted: Counted::Click(receipt),
-            forwarded: None,
-        }
-    }
-
-    /// When the client could be redirected: nearly the moment of the response.
-    #[must_use]
-    pub fn at(&self) -> Instant {
-        match &self.counted {
-            Counted::Click(receipt) => receipt.at(),
-            Counted::Preview(at) => *at,
-        }
-    }
-
-    /// The value of the `Location` header.
-    #[must_use]
-    pub fn location(&self) -> &Location {
-        self.forwarded.as_ref().unwrap_or(&self.link.location)
-    }
-
-    /// Adds the query of the visitor's request to the location, where the link wants it.
-    #[must_use]
-    pub fn with_query(mut self, query: Option<&str>) -> Self {
-        if self.link.forward_query {
-            self.forwarded = query.and_then(|query| self.link.location.with_query(query));
-        }
-        self
-    }
-}
 
 /// The link, where there is one that may be followed now.
 fn followable(
@@ -217,19 +167,14 @@ impl Redirect {
         if link.is_limited {
             Box::pin(self.ask(code, &link, Wanted::Preview)).await?;
         }
-        Ok(Redirected {
-            link,
-            source,
-            counted: Counted::Preview(now),
-            forwarded: None,
-        })
+        Ok(Redirected::by_preview(link, source, now))
     }
 
     /// Counts a request by its result.
     fn note(&self, result: &Result<Redirected, RedirectError>) {
         let metrics = &self.metrics;
         let results = match result {
-            Ok(redirected) => match redirected.source {
+            Ok(redirected) => match redirected.source() {
                 Source::Process => &metrics.process,
                 Source::Redis => &metrics.redis,
                 Source::Database => &metrics.database,

@@ -1,0 +1,73 @@
+//! Where a client is redirected to.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::cache::{CachedLink, Source};
+use crate::clicks::ClickReceipt;
+use crate::domain::Location;
+
+/// Where a client is redirected to. Only a counted click leads here: the recorders and the grants alone
+/// make a [`ClickReceipt`].
+pub struct Redirected {
+    link: Arc<CachedLink>,
+    source: Source,
+    counted: Counted,
+    /// The location with the visitor's query.
+    forwarded: Option<Location>,
+}
+
+/// Why the client may be redirected.
+enum Counted {
+    Click(ClickReceipt),
+    /// A `HEAD` is answered like a visit and is not counted.
+    Preview(Instant),
+}
+
+impl Redirected {
+    pub(super) fn by_click(link: Arc<CachedLink>, source: Source, receipt: ClickReceipt) -> Self {
+        Self::new(link, source, Counted::Click(receipt))
+    }
+
+    pub(super) fn by_preview(link: Arc<CachedLink>, source: Source, at: Instant) -> Self {
+        Self::new(link, source, Counted::Preview(at))
+    }
+
+    fn new(link: Arc<CachedLink>, source: Source, counted: Counted) -> Self {
+        Self {
+            link,
+            source,
+            counted,
+            forwarded: None,
+        }
+    }
+
+    /// Where the link was found.
+    pub(super) fn source(&self) -> Source {
+        self.source
+    }
+
+    /// When the client could be redirected: nearly the moment of the response.
+    #[must_use]
+    pub fn at(&self) -> Instant {
+        match &self.counted {
+            Counted::Click(receipt) => receipt.at(),
+            Counted::Preview(at) => *at,
+        }
+    }
+
+    /// The value of the `Location` header.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        self.forwarded.as_ref().unwrap_or(&self.link.location)
+    }
+
+    /// Adds the query of the visitor's request to the location, where the link wants it.
+    #[must_use]
+    pub fn with_query(mut self, query: Option<&str>) -> Self {
+        if self.link.forward_query {
+            self.forwarded = query.and_then(|query| self.link.location.with_query(query));
+        }
+        self
+    }
+}
