@@ -9,6 +9,7 @@
 //! * A flush that is newer than those that Redis showed contains clicks that were seen as pending: the count is read again.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +18,14 @@ use futures_util::future::try_join_all;
 use crate::cache::LinkCache;
 use crate::clicks::redis_sink::SettleError;
 use crate::clicks::{MemoryOnly, RedisSink, settle_parked};
-use crate::domain::{Click, LinkId, Shard};
+use crate::domain::{Click, Interval, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, scripts};
-use crate::store::{Clicks, CountSnapshot, FlushesSeen, StoreError};
+use crate::store::{Clicks, CountSnapshot, StoreError};
+
+mod parts;
+
+pub use parts::LinkSeries;
+use parts::{RedisSnapshot, sum_parts, sum_series};
 
 /// How many times a count is read that flushes overtake.
 const TRIES: usize = 20;
@@ -58,14 +64,6 @@ struct ShardCounts {
     redis: RedisShard,
     sink: RedisSink,
     cache: LinkCache,
-}
-
-/// The clicks of some links in Redis at one moment.
-struct RedisSnapshot {
-    newest_flush: i64,
-    flushing: Vec<i64>,
-    /// Clicks per link: the pending ones, then those of each flush; `None` means no clicks.
-    counts: Vec<Vec<Option<u64>>>,
 }
 
 impl Counts {
@@ -141,12 +139,34 @@ impl Counts {
 
     async fn without_redis(&self, links: &[LinkId]) -> Result<HashMap<LinkId, u64>, CountError> {
         let found = self.clicks.counts(links, None).await?;
-        if found.has_parked {
-            return Err(CountError::Unavailable(
-                "clicks in doubt are parked for a Redis that is not configured".into(),
-            ));
-        }
+        none_parked(&found)?;
         Ok(found.clicks.into_iter().collect())
+    }
+
+    /// `None` when a flush overtook the reading.
+    async fn series_of(
+        &self,
+        link: Click,
+        range: &Range<Interval>,
+    ) -> Result<Option<LinkSeries>, CountError> {
+        let Some(shard_counts) = self.shards.get(link.shard().index()) else {
+            let found = self.clicks.series(link.link(), range.clone(), None).await?;
+            none_parked(&found.counts)?;
+            return Ok(sum_series(
+                link.link(),
+                range,
+                &RedisSnapshot::none(),
+                &found,
+            ));
+        };
+        let (term, redis) = shard_counts.read(&[link.link()]).await?;
+        let seen = redis.flushes_seen(&term);
+        let found = self.clicks.series(link.link(), range.clone(), Some(seen));
+        let found = found.await?;
+        if !self.is_settled(shard_counts, &found.counts).await? {
+            return Ok(None);
+        }
+        Ok(sum_series(link.link(), range, &redis, &found))
     }
 
     /// `None` when a flush overtook the reading.
@@ -155,18 +175,21 @@ impl Counts {
         shard_counts: &ShardCounts,
         links: &[LinkId],
     ) -> Result<Option<HashMap<LinkId, u64>>, CountError> {
-        if !shard_counts.redis.is_reachable() {
-            return Err(CountError::Unavailable("Redis is away".into()));
-        }
-        let term = shard_counts.redis.term()?;
-        let redis = read_redis(&shard_counts.redis, &term, links).await?;
-        let seen = FlushesSeen {
-            epoch: &term.epoch,
-            term: term.number,
-            under_way: &redis.flushing,
-            newest: redis.newest_flush,
-        };
+        let (term, redis) = shard_counts.read(links).await?;
+        let seen = redis.flushes_seen(&term);
         let database = self.clicks.counts(links, Some(seen)).await?;
+        if !self.is_settled(shard_counts, &database).await? {
+            return Ok(None);
+        }
+        Ok(sum_parts(links, &redis, &database))
+    }
+
+    /// Whether no clicks are parked for a shard; settles those that are.
+    async fn is_settled(
+        &self,
+        shard_counts: &ShardCounts,
+        database: &CountSnapshot,
+    ) -> Result<bool, CountError> {
         if database.is_superseded {
             let failure = RedisFailure::OtherTerm("another one is in use".into());
             shard_counts.redis.trip(&failure);
@@ -179,10 +202,31 @@ impl Counts {
         }
         if database.has_parked {
             settle_parked(&shard_counts.sink, &*self.clicks, &shard_counts.cache).await?;
-            return Ok(None);
         }
-        Ok(sum_parts(links, &redis, &database))
+        Ok(!database.has_parked)
     }
+}
+
+impl ShardCounts {
+    /// What Redis has of the clicks of these links, and the term in which it was read.
+    async fn read(&self, links: &[LinkId]) -> Result<(Arc<Term>, RedisSnapshot), CountError> {
+        if !self.redis.is_reachable() {
+            return Err(CountError::Unavailable("Redis is away".into()));
+        }
+        let term = self.redis.term()?;
+        let redis = read_redis(&self.redis, &term, links).await?;
+        Ok((term, redis))
+    }
+}
+
+/// An error if parked batches wait for a Redis that this instance does not have.
+fn none_parked(database: &CountSnapshot) -> Result<(), CountError> {
+    if database.has_parked {
+        return Err(CountError::Unavailable(
+            "clicks in doubt are parked for a Redis that is not configured".into(),
+        ));
+    }
+    Ok(())
 }
 
 impl Counting<'_> {
@@ -199,11 +243,7 @@ impl Counting<'_> {
         if links.is_empty() {
             return Ok(HashMap::new());
         }
-        if self.in_memory {
-            return Err(CountError::Unavailable(
-                "some clicks are only in memory".into(),
-            ));
-        }
+        self.none_in_memory()?;
         let counts = self.counts;
         let mut links = links.to_vec();
         links.sort_unstable();
@@ -214,6 +254,40 @@ impl Counting<'_> {
         let counted = try_join_all(parts.map(|part| counts.of_shard(part))).await?;
         Ok(counted.into_iter().flatten().collect())
     }
+
+    /// The series of a link over the intervals in `range`, as exact as [`Counting::of`]: over all intervals its sum is the
+    /// count. `has_parked` as there.
+    ///
+    /// # Errors
+    /// [`CountError::Unavailable`] rather than a series that lacks clicks.
+    pub async fn series_of(
+        self,
+        link: Click,
+        range: Range<Interval>,
+        has_parked: bool,
+    ) -> Result<LinkSeries, CountError> {
+        self.none_in_memory()?;
+        if has_parked {
+            self.counts.settle_for(&[link]).await?;
+        }
+        for _ in 0..TRIES {
+            if let Some(series) = self.counts.series_of(link, &range).await? {
+                return Ok(series);
+            }
+        }
+        Err(CountError::Unavailable(
+            "clicks are written back faster than they can be read".into(),
+        ))
+    }
+
+    fn none_in_memory(&self) -> Result<(), CountError> {
+        if self.in_memory {
+            return Err(CountError::Unavailable(
+                "some clicks are only in memory".into(),
+            ));
+        }
+        Ok(())
+    }
 }
 
 async fn read_redis(
@@ -222,63 +296,19 @@ async fn read_redis(
     links: &[LinkId],
 ) -> Result<RedisSnapshot, CountError> {
     let keys = redis.keys();
-    let mut call = scripts::READ_COUNTS.call(&[&keys.state(), &keys.pending(), &keys.flushing()]);
+    let mut call = scripts::READ_COUNTS.call(&[
+        &keys.state(),
+        &keys.pending(),
+        &keys.flushing(),
+        &keys.intervals(),
+    ]);
     call.arg(term.number).arg(keys.flush_prefix());
     for link in links {
         call.arg(link.number());
     }
     let response = redis.query(&call, TIMEOUT).await?;
-    RedisSnapshot::parse(response, links.len())
+    RedisSnapshot::parse(response, links.len(), Interval::of(redis.now()))
         .ok_or_else(|| CountError::Unavailable("Redis sent something else than counts".into()))
-}
-
-impl RedisSnapshot {
-    /// `None` if a number is missing or out of range: no sum would be right.
-    fn parse(
-        (newest_flush, flushing, counts): (i64, Vec<i64>, Vec<Vec<Option<u64>>>),
-        links: usize,
-    ) -> Option<Self> {
-        let is_whole = counts.len() == 1 + flushing.len();
-        let is_in_range =
-            |count: &Option<u64>| count.is_none_or(|count| i64::try_from(count).is_ok());
-        let is_valid = |part: &Vec<_>| part.len() == links && part.iter().all(is_in_range);
-        (is_whole && counts.iter().all(is_valid)).then_some(Self {
-            newest_flush,
-            flushing,
-            counts,
-        })
-    }
-}
-
-/// `None` if the database has a flush that Redis did not show yet.
-fn sum_parts(
-    links: &[LinkId],
-    redis: &RedisSnapshot,
-    database: &CountSnapshot,
-) -> Option<HashMap<LinkId, u64>> {
-    if database
-        .flushes
-        .iter()
-        .any(|(number, _)| *number > redis.newest_flush)
-    {
-        return None;
-    }
-    let mut counts: HashMap<_, _> = database.clicks.iter().copied().collect();
-    let (pending, flushes) = redis.counts.split_first()?;
-    let marks: HashMap<_, _> = database.flushes.iter().copied().collect();
-    for (index, link) in links.iter().enumerate() {
-        let Some(count) = counts.get_mut(link) else {
-            continue;
-        };
-        let at = |counts: &[Option<u64>]| counts.get(index).copied().flatten().unwrap_or_default();
-        *count = count.saturating_add(at(pending));
-        for (number, flush) in redis.flushing.iter().zip(flushes) {
-            if marks.get(number).is_none_or(|mark| !mark.includes(*link)) {
-                *count = count.saturating_add(at(flush));
-            }
-        }
-    }
-    Some(counts)
 }
 
 impl From<StoreError> for CountError {
@@ -301,52 +331,6 @@ impl From<SettleError> for CountError {
         match failure {
             SettleError::Redis(failure) => failure.into(),
             SettleError::Store(error) => error.into(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::collection::vec;
-    use proptest::option;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn links() -> [LinkId; 2] {
-        [1, 2].map(|number| LinkId::parse(number).unwrap())
-    }
-
-    fn database() -> CountSnapshot {
-        CountSnapshot {
-            clicks: links().map(|link| (link, 5)).to_vec(),
-            ..CountSnapshot::default()
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_count_is_the_sum_of_all_its_parts(parts in vec(vec(option::of(0_u64..9), 2..=2), 1..5)) {
-            let flushing: Vec<i64> = (1..).take(parts.len() - 1).collect();
-            let response = (9, flushing, parts.clone());
-            let counts = sum_parts(&links(), &RedisSnapshot::parse(response, 2).unwrap(), &database()).unwrap();
-            for (index, link) in links().iter().enumerate() {
-                let in_redis: u64 = parts.iter().filter_map(|part| part[index]).sum();
-                prop_assert_eq!(counts[link], 5 + in_redis);
-            }
-        }
-
-        #[test]
-        fn a_response_without_all_of_its_parts_is_no_count(
-            newest in 9_i64..,
-            flushing in vec(1_i64..9, 0..4),
-            parts in vec(vec(option::of(any::<u64>()), 0..4), 0..5),
-        ) {
-            let is_whole = parts.len() == 1 + flushing.len() && parts.iter().all(|part| part.len() == 2);
-            if let Some(redis) = RedisSnapshot::parse((newest, flushing, parts), 2) {
-                prop_assert!(is_whole);
-                prop_assert_eq!(sum_parts(&links(), &redis, &database()).unwrap().len(), 2);
-            }
         }
     }
 }

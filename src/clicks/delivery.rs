@@ -1,6 +1,6 @@
 //! Brings the batches of one recorder to a sink: Redis while it is up, otherwise the database's journal, otherwise memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::clicks::redelivery::{Attempt, Redelivered};
 use crate::clicks::sinks::{Appended, Sinks, count_batch, note_acknowledged, total};
 use crate::clicks::{MemoryOnly, RecordError, RedisSink};
-use crate::domain::{LinkId, Shard};
+use crate::domain::{Clock, Interval, LinkId, Shard};
 use crate::redis::random_id;
 use crate::store::{ClickBatch, RecorderId};
 use crate::telemetry::metrics::{BATCH_CLICKS, IN_DOUBT, bounded, gauge_of_shard};
@@ -25,14 +25,15 @@ const MAX_LINKS: usize = 1_000;
 pub struct Delivery {
     sinks: Arc<Sinks>,
     memory_only: Arc<MemoryOnly>,
+    clock: Arc<dyn Clock>,
     recorder: RecorderId,
     number: u64,
     /// The batch that Redis must have before any newer one.
     outstanding: Option<Outstanding>,
     /// The batch that was sent to the journal and not acknowledged: the journal gets nothing newer before.
     unacknowledged: Option<ClickBatch>,
-    /// Clicks that were not sent yet; one entry per link, so bounded by the number of links.
-    buffered: HashMap<LinkId, u64, RandomState>,
+    /// Clicks that were not sent yet, by interval; one entry per link, so bounded by the number of links in each.
+    buffered: BTreeMap<Interval, HashMap<LinkId, u64, RandomState>>,
     redelivery: Option<JoinHandle<Option<Redelivered>>>,
 }
 
@@ -53,16 +54,17 @@ enum Outstanding {
 impl Delivery {
     /// Delivers for a new recorder.
     #[must_use]
-    pub fn new(sinks: Sinks, memory_only: Arc<MemoryOnly>) -> Self {
+    pub fn new(sinks: Sinks, memory_only: Arc<MemoryOnly>, clock: Arc<dyn Clock>) -> Self {
         Self {
             sinks: Arc::new(sinks),
             memory_only,
+            clock,
             // The databases keep it as a signed number.
             recorder: random_id() >> 1,
             number: 0,
             outstanding: None,
             unacknowledged: None,
-            buffered: HashMap::default(),
+            buffered: BTreeMap::new(),
             redelivery: None,
         }
     }
@@ -72,16 +74,17 @@ impl Delivery {
         if clicks.is_empty() {
             return self.sinks.apply_link_changes().await;
         }
+        let interval = Interval::of(self.clock.now());
         let mut clicks = sum_by_link(clicks);
         while !clicks.is_empty() {
             let rest = clicks.split_off(clicks.len().min(MAX_LINKS));
-            self.deliver_batch(clicks).await;
+            self.deliver_batch(interval, clicks).await;
             clicks = rest;
         }
     }
 
-    async fn deliver_batch(&mut self, clicks: Vec<(LinkId, u64)>) {
-        let batch = self.next_batch(clicks);
+    async fn deliver_batch(&mut self, interval: Interval, clicks: Vec<(LinkId, u64)>) {
+        let batch = self.next_batch(interval, clicks);
         let sinks = Arc::clone(&self.sinks);
         metrics::histogram!(BATCH_CLICKS).record(bounded(total(&batch.clicks)));
         let mut in_doubt_in = None;
@@ -123,11 +126,11 @@ impl Delivery {
                 is_parked,
             });
         } else if !self.can_use_journal() {
-            self.keep_in_memory(&batch.clicks);
+            self.keep_in_memory(&batch);
         } else {
             match sinks.append(&batch, None).await {
                 Appended::Written => {}
-                Appended::NotSent => self.keep_in_memory(&batch.clicks),
+                Appended::NotSent => self.keep_in_memory(&batch),
                 Appended::InDoubt => {
                     self.memory_only.add(&batch.clicks);
                     self.unacknowledged = Some(batch);
@@ -154,34 +157,42 @@ impl Delivery {
             )
     }
 
-    fn keep_in_memory(&mut self, clicks: &[(LinkId, u64)]) {
-        self.memory_only.add(clicks);
-        self.buffer(clicks);
+    fn keep_in_memory(&mut self, batch: &ClickBatch) {
+        self.memory_only.add(&batch.clicks);
+        self.buffer(batch);
     }
 
-    fn buffer(&mut self, clicks: &[(LinkId, u64)]) {
-        for (link, count) in clicks {
-            *self.buffered.entry(*link).or_default() += count;
+    fn buffer(&mut self, batch: &ClickBatch) {
+        let of_interval = self.buffered.entry(batch.interval).or_default();
+        for (link, count) in &batch.clicks {
+            *of_interval.entry(*link).or_default() += count;
         }
     }
 
-    fn next_batch(&mut self, clicks: Vec<(LinkId, u64)>) -> ClickBatch {
+    fn next_batch(&mut self, interval: Interval, clicks: Vec<(LinkId, u64)>) -> ClickBatch {
         self.number += 1;
         ClickBatch {
             recorder: self.recorder,
             number: self.number,
+            interval,
             clicks,
         }
     }
 
-    fn batch_of_buffered(&mut self) -> ClickBatch {
-        let mut links: Vec<_> = self.buffered.keys().copied().take(MAX_LINKS).collect();
+    /// Of the oldest interval; `None` if nothing is buffered.
+    fn batch_of_buffered(&mut self) -> Option<ClickBatch> {
+        let mut oldest = self.buffered.first_entry()?;
+        let (interval, of_interval) = (*oldest.key(), oldest.get_mut());
+        let mut links: Vec<_> = of_interval.keys().copied().take(MAX_LINKS).collect();
         links.sort_unstable();
         let clicks = links
             .into_iter()
-            .filter_map(|link| self.buffered.remove_entry(&link))
+            .filter_map(|link| of_interval.remove_entry(&link))
             .collect();
-        self.next_batch(clicks)
+        if of_interval.is_empty() {
+            oldest.remove();
+        }
+        Some(self.next_batch(interval, clicks))
     }
 
     /// Whether anything is in doubt or in memory.
@@ -215,8 +226,8 @@ impl Delivery {
     /// Older numbers first: a sink takes every number that is not above its last one for applied.
     fn next_attempt(&mut self) -> Attempt {
         let redis_is_up = self.sinks.redis.as_ref().is_some_and(RedisSink::is_up);
-        if redis_is_up && self.outstanding.is_none() && !self.buffered.is_empty() {
-            self.outstanding = Some(Outstanding::Unsent(self.batch_of_buffered()));
+        if redis_is_up && self.outstanding.is_none() {
+            self.outstanding = self.batch_of_buffered().map(Outstanding::Unsent);
         }
         match &self.outstanding {
             Some(Outstanding::Unsent(batch)) if redis_is_up => {
@@ -244,11 +255,10 @@ impl Delivery {
             let (batch, epoch) = (batch.clone(), Arc::clone(epoch));
             return Attempt::Park { batch, epoch };
         }
-        if self.buffered.is_empty() {
-            return Attempt::Wait;
+        match self.batch_of_buffered() {
+            Some(batch) => self.first_append(batch),
+            None => Attempt::Wait,
         }
-        let batch = self.batch_of_buffered();
-        self.first_append(batch)
     }
 
     fn first_append(&mut self, batch: ClickBatch) -> Attempt {
@@ -302,7 +312,7 @@ impl Delivery {
             }
             Redelivered::NotSent => {
                 if let Some(batch) = self.unacknowledged.take() {
-                    self.buffer(&batch.clicks);
+                    self.buffer(&batch);
                 }
             }
         }

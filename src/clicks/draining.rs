@@ -120,7 +120,10 @@ async fn remove(redis: &RedisShard) -> Result<bool, RedisFailure> {
     let keys = redis.keys();
     let (state, pending, flushing) = (keys.state(), keys.pending(), keys.flushing());
     let (recorders, changes, flusher) = (keys.recorders(), keys.changes(), keys.flusher());
-    let all = [&state, &pending, &flushing, &recorders, &changes, &flusher];
+    let intervals = keys.intervals();
+    let all = [
+        &state, &pending, &flushing, &recorders, &changes, &flusher, &intervals,
+    ];
     let mut call = scripts::REMOVE_DATA_SET.call(&all.map(String::as_str));
     call.arg(redis.term()?.number);
     redis.query(&call, TIMEOUT).await

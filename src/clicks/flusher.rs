@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use self::scan::{TIMEOUT, increments};
-use crate::domain::{Clock, LinkId, Shard};
+use crate::domain::{Clock, Interval, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
 use crate::store::{Clicks, DataSet, FlushId, FlushMark, StoreError};
 
@@ -247,15 +247,16 @@ impl Flusher {
             ));
             return Ok(ShardFlush::Elsewhere);
         };
-        let Some(numbers) = self.begin(redis, &term, in_ledger.flush).await? else {
+        let Some(flushes) = self.begin(redis, &term, in_ledger.flush).await? else {
             return Ok(ShardFlush::Others);
         };
         let write_back = async {
-            for number in numbers {
+            for (number, interval) in flushes {
                 let flush = FlushId {
                     epoch: term.epoch.to_string(),
                     term: term.number,
                     number,
+                    interval,
                 };
                 let turn = self.turn.lock().await;
                 let started = Instant::now();
@@ -282,33 +283,42 @@ impl Flusher {
     }
 
     /// Takes the lease, and turns the pending clicks into a flush, unless the data set lacks the newest flush of the ledger.
-    /// Returns the flushes under way; `None` while another instance has the lease.
+    /// Returns the flushes under way in their order, each with its interval; `None` while another instance has the lease.
     async fn begin(
         &self,
         redis: &RedisShard,
         term: &Term,
         in_ledger: i64,
-    ) -> Result<Option<Vec<i64>>, RedisFailure> {
+    ) -> Result<Option<Vec<(i64, Interval)>>, RedisFailure> {
         let keys = redis.keys();
         let mut call = scripts::BEGIN_FLUSH.call(&[
             &keys.state(),
             &keys.pending(),
             &keys.flushing(),
+            &keys.intervals(),
             &keys.flusher(),
         ]);
         call.arg(term.number)
+            .arg(keys.flush_prefix())
+            .arg(Interval::of(self.clock.now()).number())
             .arg(&self.name)
             .arg(LEASE.as_secs() * 1_000)
-            .arg(keys.flush_prefix())
             .arg(in_ledger);
         let asked = Instant::now();
-        let begun = redis.query(&call, TIMEOUT).await;
-        begun.inspect_err(|failure| {
+        let begun: Result<Option<(Vec<i64>, Vec<i64>)>, _> = redis.query(&call, TIMEOUT).await;
+        let begun = begun.inspect_err(|failure| {
             // It hangs: the next flush would wait for it again.
             if asked.elapsed() >= TIMEOUT {
                 redis.trip(failure);
             }
-        })
+        })?;
+        Ok(begun.map(|(numbers, intervals)| {
+            let intervals = intervals.into_iter().map(Interval::from_number);
+            let mut flushes: Vec<_> = numbers.into_iter().zip(intervals).collect();
+            // The ledger takes no flush after a later one.
+            flushes.sort_unstable();
+            flushes
+        }))
     }
 
     /// Writes a flush to the database; returns [`FlushMark::Whole`] or [`FlushMark::Superseded`]. Adds to `flushed` what this
@@ -346,7 +356,8 @@ impl Flusher {
 async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure> {
     let keys = redis.keys();
     let batch = keys.flush(&flush.epoch, flush.number);
-    let mut call = scripts::FINISH_FLUSH.call(&[&keys.state(), &keys.flushing(), &batch]);
+    let mut call =
+        scripts::FINISH_FLUSH.call(&[&keys.state(), &keys.flushing(), &batch, &keys.intervals()]);
     call.arg(flush.term).arg(flush.number);
     redis.query(&call, TIMEOUT).await
 }

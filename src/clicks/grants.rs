@@ -11,7 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::clicks::ClickReceipt;
-use crate::domain::LinkId;
+use crate::domain::{Clock, Interval, LinkId};
 use crate::redis::random_id;
 use crate::store::{ClickBatch, ClickLimits, Grant, StoreError};
 use crate::telemetry::metrics::{GRANTED, GRANTS_UNUSED, bounded};
@@ -57,6 +57,7 @@ pub enum GrantAnswer {
 /// The grants of one process.
 pub struct Grants {
     limits: Arc<dyn ClickLimits>,
+    clock: Arc<dyn Clock>,
     state: Mutex<State>,
     /// Wakes the task that asks the database.
     has_visit: Notify,
@@ -118,9 +119,10 @@ impl Drop for Unused {
 impl Grants {
     /// Grants by this database; [`Grants::run`] has to run for visitors to be answered.
     #[must_use]
-    pub fn new(limits: Arc<dyn ClickLimits>) -> Arc<Self> {
+    pub fn new(limits: Arc<dyn ClickLimits>, clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {
             limits,
+            clock,
             state: Mutex::default(),
             has_visit: Notify::new(),
             is_late: AtomicBool::new(false),
@@ -185,6 +187,7 @@ impl Grants {
                     let batch = ClickBatch {
                         recorder,
                         number,
+                        interval: Interval::of(self.clock.now()),
                         clicks,
                     };
                     match self.grants_of(&batch, &mut failures).await {

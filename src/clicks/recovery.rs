@@ -280,6 +280,7 @@ async fn note(
         &keys.pending(),
         &keys.flushing(),
         &keys.changes(),
+        &keys.intervals(),
     ]);
     call.arg(data_set.term)
         .arg(&data_set.replication_id)

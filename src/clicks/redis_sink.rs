@@ -16,7 +16,8 @@ const ACKNOWLEDGED_FOR: Duration = Duration::from_hours(24);
 pub struct RedisSink {
     redis: RedisShard,
     connection: DedicatedConnection,
-    keys: [String; 3],
+    keys: [String; 6],
+    flush_prefix: String,
     acknowledged: Mutex<Option<Acknowledged>>,
 }
 
@@ -35,7 +36,15 @@ impl RedisSink {
         Self {
             redis: redis.clone(),
             connection: redis.dedicated_connection(),
-            keys: [names.state(), names.recorders(), names.pending()],
+            keys: [
+                names.state(),
+                names.pending(),
+                names.flushing(),
+                names.intervals(),
+                names.flusher(),
+                names.recorders(),
+            ],
+            flush_prefix: names.flush_prefix(),
             acknowledged: Mutex::default(),
         }
     }
@@ -114,9 +123,11 @@ impl RedisSink {
         term: &Arc<Term>,
         acknowledged: u64,
     ) -> Result<InvalidationCursor, RedisFailure> {
-        let [state, recorders, pending] = &self.keys;
-        let mut call = scripts::RECORD_CLICKS.call(&[state, recorders, pending]);
+        let keys = self.keys.each_ref().map(String::as_str);
+        let mut call = scripts::RECORD_CLICKS.call(&keys);
         call.arg(term.number)
+            .arg(self.flush_prefix.as_str())
+            .arg(batch.interval.number())
             .arg(batch.recorder)
             .arg(batch.number)
             .arg(acknowledged);

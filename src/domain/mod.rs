@@ -7,6 +7,7 @@ mod api_key;
 mod code;
 mod email;
 mod forward_query;
+mod interval;
 mod limits;
 mod link;
 mod link_properties;
@@ -23,6 +24,7 @@ mod user;
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
+pub use interval::Interval;
 pub use limits::Limits;
 pub use link::{Link, LinkId, LinkStatus, LinkTarget};
 pub use link_properties::{

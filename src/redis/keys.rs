@@ -2,11 +2,12 @@
 //!
 //! | key | type | expiry | written by | removed by |
 //! | --- | --- | --- | --- | --- |
-//! | `{prefix}:state` | hash `term`, `epoch`, `flush`, `change`, `generation`, `life`, `database`, `rolled_back` | none | `begin_term`; `announce_changes`, `begin_flush`, `forget_cached_links`; recovery (`database`); scripts that find it rolled back | never |
+//! | `{prefix}:state` | hash `term`, `epoch`, `flush`, `pending_in`, `begun`, `change`, `generation`, `life`, `database`, `rolled_back` | none | `begin_term`; `announce_changes`, `record_clicks`, `begin_flush`, `forget_cached_links`; recovery (`database`); scripts that find it rolled back | never |
 //! | `{prefix}:recorders` | hash recorder → `number microseconds` | none | `record_clicks` | `forget_recorder`, after a week |
-//! | `{prefix}:pending` | hash link id → clicks | none | `record_clicks` | renamed by `begin_flush`; `begin_term` |
-//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `begin_flush` | `finish_flush`, `begin_term` |
-//! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush` | `finish_flush`, `begin_term` |
+//! | `{prefix}:pending` | hash link id → clicks | none | `record_clicks` | renamed by `begin_flush`, `record_clicks`; `begin_term` |
+//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
+//! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
+//! | `{prefix}:intervals` | hash `N`, or that which the pending clicks will get → interval | none | `record_clicks`, `begin_flush` | `finish_flush`, `begin_flush`, `begin_term` |
 //! | `{prefix}:flusher` | string, name of the flusher with the lease | seconds | `begin_flush`, `extend_flush_lease` | `release_flush_lease`, expiry |
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `begin_term`, `forget_cached_links` |
 //! | `{prefix}:history` | string, JSON | none | `redis::history` | never |
@@ -104,7 +105,8 @@ impl Keys {
     }
 
     keys! {
-        /// Term and epoch of the data set, newest flush, newest change; the generation of cached links; the replication ID
+        /// Term and epoch of the data set, newest flush, interval of the pending clicks, newest flush that a flusher may have
+        /// read; newest change; the generation of cached links; the replication ID
         /// of the server that the term is for (`life`), the database that it belongs to, and whether a script found it to
         /// be rolled back.
         state => "state",
@@ -114,6 +116,8 @@ impl Keys {
         pending => "pending",
         /// Numbers of the flushes under way.
         flushing => "flushing",
+        /// The interval of each flush, and of the pending clicks under the number that they will get.
+        intervals => "intervals",
         /// The lease on flushing: the name of the flusher that has it.
         flusher => "flusher",
         /// Written to find out whether Redis takes writes.

@@ -21,18 +21,18 @@ macro_rules! scripts {
 scripts! {
     /// Applies a batch of clicks once.
     ///
-    /// * KEYS: `state`, `recorders`, `pending`
-    /// * ARGV: term, recorder, batch number, number of its last batch that was acknowledged in this term, link ids, as
-    ///   many numbers of clicks
+    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`, `recorders`
+    /// * ARGV: term, prefix of flush keys, interval, recorder, batch number, number of its last batch that was acknowledged
+    ///   in this term, link ids, as many numbers of clicks
     /// * returns: change
-    RECORD_CLICKS => ["term.lua", "record_clicks.lua"],
+    RECORD_CLICKS => ["term.lua", "intervals.lua", "record_clicks.lua"],
 
     /// Reads how many clicks of some links are pending and in flushes, as of one moment.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`
+    /// * KEYS: `state`, `pending`, `flushing`, `intervals`
     /// * ARGV: term, prefix of flush keys, link ids
     /// * returns: newest flush, numbers of the flushes under way, then lists of clicks per link: the pending ones, then
-    ///   those of each flush
+    ///   those of each flush; then the interval of each of these, nil where an instance of the version before noted none
     READ_COUNTS => ["term.lua", "read_counts.lua"],
 
     /// Counts the links with clicks that are not written back.
@@ -42,16 +42,18 @@ scripts! {
     /// * returns: links; one that is in a flush as well counts twice
     COUNT_PENDING => ["count_pending.lua"],
 
-    /// Takes the lease on flushing, and moves what is pending to a flush of its own unless one is under way.
+    /// Takes the lease on flushing, and moves what is pending to a flush of its own unless one is under way that
+    /// a flusher may have read.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `flusher`
-    /// * ARGV: term, name of the flusher, lease in milliseconds, prefix of flush keys, newest flush in the ledger
-    /// * returns: numbers of the flushes under way; nil while another flusher has the lease
-    BEGIN_FLUSH => ["term.lua", "begin_flush.lua"],
+    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`
+    /// * ARGV: term, prefix of flush keys, the interval of clicks for which none is noted, name of the flusher, lease in
+    ///   milliseconds, newest flush in the ledger
+    /// * returns: numbers of the flushes under way, and their intervals; nil while another flusher has the lease
+    BEGIN_FLUSH => ["term.lua", "intervals.lua", "begin_flush.lua"],
 
     /// Removes a flush that is written to the database.
     ///
-    /// * KEYS: `state`, `flushing`, the flush
+    /// * KEYS: `state`, `flushing`, the flush, `intervals`
     /// * ARGV: term, number of the flush
     /// * returns: true
     FINISH_FLUSH => ["term.lua", "finish_flush.lua"],
@@ -79,7 +81,7 @@ scripts! {
 
     /// Takes a data set into use under a new term, which the ledger gave to its server.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `changes`
+    /// * KEYS: `state`, `pending`, `flushing`, `changes`, `intervals`
     /// * ARGV: term, replication ID, now, epoch that was read, epoch from now on, newest flush in the ledger, prefix of
     ///   flush keys
     /// * returns: links whose clicks were dropped (-1 where none had to be), 1 if scripts had found the data set to be
@@ -88,7 +90,7 @@ scripts! {
 
     /// Removes a data set that is given up, unless it has clicks that are not written back.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `recorders`, `changes`, `flusher`
+    /// * KEYS: `state`, `pending`, `flushing`, `recorders`, `changes`, `flusher`, `intervals`
     /// * ARGV: term
     /// * returns: 1 if it is removed, otherwise 0
     REMOVE_DATA_SET => ["term.lua", "remove_data_set.lua"],

@@ -162,7 +162,7 @@ impl App {
         };
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
         Ok(Self {
-            grants: Grants::new(store.clicks.clone()),
+            grants: Grants::new(store.clicks.clone(), Arc::clone(&clock)),
             store,
             replica,
             redis,
@@ -218,7 +218,11 @@ impl App {
                 deadline: JournalDeadline::new(until_late.max(once_late), once_late),
                 running: Mutex::default(),
             };
-            Delivery::new(sinks, Arc::clone(&self.memory_only))
+            Delivery::new(
+                sinks,
+                Arc::clone(&self.memory_only),
+                Arc::clone(&self.clock),
+            )
         };
         let deliveries: Vec<_> = match &self.redis {
             None => vec![delivery(None)],

@@ -1,6 +1,6 @@
 //! Batches of clicks.
 
-use crate::domain::LinkId;
+use crate::domain::{Interval, LinkId};
 
 /// Names a recorder: drawn at random for every recorder at each start.
 pub type RecorderId = u64;
@@ -13,6 +13,8 @@ pub struct ClickBatch {
     /// Rises with every batch of this recorder; numbers may be left out. Batches of one recorder reach a sink in this
     /// order, one at a time.
     pub number: u64,
+    /// The quarter of an hour in which all of its clicks were recorded.
+    pub interval: Interval,
     /// Clicks per link, each link once, in rising order of ids; never empty.
     pub clicks: Vec<(LinkId, u64)>,
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{ClickBatch, ClickLimits, FlushMark, Ledger, RecorderId, StoreError};
+use super::{ClickBatch, ClickLimits, FlushMark, Ledger, RecorderId, Series, StoreError};
 use crate::domain::{LinkId, Timestamp};
 
 /// A batch that was sent to Redis and not acknowledged.
@@ -44,6 +44,16 @@ pub struct FlushesSeen<'a> {
     pub newest: i64,
 }
 
+impl FlushesSeen<'_> {
+    /// Of a reader that saw no Redis.
+    pub(super) const NONE: Self = Self {
+        epoch: "",
+        term: 0,
+        under_way: &[],
+        newest: i64::MAX,
+    };
+}
+
 /// What one step of compacting the journal did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compacted {
@@ -55,10 +65,10 @@ pub struct Compacted {
     pub done: bool,
 }
 
-/// Counted clicks: a journal of batches, and the counts into which it is compacted, together with the ledger of flushes and
-/// the limits of links.
+/// Counted clicks: a journal of batches, and the counts into which it is compacted, together with the ledger of flushes,
+/// the limits of links, and series.
 #[async_trait]
-pub trait Clicks: Ledger + ClickLimits {
+pub trait Clicks: Ledger + ClickLimits + Series {
     /// Writes a batch to the journal, once: nothing changes where its recorder has written this number or a higher one.
     /// After `Ok` the batch survives `kill -9` of this process. An error leaves it in doubt; the same batch may be sent
     /// again.

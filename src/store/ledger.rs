@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::StoreError;
-use crate::domain::{LinkId, Timestamp};
+use crate::domain::{Interval, LinkId, Timestamp};
 
 /// How long a data set that another one replaced is drained at first; those that still drain it prolong this.
 pub(super) const DRAIN_TIME: Duration = Duration::from_secs(5);
@@ -37,6 +37,8 @@ pub struct FlushId {
     pub term: i64,
     /// Rises by one with every flush of that epoch.
     pub number: i64,
+    /// That in which all of its clicks were recorded.
+    pub interval: Interval,
 }
 
 /// How far a flush has been written back.

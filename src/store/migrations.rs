@@ -65,6 +65,7 @@ const POSTGRES: Files = files! { "postgres":
     30 "deleted users" "0030_deleted_users.sql",
     31 "api keys" "0031_api_keys.sql",
     35 "ids left out" "0035_ids_left_out.sql",
+    36 "link series" "0036_link_series.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -85,6 +86,7 @@ const SQLITE: Files = files! { "sqlite":
     19 "owners of retired codes" "0019_owners_of_retired_codes.sql",
     30 "deleted users" "0030_deleted_users.sql",
     31 "api keys" "0031_api_keys.sql",
+    36 "link series" "0036_link_series.sql",
 };
 
 /// The migrations of Postgres.

@@ -26,6 +26,7 @@ mod permits;
 mod postgres;
 mod rows;
 mod search;
+mod series;
 mod sqlite;
 mod users;
 
@@ -45,6 +46,7 @@ pub use links::{
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use search::{FoundLinks, LinkSearch, Position};
+pub use series::{Series, SeriesSnapshot};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
 pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
 

@@ -2,11 +2,11 @@
 
 use super::{
     Change, CountSnapshot, Credentials, DataSet, DiskUsage, FlushMark, FoundLinks, Position,
-    RecorderId, StoreError, ToCount, Usage, UsedKey,
+    RecorderId, SeriesSnapshot, StoreError, ToCount, Usage, UsedKey,
 };
 use crate::domain::{
-    ApiKey, EmailAddress, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal,
-    Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
+    ApiKey, EmailAddress, Interval, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks,
+    Principal, Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `is_active`, `title`, `tags` as a JSON array, `forward_query`, `created_at`,
@@ -308,6 +308,7 @@ pub(super) const MARK_OF_FLUSH: i32 = 1;
 pub(super) const SOMETHING_PARKED: i32 = 2;
 pub(super) const SUPERSEDED: i32 = 3;
 pub(super) const DRAINING: i32 = 4;
+pub(super) const POINT_OF_SERIES: i32 = 5;
 
 pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot, StoreError> {
     let mut snapshot = CountSnapshot::default();
@@ -324,6 +325,20 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot
         }
     }
     Ok(snapshot)
+}
+
+/// The same with the points of a link's series.
+pub(super) fn series_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<SeriesSnapshot, StoreError> {
+    let (points, rows): (Vec<_>, Vec<_>) = rows
+        .into_iter()
+        .partition(|(kind, ..)| *kind == POINT_OF_SERIES);
+    let point = |(_, interval, clicks): (i32, i64, i64)| {
+        (Interval::from_number(interval), clicks.unsigned_abs())
+    };
+    Ok(SeriesSnapshot {
+        counts: count_snapshot(rows)?,
+        points: points.into_iter().map(point).collect(),
+    })
 }
 
 /// A mark as the ledger keeps it. SQL statements contain these numbers, too.

@@ -10,8 +10,8 @@ use shunt::cache::{CacheLimits, LinkCache};
 use shunt::clicks::counts::Counts;
 use shunt::clicks::{Flusher, MemoryOnly, RecoveryError, RedisSink, recover, settle_parked};
 use shunt::domain::{
-    Click, Clock, EmailAddress, Limits, LinkId, LinkProperties, LinkTarget, OwnHost, Principal,
-    Shard, ShortCode, SystemClock, TargetUrl, TokenKey,
+    Click, Clock, EmailAddress, Interval, Limits, LinkId, LinkProperties, LinkTarget, OwnHost,
+    Principal, Shard, ShortCode, SystemClock, TargetUrl, TokenKey,
 };
 use shunt::limits::{Action, CurrentLimits, Limiter};
 use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
@@ -124,6 +124,7 @@ impl Components {
         let batch = ClickBatch {
             recorder: 1,
             number,
+            interval: Interval::of(SystemClock.now()),
             clicks: vec![(self.links[0], 1)],
         };
         let _ = sink.record(&batch).await;

@@ -47,6 +47,11 @@ enum Address {
 }
 
 impl TestStore {
+    /// Whether the database is SQLite, and so the statements of by-hand work are its own.
+    pub(crate) fn is_sqlite(&self) -> bool {
+        matches!(self.database, Address::Sqlite(_))
+    }
+
     /// Runs a statement over a connection of its own, as `sqlite3` and `psql` do.
     pub(crate) async fn by_hand(&self, sql: &'static str) {
         let statement = sqlx::raw_sql(sql);

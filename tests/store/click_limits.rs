@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use shunt::domain::{Clock, LinkId, ShortCode, SystemClock};
+use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
 use shunt::store::{ClickBatch, Grant};
 
 use crate::backend::{TestStore, both_stores, link, user};
@@ -33,6 +33,7 @@ fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
     ClickBatch {
         recorder,
         number,
+        interval: Interval::from_number(2_000_000 + number as i64 % 2),
         clicks,
     }
 }
@@ -46,7 +47,14 @@ async fn ask(store: &TestStore, number: u64, link: LinkId, clicks: u64) -> Grant
 }
 
 async fn count(store: &TestStore, link: LinkId) -> u64 {
-    store.clicks.counts(&[link], None).await.unwrap().clicks[0].1
+    let all = Interval::FIRST..Interval::LAST;
+    let series = store.clicks.series(link, all, None).await.unwrap();
+    let count = series.counts.clicks[0].1;
+    assert_eq!(
+        series.points.iter().map(|(_, clicks)| clicks).sum::<u64>(),
+        count
+    );
+    count
 }
 
 fn granted(clicks: u64, left: i64) -> Grant {

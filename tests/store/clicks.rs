@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
-use shunt::domain::LinkId;
+use shunt::domain::{Interval, LinkId};
 use shunt::store::FlushMark::{Nothing, Superseded, UpTo, Whole};
 use shunt::store::{ClickBatch, DataSet, FlushId, FlushesSeen, ParkedBatch, Raise, Store};
 
@@ -15,8 +15,14 @@ fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
     ClickBatch {
         recorder,
         number,
+        interval: interval(number),
         clicks,
     }
+}
+
+/// Of a batch or flush: later ones are not always of a later interval.
+fn interval(number: u64) -> Interval {
+    Interval::from_number(2_000_000 + [0, 1, 1, 0, 2][(number % 5) as usize])
 }
 
 /// A flush of this data set, in its term.
@@ -25,6 +31,7 @@ fn flush(data_set: &DataSet, number: i64) -> FlushId {
         epoch: data_set.epoch.clone(),
         term: data_set.term,
         number,
+        interval: interval(number.unsigned_abs()),
     }
 }
 
@@ -51,7 +58,14 @@ async fn began(store: &Store) -> DataSet {
 }
 
 async fn count(store: &Store, link: LinkId) -> u64 {
-    store.clicks.counts(&[link], None).await.unwrap().clicks[0].1
+    let all = Interval::FIRST..Interval::LAST;
+    let series = store.clicks.series(link, all, None).await.unwrap();
+    let count = series.counts.clicks[0].1;
+    assert_eq!(
+        series.points.iter().map(|(_, clicks)| clicks).sum::<u64>(),
+        count
+    );
+    count
 }
 
 /// Compacts the whole journal; returns the clicks that were added.

@@ -1,6 +1,6 @@
 //! Clicks of links that are gone, in Postgres: removed step by step, without a flush that waits.
 
-use shunt::domain::LinkId;
+use shunt::domain::{Interval, LinkId};
 use shunt::store::migrations::{self, Patience};
 use shunt::store::{FlushId, FlushMark, PostgresStore, Raise, Store, migrate_postgres};
 use sqlx::{Connection, PgConnection};
@@ -61,6 +61,7 @@ async fn flush(store: &Store, number: i64, links: &[LinkId]) {
         epoch: data_set.epoch,
         term: data_set.term,
         number,
+        interval: Interval::from_number(number),
     };
     let clicks: Vec<_> = links.iter().map(|link| (*link, 1)).collect();
     let from = FlushMark::Nothing;

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use shunt::domain::LinkId;
-use shunt::domain::SystemClock;
+use shunt::domain::{Interval, LinkId, SystemClock};
 use shunt::store::{ClickBatch, OpenError, SqliteStore, Store};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor};
@@ -30,6 +29,7 @@ async fn a_long_log_makes_maintenance_due_which_restarts_it() {
     let mut batch = ClickBatch {
         recorder: 7,
         number: 0,
+        interval: Interval::FIRST,
         clicks: (1..=1_000)
             .map(|link| (LinkId::parse(link).unwrap(), 1))
             .collect(),

@@ -13,6 +13,7 @@ mod links;
 mod migrations;
 mod recorders;
 mod replica;
+mod series;
 mod upgrade;
 
 use backend::{both_stores, link, plain, user};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shunt::domain::{Clock, LinkId, SystemClock};
+use shunt::domain::{Clock, Interval, LinkId, SystemClock};
 use shunt::store::{ClickBatch, Store};
 use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
@@ -13,6 +13,7 @@ fn batch(number: u64, link: LinkId) -> ClickBatch {
     ClickBatch {
         recorder: 7,
         number,
+        interval: Interval::FIRST,
         clicks: vec![(link, 3)],
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use shunt::domain::{Clock, LinkId, ShortCode, SystemClock};
+use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
 use shunt::store::migrations::{self, Migrations, Patience, Schema};
 use shunt::store::{
     ClickBatch, CreateLinkError, NewLink, OpenError, PostgresStore, SqliteStore, Store,
@@ -97,6 +97,7 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
     let again = ClickBatch {
         recorder: 7,
         number: 3,
+        interval: Interval::FIRST,
         clicks: links.map(|link| (link, 1)).to_vec(),
     };
     store.append(&again, None).await.unwrap();

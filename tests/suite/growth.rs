@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shunt::clicks::{Flusher, recover};
-use shunt::domain::{Clock, LinkId, SystemClock};
+use shunt::domain::{Clock, Interval, LinkId, SystemClock};
 use shunt::redis::{Layout, RedisServers, RedisShards};
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, SqliteStore, Store, StoreSettings};
@@ -224,6 +224,7 @@ async fn a_parked_batch_keeps_its_own_recorder_in_redis_and_no_other() {
     let parked = ClickBatch {
         recorder: 8,
         number: 4,
+        interval: Interval::FIRST,
         clicks: vec![(LinkId::parse(1).unwrap(), 1)],
     };
     store

@@ -92,7 +92,10 @@ fn link() -> LinkId {
 }
 
 fn running(database: &Arc<Database>) -> Arc<Grants> {
-    let grants = Grants::new(Arc::clone(database) as Arc<dyn ClickLimits>);
+    let grants = Grants::new(
+        Arc::clone(database) as Arc<dyn ClickLimits>,
+        Arc::new(SystemClock),
+    );
     tokio::spawn(Arc::clone(&grants).run(pending()));
     grants
 }
@@ -197,7 +200,7 @@ async fn a_grant_that_its_visitor_does_not_take_is_for_the_next_one() {
 async fn visits_whose_visitors_left_take_no_memory() {
     let database = Database::with(10, []);
     // Its task does not run.
-    let grants = Grants::new(database as Arc<dyn ClickLimits>);
+    let grants = Grants::new(database as Arc<dyn ClickLimits>, Arc::new(SystemClock));
     for _ in 0..10_000 {
         begun(&grants).await;
     }

@@ -1,12 +1,11 @@
--- Starts a flush: the pending clicks become a flush of their own. While an earlier flush is unfinished, no further
--- one is started.
--- KEYS: state, pending, flushing, flusher. ARGV: term, name of the flusher, lease in ms, prefix of flush keys, newest flush
--- in the ledger.
--- Returns false while another flusher has the lease, otherwise the numbers of the flushes under way.
-local pending, flushing, flusher = unpack(KEYS, 2)
-local name, lease, flush_prefix, in_ledger = unpack(ARGV, 2)
+-- Starts a flush: the pending clicks become a flush of their own. While a flush is unfinished that a flusher may have read,
+-- no further one is started.
+-- KEYS: state, pending, flushing, intervals, flusher. ARGV: term, prefix of flush keys, the interval of clicks for which none
+-- is noted, name of the flusher, lease in ms, newest flush in the ledger.
+-- Returns false while another flusher has the lease, otherwise the numbers of the flushes under way, and their intervals.
+local name, lease, in_ledger = unpack(ARGV, 4)
 
-if tonumber(redis.call('HGET', data_set, 'flush')) < tonumber(in_ledger) then
+if newest_flush < tonumber(in_ledger) then
   return rolled_back()
 end
 local owner = redis.call('GET', flusher)
@@ -16,9 +15,32 @@ end
 -- A full Redis lets a script write after a DEL, even of a key that does not exist.
 redis.call('DEL', flusher)
 redis.call('SET', flusher, name, 'PX', lease)
-if redis.call('SCARD', flushing) == 0 and redis.call('EXISTS', pending) == 1 then
-  local number = redis.call('HINCRBY', data_set, 'flush', 1)
-  redis.call('RENAME', pending, flush_prefix .. epoch .. ':' .. number)
-  redis.call('SADD', flushing, number)
+
+local read, is_unfinished = read_by_flusher() or newest_flush, false
+for _, number in ipairs(redis.call('SMEMBERS', flushing)) do
+  is_unfinished = is_unfinished or tonumber(number) <= read
 end
-return redis.call('SMEMBERS', flushing)
+if not is_unfinished and redis.call('EXISTS', pending) == 1 then
+  redis.call('RENAME', pending, start_flush())
+end
+note_read(name)
+
+local under_way, of_intervals = redis.call('SMEMBERS', flushing), {}
+local is_known = { [string.format('%d', newest_flush + 1)] = true }
+for i, number in ipairs(under_way) do
+  is_known[number] = true
+  of_intervals[i] = redis.call('HGET', intervals, number)
+  if not of_intervals[i] then
+    of_intervals[i] = ARGV[3]
+    redis.call('HSET', intervals, number, ARGV[3])
+  end
+end
+-- Those of flushes that an instance of the version before finished.
+if redis.call('HLEN', intervals) > #under_way + 1 then
+  for _, number in ipairs(redis.call('HKEYS', intervals)) do
+    if not is_known[number] then
+      redis.call('HDEL', intervals, number)
+    end
+  end
+end
+return { under_way, of_intervals }

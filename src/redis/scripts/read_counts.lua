@@ -1,10 +1,10 @@
 -- Reads how many clicks of some links are in Redis, as of one moment.
--- KEYS: state, pending, flushing. ARGV: term, prefix of flush keys, then link ids.
--- Returns newest flush, numbers of the flushes under way, then clicks per link: pending, and per flush.
-local pending, flushing = unpack(KEYS, 2)
+-- KEYS: state, pending, flushing, intervals. ARGV: term, prefix of flush keys, then link ids.
+-- Returns newest flush, numbers of the flushes under way, then clicks per link: pending, and per flush; then the
+-- interval of each of these, where it is noted.
+local pending, flushing, intervals = unpack(KEYS, 2)
 local flush_prefix, ids = ARGV[2], { unpack(ARGV, 3) }
 
-local newest = redis.call('HGET', data_set, 'flush')
 local under_way = redis.call('SMEMBERS', flushing)
 local counts = { redis.call('HMGET', pending, unpack(ids)) }
 for _, number in ipairs(under_way) do
@@ -15,4 +15,4 @@ for _, number in ipairs(under_way) do
   end
   counts[#counts + 1] = redis.call('HMGET', batch, unpack(ids))
 end
-return { newest, under_way, counts }
+return { newest_flush, under_way, counts, redis.call('HMGET', intervals, newest_flush + 1, unpack(under_way)) }

@@ -1,58 +1,30 @@
 //! Counted clicks in Postgres.
 //!
-//! Clicks are added to `link_clicks` in rising order of ids, so that compaction and flushes, also those of several
-//! instances, do not deadlock.
+//! The functions `count_clicks` and `compact_batches` of the schema do what has to be one transaction.
 
 use async_trait::async_trait;
 
 use super::session::Session;
 use super::{PostgresStore, moment};
-use crate::domain::{LinkId, Timestamp};
+use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::rows::{self, signed};
 use crate::store::{
     ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId, StoreError,
 };
 
-/// Recorder, number, epoch, links and their clicks, tag.
-type ParkedRow = (i64, i64, String, Vec<i64>, Vec<i64>, Option<String>);
+/// Recorder, number, epoch, links and their clicks, tag, interval.
+type ParkedRow = (i64, i64, String, Vec<i64>, Vec<i64>, Option<String>, i32);
 
 /// Journal batches per step of compaction: bounds how long rows of links stay locked.
 const BATCHES_PER_STEP: i64 = 64;
-
-/// Whether a link's clicks are kept: deleted links get no row. Only a link without a row is looked up in `links`, so
-/// that counting links that were clicked before costs the same however many links there are.
-macro_rules! is_kept {
-    ($id:literal) => {
-        concat!(
-            "((SELECT true FROM link_clicks WHERE link_id = ",
-            $id,
-            ") OR (SELECT true FROM links WHERE links.id = ",
-            $id,
-            "))"
-        )
-    };
-}
-
-pub(super) use is_kept;
 
 /// Compacts the batches that a query chooses by their `ctid`.
 macro_rules! compact {
     ($chosen:literal) => {
         concat!(
-            "WITH taken AS (
-                 DELETE FROM click_journal WHERE ctid = ANY (ARRAY(", $chosen, "))
-                 RETURNING link_ids, clicks
-             ),
-             sums AS (
-                 SELECT id, sum(n)::bigint AS n FROM taken, unnest(link_ids, clicks) AS pair (id, n) GROUP BY id
-             ),
-             added AS (
-                 INSERT INTO link_clicks (link_id, clicks)
-                 SELECT id, n FROM sums WHERE ", is_kept!("sums.id"), " ORDER BY id
-                 ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
-                 RETURNING 1
-             )
-             SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM added), coalesce((SELECT sum(n) FROM sums), 0)::bigint",
+            "SELECT batch_count, link_count, click_count FROM compact_batches(ARRAY(",
+            $chosen,
+            "))"
         )
     };
 }
@@ -72,6 +44,35 @@ const COMPACT_NEWER: &str = compact!(
          ORDER BY j.number LIMIT $1 FOR UPDATE SKIP LOCKED
      ) live LIMIT $1"
 );
+
+/// The rows of a snapshot of counts; the kinds are those of `rows`.
+macro_rules! counts {
+    () => {
+        "SELECT 0, asked.id,
+        coalesce((SELECT clicks FROM link_clicks WHERE link_id = asked.id), 0) + coalesce(j.n, 0)
+    FROM unnest($1) AS asked (id) LEFT JOIN (
+        SELECT id, sum(n)::bigint AS n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n)
+        WHERE NOT held AND id IN (SELECT unnest($1)) GROUP BY id
+    ) j ON j.id = asked.id
+    WHERE (SELECT true FROM links WHERE links.id = asked.id)
+    UNION ALL
+    SELECT 1, flush, up_to FROM data_sets WHERE epoch = $2 AND (flush = ANY ($3) OR flush > $4)
+    UNION ALL
+    SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE held AND ($2 = '' OR epoch = $2))
+    UNION ALL
+    SELECT 3, 0, 0 WHERE $2 <> '' AND NOT EXISTS (
+        SELECT FROM data_sets seen WHERE epoch = $2 AND term = $5
+        AND term = (SELECT max(term) FROM data_sets WHERE tag = seen.tag))
+    UNION ALL
+    SELECT 4, 0, 0 WHERE EXISTS (
+        SELECT FROM data_sets seen JOIN data_sets other USING (tag)
+        WHERE seen.epoch = $2 AND other.drains_until > now())"
+    };
+}
+
+pub(super) use counts;
+
+const COUNTS: &str = counts!();
 
 impl PostgresStore {
     async fn compact_step(&self, statement: &'static str) -> Result<Compacted, StoreError> {
@@ -97,12 +98,13 @@ impl Clicks for PostgresStore {
         let (links, clicks) = columns(&batch.clicks);
         self.pool
             .run_with_priority(async |session| {
-                sqlx::query("SELECT append_clicks($1, $2, $3, $4, $5)")
+                sqlx::query("SELECT append_clicks($1, $2, $3, $4, $5, $6)")
                     .bind(batch.recorder.cast_signed())
                     .bind(batch.number.cast_signed())
                     .bind(parked_in)
                     .bind(links)
                     .bind(clicks)
+                    .bind(batch.interval.number())
                     .execute(session)
                     .await
             })
@@ -133,7 +135,7 @@ impl Clicks for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks, tag
+            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks, tag, coalesce(quarter, quarter_now())
              FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE held AND (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
         )
         .bind(recorder)
@@ -142,11 +144,12 @@ impl Clicks for PostgresStore {
         .fetch_all(session).await
             })
             .await?;
-        let parked = |(recorder, number, epoch, links, clicks, tag): ParkedRow| {
+        let parked = |(recorder, number, epoch, links, clicks, tag, interval): ParkedRow| {
             let clicks = clicks.into_iter().map(i64::unsigned_abs);
             let batch = ClickBatch {
                 recorder: recorder.cast_unsigned(),
                 number: number.cast_unsigned(),
+                interval: Interval::from_number(interval.into()),
                 clicks: links
                     .into_iter()
                     .zip(clicks)
@@ -223,38 +226,21 @@ impl Clicks for PostgresStore {
         flushes: Option<FlushesSeen<'_>>,
     ) -> Result<CountSnapshot, StoreError> {
         let ids: Vec<i64> = links.iter().map(|link| link.number()).collect();
-        let (epoch, term, under_way, newest) = match flushes {
-            Some(seen) => (seen.epoch, seen.term, seen.under_way, seen.newest),
-            None => ("", 0, [].as_slice(), i64::MAX),
-        };
-        // One statement, so one snapshot; the kinds are those of `rows`.
-        let found = self.pool.run(async |session| sqlx::query_as(
-            "SELECT 0, asked.id,
-                 coalesce((SELECT clicks FROM link_clicks WHERE link_id = asked.id), 0) + coalesce(j.n, 0)
-             FROM unnest($1) AS asked (id) LEFT JOIN (
-                 SELECT id, sum(n)::bigint AS n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n)
-                 WHERE NOT held AND id IN (SELECT unnest($1)) GROUP BY id
-             ) j ON j.id = asked.id
-             WHERE (SELECT true FROM links WHERE links.id = asked.id)
-             UNION ALL
-             SELECT 1, flush, up_to FROM data_sets WHERE epoch = $2 AND (flush = ANY ($3) OR flush > $4)
-             UNION ALL
-             SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE held AND ($2 = '' OR epoch = $2))
-             UNION ALL
-             SELECT 3, 0, 0 WHERE $2 <> '' AND NOT EXISTS (
-                 SELECT FROM data_sets seen WHERE epoch = $2 AND term = $5
-                 AND term = (SELECT max(term) FROM data_sets WHERE tag = seen.tag))
-             UNION ALL
-             SELECT 4, 0, 0 WHERE EXISTS (
-                 SELECT FROM data_sets seen JOIN data_sets other USING (tag)
-                 WHERE seen.epoch = $2 AND other.drains_until > now())",
-        )
-        .bind(ids)
-        .bind(epoch)
-        .bind(under_way)
-        .bind(newest)
-        .bind(term)
-        .fetch_all(session).await).await?;
+        let seen = flushes.unwrap_or(FlushesSeen::NONE);
+        // One statement, so one snapshot.
+        let found = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(COUNTS)
+                    .bind(ids)
+                    .bind(seen.epoch)
+                    .bind(seen.under_way)
+                    .bind(seen.newest)
+                    .bind(seen.term)
+                    .fetch_all(session)
+                    .await
+            })
+            .await?;
         rows::count_snapshot(found)
     }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::PostgresStore;
-use super::clicks::{columns, is_kept};
+use super::clicks::columns;
 use super::session::Session;
 use crate::domain::LinkId;
 use crate::store::ledger::{DRAIN_TIME, RETENTION};
@@ -145,20 +145,15 @@ impl Ledger for PostgresStore {
         // The ledger's row is locked first: another writer of the same part waits, and then finds it written. An
         // asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is
         // synchronous, makes all parts durable.
-        let written: Option<i64> = self.pool.run(async |session| sqlx::query_scalar(concat!(
+        let written: Option<i64> = self.pool.run(async |session| sqlx::query_scalar(
             "WITH noted AS (
                  UPDATE data_sets SET flush = $3, up_to = $5 WHERE epoch = $1 AND term = $2
                  AND (flush = $3 AND up_to = $4 OR flush < $3 AND $4 = 0)
                  RETURNING up_to
-             ),
-             added AS (
-                 INSERT INTO link_clicks (link_id, clicks)
-                 SELECT p.id, p.n FROM noted, unnest($6::bigint[], $7::bigint[]) AS p (id, n)
-                 WHERE ", is_kept!("p.id"), " ORDER BY p.id
-                 ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
              )
-             SELECT up_to, CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END FROM noted",
-        ))
+             SELECT up_to, count_clicks($6, $7, $9), CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END
+             FROM noted",
+        )
         .bind(&flush.epoch)
         .bind(flush.term)
         .bind(flush.number)
@@ -167,6 +162,7 @@ impl Ledger for PostgresStore {
         .bind(links)
         .bind(clicks)
         .bind(up_to != FlushMark::Whole)
+        .bind(flush.interval.number())
         .fetch_optional(session).await).await?;
         match written {
             Some(up_to) => Ok(rows::flush_mark(up_to)),

@@ -253,6 +253,11 @@ impl Links for PostgresStore {
                              SELECT link_id FROM link_clicks WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
                              ORDER BY link_id FOR UPDATE SKIP LOCKED))
                      ),
+                     series AS (
+                         DELETE FROM link_series WHERE ctid = ANY (ARRAY(
+                             SELECT ctid FROM link_series WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
+                             FOR UPDATE SKIP LOCKED))
+                     ),
                      limits AS (
                          DELETE FROM link_limits WHERE link_id = ANY (ARRAY(
                              SELECT link_id FROM link_limits WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))

@@ -19,6 +19,7 @@ mod pool;
 mod replica;
 mod searched_links;
 mod seen;
+mod series;
 mod session;
 mod step_lock;
 mod users;

@@ -5,6 +5,7 @@ use sqlx::{Sqlite, Transaction};
 
 use super::SqliteStore;
 use super::batch::to_json;
+use super::counted::count;
 use crate::domain::LinkId;
 use crate::store::rows::{self, signed};
 use crate::store::{ClickBatch, ClickLimits, Grant, StoreError};
@@ -134,24 +135,26 @@ impl SqliteStore {
         batch: &ClickBatch,
         grants: &[GrantRow],
     ) -> Result<(), StoreError> {
-        let grants = serde_json::json!(grants).to_string();
-        for counting in [
+        let json = serde_json::json!(grants).to_string();
+        sqlx::query(
             "UPDATE link_limits SET granted = granted + (pair.value ->> 1) FROM json_each(?1) AS pair
              WHERE link_id = pair.value ->> 0 AND pair.value ->> 1 > 0",
-            "UPDATE links SET clicks = links.clicks + (pair.value ->> 1) FROM json_each(?1) AS pair
-             WHERE links.id = pair.value ->> 0 AND pair.value ->> 1 > 0",
-        ] {
-            sqlx::query(counting)
-                .bind(&grants)
-                .execute(&mut **transaction)
-                .await?;
-        }
+        )
+        .bind(&json)
+        .execute(&mut **transaction)
+        .await?;
+        let counted: Vec<_> = grants
+            .iter()
+            .filter(|(_, clicks, _)| *clicks > 0)
+            .map(|(link, clicks, _)| Ok((rows::link_id(*link)?, clicks.unsigned_abs())))
+            .collect::<Result<_, StoreError>>()?;
+        count(transaction, &counted, batch.interval).await?;
         sqlx::query(
             "INSERT INTO click_grants (recorder, number, grants, granted_at) VALUES (?1, ?2, ?3, ?4)",
         )
         .bind(batch.recorder.cast_signed())
         .bind(batch.number.cast_signed())
-        .bind(&grants)
+        .bind(&json)
         .bind(self.clock.now().micros())
         .execute(&mut **transaction)
         .await?;

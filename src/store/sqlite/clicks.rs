@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::SqliteStore;
 use super::batch::{from_json, to_json};
-use crate::domain::{LinkId, Timestamp};
+use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::rows;
 use crate::store::{
     ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId, StoreError,
@@ -14,12 +14,47 @@ use crate::store::{
 
 const A_WEEK: Duration = Duration::from_hours(7 * 24);
 
+/// The rows of a snapshot of counts; the kinds are those of `rows`.
+macro_rules! counts {
+    () => {
+        "WITH asked AS (SELECT value AS id FROM json_each(?1)),
+    journal AS MATERIALIZED (
+        SELECT CAST(pair.key AS INTEGER) AS id, coalesce(quarter, ?6 / 900000000) AS quarter,
+            sum(pair.value) AS n
+        FROM click_journal LEFT JOIN folding_cuts USING (recorder), json_each(clicks) AS pair
+        WHERE NOT held AND CAST(pair.key AS INTEGER) IN (SELECT id FROM asked)
+          AND (last_batch IS NULL OR number > last_batch
+               OR CAST(pair.key AS INTEGER) > (SELECT up_to FROM folding))
+        GROUP BY 1, 2
+    )
+    SELECT 0, links.id, links.clicks + coalesce((SELECT sum(n) FROM journal WHERE journal.id = links.id), 0)
+    FROM asked JOIN links USING (id)
+    UNION ALL
+    SELECT 1, flush, up_to FROM data_sets
+    WHERE epoch = ?2 AND (flush IN (SELECT value FROM json_each(?3)) OR flush > ?4)
+    UNION ALL
+    SELECT 2, 0, 0 WHERE EXISTS (SELECT 1 FROM click_journal WHERE held AND (?2 = '' OR epoch = ?2))
+    UNION ALL
+    SELECT 3, 0, 0 WHERE ?2 <> '' AND NOT EXISTS (
+        SELECT 1 FROM data_sets AS seen WHERE epoch = ?2 AND term = ?5
+        AND term = (SELECT max(term) FROM data_sets WHERE tag = seen.tag))
+    UNION ALL
+    SELECT 4, 0, 0 WHERE EXISTS (
+        SELECT 1 FROM data_sets AS seen JOIN data_sets AS other USING (tag)
+        WHERE seen.epoch = ?2 AND other.drains_until > ?6)"
+    };
+}
+
+pub(super) use counts;
+
+const COUNTS: &str = counts!();
+
 #[async_trait]
 impl Clicks for SqliteStore {
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
         // One statement: recorders' marks are written later, when a batch leaves the journal.
         sqlx::query(
-            "INSERT INTO click_journal (recorder, number, held, epoch, clicks) SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4
+            "INSERT INTO click_journal (recorder, number, held, epoch, clicks, quarter) SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4, ?5
              WHERE NOT EXISTS (SELECT 1 FROM click_recorders WHERE recorder = ?1 AND last_batch >= ?2)
                AND NOT EXISTS (SELECT 1 FROM click_journal WHERE recorder = ?1 AND number >= ?2)",
         )
@@ -27,6 +62,7 @@ impl Clicks for SqliteStore {
         .bind(batch.number.cast_signed())
         .bind(parked_in)
         .bind(to_json(&batch.clicks))
+        .bind(batch.interval.number())
         .execute(&mut *self.writer.get_with_priority().await?)
         .await?;
         self.log.batch_written();
@@ -43,8 +79,8 @@ impl Clicks for SqliteStore {
         limit: u32,
     ) -> Result<Vec<ParkedBatch>, StoreError> {
         let (recorder, number) = rows::batch_key(after);
-        let found: Vec<(i64, i64, String, String, Option<String>)> = sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), clicks, tag
+        let found: Vec<(i64, i64, String, String, Option<String>, Option<i64>)> = sqlx::query_as(
+            "SELECT recorder, number, coalesce(epoch, ''), clicks, tag, quarter
              FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE held AND (recorder, number) > (?1, ?2) ORDER BY recorder, number LIMIT ?3",
         )
         .bind(recorder)
@@ -54,10 +90,12 @@ impl Clicks for SqliteStore {
         .await?;
         found
             .into_iter()
-            .map(|(recorder, number, epoch, clicks, tag)| {
+            .map(|(recorder, number, epoch, clicks, tag, interval)| {
                 let batch = ClickBatch {
                     recorder: recorder.cast_unsigned(),
                     number: number.cast_unsigned(),
+                    interval: interval
+                        .map_or_else(|| Interval::of(self.clock.now()), Interval::from_number),
                     clicks: from_json(&clicks)?,
                 };
                 Ok(ParkedBatch { batch, epoch, tag })
@@ -123,45 +161,17 @@ impl Clicks for SqliteStore {
         flushes: Option<FlushesSeen<'_>>,
     ) -> Result<CountSnapshot, StoreError> {
         let ids: Vec<i64> = links.iter().map(|link| link.number()).collect();
-        let (epoch, term, under_way, newest) = match flushes {
-            Some(seen) => (seen.epoch, seen.term, seen.under_way, seen.newest),
-            None => ("", 0, [].as_slice(), i64::MAX),
-        };
-        // One statement, so one snapshot; the kinds are those of `rows`.
-        let found = sqlx::query_as(
-            "WITH asked AS (SELECT value AS id FROM json_each(?1)),
-             journal AS (
-                 SELECT CAST(pair.key AS INTEGER) AS id, sum(pair.value) AS n
-                 FROM click_journal LEFT JOIN folding_cuts USING (recorder), json_each(clicks) AS pair
-                 WHERE NOT held AND CAST(pair.key AS INTEGER) IN (SELECT id FROM asked)
-                   AND (last_batch IS NULL OR number > last_batch
-                        OR CAST(pair.key AS INTEGER) > (SELECT up_to FROM folding))
-                 GROUP BY 1
-             )
-             SELECT 0, links.id, links.clicks + coalesce(journal.n, 0)
-             FROM asked JOIN links USING (id) LEFT JOIN journal USING (id)
-             UNION ALL
-             SELECT 1, flush, up_to FROM data_sets
-             WHERE epoch = ?2 AND (flush IN (SELECT value FROM json_each(?3)) OR flush > ?4)
-             UNION ALL
-             SELECT 2, 0, 0 WHERE EXISTS (SELECT 1 FROM click_journal WHERE held AND (?2 = '' OR epoch = ?2))
-             UNION ALL
-             SELECT 3, 0, 0 WHERE ?2 <> '' AND NOT EXISTS (
-                 SELECT 1 FROM data_sets AS seen WHERE epoch = ?2 AND term = ?5
-                 AND term = (SELECT max(term) FROM data_sets WHERE tag = seen.tag))
-             UNION ALL
-             SELECT 4, 0, 0 WHERE EXISTS (
-                 SELECT 1 FROM data_sets AS seen JOIN data_sets AS other USING (tag)
-                 WHERE seen.epoch = ?2 AND other.drains_until > ?6)",
-        )
-        .bind(serde_json::json!(ids).to_string())
-        .bind(epoch)
-        .bind(serde_json::json!(under_way).to_string())
-        .bind(newest)
-        .bind(term)
-        .bind(self.clock.now().micros())
-        .fetch_all(&mut *self.reader.get().await?)
-        .await?;
+        let seen = flushes.unwrap_or(FlushesSeen::NONE);
+        // One statement, so one snapshot.
+        let found = sqlx::query_as(COUNTS)
+            .bind(serde_json::json!(ids).to_string())
+            .bind(seen.epoch)
+            .bind(serde_json::json!(seen.under_way).to_string())
+            .bind(seen.newest)
+            .bind(seen.term)
+            .bind(self.clock.now().micros())
+            .fetch_all(&mut *self.reader.get().await?)
+            .await?;
         rows::count_snapshot(found)
     }
 }

@@ -11,10 +11,11 @@ use std::time::Instant;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use super::batch::{from_json, to_json};
+use super::batch::from_json;
+use super::counted::count;
 use super::log::Log;
 use super::pool::Pool;
-use crate::domain::{Clock, LinkId};
+use crate::domain::{Clock, Interval, LinkId};
 use crate::store::rows;
 use crate::store::{Compacted, StoreError};
 
@@ -45,11 +46,14 @@ struct Compaction {
     /// The recorders whose batches are still to be removed, and the newest of those.
     cuts: Vec<Cut>,
     /// The clicks still to be added, kept in order: sorting all of them at once would keep other work from the core.
-    rest: BTreeMap<LinkId, u64>,
+    rest: BTreeMap<LinkId, BTreeMap<Interval, u64>>,
 }
 
 /// A recorder, and up to which of its batches a compaction goes.
 type Cut = (i64, i64);
+
+/// `number`, `clicks` and `quarter` of a batch.
+type JournalRow = (i64, String, Option<i64>);
 
 impl Compactor {
     pub(super) fn new(writer: Arc<Pool>, log: Arc<Log>, clock: Arc<dyn Clock>) -> Self {
@@ -99,14 +103,17 @@ impl Compactor {
             loop {
                 let started = Instant::now();
                 let batches = self.batches(*recorder, after, *last).await?;
-                let Some((newest, _)) = batches.last() else {
+                let Some((newest, ..)) = batches.last() else {
                     break;
                 };
                 after = *newest;
-                for (_, batch) in batches {
+                for (_, batch, interval) in batches {
+                    let interval = interval
+                        .map_or_else(|| Interval::of(self.clock.now()), Interval::from_number);
                     for (link, clicks) in from_json(&batch)? {
                         if link.number() > up_to {
-                            *rest.entry(link).or_default() += clicks;
+                            let of_link: &mut BTreeMap<_, _> = rest.entry(link).or_default();
+                            *of_link.entry(interval).or_default() += clicks;
                         }
                     }
                 }
@@ -169,9 +176,9 @@ impl Compactor {
         recorder: i64,
         after: i64,
         last: i64,
-    ) -> Result<Vec<(i64, String)>, StoreError> {
+    ) -> Result<Vec<JournalRow>, StoreError> {
         let batches = sqlx::query_as(
-            "SELECT number, clicks FROM click_journal
+            "SELECT number, clicks, quarter FROM click_journal
              WHERE recorder = ?1 AND number > ?2 AND number <= ?3 AND NOT held ORDER BY number LIMIT ?4",
         )
         .bind(recorder)
@@ -206,19 +213,15 @@ impl Compactor {
         if moved.rows_affected() == 0 {
             return Ok((None, Compacted::default()));
         }
-        sqlx::query(
-            "UPDATE links SET clicks = links.clicks + pair.value FROM json_each(?1) AS pair
-             WHERE links.id = CAST(pair.key AS INTEGER)",
-        )
-        .bind(to_json(&part))
-        .execute(&mut *transaction)
-        .await?;
-        transaction.commit().await?;
-        let compacted = Compacted {
+        let mut compacted = Compacted {
             links: part.len() as u64,
-            clicks: part.iter().map(|(_, clicks)| clicks).sum(),
-            done: false,
+            ..Compacted::default()
         };
+        for (interval, clicks) in by_interval(part) {
+            count(&mut transaction, &clicks, interval).await?;
+            compacted.clicks += clicks.iter().map(|(_, clicks)| clicks).sum::<u64>();
+        }
+        transaction.commit().await?;
         Ok((Some(compaction), compacted))
     }
 
@@ -287,4 +290,17 @@ impl Compactor {
         };
         Ok(((!done).then_some(compaction), compacted))
     }
+}
+
+/// Clicks of links, by interval.
+fn by_interval(
+    clicks: Vec<(LinkId, BTreeMap<Interval, u64>)>,
+) -> BTreeMap<Interval, Vec<(LinkId, u64)>> {
+    let mut intervals = BTreeMap::<_, Vec<_>>::new();
+    for (link, of_link) in clicks {
+        for (interval, clicks) in of_link {
+            intervals.entry(interval).or_default().push((link, clicks));
+        }
+    }
+    intervals
 }

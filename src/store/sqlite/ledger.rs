@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sqlx::{SqliteConnection, SqliteExecutor};
 
 use super::SqliteStore;
-use super::batch::to_json;
+use super::counted::count;
 use crate::domain::{LinkId, Timestamp};
 use crate::store::ledger::{RETENTION, drains_until};
 use crate::store::rows::{self, DataSetRow};
@@ -111,13 +111,7 @@ impl Ledger for SqliteStore {
         if mark != from || mark == FlushMark::Superseded {
             return Ok(mark);
         }
-        sqlx::query(
-            "UPDATE links SET clicks = links.clicks + pair.value FROM json_each(?1) AS pair
-             WHERE links.id = CAST(pair.key AS INTEGER)",
-        )
-        .bind(to_json(part))
-        .execute(&mut *transaction)
-        .await?;
+        count(&mut transaction, part, flush.interval).await?;
         sqlx::query("UPDATE data_sets SET flush = ?2, up_to = ?3 WHERE epoch = ?1")
             .bind(&flush.epoch)
             .bind(flush.number)

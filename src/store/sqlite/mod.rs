@@ -29,6 +29,7 @@ mod bulk_links;
 mod click_limits;
 mod clicks;
 mod compaction;
+mod counted;
 mod database;
 mod deleted_users;
 mod ledger;
@@ -39,6 +40,7 @@ mod outbox;
 mod pool;
 mod presence;
 mod searched_links;
+mod series;
 mod users;
 mod written_links;
 

@@ -1,0 +1,35 @@
+//! Adds clicks to links, and to the sums of their intervals.
+
+use sqlx::SqliteConnection;
+
+use super::batch::to_json;
+use crate::domain::{Interval, LinkId};
+
+/// Adds the clicks of one interval to the links, each named once; deleted ones are passed over. A trigger keeps the sum of
+/// the interval that a newer one ends.
+pub(super) async fn count(
+    transaction: &mut SqliteConnection,
+    clicks: &[(LinkId, u64)],
+    interval: Interval,
+) -> Result<(), sqlx::Error> {
+    let clicks = to_json(clicks);
+    for statement in [
+        // First those that come late, while it can be seen that they do.
+        "INSERT INTO link_series (link_id, quarter, clicks)
+         SELECT links.id, ?2, pair.value FROM json_each(?1) AS pair JOIN links ON links.id = CAST(pair.key AS INTEGER)
+         WHERE links.quarter > ?2
+         ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks",
+        "UPDATE links SET clicks = links.clicks + pair.value, quarter = max(quarter, ?2),
+             in_quarter = CASE WHEN quarter = ?2 THEN in_quarter + pair.value WHEN quarter < ?2 THEN pair.value
+                 ELSE in_quarter END,
+             late_writes = CASE WHEN quarter > ?2 THEN (late_writes + 1) % 1000000 ELSE late_writes END
+         FROM json_each(?1) AS pair WHERE links.id = CAST(pair.key AS INTEGER)",
+    ] {
+        sqlx::query(statement)
+            .bind(&clicks)
+            .bind(interval.number())
+            .execute(&mut *transaction)
+            .await?;
+    }
+    Ok(())
+}
