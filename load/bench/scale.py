@@ -7,15 +7,16 @@ import sys
 
 from testbed.programs import Failed, require
 
-from . import growth, pending
+from . import growth, owners, pending
 from .backends import create_database, start_postgres, start_redis
+from .contenders import Embedded
 from .drive import Generators
 from .pinned import PinnedTestbed, say
 from .results import Results
 from .stock import Stock, stocked
 from .tools import build, machine, where
 
-PARTS = ("pending", "list", "size", "create")
+PARTS = ("pending", "list", "search", "size", "create", "bulk")
 SMALL = 10_000
 
 
@@ -23,7 +24,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(prog="load/scale", description=(
         "Fills a Postgres of its own with many links and measures their effect: clicks pending"
-        " for 1,000,000 links, memory per link, long lists, 10,000,000 links against 10,000, and"
+        " for 1,000,000 links, memory per link, long lists and searches, links made in bulk, 10,000,000 links against 10,000, and"
         " creating links against pgbench. What each number means is in load/README.md."))
     parser.add_argument("--links", type=int, default=10_000_000, help="in the large database (10000000)")
     parser.add_argument("--pending", type=int, default=1_000_000,
@@ -86,11 +87,17 @@ def scale(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
         pending.written_back(large, generators, results, options)
     if "list" in options.only:
         growth.long_list(large, results)
+    if "search" in options.only:
+        owners.searches(large, generators, results, options.seconds)
     if "size" in options.only:
         small = stock("small", SMALL, 0)
         growth.sizes([small, large], generators, results, options)
     if "create" in options.only:
         growth.creating(large, generators, results, options, tools["pgbench"])
+    if "bulk" in options.only:
+        embedded = Embedded(testbed, tools, programs, [])
+        embedded.prepare()
+        owners.bulk(large, embedded, results, options.rounds)
     judge(results)
     return results
 
@@ -109,5 +116,11 @@ def judge(results: Results) -> None:
     judge("the whole list of an owner of many links: growth", "list: growth of the server, MiB",
           16, None, "MiB", digits=1)
     judge("the same: first byte", "list: first byte, ms", 100, None, "ms", digits=1)
+    for what in (*owners.PAGES, "deep in the list"):
+        name = f"page of many links: {what}: p99, ms"
+        judge(f"a page of an owner of many links: {what}: p99", name, 50, None, "ms", digits=1)
+    judge("bulk into Postgres over four connections", "bulk: links/s, Postgres", 50_000, None, "links/s",
+          least=True, digits=0)
+    judge("bulk, embedded", "bulk: links/s, embedded", 30_000, None, "links/s", least=True, digits=0)
     judge("create, 64 connections: against pgbench's insert", "create: rate against pgbench", 0.7, None,
           "x", least=True)

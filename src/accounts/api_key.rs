@@ -2,7 +2,7 @@
 //! hexadecimal digits, and a checksum.
 //!
 //! So a key names its account as a token does, and no query has to find it. Only its hash is kept: one with another letter
-//! or number has another hash. A plain digest is enough, since nobody can try 2^192 keys.
+//! or number has another hash. A plain digest is enough, since 2^192 keys are too many to try.
 
 use std::fmt::Write;
 

@@ -24,7 +24,7 @@ pub(super) struct KeyBody {
 
 /// List your keys.
 ///
-/// Newest first, without the keys themselves: nobody has them but you.
+/// Newest first, without the keys themselves, which only you have.
 #[utoipa::path(
     get, path = "/auth/keys", tag = "accounts", operation_id = "list_keys", security(("bearer" = [])),
     responses((status = 200, description = "The keys", body = Vec<KeyBody>), NeedsToken, NeedsDatabase),

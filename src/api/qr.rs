@@ -12,8 +12,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::base_address::BaseAddress;
-use crate::http::documented::{NeedsDatabase, TakesQuery};
-use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode, QueryOf};
+use crate::http::documented::{LimitsMisses, NeedsDatabase, TakesQuery};
+use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, PathCode, QueryOf};
 use crate::links::LinkService;
 use crate::qr::{Color, Colors, ErrorCorrection, Image, MARGINS, QrCode, SIZES};
 
@@ -75,19 +75,20 @@ pub(super) struct QrQuery {
             ("too small" = (value = json!({"detail": "size: must be at least 73 here, one pixel for each module; or choose a smaller margin"}))),
             ("contrast" = (value = json!({"detail": "dark: must be much darker than light for scanners to read it"}))),
         )),
-        TakesQuery, NeedsDatabase,
+        TakesQuery, LimitsMisses, NeedsDatabase,
     ),
 )]
 pub(super) async fn qr(
     State(links): State<Arc<LinkService>>,
     State(base_address): State<BaseAddress>,
     PathCode(code): PathCode,
+    client: ClientAddress,
     headers: HeaderMap,
     QueryOf(query): QueryOf<QrQuery>,
 ) -> Result<Response, ApiError> {
     let drawing = query.parse()?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
-    if !links.exists(&code).await? {
+    if !links.exists(&code, client.as_str()).await? {
         return Err(ApiError::url_not_found());
     }
     let (kind, image) = drawing.draw(&base_address.short_url(&code))?;

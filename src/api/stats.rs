@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 
 use super::base_address::BaseAddress;
 use super::link_body::name_short_url;
-use crate::http::documented::NeedsDatabase;
-use crate::http::{ApiError, CodeParameter, ErrorBody, Json, PathCode};
+use crate::http::documented::{LimitsMisses, NeedsDatabase};
+use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, Json, PathCode};
 use crate::links::LinkService;
 
 /// Public statistics of a link.
@@ -41,16 +41,18 @@ pub(super) struct StatsBody {
             ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that people share"),
         )),
         (status = 404, description = "No link has this code", body = ErrorBody, example = json!({"detail": "Not Found"})),
-        NeedsDatabase,
+        LimitsMisses, NeedsDatabase,
     ),
 )]
 pub(super) async fn stats(
     State(links): State<Arc<LinkService>>,
     State(base_address): State<BaseAddress>,
     PathCode(code): PathCode,
+    client: ClientAddress,
 ) -> Result<Response, ApiError> {
     let code = code.ok_or_else(ApiError::not_found)?;
-    let stats = links.stats(&code).await?.ok_or_else(ApiError::not_found)?;
+    let stats = links.stats(&code, client.as_str()).await?;
+    let stats = stats.ok_or_else(ApiError::not_found)?;
     let body = StatsBody {
         short_code: code.as_str().to_owned(),
         target_url: stats.target.as_str().to_owned(),

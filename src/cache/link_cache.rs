@@ -306,6 +306,24 @@ impl LinkCache {
         Ok(())
     }
 
+    /// The same for redirects whose clicks Redis did not acknowledge. While Redis is away, changes wait until it is back. A
+    /// Redis that fails twice is away: otherwise deleted links would be followed by a process that takes it for up.
+    pub async fn synchronise_unless_away(&self, shard: Shard) {
+        let Some(redis) = &self.shard(shard).redis else {
+            return;
+        };
+        let mut is_repeated = false;
+        while redis.is_reachable() {
+            let Err(CacheError::Unavailable(failure)) = self.synchronise(shard).await else {
+                return;
+            };
+            if is_repeated {
+                return redis.trip(&failure);
+            }
+            is_repeated = true;
+        }
+    }
+
     /// The same in the background, while no request waits for it.
     ///
     /// # Errors
@@ -334,13 +352,18 @@ mod tests {
     use crate::redis::{Layout, RedisServers, Term};
 
     fn cache() -> LinkCache {
+        shards_and_cache().1
+    }
+
+    fn shards_and_cache() -> (RedisShards, LinkCache) {
         // No server listens there, and none is needed.
         let url = "redis://127.0.0.1:1".to_owned();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let servers = RedisServers::parse(&[url]).unwrap();
         let deadline = Duration::from_secs(1);
         let redis = RedisShards::new(&servers, Layout::Single, "test", deadline, &clock);
-        LinkCache::new(CacheLimits::of_a_test(), Some(&redis))
+        let cache = LinkCache::new(CacheLimits::of_a_test(), Some(&redis));
+        (redis, cache)
     }
 
     fn cursor(number: i64, epoch: &str, change: i64) -> InvalidationCursor {
@@ -367,6 +390,16 @@ mod tests {
         assert!(invalidates(&cache, cursor(2, "second", 20)).await);
         assert!(!invalidates(&cache, cursor(1, "first", 10)).await);
         assert!(!invalidates(&cache, cursor(2, "second", 20)).await);
+    }
+
+    #[tokio::test]
+    async fn a_redis_that_does_not_say_which_links_changed_is_away() {
+        let (redis, cache) = shards_and_cache();
+        let shard = redis.iter().next().unwrap();
+        // Taken for up, although no server was found yet.
+        shard.recovered();
+        cache.synchronise_unless_away(Shard::ONLY).await;
+        assert!(!shard.is_up());
     }
 
     #[tokio::test]

@@ -47,6 +47,16 @@ impl RedisTier {
         self.redis.is_up()
     }
 
+    /// Whether it can at least be read: a full Redis can.
+    pub(super) fn is_reachable(&self) -> bool {
+        self.redis.is_reachable()
+    }
+
+    /// Notes that Redis is away.
+    pub(super) fn trip(&self, failure: &RedisFailure) {
+        self.redis.trip(failure);
+    }
+
     /// The cached link of a code; an empty result where Redis fails.
     pub(super) async fn get(&self, code: &ShortCode) -> RedisLookup {
         self.lookups.get(code).await

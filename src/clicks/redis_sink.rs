@@ -61,12 +61,6 @@ impl RedisSink {
         self.redis.is_up()
     }
 
-    /// Whether it can at least report link changes: a full Redis can.
-    #[must_use]
-    pub fn is_reachable(&self) -> bool {
-        self.redis.is_reachable()
-    }
-
     /// Whether a parked batch is of this data set.
     #[must_use]
     pub fn keeps(&self, parked: &ParkedBatch) -> bool {

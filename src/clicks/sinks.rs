@@ -179,9 +179,8 @@ impl Sinks {
 
     /// Applies link changes for the redirects of a batch whose acknowledgement does not report them.
     pub(super) async fn apply_link_changes(&self) {
-        if let Some(redis) = self.redis.as_ref().filter(|redis| redis.is_reachable()) {
-            // While Redis is away, changes wait until it is back.
-            let _ = self.cache.synchronise(redis.shard()).await;
+        if let Some(redis) = &self.redis {
+            self.cache.synchronise_unless_away(redis.shard()).await;
         }
     }
 }

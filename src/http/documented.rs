@@ -69,6 +69,18 @@ pub enum Limited {
     TooMany(ErrorBody),
 }
 
+/// A public route of one link.
+#[derive(IntoResponses)]
+pub enum LimitsMisses {
+    /// The client's address asked for too many codes that no link has
+    #[response(
+        status = 429,
+        headers(("Retry-After" = u32, description = "Seconds after which it is worth trying again")),
+        example = json!({"detail": "Too many requests; try again in 23 s"}),
+    )]
+    TooMany(ErrorBody),
+}
+
 /// A route that asks the database.
 #[derive(IntoResponses)]
 pub enum NeedsDatabase {

@@ -78,14 +78,14 @@ impl LinkService {
         }
         self.create_pending(owner, now, &chosen, &mut outcomes)
             .await?;
-        let mut draws = 0;
+        let mut attempts = 0;
         while !drawn.is_empty() {
-            if draws == DRAWS {
+            if attempts == DRAWS {
                 return Err(LinkError::NoCode("every draw was taken".into()));
             }
             self.create_pending(owner, now, &drawn, &mut outcomes)
                 .await?;
-            draws += 1;
+            attempts += 1;
             // The code of such a link is another's: another one is drawn.
             drawn.retain(|link| matches!(outcomes[link.place], Err(LinkError::CodeTaken)));
             for link in &mut drawn {

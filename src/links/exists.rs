@@ -1,15 +1,30 @@
-//! Whether a code is that of a link.
+//! Whether a code is that of a link: what everybody may ask, but not for every code there is.
 
 use super::{LinkError, LinkService};
-use crate::domain::ShortCode;
+use crate::domain::{LinkTarget, ShortCode};
+use crate::store::ToCount;
 
 impl LinkService {
-    /// Whether a link has this code, active or not.
+    /// Whether a link has this code, active or not, for a client at `address`.
     ///
     /// # Errors
-    /// [`LinkError::Store`].
-    pub async fn exists(&self, code: &ShortCode) -> Result<bool, LinkError> {
+    /// [`LinkError::TooMany`] where the client asked for too many codes that no link has; [`LinkError::Store`].
+    pub async fn exists(&self, code: &ShortCode, address: &str) -> Result<bool, LinkError> {
+        Ok(self.public_link(code, address).await?.is_some())
+    }
+
+    /// The link with this code, for a client at `address`.
+    pub(super) async fn public_link(
+        &self,
+        code: &ShortCode,
+        address: &str,
+    ) -> Result<Option<ToCount<LinkTarget>>, LinkError> {
+        self.misses.check(address)?;
         // `link_target` would go before other operations, as a redirect does.
-        Ok(self.links.link_to_count(code).await?.is_some())
+        let link = self.links.link_to_count(code).await?;
+        if link.is_none() {
+            self.misses.count(address);
+        }
+        Ok(link)
     }
 }

@@ -6,7 +6,7 @@ use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
 use crate::domain::{Clock, OwnHost};
-use crate::limits::{CurrentLimits, Limiter, TooMany};
+use crate::limits::{CurrentLimits, Limiter, MissLimiter, TooMany};
 use crate::store::{Links, Outbox, StoreError};
 
 mod announce;
@@ -51,6 +51,8 @@ pub struct LinkService {
     pub cache: LinkCache,
     /// How often a user may create links.
     pub limiter: Limiter,
+    /// How many unknown codes an address may ask for.
+    pub misses: MissLimiter,
     /// How many links an account may have.
     pub limits: CurrentLimits,
     /// Whole lists that are being sent.
@@ -61,8 +63,8 @@ pub struct LinkService {
     pub own_host: OwnHost,
     /// How long new codes are.
     pub code_length: CodeLength,
-    /// Words of the service's own paths: no link gets one of them as its code.
-    pub reserved_words: &'static [&'static str],
+    /// Whether a word belongs to the service's own paths, or may one day: no code that is drawn is one.
+    pub is_kept_word: fn(&str) -> bool,
     /// Gives new links their time.
     pub clock: Arc<dyn Clock>,
 }

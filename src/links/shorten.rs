@@ -181,7 +181,7 @@ impl LinkService {
 impl LinkService {
     pub(super) fn draw_code(&self) -> Result<ShortCode, LinkError> {
         let length = self.code_length.get();
-        draw(self.reserved_words, || ShortCode::generate(length))
+        draw(self.is_kept_word, || ShortCode::generate(length))
             .map_err(|error| LinkError::NoCode(error.to_string()))
     }
 }
@@ -202,14 +202,14 @@ impl LinkError {
     }
 }
 
-/// Draws a code that is no reserved word: `metrics` has the letters and the length of a code.
+/// Draws a code that is no word of the service's own: `metrics` has the letters and the length of a code.
 fn draw<E>(
-    reserved: &[&str],
+    is_kept: impl Fn(&str) -> bool,
     mut generate: impl FnMut() -> Result<ShortCode, E>,
 ) -> Result<ShortCode, E> {
     loop {
         let code = generate()?;
-        if !reserved.contains(&code.as_str()) {
+        if !is_kept(code.as_str()) {
             return Ok(code);
         }
     }
@@ -220,11 +220,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reserved_word_is_drawn_again() {
+    fn a_word_of_the_service_is_drawn_again() {
         let mut drawn = ["metrics", "metrics", "K7mXq2R", "docs"].into_iter();
-        let code = draw(&["docs", "metrics"], || {
-            drawn.next().and_then(ShortCode::parse).ok_or(())
-        });
+        let code = draw(
+            |word| ["docs", "metrics"].contains(&word),
+            || drawn.next().and_then(ShortCode::parse).ok_or(()),
+        );
         assert_eq!(code, Ok(ShortCode::parse("K7mXq2R").unwrap()));
     }
 }

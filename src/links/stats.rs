@@ -14,16 +14,20 @@ pub struct LinkStats {
 }
 
 impl LinkService {
-    /// The statistics of the link with this code, active or not; `None` where there is none.
+    /// The statistics of the link with this code, active or not, for a client at `address`; `None` where there is none.
     ///
     /// # Errors
-    /// [`LinkError::Count`] where an exact number cannot be read, [`LinkError::Store`].
-    pub async fn stats(&self, code: &ShortCode) -> Result<Option<LinkStats>, LinkError> {
+    /// [`LinkError::TooMany`] where the client asked for too many codes that no link has; [`LinkError::Count`] where an exact number cannot be read, [`LinkError::Store`].
+    pub async fn stats(
+        &self,
+        code: &ShortCode,
+        address: &str,
+    ) -> Result<Option<LinkStats>, LinkError> {
         let counting = self.counts.begin();
         let Some(ToCount {
             value: link,
             has_parked,
-        }) = self.links.link_to_count(code).await?
+        }) = self.public_link(code, address).await?
         else {
             return Ok(None);
         };

@@ -129,6 +129,7 @@ impl App {
             before_limit: Arc::clone(&before_limit),
             cache: cache.clone(),
             limiter,
+            misses: misses.clone(),
             limits: limits.clone(),
             lists_at_once: AtOnce::lists(),
             bulk_calls_at_once: AtOnce::bulk_calls(),
@@ -137,7 +138,7 @@ impl App {
                 .own_host()
                 .clone()
                 .with_private_refused(config.private_targets),
-            reserved_words: paths::reserved_words(),
+            is_kept_word: paths::is_kept_word,
             clock: Arc::clone(&clock),
         };
         let lookups = Lookups {

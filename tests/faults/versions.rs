@@ -108,18 +108,22 @@ async fn replaced(app: &mut App, next: impl AsyncFnOnce() -> Server) {
     readers.end_with(tally.check_bounds(app)).await;
 }
 
-async fn update_and_way_back(extra: &[(&str, &str)], deletes: bool) {
+fn versions(backend: &Backend, extra: &[(&str, &str)]) -> Versions {
     let before = std::env::var_os("SHUNT_VERSION_BEFORE")
         .expect("SHUNT_VERSION_BEFORE names the program; tests/run --upgrade sets it");
-    let backend = Backend::new(Mode::Production).await;
     let mut settings = backend.settings();
     for (name, value) in [&[OFTEN], extra].concat() {
         settings.push((name.to_owned(), value.to_owned()));
     }
-    let versions = Versions {
+    Versions {
         before: before.into(),
         settings,
-    };
+    }
+}
+
+async fn update_and_way_back(extra: &[(&str, &str)], deletes: bool) {
+    let backend = Backend::new(Mode::Production).await;
+    let versions = versions(&backend, extra);
     // The version before makes the schema, and has links and clicks of its own.
     let mut app = App::of(backend, versions.before().await);
     let early = app
@@ -150,6 +154,48 @@ async fn update_and_way_back(extra: &[(&str, &str)], deletes: bool) {
 #[ignore = "needs the program of the version before: tests/run --upgrade"]
 async fn the_version_before_runs_beside_this_one_and_after_it_and_every_click_counts_once() {
     update_and_way_back(&[], true).await;
+}
+
+/// A database of the version before with a million links, a part of which has clicks.
+async fn with_a_million_links(app: &App) {
+    app.shorten(&app.register().await, "https://example.org/first")
+        .await;
+    for sql in [
+        "INSERT INTO links (short_code, target_url, owner_id, created_at)
+         SELECT 'many' || n || $1, 'https://example.org/many/' || n, (SELECT max(id) FROM users), now() - n * interval '1 second'
+         FROM generate_series(1, 1000000) n",
+        "INSERT INTO link_clicks (link_id, clicks)
+         SELECT id, id % 1000 FROM links WHERE short_code LIKE 'many%' || $1 AND id % 4 = 0",
+    ] {
+        app.backend.execute(sql, "x").await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the program of the version before: tests/run --upgrade"]
+async fn a_million_links_are_migrated_under_load_and_every_click_counts_once() {
+    let backend = Backend::new(Mode::Production).await;
+    let versions = versions(&backend, &[]);
+    let app = App::of(backend, versions.before().await);
+    with_a_million_links(&app).await;
+    let codes = warm_links(&app).await;
+    let address = Address::of(&app.server.base);
+    let load = Load::start(&address, &codes, EACH);
+    let readers = Readers::of_several(&[address], &codes).await;
+    redirects_go_on(&load).await;
+    // Its first start migrates the database, and ends with the line that it listens.
+    let this = versions.this().await;
+    redirects_go_on(&load).await;
+    let old = "many1000000x";
+    assert_eq!(
+        [this.follow(old).await, app.server.follow(old).await],
+        [302, 302]
+    );
+    let tally = load.stop().await;
+    assert_eq!((tally.truncated(), tally.refused()), (0, 0));
+    readers.end_with(tally.check_bounds(&app)).await;
+    drop(this);
+    app.finish().await;
 }
 
 #[tokio::test]
