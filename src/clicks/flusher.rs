@@ -247,11 +247,11 @@ impl Flusher {
             ));
             return Ok(ShardFlush::Elsewhere);
         };
-        let Some(flushes) = self.begin(redis, &term, in_ledger.flush).await? else {
+        let Some(under_way) = self.begin(redis, &term, in_ledger.flush).await? else {
             return Ok(ShardFlush::Others);
         };
         let write_back = async {
-            for (number, interval) in flushes {
+            for (number, interval) in under_way {
                 let flush = FlushId {
                     epoch: term.epoch.to_string(),
                     term: term.number,

@@ -150,15 +150,12 @@ struct Copy(Vec<(Vec<u8>, Vec<u8>)>);
 impl Copy {
     async fn of(redis: &RedisServer) -> Self {
         let mut connection = redis.connection().await;
-        let mut keys = ::redis::cmd("KEYS");
-        let keys: Vec<Vec<u8>> = keys.arg("*").query_async(&mut connection).await.unwrap();
-        let mut copy = Vec::new();
-        for key in keys {
-            let mut dump = ::redis::cmd("DUMP");
-            let value = dump.arg(&key).query_async(&mut connection).await;
-            copy.push((key, value.unwrap()));
-        }
-        Self(copy)
+        // As of one moment: a flush that ends meanwhile removes keys.
+        let all = "local all = {} for i, key in ipairs(redis.call('KEYS', '*')) do
+            all[i] = { key, redis.call('DUMP', key) } end return all";
+        let mut copy = ::redis::cmd("EVAL");
+        let copy = copy.arg(all).arg(0).query_async(&mut connection).await;
+        Self(copy.unwrap())
     }
 
     async fn put_back(&self, redis: &RedisServer) {

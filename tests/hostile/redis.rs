@@ -170,7 +170,10 @@ impl Components {
         let max = u64::MAX.to_string();
         let found = [text("1"), text(&max), text("2"), text(&max)];
         self.server.will_reply(vec![
-            Reply::List(vec![text("1")]),
+            Reply::List(vec![
+                Reply::List(vec![text("1")]),
+                Reply::List(vec![text("2000000")]),
+            ]),
             Reply::List(vec![text("0"), Reply::List(found.to_vec())]),
         ]);
         self.flush().await;

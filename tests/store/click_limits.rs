@@ -33,7 +33,7 @@ fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
     ClickBatch {
         recorder,
         number,
-        interval: Interval::from_number(2_000_000 + number as i64 % 2),
+        interval: Interval::from_number(2_000_000 + number.cast_signed() % 2),
         clicks,
     }
 }

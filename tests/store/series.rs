@@ -164,7 +164,7 @@ both_stores! {
         let write = async {
             let appends = join_all((0..4_u64).map(async |recorder| {
                 for number in 1..=20_u64 {
-                    let mut batch = batch(number, NOON + (number * (recorder + 1) % 4) as i64, &clicks);
+                    let mut batch = batch(number, NOON + (number * (recorder + 1) % 4).cast_signed(), &clicks);
                     batch.recorder = recorder;
                     store.clicks.append(&batch, None).await.unwrap();
                 }

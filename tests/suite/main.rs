@@ -42,6 +42,7 @@ mod roles;
 mod rolled_back;
 mod rotation;
 mod search;
+mod series;
 mod settings;
 mod shards;
 mod shorten;

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 
 use super::*;
+use crate::domain::SystemClock;
 
 /// What becomes of a question; usually it is answered.
 enum Fault {

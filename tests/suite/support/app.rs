@@ -119,6 +119,7 @@ impl App {
             }
         }
         self.server.stop().await;
+        self.backend.series_are_exact().await;
         self.backend.remove().await;
     }
 

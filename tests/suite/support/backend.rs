@@ -140,6 +140,36 @@ impl Backend {
         clicks.unwrap_or_default().unsigned_abs()
     }
 
+    /// Fails unless, for every link, the clicks by interval are as many as the count. The service has stopped.
+    pub(crate) async fn series_are_exact(&self) {
+        let wrong: Vec<(i64, i64)> = match self {
+            Self::Embedded { folder } => {
+                let url = format!("sqlite://{}", folder.path().join("shunt.db").display());
+                let mut connection = SqliteConnection::connect(&url).await.unwrap();
+                let wrong = sqlx::query_as(
+                    "SELECT id, clicks FROM links WHERE quarter > 0 AND clicks <> in_quarter + (
+                         SELECT coalesce(sum(link_series.clicks), 0) FROM link_series WHERE link_id = id)",
+                )
+                .fetch_all(&mut connection)
+                .await;
+                connection.close().await.unwrap();
+                wrong.unwrap()
+            }
+            Self::Production { database, .. } => {
+                let url = database_url(database);
+                let mut connection = PgConnection::connect(&url).await.unwrap();
+                sqlx::query_as(
+                    "SELECT link_id, clicks FROM link_clicks counted WHERE quarter > 0 AND clicks <> in_quarter + (
+                         SELECT coalesce(sum(series.clicks), 0) FROM link_series series WHERE series.link_id = counted.link_id)",
+                )
+                .fetch_all(&mut connection)
+                .await
+                .unwrap()
+            }
+        };
+        assert_eq!(wrong, [], "links and counts whose series have another sum");
+    }
+
     /// The number of connections from instances to the database, in production.
     pub(crate) async fn connections_of_the_service(&self) -> i64 {
         let Self::Production { database, .. } = self else {

@@ -1,0 +1,273 @@
+//! Series between Redis and the database: a click stays in the interval in which it was recorded, and the sum is the count at
+//! every step.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::AsyncCommands;
+use shunt::cache::{CacheLimits, LinkCache};
+use shunt::clicks::counts::{Counts, LinkSeries};
+use shunt::clicks::{Flusher, MemoryOnly, RedisSink, recover, settle_parked};
+use shunt::domain::{
+    Click, Clock, EmailAddress, Interval, LinkId, LinkProperties, OwnHost, Principal, Shard,
+    ShortCode, SystemClock, TargetUrl, TokenKey,
+};
+use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
+use shunt::store::migrations::{self, Schema};
+use shunt::store::{ClickBatch, NewLink, SqliteStore, Store, StoreSettings};
+use tempfile::TempDir;
+
+use crate::support::RedisServer;
+
+const NOON: i64 = 2_000_000;
+
+struct Pipeline {
+    server: RedisServer,
+    shards: RedisShards,
+    store: Store,
+    sink: RedisSink,
+    cache: LinkCache,
+    link: LinkId,
+    number: u64,
+    _folder: TempDir,
+}
+
+impl Pipeline {
+    async fn new() -> Self {
+        let server = RedisServer::start(&[]).await;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let servers = RedisServers::parse(&[server.url()]).unwrap();
+        let deadline = Duration::from_secs(5);
+        let shards = RedisShards::new(&servers, Layout::Single, "s", deadline, &clock);
+        let folder = tempfile::tempdir().unwrap();
+        let settings = StoreSettings {
+            max_connections: 5,
+            deadline,
+            schema: Schema::Migrate(migrations::log),
+        };
+        let path = folder.path().join("shunt.db");
+        let store = SqliteStore::open(&path, settings, clock).await.unwrap();
+        let store = Store::of(Arc::new(store));
+        let shard = shards.iter().next().unwrap();
+        recover(shard, &*store.clicks, store.database.installation())
+            .await
+            .unwrap();
+        shard.recovered();
+        let limits = CacheLimits {
+            memory: 1_000_000,
+            links: None,
+            link_ttl: Duration::from_mins(1),
+            is_alone: false,
+            unknown_ttl: Duration::from_mins(1),
+            workers: 1,
+        };
+        let (cache, _) = LinkCache::new(limits, Some(&shards)).for_worker();
+        Self {
+            server,
+            sink: RedisSink::new(shard),
+            link: link(&store).await,
+            store,
+            cache,
+            number: 0,
+            _folder: folder,
+            shards,
+        }
+    }
+
+    fn batch(&mut self, interval: i64, clicks: u64) -> ClickBatch {
+        self.number += 1;
+        ClickBatch {
+            recorder: 7,
+            number: self.number,
+            interval: Interval::from_number(interval),
+            clicks: vec![(self.link, clicks)],
+        }
+    }
+
+    async fn record(&mut self, interval: i64, clicks: u64) {
+        let batch = self.batch(interval, clicks);
+        self.sink.record(&batch).await.unwrap();
+    }
+
+    fn flusher(&self) -> Flusher {
+        let clock = Arc::new(SystemClock);
+        Flusher::new(
+            Some(self.shards.clone()),
+            Arc::clone(&self.store.clicks),
+            clock,
+        )
+    }
+
+    /// Writes back all that is in Redis, as one flusher.
+    async fn flush(&self) {
+        let flusher = self.flusher();
+        let outcome = flusher.flush().await;
+        assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+        flusher.release().await.unwrap();
+    }
+
+    /// The link's series, whose sum is the count.
+    async fn series(&self) -> Vec<(i64, u64)> {
+        let (clicks, in_memory) = (
+            Arc::clone(&self.store.clicks),
+            Arc::new(MemoryOnly::default()),
+        );
+        let counts = Counts::new(clicks, in_memory, Some(&self.shards), &self.cache);
+        let click = Click::new(self.link, Shard::ONLY);
+        let counted = counts.begin().of(&[click], false).await.unwrap();
+        let all = Interval::FIRST..Interval::LAST;
+        let series = counts.begin().series_of(click, all, false).await.unwrap();
+        let LinkSeries { count, points } = series;
+        assert_eq!((count, points.values().sum()), (counted[&self.link], count));
+        let number = |(interval, clicks): (Interval, u64)| (interval.number().into(), clicks);
+        points.into_iter().map(number).collect()
+    }
+
+    async fn flushes_under_way(&self) -> usize {
+        let mut connection = self.server.connection().await;
+        connection.scard("{s}:flushing").await.unwrap()
+    }
+
+    fn shard(&self) -> &RedisShard {
+        self.shards.iter().next().unwrap()
+    }
+}
+
+async fn link(store: &Store) -> LinkId {
+    let email: EmailAddress = "ada@example.org".parse().unwrap();
+    let (key, now) = (TokenKey::generate().unwrap(), SystemClock.now());
+    let user = store.users.create_user(&email, "hash", key, now);
+    let owner = Principal {
+        user: user.await.unwrap(),
+        key,
+    };
+    let own = OwnHost::of(&"https://sho.rt".parse().unwrap()).unwrap();
+    let target = TargetUrl::parse("https://example.org/", &own).unwrap();
+    let (code, properties) = (ShortCode::generate(7).unwrap(), LinkProperties::of(target));
+    let new = NewLink::new(&code, &properties, owner, now);
+    store.links.create_link(new, 0).await.unwrap().link.id
+}
+
+#[tokio::test]
+async fn a_click_stays_in_its_interval_from_redis_to_the_database() {
+    let mut pipeline = Pipeline::new().await;
+    pipeline.record(NOON, 1).await;
+    pipeline.record(NOON, 2).await;
+    assert_eq!(pipeline.series().await, [(NOON, 3)]);
+    assert_eq!(pipeline.flushes_under_way().await, 0);
+    pipeline.record(NOON + 1, 10).await;
+    assert_eq!(pipeline.series().await, [(NOON, 3), (NOON + 1, 10)]);
+    assert_eq!(pipeline.flushes_under_way().await, 1, "that of noon waits");
+    pipeline.flush().await;
+    assert_eq!(pipeline.flushes_under_way().await, 0);
+    let expected = [(NOON, 3), (NOON + 1, 10)];
+    assert_eq!(pipeline.series().await, expected);
+
+    // Hours of a database that is away, and batches that come late.
+    for hour in 2..6 {
+        pipeline.record(NOON + hour, 100).await;
+        pipeline.record(NOON, 1).await;
+        pipeline.record(NOON, 1).await;
+    }
+    let expected = [
+        (NOON, 11),
+        (NOON + 1, 10),
+        (NOON + 2, 100),
+        (NOON + 3, 100),
+        (NOON + 4, 100),
+        (NOON + 5, 100),
+    ];
+    assert_eq!(pipeline.series().await, expected);
+    assert_eq!(
+        pipeline.flushes_under_way().await,
+        4,
+        "three intervals that have ended, and one flush for all late batches"
+    );
+    pipeline.flush().await;
+    assert_eq!(pipeline.series().await, expected);
+    let database =
+        pipeline
+            .store
+            .clicks
+            .series(pipeline.link, Interval::FIRST..Interval::LAST, None);
+    let written: u64 = database
+        .await
+        .unwrap()
+        .points
+        .iter()
+        .map(|(_, clicks)| clicks)
+        .sum();
+    assert_eq!(written, 421, "nothing waits any more");
+    let mut connection = pipeline.server.connection().await;
+    let keys: Vec<String> = connection.keys("{s}:*").await.unwrap();
+    assert!(
+        !keys
+            .iter()
+            .any(|key| key.contains("flush:") || key.ends_with(":pending")),
+        "{keys:?}"
+    );
+    assert!(!keys.contains(&"{s}:intervals".to_owned()), "{keys:?}");
+}
+
+#[tokio::test]
+async fn a_batch_in_doubt_is_settled_hours_later_in_its_own_interval() {
+    let mut pipeline = Pipeline::new().await;
+    let in_doubt = pipeline.batch(NOON, 5);
+    let epoch = pipeline.shard().term().unwrap().epoch.clone();
+    let parked = pipeline.store.clicks.append(&in_doubt, Some(&epoch));
+    parked.await.unwrap();
+    let mut later = pipeline.batch(NOON + 12, 1);
+    later.recorder = 8;
+    pipeline.sink.record(&later).await.unwrap();
+    let sink = RedisSink::new(pipeline.shard());
+    for settled in [1, 0] {
+        let settling = settle_parked(&sink, &*pipeline.store.clicks, &pipeline.cache);
+        assert_eq!(settling.await.unwrap(), settled);
+    }
+    let expected = [(NOON, 5), (NOON + 12, 1)];
+    assert_eq!(pipeline.series().await, expected);
+    pipeline.flush().await;
+    assert_eq!(pipeline.series().await, expected);
+}
+
+#[tokio::test]
+async fn a_flush_that_an_instance_of_the_version_before_began_is_written_whole() {
+    let mut pipeline = Pipeline::new().await;
+    pipeline.record(NOON, 1).await;
+    pipeline.flush().await;
+    // It notes no interval, has the lease, and has read what is under way.
+    let mut connection = pipeline.server.connection().await;
+    let mut by_before = redis::pipe();
+    let link = pipeline.link.number();
+    let epoch = pipeline.shard().term().unwrap().epoch.clone();
+    by_before
+        .hincr("{s}:pending", link, 2)
+        .hincr("{s}:state", "flush", 1)
+        .rename("{s}:pending", format!("{{s}}:flush:{epoch}:2"))
+        .sadd("{s}:flushing", 2)
+        .set("{s}:flusher", "before");
+    by_before.exec_async(&mut connection).await.unwrap();
+    pipeline.record(NOON + 2, 10).await;
+    pipeline.record(NOON + 1, 20).await;
+    pipeline.record(NOON + 1, 30).await;
+    assert_eq!(
+        pipeline.flushes_under_way().await,
+        3,
+        "no click is added to what it may have read"
+    );
+    let waiting: Vec<u64> = pipeline
+        .series()
+        .await
+        .iter()
+        .map(|(_, clicks)| *clicks)
+        .collect();
+    assert_eq!(waiting.iter().sum::<u64>(), 63);
+    let _: () = connection.del("{s}:flusher").await.unwrap();
+    // The second one takes what is pending: it was not taken beside an unfinished flush.
+    pipeline.flush().await;
+    pipeline.flush().await;
+    let series = pipeline.series().await;
+    assert!(series.contains(&(NOON + 1, 50)), "{series:?}");
+    assert!(series.contains(&(NOON + 2, 10)), "{series:?}");
+    assert_eq!(series.iter().map(|(_, clicks)| clicks).sum::<u64>(), 63);
+}
