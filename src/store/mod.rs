@@ -27,13 +27,14 @@ mod postgres;
 mod rows;
 mod search;
 mod series;
+mod snapshot;
 mod sqlite;
 mod users;
 
 pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_limits::{ClickLimits, Grant};
-pub use clicks::{Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch};
+pub use clicks::{Clicks, Compacted, ParkedBatch};
 pub use database::{Database, DiskUsage, StoreSettings, Usage};
 pub use failure::{OpenError, StoreError};
 pub use history::{HistoryCheck, HistoryNote};
@@ -47,6 +48,7 @@ pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use search::{FoundLinks, LinkSearch, Position};
 pub use series::{Series, SeriesSnapshot};
+pub use snapshot::{CountSnapshot, FlushesSeen};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
 pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
 

@@ -238,7 +238,7 @@ async fn a_stop_during_a_flush_also_writes_back_the_clicks_that_came_after_its_s
     let locked = locked(&mut holder, "SELECT FROM link_clicks FOR UPDATE").await;
     assert_eq!(app.server.follow(&code).await, 302);
     eventually("the second click is being written back", async || {
-        waiting_for(&mut *observer.lock().await, "link_clicks").await > 0
+        waiting_for(&mut *observer.lock().await, "count_clicks").await > 0
     })
     .await;
     assert_eq!(app.server.follow(&code).await, 302);

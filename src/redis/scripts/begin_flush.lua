@@ -16,7 +16,7 @@ end
 redis.call('DEL', flusher)
 redis.call('SET', flusher, name, 'PX', lease)
 
-local read, is_unfinished = read_by_flusher() or newest_flush, false
+local read, is_unfinished = read_by_flusher() or 0, false
 for _, number in ipairs(redis.call('SMEMBERS', flushing)) do
   is_unfinished = is_unfinished or tonumber(number) <= read
 end
