@@ -1,4 +1,4 @@
-//! The source of truth: accounts, links, the outbox of their changes, counted clicks, and the ledger of flushes.
+//! The source of truth: accounts, links, the outbox of their changes, counted clicks and their series, and the ledger of flushes.
 //!
 //! Each is a small object-safe trait, with its errors in the same file; [`Database`] is the connection that they share.
 //! Two implementations, [`PostgresStore`] and [`SqliteStore`], pass the same contract tests. To add an operation: write
