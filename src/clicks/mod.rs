@@ -54,13 +54,13 @@
 //!    answers that it had not sent. A limit that a link gets later takes effect once the clicks before it are counted, after
 //!    every instance that Redis can reach has learned of it (see [`ClicksBeforeLimit`]).
 //!
-//! 10. **A click belongs to the interval in which it was recorded.** A batch is of one quarter of an hour, by the clock of the
-//!    instance that recorded it, and keeps it in the journal, parked, in memory and when it is sent again. What is pending in
-//!    Redis is of one interval, too: a batch of a newer one first turns it into a flush, and one of an older interval goes to a
-//!    flush that no flusher has read. So a flush has one interval, and the transaction that adds it to the counts adds it to the
-//!    sum of that interval. The sum of a link's series is its count at every moment (see [`counts::Counting::series_of`]).
-//!    What an instance of the version before records or writes back, which notes no interval, is of the interval in which that is
-//!    noticed.
+//! 10. **A click belongs to the interval in which it was recorded.** A batch is of one quarter of an hour, by the clock of
+//!     the instance that recorded it, and keeps it in the journal, parked, in memory and when it is sent again. What is
+//!     pending in Redis is of one interval, too: a batch of a newer one first turns it into a flush, and one of an older
+//!     interval goes to a flush that no flusher has read. So a flush has one interval, and the transaction that adds it to
+//!     the counts adds it to the sum of that interval. The sum of a link's series is its count at every moment (see
+//!     [`counts::Counting::series_of`]). What an instance of the version before records or writes back, which notes no
+//!     interval, is of the interval in which that is noticed.
 //!
 //! On a Redis Cluster all of this holds for each shard by itself: each has recorders of its own, so a redirect waits for
 //! the acknowledgement of its own shard alone.
