@@ -8,7 +8,8 @@ use crate::domain::LinkId;
 pub struct CountSnapshot {
     /// Clicks per existing link: counted ones and those in the journal, without parked ones.
     pub clicks: Vec<(LinkId, u64)>,
-    /// How far each requested flush, and every later one of that epoch, is written back.
+    /// How far each requested flush, and every later one of that epoch, is written back; a requested one is left out where
+    /// nothing of it is. One before the newest in the ledger is whole: flushes are written back in their order.
     pub flushes: Vec<(i64, FlushMark)>,
     /// Whether the journal holds parked batches; only those of the requested epoch, if there is one.
     pub has_parked: bool,

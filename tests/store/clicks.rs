@@ -235,7 +235,7 @@ both_stores! {
         for number in 1..=4 {
             store.clicks.apply_flush(&flush(&data_set, number), Nothing, &[(id, 1)], Whole).await.unwrap();
         }
-        for (newest, flushes) in [(3, vec![(4, Whole)]), (4, vec![(4, Whole)]), (5, vec![])] {
+        for (newest, flushes) in [(3, vec![(3, Whole), (4, Whole)]), (4, vec![(4, Whole)]), (5, vec![])] {
             let seen = FlushesSeen { epoch: &data_set.epoch, term: data_set.term, under_way: &[newest], newest };
             let found = store.clicks.counts(&[id], Some(seen)).await.unwrap();
             assert_eq!((found.flushes, found.is_superseded), (flushes, false));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::join_all;
 use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
 use shunt::store::FlushMark::{Nothing, Whole};
-use shunt::store::{ClickBatch, DataSet, FlushId, NewLink, Raise, Store};
+use shunt::store::{ClickBatch, DataSet, FlushId, FlushesSeen, NewLink, Raise, Store};
 
 use crate::backend::{both_stores, link, plain, user};
 
@@ -128,6 +128,18 @@ both_stores! {
         flush(&store, &data_set, 2, made + 6, &[(id, 3)]).await;
         flush(&store, &data_set, 3, made, &[(id, 4)]).await;
         assert_eq!(series(&store, id).await, [(made, 44), (made + 5, 2), (made + 6, 3)]);
+    }
+
+    async fn a_flush_that_a_reader_saw_beside_a_later_one_is_whole_once_the_later_one_is_begun(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let data_set = began(&store).await;
+        flush(&store, &data_set, 3, NOON, &[(id, 1)]).await;
+        flush(&store, &data_set, 4, NOON + 1, &[(id, 1)]).await;
+        let seen = FlushesSeen { epoch: &data_set.epoch, term: data_set.term, under_way: &[3, 4, 5], newest: 5 };
+        let mut snapshot = store.clicks.counts(&[id], Some(seen)).await.unwrap();
+        snapshot.flushes.sort_unstable_by_key(|(number, _)| *number);
+        assert_eq!(snapshot.flushes, [(3, Whole), (4, Whole)]);
     }
 
     async fn a_deleted_link_leaves_no_series(store) {

@@ -56,7 +56,10 @@ macro_rules! counts {
     ) j ON j.id = asked.id
     WHERE (SELECT true FROM links WHERE links.id = asked.id)
     UNION ALL
-    SELECT 1, flush, up_to FROM data_sets WHERE epoch = $2 AND (flush = ANY ($3) OR flush > $4)
+    SELECT 1, seen, CASE WHEN seen < flush THEN 9223372036854775807 ELSE up_to END
+    FROM data_sets, unnest($3) AS seen WHERE epoch = $2 AND seen <= flush
+    UNION ALL
+    SELECT 1, flush, up_to FROM data_sets WHERE epoch = $2 AND flush > $4
     UNION ALL
     SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE held AND ($2 = '' OR epoch = $2))
     UNION ALL

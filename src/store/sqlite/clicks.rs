@@ -30,8 +30,10 @@ macro_rules! counts {
     SELECT 0, links.id, links.clicks + coalesce((SELECT sum(n) FROM journal WHERE journal.id = links.id), 0)
     FROM asked JOIN links USING (id)
     UNION ALL
-    SELECT 1, flush, up_to FROM data_sets
-    WHERE epoch = ?2 AND (flush IN (SELECT value FROM json_each(?3)) OR flush > ?4)
+    SELECT 1, seen.value, CASE WHEN seen.value < flush THEN 9223372036854775807 ELSE up_to END
+    FROM data_sets, json_each(?3) AS seen WHERE epoch = ?2 AND seen.value <= flush
+    UNION ALL
+    SELECT 1, flush, up_to FROM data_sets WHERE epoch = ?2 AND flush > ?4
     UNION ALL
     SELECT 2, 0, 0 WHERE EXISTS (SELECT 1 FROM click_journal WHERE held AND (?2 = '' OR epoch = ?2))
     UNION ALL
