@@ -69,12 +69,6 @@ fn count(world: &World, state: &mut State, link: usize, part: &Part) {
             continue;
         }
         let row = &mut state.database.links[link];
-        if row.clicks > 0 && part.quarter < row.quarter {
-            state.books.seen.late = true;
-        }
-        if part.classed[batch] < clicks {
-            state.books.seen.classless = true;
-        }
         row.counted[batch] += clicks;
         row.add(world, part.quarter, clicks);
         if !world.without(Mutation::ClassesAreWrittenLater) {

@@ -85,9 +85,7 @@ pub(super) fn read_database(world: &World, state: &mut State, number: usize) -> 
             is_exact &= counts[batch] <= 1 && (counts[batch] == 1 || !is_due);
         }
     }
-    if is_exact {
-        state.books.seen.read = true;
-    } else {
+    if !is_exact {
         state.breaks(Broken::CountIsWrong);
     }
     Some(())
@@ -100,7 +98,7 @@ fn sum(world: &World, database: &Database, redis: &Shown, link: usize) -> Times 
     for batch in 0..BATCHES {
         counts[batch] +=
             redis.pending[batch] + u8::from(database.journal[batch] == Some(Entry::Free));
-        for (flush, clicks) in redis.flush {
+        if let Some((flush, clicks)) = redis.flush {
             let is_included =
                 row.is_some_and(|row| row.flush == flush && usize::from(row.up_to) > link);
             if !is_included || world.without(Mutation::ReaderIgnoresMarks) {

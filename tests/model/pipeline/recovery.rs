@@ -87,7 +87,6 @@ pub(super) fn note(world: &World, state: &mut State, instance: usize) -> Option<
             data.flushing = None;
         }
         (data.epoch, data.flush) = (row.epoch, 0);
-        state.books.seen.rolled_back |= before.epoch > 0;
         admit_missing(state, &before, number);
     } else if data.flush < row.flush {
         let is_newest = state.database.newest() == Some(row);
@@ -116,7 +115,7 @@ pub(super) fn read_terms(state: &mut State, instance: usize) -> Option<()> {
 }
 
 /// Admits that clicks are missing which waited in a data set and do not any more, where Redis has lost data.
-fn admit_missing(state: &mut State, before: &DataSet, server: usize) {
+pub(super) fn admit_missing(state: &mut State, before: &DataSet, server: usize) {
     let (before, after) = (before.waiting(), state.servers[server].data.waiting());
     for batch in 0..BATCHES {
         let is_counted = (0..LINKS).all(|link| state.database.links[link].counted[batch] > 0);
@@ -158,6 +157,7 @@ pub(super) fn restart(state: &mut State, number: usize, with: Data) {
 
 pub(super) fn slip_back(state: &mut State, number: usize) {
     let data = older_or(state, number, Data::Older);
+    state.books.has_slipped_back = true;
     replace_data(state, number, data, true);
 }
 

@@ -4,13 +4,13 @@ use super::World;
 use super::properties::Broken;
 
 /// Most batches of a world.
-pub const BATCHES: usize = 3;
+pub(super) const BATCHES: usize = 3;
 /// Links of each batch: a flush is written back in one part for each.
-pub const LINKS: usize = 2;
+pub(super) const LINKS: usize = 2;
 /// Quarters of an hour.
-pub const QUARTERS: usize = 2;
+pub(super) const QUARTERS: usize = 2;
 /// Instances, and servers of Redis.
-pub const PAIR: usize = 2;
+pub(super) const PAIR: usize = 2;
 
 /// How often something has each batch.
 pub type Times = [u8; BATCHES];
@@ -284,23 +284,13 @@ pub struct Books {
     pub admitted: Set,
     /// Whether Redis ever lost data.
     pub has_redis_lost: bool,
+    /// Whether it went back beneath living connections.
+    pub has_slipped_back: bool,
     /// The epoch in which Redis applied each batch.
     pub epochs: [Option<u8>; BATCHES],
     /// What was written to the journal uncounted by Redis.
     pub journaled: Set,
     pub broken: Vec<Broken>,
-    /// What was seen to happen.
-    pub seen: Seen,
-}
-
-/// What was seen to happen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Seen {
-    pub settled: bool,
-    pub rolled_back: bool,
-    pub read: bool,
-    pub late: bool,
-    pub classless: bool,
 }
 
 impl State {

@@ -386,7 +386,6 @@ fn settle(world: &World, state: &mut State, number: usize, batch: usize) -> Opti
             state.instances[number].view = None;
             return Some(());
         }
-        state.books.seen.settled = true;
     } else if state.database.newest()?.term == view.term {
         recovery::admit_dropped(state, batch);
     } else {
@@ -474,7 +473,13 @@ fn flush(world: &World, state: &mut State, action: &Action) -> Option<()> {
             if world.without(Mutation::ClassesAreWrittenLater) && usize::from(mark) == LINKS {
                 database::write_classes(state, &part);
             }
+            let before = state.servers[view.server].data.clone();
             redis::finish_flush(state, view, flush);
+            // A data set that slipped back may have begun another flush of this number, with clicks that came since. They are
+            // dropped with it, as all that waits in it is when it is found.
+            if state.books.has_slipped_back {
+                recovery::admit_missing(state, &before, view.server);
+            }
         }
         _ => return None,
     }

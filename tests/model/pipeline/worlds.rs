@@ -91,4 +91,29 @@ impl World {
         reads: 1,
         ..Self::FAULTS
     };
+
+    /// Worlds in which Redis loses nothing, each with the steps that a run of the tests checks, and a longer run.
+    pub const REDIS_KEEPS: &[(&str, Self, usize, usize)] = &[
+        ("one instance", Self::ONE, 30, 30),
+        ("outages", Self::OUTAGES, 15, 19),
+        ("two instances in outages", Self::TWO_IN_OUTAGES, 12, 13),
+        ("two flushers", Self::FLUSHERS, 30, 30),
+        ("readers", Self::READERS, 14, 16),
+        ("readers in outages", Self::DOUBTFUL_READERS, 13, 15),
+        ("a deleted link", Self::DELETES, 12, 14),
+        ("quarters", Self::QUARTERLY, 12, 14),
+    ];
+
+    /// Worlds in which it loses data or is superseded.
+    pub const REDIS_FAILS: &[(&str, Self, usize, usize)] = &[
+        ("Redis fails", Self::FAULTS, 13, 14),
+        ("Redis fails twice", Self::TWO_FAULTS, 14, 16),
+        ("Redis fails in outages", Self::DOUBTFUL_FAULTS, 11, 12),
+        (
+            "Redis fails while counts are read",
+            Self::READ_FAULTS,
+            11,
+            12,
+        ),
+    ];
 }
