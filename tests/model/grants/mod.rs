@@ -199,6 +199,7 @@ pub(crate) enum Counting {
 }
 
 /// What is true.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Books {
     /// Whether the change of the link was announced.

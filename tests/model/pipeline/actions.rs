@@ -4,7 +4,7 @@ use super::state::{BATCHES, Flush, LINKS, Message, Set, State};
 use super::{Mutation, World};
 
 /// What happens. `usize` names an instance unless its name says something else.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Visitors follow both links, and their batch is sent.
     Visit(usize),
@@ -126,7 +126,7 @@ fn of_instance(world: &World, state: &State, number: usize, actions: &mut Vec<Ac
             Flush::Idle => actions.push(Action::ReadLedger(number)),
             Flush::Ledger(_) => actions.push(Action::BeginFlush(number)),
             Flush::Writing { mark, .. } if usize::from(*mark) < LINKS => {
-                actions.push(Action::WritePart(number))
+                actions.push(Action::WritePart(number));
             }
             Flush::Writing { .. } => {}
         }

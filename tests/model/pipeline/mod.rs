@@ -28,6 +28,7 @@ pub use state::State;
 use stateright::{Model, Property};
 
 /// What a world has, and which part of which rule is switched off in it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a kind of trouble of its own")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct World {
     /// Batches that visitors send.

@@ -94,6 +94,7 @@ impl Mutation {
     ];
 
     /// The property that it breaks, and a world in which it does.
+    #[expect(clippy::match_same_arms, reason = "a line for each mutation")]
     #[must_use]
     pub fn breaks(self) -> (&'static str, World) {
         let (property, world) = match self {

@@ -59,7 +59,9 @@ pub(super) fn record(world: &World, state: &mut State, call: &Record) -> bool {
     } else if data.applied[index] == 0 && !state.books.has_redis_lost {
         broken.push(Broken::PassedForApplied);
     }
-    broken.into_iter().for_each(|broken| state.breaks(broken));
+    for broken in broken {
+        state.breaks(broken);
+    }
     true
 }
 
@@ -104,7 +106,9 @@ pub(super) fn begin_flush(
         }
     }
     let flushing = data.flushing;
-    broken.into_iter().for_each(|broken| state.breaks(broken));
+    if let Some(broken) = broken {
+        state.breaks(broken);
+    }
     flushing
 }
 

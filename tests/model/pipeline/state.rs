@@ -13,7 +13,7 @@ pub(super) const QUARTERS: usize = 2;
 pub(super) const PAIR: usize = 2;
 
 /// How often something has each batch.
-pub type Times = [u8; BATCHES];
+pub(super) type Times = [u8; BATCHES];
 
 /// A set of batches, a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -364,10 +364,10 @@ impl Instance {
     /// The batches that it reports to be in memory alone.
     pub fn in_memory(&self) -> Set {
         let mut in_memory = self.buffered;
-        for batch in self.unacknowledged {
+        if let Some(batch) = self.unacknowledged {
             in_memory.insert(batch);
         }
-        for in_doubt in self.in_doubt.filter(|in_doubt| !in_doubt.parked) {
+        if let Some(in_doubt) = self.in_doubt.filter(|in_doubt| !in_doubt.parked) {
             in_memory.insert(in_doubt.batch);
         }
         in_memory
