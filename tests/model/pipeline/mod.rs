@@ -11,6 +11,7 @@
 
 mod actions;
 mod database;
+mod flushing;
 mod mutations;
 mod properties;
 mod reading;
@@ -28,7 +29,10 @@ pub use state::State;
 use stateright::{Model, Property};
 
 /// What a world has, and which part of which rule is switched off in it.
-#[expect(clippy::struct_excessive_bools, reason = "each is a kind of trouble of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a kind of trouble of its own"
+)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct World {
     /// Batches that visitors send.

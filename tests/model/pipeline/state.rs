@@ -45,7 +45,6 @@ impl Set {
     }
 }
 
-/// Everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct State {
     pub quarter: u8,
