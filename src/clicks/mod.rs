@@ -22,6 +22,8 @@
 //!
 //! # The rules
 //!
+//! `tests/model` checks them exhaustively, as a model, and finds each that is switched off.
+//!
 //! 1. **A 302 means counted.** A redirect is sent when a sink has acknowledged the batch with its click. If no sink does so
 //!    in time, the batch stays in memory and the redirect is sent all the same; a metric reports such clicks.
 //! 2. **A batch is applied once.** It carries the ID of its recorder (random, new at each start) and a rising number. Both

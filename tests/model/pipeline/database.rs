@@ -1,0 +1,169 @@
+//! The transactions of the database.
+
+use super::properties::Broken;
+use super::state::{BATCHES, Database, Entry, LINKS, Link, Part, State, View};
+use super::{Mutation, World};
+
+/// A transaction that is durable when it ends, and with it all before.
+pub(super) fn commit(state: &mut State) {
+    state.durable = None;
+}
+
+/// Writes a batch to the journal, once.
+pub(super) fn append(world: &World, state: &mut State, index: usize, parked: Option<u8>) {
+    commit(state);
+    let batch = state.batches[index];
+    let mark = &mut state.database.marks[batch.recorder];
+    if *mark >= batch.number && !world.without(Mutation::JournalTakesAnyNumber) {
+        return;
+    }
+    *mark = batch.number.max(*mark);
+    state.database.appended[index] += 1;
+    if state.database.appended[index] > 1 {
+        state.breaks(Broken::AppliedTwice);
+    }
+    state.database.journal[index] = Some(match parked {
+        Some(epoch) => Entry::Parked { epoch },
+        None => Entry::Free,
+    });
+    if parked.is_none() {
+        state.books.journaled.insert(index);
+        if state.books.epochs[index].is_some() {
+            state.breaks(Broken::InBothSinks);
+        }
+    }
+}
+
+/// Removes a parked batch.
+pub(super) fn release(state: &mut State, batch: usize) {
+    if matches!(state.database.journal[batch], Some(Entry::Parked { .. })) {
+        commit(state);
+        state.database.journal[batch] = None;
+    }
+}
+
+/// Counts a batch of the journal.
+pub(super) fn compact(world: &World, state: &mut State, batch: usize) -> Option<()> {
+    if state.database.journal[batch] != Some(Entry::Free) {
+        return None;
+    }
+    commit(state);
+    state.database.journal[batch] = None;
+    let mut part = Part {
+        quarter: state.batches[batch].quarter,
+        ..Part::default()
+    };
+    part.clicks[batch] = 1;
+    part.classed[batch] = 1;
+    for link in 0..LINKS {
+        count(world, state, link, &part);
+    }
+    Some(())
+}
+
+/// Adds clicks of one quarter to a link; those of a deleted link are passed over.
+fn count(world: &World, state: &mut State, link: usize, part: &Part) {
+    for batch in 0..BATCHES {
+        let clicks = part.clicks[batch];
+        if clicks == 0 || !state.is_of(batch, link) && !world.without(Mutation::IdsAreReused) {
+            continue;
+        }
+        let row = &mut state.database.links[link];
+        row.counted[batch] += clicks;
+        row.add(world, part.quarter, clicks);
+        if !world.without(Mutation::ClassesAreWrittenLater) {
+            row.add_classes(clicks, part.classed[batch]);
+        }
+    }
+}
+
+impl Link {
+    fn add(&mut self, world: &World, quarter: u8, clicks: u8) {
+        self.clicks += clicks;
+        if quarter == self.quarter
+            || quarter < self.quarter && world.without(Mutation::LateClicksAreOfNow)
+        {
+            self.in_quarter += clicks;
+        } else if quarter < self.quarter {
+            self.series[usize::from(quarter)] += clicks;
+        } else {
+            if !world.without(Mutation::EndedQuarterIsForgotten) {
+                self.series[usize::from(self.quarter)] += self.in_quarter;
+            }
+            (self.quarter, self.in_quarter) = (quarter, clicks);
+        }
+    }
+
+    pub(super) fn add_classes(&mut self, clicks: u8, classed: u8) {
+        self.classes[0] += classed;
+        self.classes[1] += clicks - classed;
+    }
+}
+
+/// Adds the next part of a flush, where the ledger stands at its beginning. Returns how far the flush is in now; `None` where
+/// it is superseded.
+pub(super) fn write_part(
+    world: &World,
+    state: &mut State,
+    view: View,
+    number: u8,
+    mark: u8,
+    part: &Part,
+) -> Option<u8> {
+    let row = state.database.row(view.epoch)?;
+    if row.term != view.term && !world.without(Mutation::LedgerIgnoresTerms) {
+        return None;
+    }
+    let is_at_mark = row.flush == number
+        && (row.up_to == mark || world.without(Mutation::MarkIsIgnored))
+        || row.flush < number && mark == 0
+        || row.flush > number && world.without(Mutation::LaterFlushIsIgnored);
+    if !is_at_mark {
+        return match number.cmp(&row.flush) {
+            std::cmp::Ordering::Equal => Some(row.up_to),
+            std::cmp::Ordering::Greater => Some(0),
+            std::cmp::Ordering::Less => None,
+        };
+    }
+    let is_last = usize::from(mark) + 1 == LINKS;
+    if is_last && !world.without(Mutation::LastPartIsNotDurable) {
+        commit(state);
+    } else if state.durable.is_none() {
+        state.durable = Some(Box::new(state.database.clone()));
+    }
+    if row.term != view.term {
+        state.breaks(Broken::WrittenUnderFormerTerm);
+    }
+    let written = (view.epoch, number, mark);
+    match state.database.parts.binary_search(&written) {
+        Ok(_) => state.breaks(Broken::PartAddedTwice),
+        Err(at) => state.database.parts.insert(at, written),
+    }
+    if let Some(row) = state.database.row_mut(view.epoch) {
+        (row.flush, row.up_to) = (number, mark + 1);
+    }
+    count(world, state, usize::from(mark), part);
+    Some(mark + 1)
+}
+
+/// What a mutated flusher writes after the counts.
+pub(super) fn write_classes(state: &mut State, part: &Part) {
+    for link in 0..LINKS {
+        for batch in 0..BATCHES {
+            if state.is_of(batch_in(part, batch), link) {
+                state.database.links[link].add_classes(part.clicks[batch], part.classed[batch]);
+            }
+        }
+    }
+}
+
+/// The batch itself where the part has it, otherwise the first, of which it has none.
+fn batch_in(part: &Part, batch: usize) -> usize {
+    if part.clicks[batch] > 0 { batch } else { 0 }
+}
+
+impl Database {
+    pub(super) fn row_mut(&mut self, epoch: u8) -> Option<&mut super::state::Row> {
+        self.ledger.iter_mut().find(|row| row.epoch == epoch)
+    }
+}

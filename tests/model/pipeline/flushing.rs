@@ -1,0 +1,97 @@
+//! The steps of a flush.
+
+use super::actions::Action;
+use super::state::{BATCHES, Flush, LINKS, State};
+use super::{Mutation, World, database, recovery, redis};
+
+/// One step; `None` where there is none.
+pub(super) fn step(world: &World, state: &mut State, action: &Action) -> Option<()> {
+    match *action {
+        Action::ReadLedger(number) => {
+            let view = state.instances[number].view?;
+            let data = &state.servers[view.server].data;
+            let row = state
+                .database
+                .row(view.epoch)
+                .filter(|row| row.term == view.term);
+            state.instances[number].flush = match row {
+                // Nothing to write back: no state of its own.
+                Some(_) if data.waiting() == [0; BATCHES] => return None,
+                Some(row) => Flush::Ledger(row.flush),
+                None => {
+                    state.instances[number].view = None;
+                    Flush::Idle
+                }
+            };
+        }
+        Action::BeginFlush(number) => {
+            let Flush::Ledger(in_ledger) = std::mem::take(&mut state.instances[number].flush)
+            else {
+                return None;
+            };
+            let view = state.instances[number].view?;
+            match redis::begin_flush(world, state, view, in_ledger) {
+                Some((flush, part)) => {
+                    let row = state.database.row(view.epoch)?;
+                    let mark = match flush.cmp(&row.flush) {
+                        _ if row.term != view.term => return Some(()),
+                        std::cmp::Ordering::Equal => row.up_to,
+                        std::cmp::Ordering::Greater => 0,
+                        std::cmp::Ordering::Less => return Some(()),
+                    };
+                    state.instances[number].flush = Flush::Writing {
+                        view,
+                        part,
+                        number: flush,
+                        mark,
+                    };
+                }
+                None if state.servers[view.server].data.term != Some(view.term) => {
+                    state.instances[number].view = None;
+                }
+                None => {}
+            }
+        }
+        Action::WritePart(number) => {
+            let Flush::Writing {
+                view,
+                part,
+                number: flush,
+                mark,
+            } = state.instances[number].flush.clone()
+            else {
+                return None;
+            };
+            let mark = database::write_part(world, state, view, flush, mark, &part);
+            state.instances[number].flush = mark.map_or(Flush::Idle, |mark| Flush::Writing {
+                view,
+                part,
+                number: flush,
+                mark,
+            });
+        }
+        Action::FinishFlush(number) => {
+            let Flush::Writing {
+                view,
+                part,
+                number: flush,
+                mark,
+            } = std::mem::take(&mut state.instances[number].flush)
+            else {
+                return None;
+            };
+            if world.without(Mutation::ClassesAreWrittenLater) && usize::from(mark) == LINKS {
+                database::write_classes(state, &part);
+            }
+            let before = state.servers[view.server].data.clone();
+            redis::finish_flush(state, view, flush);
+            // A data set that slipped back may have begun another flush of this number, with clicks that came since. They are
+            // dropped with it, as all that waits in it is when it is found.
+            if state.books.has_slipped_back {
+                recovery::admit_missing(state, &before, view.server);
+            }
+        }
+        _ => return None,
+    }
+    Some(())
+}

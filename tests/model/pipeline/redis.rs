@@ -1,0 +1,147 @@
+//! The scripts of Redis.
+
+use super::properties::Broken;
+use super::state::{BATCHES, DataSet, Part, QUARTERS, State, View};
+use super::{Mutation, World};
+
+/// How many classes the clicks of a quarter may have room for.
+const CLASSES: u8 = 1;
+
+/// A call of `record_clicks`.
+pub(super) struct Record {
+    pub server: usize,
+    pub term: u8,
+    /// What was acknowledged in this term; 0 if nothing was.
+    pub acknowledged: u8,
+    pub batch: usize,
+}
+
+/// Applies a batch once; `false` where it is refused.
+pub(super) fn record(world: &World, state: &mut State, call: &Record) -> bool {
+    let (index, batch) = (call.batch, state.batches[call.batch]);
+    let data = &mut state.servers[call.server].data;
+    let mut broken = Vec::new();
+    if data.term != Some(call.term) {
+        if !world.without(Mutation::ScriptsIgnoreTerms) {
+            return false;
+        }
+        broken.push(Broken::UsedInAnotherTerm);
+    }
+    let last = data.recorders[batch.recorder];
+    if last < call.acknowledged {
+        if !world.without(Mutation::AcknowledgedIsNotNamed) {
+            data.term = None;
+            return false;
+        }
+        broken.push(Broken::WentBackUnnoticed);
+    }
+    if last < batch.number || world.without(Mutation::RedisTakesAnyNumber) {
+        data.recorders[batch.recorder] = last.max(batch.number);
+        let waited = data.waiting()[index];
+        apply(world, data, index, batch.quarter);
+        if data.waiting()[index] != waited + 1 {
+            broken.push(Broken::NoRoomNoClick);
+        }
+        data.applied[index] += 1;
+        if data.applied[index] > 1 {
+            broken.push(Broken::AppliedTwice);
+        }
+        let epoch = state.books.epochs[index].get_or_insert(data.epoch);
+        if *epoch != data.epoch {
+            broken.push(Broken::AppliedInTwoEpochs);
+        }
+        if state.books.journaled.has(index) {
+            broken.push(Broken::InBothSinks);
+        }
+        if call.server != state.master {
+            state.books.admitted.insert(index);
+        }
+    } else if data.applied[index] == 0 && !state.books.has_redis_lost {
+        broken.push(Broken::PassedForApplied);
+    }
+    for broken in broken {
+        state.breaks(broken);
+    }
+    true
+}
+
+fn apply(world: &World, data: &mut DataSet, batch: usize, quarter: u8) {
+    let part = &mut data.pending[usize::from(quarter)];
+    part.quarter = quarter;
+    let has_room = part.classed.iter().sum::<u8>() < CLASSES;
+    if has_room {
+        part.classed[batch] += 1;
+    } else if world.without(Mutation::NoRoomNoClick) {
+        return;
+    }
+    part.clicks[batch] += 1;
+}
+
+/// The flush under way, begun now unless there is one. `None` where the call is refused, or nothing waits.
+pub(super) fn begin_flush(
+    world: &World,
+    state: &mut State,
+    view: View,
+    in_ledger: u8,
+) -> Option<(u8, Part)> {
+    let data = &mut state.servers[view.server].data;
+    let mut broken = None;
+    if data.term != Some(view.term) {
+        if !world.without(Mutation::ScriptsIgnoreTerms) {
+            return None;
+        }
+        broken = Some(Broken::UsedInAnotherTerm);
+    } else if data.flush < in_ledger {
+        if !world.without(Mutation::LedgerIsNotNamed) {
+            data.term = None;
+            return None;
+        }
+        broken = Some(Broken::WentBackUnnoticed);
+    }
+    if data.flushing.is_none() {
+        let part = oldest(world, data);
+        if part.clicks != [0; BATCHES] {
+            data.flush += 1;
+            data.flushing = Some((data.flush, part));
+        }
+    }
+    let flushing = data.flushing;
+    if let Some(broken) = broken {
+        state.breaks(broken);
+    }
+    flushing
+}
+
+/// Takes the pending clicks of the oldest quarter.
+fn oldest(world: &World, data: &mut DataSet) -> Part {
+    let has_clicks = |part: &Part| part.clicks != [0; BATCHES];
+    if world.without(Mutation::FlushMixesQuarters) {
+        let [older, mut newer] = std::mem::take(&mut data.pending);
+        for batch in 0..BATCHES {
+            newer.clicks[batch] += older.clicks[batch];
+            newer.classed[batch] += older.classed[batch];
+        }
+        return newer;
+    }
+    let at = data
+        .pending
+        .iter()
+        .position(has_clicks)
+        .unwrap_or(QUARTERS - 1);
+    std::mem::take(&mut data.pending[at])
+}
+
+/// Forgets a flush. It has to be in the database for good.
+pub(super) fn finish_flush(state: &mut State, view: View, number: u8) {
+    let durable = state.durable.as_deref().unwrap_or(&state.database);
+    let is_whole = durable
+        .row(view.epoch)
+        .is_some_and(|row| (row.flush, row.up_to) >= (number, 2));
+    let data = &mut state.servers[view.server].data;
+    if data.term == Some(view.term) && data.flushing.is_some_and(|(flush, _)| flush == number) {
+        data.flushing = None;
+        if !is_whole {
+            state.breaks(Broken::ForgottenEarly);
+        }
+    }
+}
