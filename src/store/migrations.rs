@@ -65,6 +65,7 @@ const POSTGRES: Files = files! { "postgres":
     30 "deleted users" "0030_deleted_users.sql",
     31 "api keys" "0031_api_keys.sql",
     35 "ids left out" "0035_ids_left_out.sql",
+    56 "web sessions" "0056_web_sessions.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -85,6 +86,7 @@ const SQLITE: Files = files! { "sqlite":
     19 "owners of retired codes" "0019_owners_of_retired_codes.sql",
     30 "deleted users" "0030_deleted_users.sql",
     31 "api keys" "0031_api_keys.sql",
+    56 "web sessions" "0056_web_sessions.sql",
 };
 
 /// The migrations of Postgres.

@@ -20,6 +20,7 @@ mod replica;
 mod searched_links;
 mod seen;
 mod session;
+mod sessions;
 mod step_lock;
 mod users;
 

@@ -39,6 +39,7 @@ mod outbox;
 mod pool;
 mod presence;
 mod searched_links;
+mod sessions;
 mod users;
 mod written_links;
 
