@@ -63,11 +63,13 @@ pub const ROUTES: [Route; 25] = [
 ];
 
 /// Every page for people; their routes are those of `web`, and no part of the API's document.
-pub const PAGES: [Route; 17] = [
+pub const PAGES: [Route; 19] = [
     route("/", Class::Unbounded),
     route("/app", Class::Bounded),
     route("/app/account", Class::Bounded),
     route("/app/account/delete", Class::Queued),
+    route("/app/account/keys", Class::Bounded),
+    route("/app/account/keys/{id}/delete", Class::Bounded),
     route("/app/account/password", Class::Queued),
     route("/app/account/sessions/{id}/end", Class::Bounded),
     route("/app/links", Class::Bounded),

@@ -1,4 +1,4 @@
-//! The account: password, sessions, deletion.
+//! The account: password, sessions, keys, deletion.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::form::Form;
 use super::page::{Frame, Site, own_page, see_other};
 use super::session::{self, SignedIn};
 use crate::accounts::Accounts;
-use crate::domain::Password;
+use crate::domain::{ApiKey, Password, Scope, Timestamp};
 use crate::http::{ApiError, Asking, ClientAddress, QueryOf};
 use crate::links::LinkService;
 
@@ -24,6 +24,10 @@ struct AccountPage<'a> {
     email: &'a str,
     sessions: Vec<ShownSession>,
     said: &'static str,
+    keys: Vec<ShownKey>,
+    /// A key that was just made: it is shown this once.
+    new_key: Option<&'a str>,
+    key_fault: Option<&'a str>,
     password_fault: Option<&'a str>,
     delete_fault: Option<&'a str>,
 }
@@ -35,15 +39,40 @@ struct ShownSession {
     is_this: bool,
 }
 
+struct ShownKey {
+    id: i64,
+    name: String,
+    scope: &'static str,
+    ends: String,
+    used: String,
+}
+
+impl From<ApiKey> for ShownKey {
+    fn from(key: ApiKey) -> Self {
+        Self {
+            id: key.id,
+            name: key.name.as_str().to_owned(),
+            scope: match key.scope {
+                Scope::Read => "reads",
+                Scope::Write => "changes",
+            },
+            ends: key.expires_at.map(Timestamp::date).unwrap_or_default(),
+            used: key.last_used_on.unwrap_or_default(),
+        }
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Done {
     done: String,
 }
 
-/// Which form of the page was refused, and why.
-enum Refused<'a> {
+/// What the page answers to one of its forms.
+pub(super) enum Answer<'a> {
     Nothing,
+    NewKey(&'a str),
+    Key(&'a ApiError),
     Password(&'a ApiError),
     Deletion(&'a ApiError),
 }
@@ -56,18 +85,19 @@ pub(super) async fn show(
 ) -> Result<Response, ApiError> {
     let said = match done.done.as_str() {
         "password" => "The password is changed, and every other session has ended.",
+        "key" => "The key has ended.",
         "session" => "The session has ended.",
         _ => "",
     };
-    page(&accounts, &site, &signed_in, said, Refused::Nothing).await
+    page(&accounts, &site, &signed_in, said, Answer::Nothing).await
 }
 
-async fn page(
+pub(super) async fn page(
     accounts: &Accounts,
     site: &Site,
     signed_in: &SignedIn,
     said: &'static str,
-    refused: Refused<'_>,
+    answer: Answer<'_>,
 ) -> Result<Response, ApiError> {
     let sessions = accounts.sessions(signed_in.principal).await?;
     let sessions = sessions.into_iter().map(|session| ShownSession {
@@ -76,10 +106,27 @@ async fn page(
         since: session.created_at.date(),
         is_this: session.id == signed_in.id,
     });
-    let (status, password_fault, delete_fault) = match refused {
-        Refused::Nothing => (StatusCode::OK, None, None),
-        Refused::Password(error) => (error.status(), Some(error.detail()), None),
-        Refused::Deletion(error) => (error.status(), None, Some(error.detail())),
+    let keys = accounts.keys(signed_in.principal).await?;
+    let (mut new_key, mut key_fault, mut password_fault, mut delete_fault) =
+        (None, None, None, None);
+    let status = match answer {
+        Answer::Nothing => StatusCode::OK,
+        Answer::NewKey(key) => {
+            new_key = Some(key);
+            StatusCode::OK
+        }
+        Answer::Key(error) => {
+            key_fault = Some(error.detail());
+            error.status()
+        }
+        Answer::Password(error) => {
+            password_fault = Some(error.detail());
+            error.status()
+        }
+        Answer::Deletion(error) => {
+            delete_fault = Some(error.detail());
+            error.status()
+        }
     };
     let page = AccountPage {
         frame: Frame::own(site, signed_in.owner()),
@@ -87,6 +134,9 @@ async fn page(
         email: signed_in.user.email.as_str(),
         sessions: sessions.collect(),
         said,
+        keys: keys.into_iter().map(ShownKey::from).collect(),
+        new_key,
+        key_fault,
         password_fault,
         delete_fault,
     };
@@ -118,7 +168,7 @@ pub(super) async fn change_password(
             session::begin(&accounts, &site, &headers, principal, next).await
         }
         Err(error) if error.status().is_server_error() => Err(error),
-        Err(error) => page(&accounts, &site, &signed_in, "", Refused::Password(&error)).await,
+        Err(error) => page(&accounts, &site, &signed_in, "", Answer::Password(&error)).await,
     }
 }
 
@@ -180,7 +230,7 @@ pub(super) async fn delete(
             if error.status().is_server_error() {
                 return Err(error);
             }
-            page(&accounts, &site, &signed_in, "", Refused::Deletion(&error)).await
+            page(&accounts, &site, &signed_in, "", Answer::Deletion(&error)).await
         }
     }
 }

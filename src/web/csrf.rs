@@ -1,7 +1,7 @@
 //! Where a form came from: browsers say so themselves, and each form has a token that other sites cannot know.
 
-use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
+use axum::http::{HeaderMap, HeaderValue};
 use ring::digest::{SHA256, digest};
 
 use super::page::Site;
@@ -15,12 +15,11 @@ pub(super) fn token(cookie: &str) -> String {
 
 /// Whether a form was sent by one of the service's own pages, in the browser that has the cookie.
 pub(super) fn is_own(site: &Site, headers: &HeaderMap, cookie: &str, given: &str) -> bool {
-    let value = |name: &str| headers.get(name).map(|value| value.as_bytes());
+    let value = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
     let is_same_site = match value("sec-fetch-site") {
         Some(origin) => matches!(origin, b"same-origin" | b"none"),
         // A browser of before 2023 names the origin.
-        None => value(ORIGIN.as_str())
-            .is_none_or(|origin| is_origin_of(site, origin)),
+        None => value(ORIGIN.as_str()).is_none_or(|origin| is_origin_of(site, origin)),
     };
     // Digests are compared: how long that takes says nothing of the token.
     let hash = |text: &str| digest(&SHA256, text.as_bytes());

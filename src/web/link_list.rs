@@ -64,7 +64,7 @@ impl ListQuery {
     /// The address of the list's page that begins at a position.
     pub(super) fn path_to(&self, order: LinkOrder, next: Position) -> String {
         let cursor = cursor(order, next);
-        let mut query = Serializer::new("/app?".to_owned());
+        let mut query = Serializer::new(String::new());
         for (name, value) in [
             ("q", &self.q),
             ("tag", &self.tag),
@@ -76,7 +76,7 @@ impl ListQuery {
                 query.append_pair(name, value);
             }
         }
-        query.finish()
+        format!("/app?{}", query.finish())
     }
 }
 

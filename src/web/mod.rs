@@ -8,7 +8,7 @@
 //! | `error_pages` | an error as a page, with the status of the JSON |
 //! | `start`, `preview` | pages for visitors: `/`, and `/{code}+` |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
-//! | `sign_in`, `links`, `link_form`, `account` | pages for owners, below `/app` |
+//! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `account`, `keys` | pages for owners, below `/app` |
 //!
 //! A page works without JavaScript. Its policy allows no script and no style in the page itself.
 
@@ -29,6 +29,7 @@ mod assets;
 mod csrf;
 mod error_pages;
 mod form;
+mod keys;
 mod language;
 mod link_form;
 mod link_list;
@@ -60,6 +61,8 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app", get(links::overview))
         .route("/app/account", get(account::show))
         .route("/app/account/delete", post(account::delete))
+        .route("/app/account/keys", post(keys::make))
+        .route("/app/account/keys/{id}/delete", post(keys::delete))
         .route("/app/account/password", post(account::change_password))
         .route("/app/account/sessions/{id}/end", post(account::end_session))
         .route("/app/links", get(links::list).post(links::make))

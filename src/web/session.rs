@@ -97,9 +97,9 @@ fn sign_in_path(next: &str) -> String {
     if next == "/app" {
         return "/app/login".to_owned();
     }
-    let mut query = form_urlencoded::Serializer::new("/app/login?".to_owned());
+    let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("next", next);
-    query.finish()
+    format!("/app/login?{}", query.finish())
 }
 
 /// Where to go after signing in: a page of the owner's, and never elsewhere.

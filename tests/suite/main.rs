@@ -48,3 +48,4 @@ mod shorten;
 mod slow_connect;
 mod stats;
 mod traces;
+mod web;
