@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from http.client import HTTPConnection
@@ -115,7 +116,11 @@ def walk(api: Api, query: str) -> tuple[int, float]:
 
 
 def bulk(stock: Stock, embedded: Embedded, results: Results, rounds: int) -> None:
-    """Links a second that are made in bulk, and how many rows COPY writes into an equal table."""
+    """Links a second that are made in bulk, and how many rows COPY writes into an equal table. Postgres may use both cores,
+    and the server one of them."""
+    assert stock.postgres
+    # New sessions inherit it from the process that accepts them.
+    os.sched_setaffinity(stock.postgres.process.pid, {stock.testbed.server_core, stock.testbed.load_core})
     body = json.dumps([{"target_url": f"https://www.example.com/made/{n:015d}"} for n in range(BULK_LINKS)])
     for number in range(rounds):
         with stock.running() as running:
