@@ -11,6 +11,7 @@
 //! | `main`, `cli` | 9 | sub-commands, the command-line client, exit codes |
 //! | [`server`] | 8 | puts the parts together: workers, listeners, background jobs, shutdown |
 //! | [`api`] | 7 | JSON for programs: one file per endpoint |
+//! | [`web`] | 7 | pages for people, over the same services |
 //! | [`http`] | 6 | turns typed errors into responses; extractors, request ids, admission |
 //! | [`redirect`] | 5 | **the redirect path**: from a short code to a 302 |
 //! | [`links`] | 5 | shorten, list, statistics, delete; announces every change of a link |
@@ -74,3 +75,4 @@ pub mod redis;
 pub mod server;
 pub mod store;
 pub mod telemetry;
+pub mod web;

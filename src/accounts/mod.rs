@@ -6,7 +6,7 @@ use crate::domain::{
     Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
 };
 use crate::limits::{Action, FailureLimiter, Limiter, TooMany};
-use crate::store::{ApiKeys, CreateUserError, Store, StoreError, Users};
+use crate::store::{ApiKeys, CreateUserError, Sessions, Store, StoreError, Users};
 
 mod api_key;
 mod bearer;
@@ -20,6 +20,7 @@ mod noted_uses;
 mod own_account;
 mod password;
 mod secret;
+mod sessions;
 mod token;
 mod waiting_room;
 
@@ -33,12 +34,14 @@ pub use common_passwords::{CommonPasswords, WeakPassword};
 pub use keys::MAX_KEYS;
 pub use password::{HashError, HasherError, PasswordHasher};
 pub use secret::{SecretError, load_or_create_secret};
+pub use sessions::{SESSION_LIFETIME, random_text};
 pub use token::{Secrets, TokenFault, Tokens};
 
 /// Registers accounts and checks credentials and tokens; knows no HTTP.
 pub struct Accounts {
     users: Arc<dyn Users>,
     keys: Arc<dyn ApiKeys>,
+    sessions: Arc<dyn Sessions>,
     noted_uses: NotedUses,
     hasher: PasswordHasher,
     tokens: Tokens,
@@ -117,6 +120,7 @@ impl Accounts {
         Self {
             users,
             keys: Arc::clone(&store.keys),
+            sessions: Arc::clone(&store.sessions),
             noted_uses: NotedUses::default(),
             hasher,
             tokens,

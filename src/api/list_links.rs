@@ -13,14 +13,13 @@ use utoipa::IntoParams;
 
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
-use super::cursor::{cursor, parse_cursor};
 use super::link_body::{LinkBody, View};
 use super::link_fields::invalid;
 use super::link_stream::{Form, LinkJson, WholeList, array};
 use crate::accounts::Accounts;
 use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ClientAddress, ErrorBody, JSON, QueryOf};
+use crate::http::{ApiError, ClientAddress, ErrorBody, JSON, QueryOf, cursor, parse_cursor};
 use crate::links::{LinkService, Listing};
 use crate::store::Position;
 

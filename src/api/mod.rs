@@ -29,7 +29,6 @@ mod bulk;
 mod bulk_document;
 mod change_password;
 mod create_key;
-mod cursor;
 mod delete_account;
 mod delete_key;
 mod delete_link;
@@ -84,6 +83,7 @@ pub struct ApiState {
 
 /// The API: all routes, with metrics, security headers and fallbacks around them. `/metrics` is one of them where
 /// `public_metrics` says so. `admission` bounds the requests that are worked on.
+/// `pages` are routes beside the API's, which the same layers are put around.
 pub fn router(
     state: ApiState,
     proxies: TrustedProxies,
@@ -91,10 +91,13 @@ pub fn router(
     guards: &Guards,
     admission: &Admission,
     public_metrics: bool,
+    pages: Router,
 ) -> Router {
     let (router, document) = routes(base_url, guards, admission, public_metrics).split_for_parts();
     start_at_zero(&document);
     router
+        .with_state(state)
+        .merge(pages)
         .fallback(http::not_found)
         .method_not_allowed_fallback(http::method_not_allowed)
         .layer(from_fn(measured))
@@ -102,7 +105,6 @@ pub fn router(
         .layer(Extension(document::DocumentJson::new(&document)))
         .layer(Extension(proxies))
         .layer(CatchPanicLayer::custom(http::panicked))
-        .with_state(state)
 }
 
 /// All routes, and the document that describes each. A handler's path is in its own description, and in the table

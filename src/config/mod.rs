@@ -24,8 +24,9 @@ mod secret_files;
 mod setting;
 
 use parse::{
-    address, collector, cores, database, file, jwt_secret, log_filter, log_format, networks,
-    postgres, private_targets, redis_prefix, redis_urls, security_contact, within, yes_or_no,
+    address, collector, cores, database, file, home_redirect, jwt_secret, log_filter, log_format,
+    networks, postgres, private_targets, redis_prefix, redis_urls, security_contact, site_contact,
+    site_name, within, yes_or_no,
 };
 use setting::{mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
@@ -287,6 +288,18 @@ pub struct Config {
     #[arg(long, env = "SECURITY_CONTACT", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(security_contact))]
     pub security_contact: Optional<String>,
+    /// The name of the service on its pages.
+    #[arg(long, env = "SITE_NAME", value_name = "NAME")]
+    #[arg(default_value = "shunt", value_parser = setting(site_name))]
+    pub site_name: String,
+    /// Whom visitors may ask: a `mailto:` or `https:` address, shown on the pages.
+    #[arg(long, env = "SITE_CONTACT", value_name = "URL")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(site_contact))]
+    pub site_contact: Optional<String>,
+    /// Where `/` leads in a browser, in place of the start page: an `http:` or `https:` address.
+    #[arg(long, env = "HOME_REDIRECT", value_name = "URL")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(home_redirect))]
+    pub home_redirect: Optional<String>,
     /// Proxies whose X-Forwarded-For is trusted: networks with commas between, as 10.0.0.0/8.
     #[arg(long, env = "TRUSTED_PROXIES", value_name = "NETWORKS")]
     #[arg(default_value = "", hide_default_value = true, value_parser = setting(networks))]

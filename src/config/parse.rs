@@ -140,6 +140,29 @@ pub(super) fn security_contact(raw: &str) -> Result<String, String> {
     }
 }
 
+/// The name of the service on its pages.
+pub(super) fn site_name(raw: &str) -> Result<String, String> {
+    let name = raw.trim();
+    let is_name = (1..=60).contains(&name.chars().count()) && !name.chars().any(char::is_control);
+    is_name
+        .then(|| name.to_owned())
+        .ok_or_else(|| "must be a name of 1 to 60 characters, such as Example Links".to_owned())
+}
+
+/// Whom visitors may ask.
+pub(super) fn site_contact(raw: &str) -> Result<String, String> {
+    security_contact(raw)
+        .map_err(|_| format!("`{raw}` is no contact; give one such as mailto:links@example.org"))
+}
+
+/// Where the start page leads.
+pub(super) fn home_redirect(raw: &str) -> Result<String, String> {
+    let url = Url::parse(raw).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.map(String::from)
+        .ok_or_else(|| format!("`{raw}` is no address; give one such as https://example.org"))
+}
+
 /// The address of a Postgres.
 pub(super) fn postgres(raw: &str) -> Result<String, String> {
     whole_address(raw)?;

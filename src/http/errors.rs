@@ -123,6 +123,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
+    /// 403: a form that none of the service's own pages sent.
+    pub fn foreign_form() -> Self {
+        let detail = "This form is out of date, or was not sent by this service's own page; open the page again";
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
     /// 404 of a path.
     pub fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "Not Found")
@@ -340,8 +346,17 @@ impl From<RedirectError> for ApiError {
     }
 }
 
+/// In the extensions of the response to a visit: there is such a link, and it has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkHasEnded;
+
 impl IntoResponse for RedirectError {
     fn into_response(self) -> Response {
-        ApiError::from(self).into_response()
+        let has_ended = matches!(self, Self::Inactive | Self::Expired | Self::UsedUp);
+        let mut response = ApiError::from(self).into_response();
+        if has_ended {
+            response.extensions_mut().insert(LinkHasEnded);
+        }
+        response
     }
 }

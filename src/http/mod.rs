@@ -4,10 +4,12 @@
 
 mod admission;
 mod client_address;
+mod cursor;
 pub mod documented;
 mod errors;
 mod extractors;
 mod fallback;
+mod html;
 mod json;
 pub mod paths;
 mod redirects;
@@ -16,12 +18,14 @@ mod security_headers;
 
 pub use admission::{Admission, with_admission};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
-pub use errors::{ApiError, ErrorBody};
+pub use cursor::{cursor, parse_cursor};
+pub use errors::{ApiError, ErrorBody, LinkHasEnded};
 pub use extractors::{
     BodyLimits, CodeParameter, JsonBody, OptionalJsonBody, PathCode, QueryOf, parse_object,
     read_body, unknown_name,
 };
 pub use fallback::{method_not_allowed, not_found, panicked};
+pub use html::{HTML, prefers_html, ranked};
 pub use json::{JSON, Json, json_line};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
 pub use security_headers::{security_header_lines, with_security_headers};

@@ -62,6 +62,37 @@ pub const ROUTES: [Route; 25] = [
     route("/{short_code}", Class::Redirect),
 ];
 
+/// Every page for people; their routes are those of `web`, and no part of the API's document.
+pub const PAGES: [Route; 19] = [
+    route("/", Class::Unbounded),
+    route("/app", Class::Bounded),
+    route("/app/account", Class::Bounded),
+    route("/app/account/delete", Class::Queued),
+    route("/app/account/keys", Class::Bounded),
+    route("/app/account/keys/{id}/delete", Class::Bounded),
+    route("/app/account/password", Class::Queued),
+    route("/app/account/sessions/{id}/end", Class::Bounded),
+    route("/app/links", Class::Bounded),
+    route("/app/links/new", Class::Bounded),
+    route("/app/links/selected", Class::Bounded),
+    route("/app/links/{short_code}", Class::Bounded),
+    route("/app/links/{short_code}/delete", Class::Bounded),
+    route("/app/login", Class::Queued),
+    route("/app/logout", Class::Bounded),
+    route("/app/logout-everywhere", Class::Bounded),
+    route(PREVIEW, Class::Bounded),
+    route("/app/register", Class::Queued),
+    route("/assets/{file}", Class::Unbounded),
+];
+
+/// Where `/{short_code}+` is answered for a browser.
+const PREVIEW: &str = "/app/preview/{short_code}";
+
+/// All routes, each word before a parameter.
+fn all_routes() -> impl Iterator<Item = &'static Route> {
+    PAGES.iter().chain(&ROUTES)
+}
+
 const fn route(template: &'static str, class: Class) -> Route {
     Route { template, class }
 }
@@ -84,7 +115,7 @@ struct Derived {
 
 static DERIVED: LazyLock<Derived> = LazyLock::new(|| {
     let all_prefixes = code_prefixes(|_| true);
-    let templates = || ROUTES.iter().map(|route| route.template);
+    let templates = || all_routes().map(|route| route.template);
     let mut reserved: Vec<_> = all_prefixes
         .iter()
         .flat_map(|prefix| templates().filter_map(move |template| template.strip_prefix(prefix)))
@@ -102,8 +133,7 @@ static DERIVED: LazyLock<Derived> = LazyLock::new(|| {
 
 /// What stands before a short code in the templates of these routes, the longest first.
 fn code_prefixes(is_wanted: fn(&Route) -> bool) -> Vec<&'static str> {
-    let mut prefixes: Vec<_> = ROUTES
-        .iter()
+    let mut prefixes: Vec<_> = all_routes()
         .filter(|route| is_wanted(route))
         .filter_map(|route| Some(route.template.split_once(CODE)?.0))
         .collect();
@@ -115,7 +145,7 @@ fn code_prefixes(is_wanted: fn(&Route) -> bool) -> Vec<&'static str> {
 /// The route that the router chooses for a path; `None` where it has none.
 #[must_use]
 pub fn route_of(path: &str) -> Option<&'static Route> {
-    ROUTES.iter().find(|route| matches(route.template, path))
+    all_routes().find(|route| matches(route.template, path))
 }
 
 fn matches(template: &str, path: &str) -> bool {
@@ -173,6 +203,24 @@ pub fn without_slash(path: &str) -> Option<&str> {
     (!reserved_words().contains(&word)).then_some(plain)
 }
 
+/// The path of the page that shows where a link leads, for `/{short_code}+`.
+#[must_use]
+pub fn preview_path(path: &str) -> Option<String> {
+    let code = path.strip_suffix('+').or_else(|| {
+        let encoded = path.strip_suffix("%2B");
+        encoded.or_else(|| path.strip_suffix("%2b"))
+    })?;
+    let code = parse_code(code.strip_prefix('/')?)?;
+    Some(PREVIEW.replace(CODE, code.as_str()))
+}
+
+/// Whether people may meet a path in a browser: a short link, a page, or no path of the service at all.
+#[must_use]
+pub fn is_for_people(path: &str) -> bool {
+    let is_page = |route: &Route| PAGES.contains(route) || route.class == Class::Redirect;
+    route_of(path).is_none_or(is_page)
+}
+
 /// What stands in a short code's place in a path, as it was sent.
 pub(super) fn code_segment(path: &str) -> Option<&str> {
     let mut prefixes = DERIVED.code_prefixes.iter();
@@ -204,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_first_word_of_each_route_is_no_code() {
-        for route in ROUTES {
+        for route in all_routes().filter(|route| route.template != "/") {
             let word = route.template.split('/').nth(1).unwrap_or_default();
             assert_eq!(parse_code(word), None, "{word}");
             assert_eq!(redirect_code(&format!("/{word}")), None, "{word}");
@@ -270,9 +318,35 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_plus_behind_a_code_leads_to_its_preview() {
+        for path in ["/K7mXq2R+", "/K7mXq2R%2B", "/K7mXq2R%2b"] {
+            let preview = Some("/app/preview/K7mXq2R".to_owned());
+            assert_eq!(preview_path(path), preview, "{path}");
+        }
+        for path in ["/K7mXq2R", "/+", "/docs+", "/a/b+", "/a++", "+"] {
+            assert_eq!(preview_path(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn pages_are_for_people_and_the_api_is_not() {
+        for path in ["/", "/K7mXq2R", "/urls/r/K7mXq2R", "/app", "/no/such/path"] {
+            assert!(is_for_people(path), "{path}");
+        }
+        for path in [
+            "/urls/my",
+            "/auth/me",
+            "/openapi.json",
+            "/urls/K7mXq2R/stats",
+        ] {
+            assert!(!is_for_people(path), "{path}");
+        }
+    }
+
     /// What a router with the table's templates answers: the template that it chose.
     fn chosen_by_the_router(path: &str) -> Option<String> {
-        let router = ROUTES.iter().fold(Router::new(), |router, route| {
+        let router = all_routes().fold(Router::new(), |router, route| {
             router.route(
                 route.template,
                 get(async |chosen: MatchedPath| chosen.as_str().to_owned()),
@@ -291,7 +365,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_table_and_a_router_choose_the_same_route(
-            path in "(/(urls|r|my|shorten|stats|qr|auth|me|login|docs|health|K7mXq2R|%2f|)){1,4}",
+            path in "(/(urls|r|my|app|links|assets|shorten|stats|qr|auth|me|login|docs|health|K7mXq2R|%2f|)){1,4}",
         ) {
             let chosen = route_of(&path).map(|route| route.template.to_owned());
             prop_assert_eq!(chosen, chosen_by_the_router(&path));

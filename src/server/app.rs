@@ -31,6 +31,7 @@ use crate::server::startup::Databases;
 use crate::store::{PostgresReplica, Store, companion_file};
 use crate::telemetry::metrics::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
+use crate::web::{Site, WebState};
 
 /// How long an unknown code is cached: a link that is made meanwhile is unknown for that long at most.
 const UNKNOWN_TTL: Duration = Duration::from_secs(5);
@@ -203,6 +204,15 @@ impl App {
             metrics,
             base_address: base_url.into(),
             security_contact: SecurityContact(self.security_contact.clone()),
+        }
+    }
+
+    /// The state of the pages' handlers.
+    pub(super) fn web_state(&self, site: Site) -> WebState {
+        WebState {
+            accounts: Arc::clone(&self.accounts),
+            links: Arc::clone(&self.links),
+            site,
         }
     }
 

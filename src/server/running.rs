@@ -26,6 +26,7 @@ use crate::server::{jobs, listener, metrics_listener, reload};
 use crate::store::Database;
 use crate::telemetry::LogFilter;
 use crate::telemetry::metrics::Exposition;
+use crate::web::{self, ErrorPages, Site};
 
 /// A service that accepts requests.
 pub(super) struct Running {
@@ -71,6 +72,8 @@ impl Running {
         let state = app.api_state(redirect, base_url, metrics.clone(), &shutdown);
         let proxies = TrustedProxies(config.trusted_proxies.clone().into());
         let admission = Admission::new(&config.guards);
+        let site = Site::new(config, base_url);
+        let pages = web::router(app.web_state(site.clone()), &config.guards, &admission);
         let router = api::router(
             state,
             proxies.clone(),
@@ -78,6 +81,7 @@ impl Running {
             &config.guards,
             &admission,
             listeners.metrics.is_none(),
+            pages,
         );
         if let Some(listener) = listeners.metrics {
             tasks.spawn(metrics_listener::serve(
@@ -91,6 +95,7 @@ impl Running {
             &app,
             &Api {
                 router,
+                pages: ErrorPages::new(site),
                 admission,
                 proxies: proxies.clone(),
                 min_read_rate: config.guards.min_read_bytes_per_second,

@@ -27,6 +27,7 @@ mod postgres;
 mod rows;
 mod search;
 mod series;
+mod sessions;
 mod snapshot;
 mod sqlite;
 mod users;
@@ -48,6 +49,7 @@ pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use search::{FoundLinks, LinkSearch, Position};
 pub use series::{Series, SeriesSnapshot};
+pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, Sessions, WebSession};
 pub use snapshot::{CountSnapshot, FlushesSeen};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
 pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
@@ -59,6 +61,8 @@ pub struct Store {
     pub users: Arc<dyn Users>,
     /// Keys for programs.
     pub keys: Arc<dyn ApiKeys>,
+    /// Sessions of browsers.
+    pub sessions: Arc<dyn Sessions>,
     /// Links.
     pub links: Arc<dyn Links>,
     /// Changes of links that are not published yet.
@@ -74,11 +78,12 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Users + ApiKeys + Links + Outbox + Clicks + Database + 'static,
+        T: Users + ApiKeys + Sessions + Links + Outbox + Clicks + Database + 'static,
     {
         Self {
             users: implementation.clone(),
             keys: implementation.clone(),
+            sessions: implementation.clone(),
             links: implementation.clone(),
             outbox: implementation.clone(),
             clicks: implementation.clone(),

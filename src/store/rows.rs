@@ -1,12 +1,12 @@
 //! Rows that have the same form in both databases, turned into values.
 
 use super::{
-    Change, CountSnapshot, Credentials, DataSet, DiskUsage, FlushMark, FoundLinks, Position,
-    RecorderId, SeriesSnapshot, StoreError, ToCount, Usage, UsedKey,
+    Change, CountSnapshot, Credentials, DataSet, DiskUsage, FlushMark, FoundLinks, OpenSession,
+    Position, RecorderId, SeriesSnapshot, StoreError, ToCount, Usage, UsedKey, WebSession,
 };
 use crate::domain::{
     ApiKey, EmailAddress, Interval, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks,
-    Principal, Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
+    Principal, Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, User, UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `is_active`, `title`, `tags` as a JSON array, `forward_query`, `created_at`,
@@ -109,6 +109,38 @@ pub(super) type NullableApiKeyRow = (
     Option<i64>,
     Option<String>,
 );
+
+/// Id, account, its key, its address.
+pub(super) type OpenSessionRow = (i64, i64, Vec<u8>, String);
+
+pub(super) fn open_session(
+    (id, user, key, email): OpenSessionRow,
+) -> Result<OpenSession, StoreError> {
+    let key = TokenKey::from_bytes(&key);
+    let key = key.ok_or_else(|| StoreError::Unexpected("an account's key is none".into()))?;
+    let user = UserId(user);
+    Ok(OpenSession {
+        id,
+        principal: Principal { user, key },
+        user: User {
+            id: user,
+            email: EmailAddress::from_stored(email),
+        },
+    })
+}
+
+/// Id, browser, beginning.
+pub(super) type WebSessionRow = (i64, String, i64);
+
+pub(super) fn web_session(
+    (id, agent, created_at): WebSessionRow,
+) -> Result<WebSession, StoreError> {
+    Ok(WebSession {
+        id,
+        agent,
+        created_at: timestamp(created_at)?,
+    })
+}
 
 /// The keys of an account; `None` where there is no row, and so no account.
 pub(super) fn api_keys(rows: Vec<NullableApiKeyRow>) -> Result<Option<Vec<ApiKey>>, StoreError> {

@@ -26,7 +26,7 @@ fn keeps_its_rules(name: &str, checked: &Checked) {
         "all that these steps reach"
     };
     println!("{name}: {states} states, {depth} steps, {extent}, in {took:.1?}");
-    for (property, steps) in &checked.broken {
+    if let Some((property, steps)) = checked.broken.first() {
         panic!("{name}: broken is {property}\n{steps}");
     }
     assert!(

@@ -49,3 +49,4 @@ mod shorten;
 mod slow_connect;
 mod stats;
 mod traces;
+mod web;

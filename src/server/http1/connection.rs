@@ -49,6 +49,7 @@ impl ConnectionHandler {
                 redirect.clone(),
                 Arc::clone(&ids),
                 api.proxies.clone(),
+                api.pages.clone(),
                 clock,
                 timeout,
             )

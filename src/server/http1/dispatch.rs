@@ -30,11 +30,14 @@ use crate::http::{
 use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::requests::RequestSpan;
+use crate::web::{ErrorPages, PageWish};
 
 /// The API on the main runtime; cheap to clone.
 #[derive(Clone)]
 pub(in crate::server) struct Api {
     pub(in crate::server) router: Router,
+    /// Errors for browsers.
+    pub(in crate::server) pages: ErrorPages,
     pub(in crate::server) admission: Admission,
     pub(in crate::server) proxies: TrustedProxies,
     /// Bytes per second that a client reads of a streamed response; 0: any.
@@ -103,39 +106,26 @@ impl Service<Request<Incoming>> for ConnectionService {
             if let Some(uri) = without_slash(request.uri()) {
                 *request.uri_mut() = uri;
             }
+            if let Some(uri) = preview(&request) {
+                *request.uri_mut() = uri;
+            }
             let doubt = doubt_about(&request);
             let is_last = doubt.is_some();
             let mut response = match (doubt, redirect_code(request.uri().path())) {
                 (Some(doubt), _) => doubt.into_response(),
-                (None, Some(code)) if matches!(*request.method(), Method::GET | Method::HEAD) => {
+                (None, Some(code)) if is_read(request.method()) => {
                     let is_head = request.method() == Method::HEAD;
-                    dispatcher.redirect(&code, is_head, &request, &id).await
+                    let response = dispatcher.redirect(&code, is_head, &request, &id).await;
+                    // The headers are read where there is no redirect alone.
+                    let is_error = !response.status().is_redirection();
+                    let wish = is_error.then(|| PageWish::of_headers(request.headers()));
+                    dispatcher.as_wished(response, wish.flatten())
                 }
-                _ => match dispatcher.api.admission.admit(&mut request) {
-                    Ok(()) if is_queued(request.uri().path()) => {
-                        let left = CancellationToken::new();
-                        request.extensions_mut().insert(ClientLeft(left.clone()));
-                        // Cancelled also where hyper gives the connection up.
-                        let _left = left.clone().drop_guard();
-                        let answering = dispatcher.call_api(request, &id);
-                        tokio::pin!(answering);
-                        tokio::select! {
-                            response = &mut answering => response,
-                            () = stream.closed() => {
-                                left.cancel();
-                                answering.await
-                            }
-                        }
-                    }
-                    Ok(()) => dispatcher.call_api(request, &id).await,
-                    Err(refusal) => {
-                        let (method, path) = (request.method().as_str(), request.uri().path());
-                        if let Some(span) = RequestSpan::at_debug(id.as_str(), method, path) {
-                            span.answered(refusal.status().as_u16());
-                        }
-                        refusal
-                    }
-                },
+                _ => {
+                    let wish = wish_of(&request);
+                    let response = dispatcher.admitted(request, &id, &stream).await;
+                    dispatcher.as_wished(response, wish)
+                }
             };
             let status = response.status();
             let headers = response.headers_mut();
@@ -158,6 +148,24 @@ fn without_slash(uri: &Uri) -> Option<Uri> {
     let mut parts = uri.clone().into_parts();
     parts.path_and_query = Some(path_and_query.parse().ok()?);
     Uri::from_parts(parts).ok()
+}
+
+/// The address of the page that shows where a link leads, for a browser that asks for `/{code}+`.
+fn preview<B>(request: &Request<B>) -> Option<Uri> {
+    let path = paths::preview_path(request.uri().path())?;
+    let is_wanted = is_read(request.method()) && PageWish::of_headers(request.headers()).is_some();
+    is_wanted.then(|| path.parse().ok()).flatten()
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// What a client wishes instead of JSON, where people may meet the path.
+fn wish_of<B>(request: &Request<B>) -> Option<PageWish> {
+    let is_for_people = paths::is_for_people(request.uri().path());
+    let wish = || PageWish::of_headers(request.headers());
+    is_for_people.then(wish).flatten()
 }
 
 fn is_queued(path: &str) -> bool {
@@ -199,6 +207,46 @@ fn closes_unread(status: StatusCode) -> bool {
 }
 
 impl Dispatcher {
+    /// An error as a page, where the client wishes for one.
+    fn as_wished(&self, response: Response, wish: Option<PageWish>) -> Response {
+        match wish {
+            Some(wish) => self.api.pages.in_place_of(response, wish),
+            None => response,
+        }
+    }
+
+    /// Answers any request but a redirect, if it is admitted.
+    async fn admitted(
+        &self,
+        mut request: Request<Incoming>,
+        id: &RequestId,
+        stream: &SharedStream,
+    ) -> Response {
+        if let Err(refusal) = self.api.admission.admit(&mut request) {
+            let (method, path) = (request.method().as_str(), request.uri().path());
+            if let Some(span) = RequestSpan::at_debug(id.as_str(), method, path) {
+                span.answered(refusal.status().as_u16());
+            }
+            return refusal;
+        }
+        if !is_queued(request.uri().path()) {
+            return self.call_api(request, id).await;
+        }
+        let left = CancellationToken::new();
+        request.extensions_mut().insert(ClientLeft(left.clone()));
+        // Cancelled also where hyper gives the connection up.
+        let _left = left.clone().drop_guard();
+        let answering = self.call_api(request, id);
+        tokio::pin!(answering);
+        tokio::select! {
+            response = &mut answering => response,
+            () = stream.closed() => {
+                left.cancel();
+                answering.await
+            }
+        }
+    }
+
     /// Answers a redirect on the worker.
     async fn redirect(
         &self,

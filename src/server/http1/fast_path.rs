@@ -28,6 +28,7 @@ use crate::http::{ApiError, ClientAddress, FORWARDED_FOR, RequestIds, TrustedPro
 use crate::redirect::{AddressOf, Redirect, RedirectError};
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::requests::RequestSpan;
+use crate::web::{ErrorPages, PageWish};
 
 /// Requests of one connection that are answered before other connections have their turn.
 const MAX_CONSECUTIVE: u32 = 16;
@@ -45,6 +46,8 @@ pub(super) struct FastPath {
     unavailable: PreparedResponse,
     ids: Arc<RequestIds>,
     proxies: TrustedProxies,
+    /// Errors for browsers.
+    pages: ErrorPages,
     /// A connection that completes no request for this long, later on up to twice as long, is closed.
     request_timeout: Duration,
 }
@@ -62,6 +65,7 @@ impl FastPath {
         redirect: Redirect,
         ids: Arc<RequestIds>,
         proxies: TrustedProxies,
+        pages: ErrorPages,
         clock: Arc<dyn Clock>,
         request_timeout: Duration,
     ) -> Self {
@@ -72,6 +76,7 @@ impl FastPath {
             unavailable: PreparedResponse::new(ApiError::not_now().into_response()).await,
             ids,
             proxies,
+            pages,
             request_timeout,
         }
     }
@@ -95,8 +100,9 @@ impl FastPath {
                     response.clear();
                     let length = request.length;
                     let client = || self.client(peer, &received[..length]);
+                    let head = &received[..length];
                     let closes = self
-                        .respond(request, &client, shutdown, &mut response)
+                        .respond(request, head, &client, shutdown, &mut response)
                         .await;
                     if write(&mut stream, &response).await.is_err() || closes {
                         return FastPathOutcome::Closed;
@@ -138,6 +144,7 @@ impl FastPath {
     async fn respond(
         &self,
         request: RedirectRequest<'_>,
+        head: &[u8],
         client: AddressOf<'_>,
         shutdown: &Shutdown,
         response: &mut Vec<u8>,
@@ -166,7 +173,17 @@ impl FastPath {
             }
             Err(error) => {
                 let limited;
+                let page = match wish(head) {
+                    None => None,
+                    Some(wish) => {
+                        let page = self.pages.in_place_of(error.clone().into_response(), wish);
+                        Some((page.status().as_u16(), PreparedResponse::new(page).await))
+                    }
+                };
                 let (status, prepared) = match error {
+                    _ if page.is_some() => page
+                        .as_ref()
+                        .map_or((404, &self.not_found), |(status, page)| (*status, page)),
                     RedirectError::TooMany(too_many) => {
                         let response = ApiError::from(too_many).into_response();
                         limited = PreparedResponse::new(response).await;
@@ -186,6 +203,17 @@ impl FastPath {
         }
         closes
     }
+}
+
+/// What the client whose request has this head wishes instead of JSON. It is looked at where there is no redirect alone.
+fn wish(head: &[u8]) -> Option<PageWish> {
+    let value = |name| {
+        let value = header_values(head, name).into_iter().next();
+        value
+            .and_then(|value| str::from_utf8(value).ok())
+            .unwrap_or_default()
+    };
+    PageWish::of(value("accept"), value("accept-language"))
 }
 
 /// Reads what has come. A connection takes memory only then, so that an idle one has no buffer.

@@ -1,5 +1,5 @@
 //! Removes from the database what no instance needs any more: links of deleted accounts, old changes of links, clicks of
-//! deleted links, keys of requests that may not be repeated any more.
+//! deleted links, keys of requests that may not be repeated any more, sessions of browsers that have ended.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use super::runner::every;
 use crate::domain::Clock;
 use crate::links::keys_expire_before;
-use crate::store::{Links, Outbox, Store, StoreError, Users};
+use crate::store::{Links, Outbox, Sessions, Store, StoreError, Users};
 
 /// Pause between two runs.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -25,6 +25,7 @@ pub(super) async fn run(store: Store, clock: Arc<dyn Clock>) {
         remove_deleted_users(&*store.users).await?;
         remove_changes(&*store.outbox).await?;
         remove_keys(&*store.links, &*clock).await?;
+        remove_sessions(&*store.sessions, &*clock).await?;
         remove_clicks(&*store.links).await
     })
     .await;
@@ -56,6 +57,17 @@ async fn remove_keys(links: &dyn Links, clock: &dyn Clock) -> Result<(), StoreEr
     loop {
         let started = Instant::now();
         if links.prune_keys(before, ROWS_PER_STEP).await? < u64::from(ROWS_PER_STEP) {
+            return Ok(());
+        }
+        sleep(started.elapsed()).await;
+    }
+}
+
+async fn remove_sessions(sessions: &dyn Sessions, clock: &dyn Clock) -> Result<(), StoreError> {
+    loop {
+        let started = Instant::now();
+        let removed = sessions.prune_sessions(clock.now(), ROWS_PER_STEP).await?;
+        if removed < u64::from(ROWS_PER_STEP) {
             return Ok(());
         }
         sleep(started.elapsed()).await;

@@ -21,6 +21,7 @@ mod searched_links;
 mod seen;
 mod series;
 mod session;
+mod sessions;
 mod step_lock;
 mod users;
 

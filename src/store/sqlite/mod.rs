@@ -41,6 +41,7 @@ mod pool;
 mod presence;
 mod searched_links;
 mod series;
+mod sessions;
 mod users;
 mod written_links;
 

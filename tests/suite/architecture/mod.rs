@@ -8,11 +8,12 @@ mod imports;
 mod tokens;
 
 /// Layers as `src/lib.rs` lists them.
-const LAYERS: [(&str, u8); 18] = [
+const LAYERS: [(&str, u8); 19] = [
     ("main", 9),
     ("cli", 9),
     ("server", 8),
     ("api", 7),
+    ("web", 7),
     ("http", 6),
     ("redirect", 5),
     ("links", 5),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 45] = [
+const SETTINGS: [&str; 48] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -48,6 +48,9 @@ const SETTINGS: [&str; 45] = [
     "PRIVATE_TARGETS",
     "REGISTRATION",
     "SECURITY_CONTACT",
+    "SITE_NAME",
+    "SITE_CONTACT",
+    "HOME_REDIRECT",
     "TRUSTED_PROXIES",
     "MAX_CONNECTIONS",
     "MAX_REQUESTS",

@@ -1,7 +1,7 @@
 //! The cursor of a list: a position in it, and the order to which the position belongs.
 
+use super::ApiError;
 use crate::domain::{LinkId, LinkOrder};
-use crate::http::ApiError;
 use crate::store::Position;
 
 /// Keys of cursors end here: as times in the year 8815. Far beyond, numbers are no timestamps for the database.
@@ -17,14 +17,18 @@ fn letter(order: LinkOrder) -> &'static str {
     }
 }
 
-/// A position as 32 hexadecimal digits, after the letter of the order.
-pub(super) fn cursor(order: LinkOrder, position: Position) -> String {
+/// A position as text: 32 hexadecimal digits, after the letter of the order.
+#[must_use]
+pub fn cursor(order: LinkOrder, position: Position) -> String {
     let (letter, key, id) = (letter(order), position.key, position.id.number());
     format!("{letter}{key:016x}{id:016x}")
 }
 
 /// The position of a cursor of this order.
-pub(super) fn parse_cursor(order: LinkOrder, raw: &str) -> Result<Position, ApiError> {
+///
+/// # Errors
+/// 422, with a sentence that names the field.
+pub fn parse_cursor(order: LinkOrder, raw: &str) -> Result<Position, ApiError> {
     let refused = || ApiError::invalid("cursor: must be that of a page's Link header");
     let digits = raw.trim_start_matches(['o', 'm', 'l']);
     let position = parse_position(digits).ok_or_else(refused)?;

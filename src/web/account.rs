@@ -1,0 +1,236 @@
+//! The account: password, sessions, keys, deletion.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::form::Form;
+use super::page::{Frame, Site, own_page, see_other};
+use super::session::{self, SignedIn};
+use crate::accounts::Accounts;
+use crate::domain::{ApiKey, Password, Scope, Timestamp};
+use crate::http::{ApiError, Asking, ClientAddress, QueryOf};
+use crate::links::LinkService;
+
+#[derive(Template)]
+#[template(path = "account.html")]
+struct AccountPage<'a> {
+    frame: Frame<'a>,
+    csrf: &'a str,
+    email: &'a str,
+    sessions: Vec<ShownSession>,
+    said: &'static str,
+    keys: Vec<ShownKey>,
+    /// A key that was just made: it is shown this once.
+    new_key: Option<&'a str>,
+    key_fault: Option<&'a str>,
+    password_fault: Option<&'a str>,
+    delete_fault: Option<&'a str>,
+}
+
+struct ShownSession {
+    id: i64,
+    agent: String,
+    since: String,
+    is_this: bool,
+}
+
+struct ShownKey {
+    id: i64,
+    name: String,
+    scope: &'static str,
+    ends: String,
+    used: String,
+}
+
+impl From<ApiKey> for ShownKey {
+    fn from(key: ApiKey) -> Self {
+        Self {
+            id: key.id,
+            name: key.name.as_str().to_owned(),
+            scope: match key.scope {
+                Scope::Read => "reads",
+                Scope::Write => "changes",
+            },
+            ends: key.expires_at.map(Timestamp::date).unwrap_or_default(),
+            used: key.last_used_on.unwrap_or_default(),
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Done {
+    done: String,
+}
+
+/// What the page answers to one of its forms.
+pub(super) enum Answer<'a> {
+    Nothing,
+    NewKey(&'a str),
+    Key(&'a ApiError),
+    Password(&'a ApiError),
+    Deletion(&'a ApiError),
+}
+
+pub(super) async fn show(
+    State(accounts): State<Arc<Accounts>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    QueryOf(done): QueryOf<Done>,
+) -> Result<Response, ApiError> {
+    let said = match done.done.as_str() {
+        "password" => "The password is changed, and every other session has ended.",
+        "key" => "The key has ended.",
+        "session" => "The session has ended.",
+        _ => "",
+    };
+    page(&accounts, &site, &signed_in, said, Answer::Nothing).await
+}
+
+pub(super) async fn page(
+    accounts: &Accounts,
+    site: &Site,
+    signed_in: &SignedIn,
+    said: &'static str,
+    answer: Answer<'_>,
+) -> Result<Response, ApiError> {
+    let sessions = accounts.sessions(signed_in.principal).await?;
+    let sessions = sessions.into_iter().map(|session| ShownSession {
+        id: session.id,
+        agent: session.agent,
+        since: session.created_at.date(),
+        is_this: session.id == signed_in.id,
+    });
+    let keys = accounts.keys(signed_in.principal).await?;
+    let (mut new_key, mut key_fault, mut password_fault, mut delete_fault) =
+        (None, None, None, None);
+    let status = match answer {
+        Answer::Nothing => StatusCode::OK,
+        Answer::NewKey(key) => {
+            new_key = Some(key);
+            StatusCode::OK
+        }
+        Answer::Key(error) => {
+            key_fault = Some(error.detail());
+            error.status()
+        }
+        Answer::Password(error) => {
+            password_fault = Some(error.detail());
+            error.status()
+        }
+        Answer::Deletion(error) => {
+            delete_fault = Some(error.detail());
+            error.status()
+        }
+    };
+    let page = AccountPage {
+        frame: Frame::own(site, signed_in.owner()),
+        csrf: signed_in.owner().csrf,
+        email: signed_in.user.email.as_str(),
+        sessions: sessions.collect(),
+        said,
+        keys: keys.into_iter().map(ShownKey::from).collect(),
+        new_key,
+        key_fault,
+        password_fault,
+        delete_fault,
+    };
+    own_page(status, &page)
+}
+
+pub(super) async fn change_password(
+    State(accounts): State<Arc<Accounts>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    Asking(client): Asking,
+    headers: HeaderMap,
+    mut form: Form,
+) -> Result<Response, ApiError> {
+    signed_in.check(&site, &form)?;
+    let old = Password::at_log_in(form.take("old_password"));
+    let new = form.take("new_password");
+    let changed = async {
+        let new = Password::parse(new)
+            .map_err(|error| ApiError::invalid(format!("new_password: {error}")))?;
+        let owner = signed_in.principal;
+        let token = accounts.change_password(&client, owner, old, new).await?;
+        Ok::<_, ApiError>(accounts.principal_of(&token)?)
+    };
+    match changed.await {
+        // Every session ended with the old password, this one as well.
+        Ok(principal) => {
+            let next = "/app/account?done=password";
+            session::begin(&accounts, &site, &headers, principal, next).await
+        }
+        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) => page(&accounts, &site, &signed_in, "", Answer::Password(&error)).await,
+    }
+}
+
+pub(super) async fn end_session(
+    State(accounts): State<Arc<Accounts>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    client: ClientAddress,
+    Path(id): Path<String>,
+    form: Form,
+) -> Result<Response, ApiError> {
+    signed_in.check(&site, &form)?;
+    let id: i64 = id.parse().map_err(|_| ApiError::not_found())?;
+    let owner = signed_in.principal;
+    if !accounts.end_session(client.as_str(), owner, id).await? {
+        return Err(ApiError::not_found());
+    }
+    Ok(if id == signed_in.id {
+        session::ended(&site)
+    } else {
+        see_other("/app/account?done=session")
+    })
+}
+
+pub(super) async fn log_out_everywhere(
+    State(accounts): State<Arc<Accounts>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    client: ClientAddress,
+    form: Form,
+) -> Result<Response, ApiError> {
+    signed_in.check(&site, &form)?;
+    accounts
+        .end_tokens(client.as_str(), signed_in.principal)
+        .await?;
+    Ok(session::ended(&site))
+}
+
+pub(super) async fn delete(
+    State(accounts): State<Arc<Accounts>>,
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    Asking(client): Asking,
+    mut form: Form,
+) -> Result<Response, ApiError> {
+    signed_in.check(&site, &form)?;
+    let password = Password::at_log_in(form.take("password"));
+    match accounts
+        .delete(&client, signed_in.principal, password)
+        .await
+    {
+        Ok(changes) => {
+            links.announce_all(&changes).await;
+            Ok(session::ended(&site))
+        }
+        Err(error) => {
+            let error = ApiError::from(error);
+            if error.status().is_server_error() {
+                return Err(error);
+            }
+            page(&accounts, &site, &signed_in, "", Answer::Deletion(&error)).await
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What pages load: in the binary, compressed once at the first request, under names that change with the content.
+
+use std::io::Write;
+use std::sync::LazyLock;
+
+use axum::body::Bytes;
+use axum::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY,
+};
+use axum::http::{HeaderMap, Uri};
+use axum::response::{IntoResponse, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use ring::digest::{SHA256, digest};
+
+use crate::http::{ApiError, ranked};
+
+/// For a year: another content has another name.
+const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+
+struct Asset {
+    /// As `style-0123456789ab.css`.
+    name: String,
+    kind: &'static str,
+    plain: &'static [u8],
+    compressed: Bytes,
+}
+
+impl Asset {
+    fn new(stem: &str, extension: &str, kind: &'static str, plain: &'static [u8]) -> Self {
+        let hash = digest(&SHA256, plain);
+        let hash = hash.as_ref().first_chunk().copied().unwrap_or_default();
+        let hash = u64::from_be_bytes(hash);
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        let compressed = encoder.write_all(plain).and_then(|()| encoder.finish());
+        Self {
+            name: format!("{stem}-{hash:016x}.{extension}"),
+            kind,
+            plain,
+            compressed: compressed.expect("writing to memory does not fail").into(),
+        }
+    }
+}
+
+/// The paths that pages name.
+pub(super) struct Paths {
+    pub(super) style: String,
+    pub(super) script: String,
+    pub(super) htmx: String,
+    pub(super) mark: String,
+}
+
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+
+static ASSETS: LazyLock<[Asset; 4]> = LazyLock::new(|| {
+    [
+        Asset::new(
+            "style",
+            "css",
+            "text/css; charset=utf-8",
+            include_bytes!("assets/style.css"),
+        ),
+        Asset::new("app", "js", JAVASCRIPT, include_bytes!("assets/app.js")),
+        Asset::new(
+            "htmx",
+            "js",
+            JAVASCRIPT,
+            include_bytes!("assets/htmx-2.0.11.min.js"),
+        ),
+        Asset::new(
+            "mark",
+            "svg",
+            "image/svg+xml",
+            include_bytes!("assets/mark.svg"),
+        ),
+    ]
+});
+
+static PATHS: LazyLock<Paths> = LazyLock::new(|| {
+    let [style, script, htmx, mark] = &*ASSETS;
+    let path = |asset: &Asset| format!("/assets/{}", asset.name);
+    Paths {
+        style: path(style),
+        script: path(script),
+        htmx: path(htmx),
+        mark: path(mark),
+    }
+});
+
+/// Where the assets are.
+pub(super) fn paths() -> &'static Paths {
+    &PATHS
+}
+
+/// `GET /assets/{file}`.
+pub(super) async fn asset(uri: Uri, headers: HeaderMap) -> Result<Response, ApiError> {
+    let name = uri.path().strip_prefix("/assets/").unwrap_or_default();
+    let asset = ASSETS.iter().find(|asset| asset.name == name);
+    let asset = asset.ok_or_else(ApiError::not_found)?;
+    let accepted = headers
+        .get(ACCEPT_ENCODING)
+        .and_then(|value| value.to_str().ok());
+    let takes_gzip = ranked(accepted.unwrap_or_default()).any(|(name, _)| name == "gzip");
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static(asset.kind)),
+        (CACHE_CONTROL, IMMUTABLE),
+        (VARY, HeaderValue::from_static("Accept-Encoding")),
+    ];
+    Ok(if takes_gzip {
+        let coding = [(CONTENT_ENCODING, HeaderValue::from_static("gzip"))];
+        (headers, coding, asset.compressed.clone()).into_response()
+    } else {
+        (headers, asset.plain).into_response()
+    })
+}

@@ -1,0 +1,33 @@
+//! Where a form came from: browsers say so themselves, and each form has a token that other sites cannot know.
+
+use axum::http::header::ORIGIN;
+use axum::http::{HeaderMap, HeaderValue};
+use ring::digest::{SHA256, digest};
+
+use super::page::Site;
+
+/// The token of the forms in a browser with this cookie.
+pub(super) fn token(cookie: &str) -> String {
+    let digest = digest(&SHA256, format!("form\0{cookie}").as_bytes());
+    let half = digest.as_ref().first_chunk().copied();
+    format!("{:032x}", u128::from_be_bytes(half.unwrap_or_default()))
+}
+
+/// Whether a form was sent by one of the service's own pages, in the browser that has the cookie.
+pub(super) fn is_own(site: &Site, headers: &HeaderMap, cookie: &str, given: &str) -> bool {
+    let value = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    let is_same_site = match value("sec-fetch-site") {
+        Some(origin) => matches!(origin, b"same-origin" | b"none"),
+        // A browser of before 2023 names the origin.
+        None => value(ORIGIN.as_str()).is_none_or(|origin| is_origin_of(site, origin)),
+    };
+    // Digests are compared: how long that takes says nothing of the token.
+    let hash = |text: &str| digest(&SHA256, text.as_bytes());
+    is_same_site && hash(&token(cookie)).as_ref() == hash(given).as_ref()
+}
+
+fn is_origin_of(site: &Site, origin: &[u8]) -> bool {
+    let base = site.base_url().as_bytes();
+    let rest = base.strip_prefix(origin);
+    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+}

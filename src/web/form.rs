@@ -1,0 +1,55 @@
+//! The fields of a form: bounded as every body, each field by its name, several of one name in order.
+
+use axum::body::Body;
+use axum::extract::FromRequest;
+use axum::http::Request;
+
+use crate::http::{ApiError, BodyLimits, read_body};
+
+/// Most fields that are read.
+const MAX_FIELDS: usize = 1_100;
+
+/// The fields of a form.
+pub(super) struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// The first value of a field; empty where there is none.
+    pub(super) fn get(&self, name: &str) -> &str {
+        let mut fields = self.0.iter();
+        let field = fields.find(|(field, _)| field == name);
+        field.map_or("", |(_, value)| value)
+    }
+
+    /// All values of a field.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let fields = self.0.iter().filter(move |(field, _)| field == name);
+        fields.map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a box is ticked.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(field, _)| field == name)
+    }
+
+    /// Takes the value of a field, so that a password is in memory once.
+    pub(super) fn take(&mut self, name: &str) -> String {
+        let mut fields = self.0.iter_mut();
+        let field = fields.find(|(field, _)| field == name);
+        field.map_or_else(String::new, |(_, value)| std::mem::take(value))
+    }
+}
+
+impl<S: Sync> FromRequest<S> for Form {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request<Body>, _: &S) -> Result<Self, ApiError> {
+        let limits: BodyLimits = request.extensions().get().copied().unwrap_or_default();
+        let body = read_body(request, limits).await?;
+        let fields = form_urlencoded::parse(&body);
+        let fields: Vec<_> = fields.into_owned().take(MAX_FIELDS + 1).collect();
+        if fields.len() > MAX_FIELDS {
+            return Err(ApiError::invalid("body: has too many fields"));
+        }
+        Ok(Self(fields))
+    }
+}

@@ -1,0 +1,147 @@
+//! What is listed: the address of the page says it all, so that a page keeps its place.
+
+use form_urlencoded::Serializer;
+use serde::Deserialize;
+
+use super::page::Site;
+use crate::domain::{
+    InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText, Title,
+};
+use crate::http::{ApiError, cursor, parse_cursor};
+use crate::links::{ListedLink, Listing};
+use crate::store::Position;
+
+/// Links on a page.
+pub(super) const PER_PAGE: u32 = 25;
+
+/// The parameters of the list's page; those that are not known are ignored.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ListQuery {
+    pub(super) q: String,
+    pub(super) tag: String,
+    pub(super) status: String,
+    pub(super) sort: String,
+    pub(super) cursor: String,
+    /// What was done just now, said above the list.
+    pub(super) done: String,
+}
+
+impl ListQuery {
+    pub(super) fn listing(&self) -> Result<Listing, ApiError> {
+        let given = |value: &str| (!value.is_empty()).then(|| value.to_owned());
+        let parsed = || {
+            let status = |word: String| LinkStatus::parse(&word).ok_or(InvalidSearch::Status);
+            let order = |word: String| LinkOrder::parse(&word);
+            Ok(Listing {
+                filter: LinkFilter {
+                    text: SearchText::parse(&self.q)?,
+                    tag: given(&self.tag)
+                        .map(|tag| SearchTag::parse(&tag))
+                        .transpose()?,
+                    status: given(&self.status).map(status).transpose()?,
+                },
+                order: given(&self.sort)
+                    .map(order)
+                    .transpose()?
+                    .unwrap_or_default(),
+            })
+        };
+        parsed().map_err(|error: InvalidSearch| ApiError::invalid(error.to_string()))
+    }
+
+    pub(super) fn after(&self, order: LinkOrder) -> Result<Option<Position>, ApiError> {
+        let is_given = !self.cursor.is_empty();
+        is_given
+            .then(|| parse_cursor(order, &self.cursor))
+            .transpose()
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
+        self.q.is_empty() && self.tag.is_empty() && self.status.is_empty()
+    }
+
+    /// The address of the list's page that begins at a position.
+    pub(super) fn path_to(&self, order: LinkOrder, next: Position) -> String {
+        let cursor = cursor(order, next);
+        let mut query = Serializer::new(String::new());
+        for (name, value) in [
+            ("q", &self.q),
+            ("tag", &self.tag),
+            ("status", &self.status),
+            ("sort", &self.sort),
+            ("cursor", &cursor),
+        ] {
+            if !value.is_empty() {
+                query.append_pair(name, value);
+            }
+        }
+        format!("/app?{}", query.finish())
+    }
+}
+
+/// A link of the list.
+pub(super) struct Row {
+    pub(super) code: String,
+    pub(super) short_url: String,
+    pub(super) target: String,
+    pub(super) title: String,
+    pub(super) tags: Vec<Tag>,
+    pub(super) clicks: u64,
+    /// Empty for an active link.
+    pub(super) status: &'static str,
+}
+
+/// A tag, and the part of an address that asks for it.
+pub(super) struct Tag {
+    pub(super) name: String,
+    pub(super) query: String,
+}
+
+impl Tag {
+    pub(super) fn of(name: &str) -> Self {
+        let mut query = Serializer::new(String::new());
+        query.append_pair("tag", name);
+        Self {
+            name: name.to_owned(),
+            query: query.finish(),
+        }
+    }
+}
+
+impl Row {
+    pub(super) fn of(listed: ListedLink<'_>, site: &Site) -> Self {
+        let ListedLink {
+            link,
+            clicks,
+            status,
+        } = listed;
+        let properties = &link.properties;
+        let title = properties.title.as_ref().map_or("", Title::as_str);
+        Self {
+            code: link.code.to_string(),
+            short_url: site.short_url(&link.code),
+            target: properties.target.as_str().to_owned(),
+            title: title.to_owned(),
+            tags: properties
+                .tags
+                .as_slice()
+                .iter()
+                .map(|tag| Tag::of(tag))
+                .collect(),
+            clicks,
+            status: word(status),
+        }
+    }
+}
+
+/// The status in a person's words; empty for an active link.
+pub(super) fn word(status: LinkStatus) -> &'static str {
+    match status {
+        LinkStatus::Active => "",
+        LinkStatus::Inactive => "inactive",
+        LinkStatus::Expired => "expired",
+        LinkStatus::UsedUp => "used up",
+        LinkStatus::Removed => "removed",
+    }
+}

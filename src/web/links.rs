@@ -1,0 +1,222 @@
+//! The list of an owner's links, new links, and what is done to several at once.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::form::Form;
+use super::link_form::LinkForm;
+use super::link_list::{ListQuery, PER_PAGE, Row};
+use super::page::{Frame, Site, own_page, see_other};
+use super::session::SignedIn;
+use crate::domain::{LinkEdit, Principal, Tags};
+use crate::http::paths::parse_code;
+use crate::http::{ApiError, QueryOf};
+use crate::links::{Expected, LinkError, LinkService};
+
+/// Links that are changed at once: those of a page.
+const MAX_SELECTED: usize = 100;
+
+#[derive(Template)]
+#[template(path = "links.html")]
+struct LinksPage<'a> {
+    frame: Frame<'a>,
+    csrf: &'a str,
+    query: &'a ListQuery,
+    rows: Vec<Row>,
+    next: Option<String>,
+    form: LinkForm,
+    fault: Option<String>,
+}
+
+impl LinksPage<'_> {
+    /// What was done just now, in a sentence.
+    fn done(&self) -> &'static str {
+        match self.query.done.as_str() {
+            "deleted" => "Deleted.",
+            "ended" => "Ended: those links lead nowhere now.",
+            "tagged" => "Tagged.",
+            _ => "",
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "new_link.html")]
+struct NewLinkPage<'a> {
+    frame: Frame<'a>,
+    csrf: &'a str,
+    form: LinkForm,
+}
+
+pub(super) async fn overview(
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    QueryOf(query): QueryOf<ListQuery>,
+) -> Result<Response, ApiError> {
+    listed(&links, &site, &signed_in, &query, LinkForm::default()).await
+}
+
+/// The same page, for the address that the form of a new link was sent to.
+pub(super) async fn list() -> Response {
+    see_other("/app")
+}
+
+async fn listed(
+    links: &LinkService,
+    site: &Site,
+    signed_in: &SignedIn,
+    query: &ListQuery,
+    form: LinkForm,
+) -> Result<Response, ApiError> {
+    let asked = query
+        .listing()
+        .and_then(|listing| Ok((query.after(listing.order)?, listing)));
+    let mut status = StatusCode::OK;
+    let (mut rows, mut next, mut fault) = (Vec::new(), None, None);
+    match asked {
+        Ok((after, listing)) => {
+            let owner = signed_in.principal;
+            let page = links.page(owner, &listing, after, PER_PAGE).await?;
+            rows.extend(page.links().map(|link| Row::of(link, site)));
+            next = page.next.map(|next| query.path_to(listing.order, next));
+        }
+        Err(error) => {
+            status = error.status();
+            fault = Some(error.detail().to_owned());
+        }
+    }
+    if form.fault.is_some() {
+        status = StatusCode::UNPROCESSABLE_ENTITY;
+    }
+    let page = LinksPage {
+        frame: Frame::own(site, signed_in.owner()),
+        csrf: signed_in.owner().csrf,
+        query,
+        rows,
+        next,
+        form,
+        fault,
+    };
+    own_page(status, &page)
+}
+
+pub(super) async fn new(
+    State(site): State<Site>,
+    signed_in: SignedIn,
+) -> Result<Response, ApiError> {
+    new_page(&site, &signed_in, StatusCode::OK, LinkForm::default())
+}
+
+fn new_page(
+    site: &Site,
+    signed_in: &SignedIn,
+    status: StatusCode,
+    form: LinkForm,
+) -> Result<Response, ApiError> {
+    let page = NewLinkPage {
+        frame: Frame::own(site, signed_in.owner()),
+        csrf: signed_in.owner().csrf,
+        form,
+    };
+    own_page(status, &page)
+}
+
+pub(super) async fn make(
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    form: Form,
+) -> Result<Response, ApiError> {
+    signed_in.check(&site, &form)?;
+    let fields = LinkForm::sent(&form);
+    let made = async {
+        let request = fields.request(&links.own_host)?;
+        Ok::<_, ApiError>(links.shorten(signed_in.principal, &request, None).await?)
+    };
+    match made.await {
+        Ok(made) => Ok(see_other(&format!("/app/links/{}?new=1", made.link.code))),
+        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) => new_page(&site, &signed_in, error.status(), fields.refused(&error)),
+    }
+}
+
+/// What is done to the selected links.
+enum Action {
+    Delete,
+    End,
+    Tag(Tags),
+}
+
+pub(super) async fn selected(
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    form: Form,
+) -> Result<Response, ApiError> {
+    signed_in.check(&site, &form)?;
+    let (action, done) = match form.get("action") {
+        "delete" => (Action::Delete, "deleted"),
+        "end" => (Action::End, "ended"),
+        "tag" => {
+            let tags = Tags::parse_list(form.get("tag"));
+            let tags = tags.map_err(|error| ApiError::invalid(error.to_string()))?;
+            (Action::Tag(tags), "tagged")
+        }
+        _ => return Err(ApiError::invalid("action: must be delete, end or tag")),
+    };
+    let codes: Vec<&str> = form.all("code").collect();
+    if codes.len() > MAX_SELECTED {
+        let detail = format!("code: must be at most {MAX_SELECTED} links at once");
+        return Err(ApiError::invalid(detail));
+    }
+    if codes.is_empty() {
+        return Ok(see_other("/app"));
+    }
+    for code in codes {
+        act(&links, signed_in.principal, code, &action).await?;
+    }
+    Ok(see_other(&format!("/app?done={done}")))
+}
+
+/// A link that is gone meanwhile, or another's, is passed over.
+async fn act(
+    links: &LinkService,
+    owner: Principal,
+    code: &str,
+    action: &Action,
+) -> Result<(), ApiError> {
+    let Some(code) = parse_code(code) else {
+        return Ok(());
+    };
+    let edit = match action {
+        Action::Delete => {
+            links.delete(owner, &code).await?;
+            return Ok(());
+        }
+        Action::End => LinkEdit {
+            is_active: Some(false),
+            ..LinkEdit::default()
+        },
+        Action::Tag(tags) => {
+            let Some(shown) = links.show(owner, &code).await? else {
+                return Ok(());
+            };
+            let all = shown.link.properties.tags.as_slice().iter();
+            let all = all.chain(tags.as_slice()).map(String::as_str);
+            let tags = Tags::parse(all).map_err(|error| ApiError::invalid(error.to_string()))?;
+            LinkEdit {
+                tags: Some(tags),
+                ..LinkEdit::default()
+            }
+        }
+    };
+    match links.edit(owner, &code, &edit, &Expected::Any).await {
+        Ok(_) | Err(LinkError::NotAsExpected) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,117 @@
+//! Pages for people, rendered by the server over the same services as the API.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `page` | what all pages share: the frame, the headers, the operator's name |
+//! | `language`, `languages/` | the visitor's language; one file of texts for each |
+//! | `assets`, `assets/` | style, scripts: in the binary, compressed once, addressed by their hash |
+//! | `error_pages` | an error as a page, with the status of the JSON |
+//! | `start`, `preview` | pages for visitors: `/`, and `/{code}+` |
+//! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
+//! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `account`, `keys` | pages for owners, below `/app` |
+//!
+//! A page works without JavaScript. Its policy allows no script and no style in the page itself.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::FromRef;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{any, get, post};
+
+use crate::accounts::Accounts;
+use crate::config::Guards;
+use crate::http::{Admission, BodyLimits, with_admission};
+use crate::links::LinkService;
+
+mod account;
+mod assets;
+mod csrf;
+mod error_pages;
+mod form;
+mod keys;
+mod language;
+mod link_form;
+mod link_list;
+mod links;
+mod one_link;
+mod page;
+mod preview;
+mod session;
+mod sign_in;
+mod start;
+
+pub use error_pages::{ErrorPages, PageWish};
+pub use page::Site;
+
+/// The services that pages call.
+#[derive(Clone, FromRef)]
+pub struct WebState {
+    /// Accounts and their sessions.
+    pub accounts: Arc<Accounts>,
+    /// Links of owners.
+    pub links: Arc<LinkService>,
+    /// What the operator says of the service.
+    pub site: Site,
+}
+
+/// All pages. The caller puts the layers of every response around them.
+pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router {
+    Router::new()
+        .route("/app", get(links::overview))
+        .route("/app/account", get(account::show))
+        .route("/app/account/delete", post(account::delete))
+        .route("/app/account/keys", post(keys::make))
+        .route("/app/account/keys/{id}/delete", post(keys::delete))
+        .route("/app/account/password", post(account::change_password))
+        .route("/app/account/sessions/{id}/end", post(account::end_session))
+        .route("/app/links", get(links::list).post(links::make))
+        .route("/app/links/new", get(links::new))
+        .route("/app/links/selected", post(links::selected))
+        .route(
+            "/app/links/{short_code}",
+            get(one_link::show).post(one_link::edit),
+        )
+        .route("/app/links/{short_code}/delete", post(one_link::delete))
+        .route("/app/login", get(sign_in::show).post(sign_in::log_in))
+        .route(
+            "/app/register",
+            get(sign_in::show_register).post(sign_in::register),
+        )
+        .route("/app/logout", post(sign_in::log_out))
+        .route("/app/logout-everywhere", post(account::log_out_everywhere))
+        .route("/app/preview/{short_code}", get(preview::preview))
+        .route_layer(from_fn_with_state(admission.clone(), with_admission))
+        .layer(axum::Extension(BodyLimits {
+            bytes: guards.max_body_bytes,
+            timeout: guards.body_timeout,
+        }))
+        .route("/", any(start::start))
+        .route("/assets/{file}", get(assets::asset))
+        .with_state(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::http::paths::{PAGES, route_of};
+
+    /// The paths in this file's own calls of `route`.
+    fn served() -> BTreeSet<String> {
+        let source = include_str!("mod.rs");
+        let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+        let calls = source.split(".route(").skip(1);
+        let first = |call: &str| Some(call.split_once('"')?.1.split_once('"')?.0.to_owned());
+        calls.filter_map(first).collect()
+    }
+
+    #[test]
+    fn every_page_is_in_the_table_of_paths_and_the_other_way_round() {
+        let table: BTreeSet<_> = PAGES.iter().map(|page| page.template.to_owned()).collect();
+        assert_eq!(served(), table);
+        for page in PAGES {
+            assert_eq!(route_of(page.template), Some(&page));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What all pages share: the operator's words, the frame, the headers.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, REFERRER_POLICY,
+    VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::response::{IntoResponse, Response};
+
+use super::assets::{Paths, paths};
+use super::language::Language;
+use crate::config::{BaseUrl, Config};
+use crate::domain::ShortCode;
+use crate::http::{ApiError, HTML};
+
+/// What the operator says of the service; cheap to clone.
+#[derive(Clone)]
+pub struct Site(Arc<SiteWords>);
+
+struct SiteWords {
+    name: String,
+    contact: Option<String>,
+    home_redirect: Option<String>,
+    base_url: String,
+}
+
+impl Site {
+    /// The settings, and the public address.
+    #[must_use]
+    pub fn new(config: &Config, base_url: &BaseUrl) -> Self {
+        Self(Arc::new(SiteWords {
+            name: config.site_name.clone(),
+            contact: config.site_contact.as_deref().map(str::to_owned),
+            home_redirect: config.home_redirect.as_deref().map(str::to_owned),
+            base_url: base_url.as_str().to_owned(),
+        }))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    pub(super) fn contact(&self) -> Option<&str> {
+        self.0.contact.as_deref()
+    }
+
+    pub(super) fn home_redirect(&self) -> Option<&str> {
+        self.0.home_redirect.as_deref()
+    }
+
+    /// The public address, without a slash at its end.
+    pub(super) fn base_url(&self) -> &str {
+        &self.0.base_url
+    }
+
+    pub(super) fn is_https(&self) -> bool {
+        self.0.base_url.starts_with("https:")
+    }
+
+    /// The address that people share.
+    pub(super) fn short_url(&self, code: &ShortCode) -> String {
+        format!("{}/{code}", self.0.base_url)
+    }
+}
+
+/// What the frame of a page shows.
+pub(super) struct Frame<'a> {
+    pub(super) site: &'a Site,
+    pub(super) language: Language,
+    pub(super) assets: &'static Paths,
+    /// The account that is signed in.
+    pub(super) owner: Option<Owner<'a>>,
+}
+
+/// The account that sees a page, by the token of its forms.
+#[derive(Clone, Copy)]
+pub(super) struct Owner<'a> {
+    pub(super) csrf: &'a str,
+}
+
+impl<'a> Frame<'a> {
+    /// The frame of a page for visitors.
+    pub(super) fn public(site: &'a Site, language: Language) -> Self {
+        Self {
+            site,
+            language,
+            assets: paths(),
+            owner: None,
+        }
+    }
+
+    /// The frame of an owner's page.
+    pub(super) fn own(site: &'a Site, owner: Owner<'a>) -> Self {
+        Self {
+            owner: Some(owner),
+            ..Self::public(site, Language::ENGLISH)
+        }
+    }
+}
+
+/// A page for visitors has no script at all.
+const PUBLIC_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+);
+
+/// An owner's page loads its own scripts, and asks its own service.
+const OWN_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+     base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+);
+
+/// A page for visitors.
+pub(super) fn public_page(status: StatusCode, page: &impl Template) -> Result<Response, ApiError> {
+    let mut response = rendered(status, page, PUBLIC_POLICY)?;
+    let vary = HeaderValue::from_static("Accept, Accept-Language");
+    response.headers_mut().insert(VARY, vary);
+    Ok(response)
+}
+
+/// A page for an owner.
+pub(super) fn own_page(status: StatusCode, page: &impl Template) -> Result<Response, ApiError> {
+    rendered(status, page, OWN_POLICY)
+}
+
+fn rendered(
+    status: StatusCode,
+    page: &impl Template,
+    policy: HeaderValue,
+) -> Result<Response, ApiError> {
+    let text = page
+        .render()
+        .map_err(|error| ApiError::internal(&error.to_string()))?;
+    let headers = [
+        (CONTENT_TYPE, HTML),
+        (CONTENT_SECURITY_POLICY, policy),
+        (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ];
+    Ok((status, headers, text).into_response())
+}
+
+/// `303 See Other`, to a path of this service.
+pub(super) fn see_other(path: &str) -> Response {
+    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/app"));
+    let headers = [
+        (LOCATION, location),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}

@@ -1,0 +1,267 @@
+//! Who is signed in, by a cookie of its own kind: no route of the API takes it.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequestParts};
+use axum::http::header::{COOKIE, HeaderValue, SET_COOKIE, USER_AGENT};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
+use axum::response::{IntoResponse, Response};
+
+use super::csrf;
+use super::form::Form;
+use super::page::{Owner, Site, see_other};
+use crate::accounts::{Accounts, SESSION_LIFETIME};
+use crate::domain::{Principal, User};
+use crate::http::ApiError;
+
+/// The account that is signed in. Without one a page leads to the form for signing in, and back.
+pub(super) struct SignedIn {
+    /// The database's own number of the session.
+    pub(super) id: i64,
+    pub(super) principal: Principal,
+    pub(super) user: User,
+    cookie: String,
+    csrf: String,
+    headers: HeaderMap,
+}
+
+impl SignedIn {
+    /// What the frame of a page shows.
+    pub(super) fn owner(&self) -> Owner<'_> {
+        Owner { csrf: &self.csrf }
+    }
+
+    /// Refuses a form that none of the service's own pages sent.
+    pub(super) fn check(&self, site: &Site, form: &Form) -> Result<(), ApiError> {
+        check(site, &self.headers, &self.cookie, form)
+    }
+}
+
+/// Refuses a form that none of the service's own pages sent, in the browser with this cookie.
+pub(super) fn check(
+    site: &Site,
+    headers: &HeaderMap,
+    cookie: &str,
+    form: &Form,
+) -> Result<(), ApiError> {
+    if csrf::is_own(site, headers, cookie, form.get("csrf")) {
+        return Ok(());
+    }
+    Err(ApiError::foreign_form())
+}
+
+impl<S> FromRequestParts<S> for SignedIn
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+    Site: FromRef<S>,
+{
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let site = Site::from_ref(state);
+        let accounts = Arc::<Accounts>::from_ref(state);
+        let cookie = cookie(&parts.headers, session_name(&site));
+        let found = match &cookie {
+            None => Ok(None),
+            Some(cookie) => accounts.session(cookie).await,
+        };
+        let found = found.map_err(|error| ApiError::from(error).into_response())?;
+        let (Some(session), Some(cookie)) = (found, cookie) else {
+            let path = parts
+                .uri
+                .path_and_query()
+                .map_or("/app", |path| path.as_str());
+            // A form that is sent again after signing in would do nothing that its page shows.
+            let next = if parts.method == Method::GET {
+                path
+            } else {
+                "/app"
+            };
+            return Err(see_other(&sign_in_path(next)));
+        };
+        Ok(Self {
+            id: session.id,
+            principal: session.principal,
+            user: session.user,
+            csrf: csrf::token(&cookie),
+            cookie,
+            headers: parts.headers.clone(),
+        })
+    }
+}
+
+/// The form for signing in, which leads to `next` afterwards.
+fn sign_in_path(next: &str) -> String {
+    if next == "/app" {
+        return "/app/login".to_owned();
+    }
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("next", next);
+    format!("/app/login?{}", query.finish())
+}
+
+/// Where to go after signing in: a page of the owner's, and never elsewhere.
+pub(super) fn own_path(next: &str) -> &str {
+    let is_own = next == "/app" || next.starts_with("/app/") || next.starts_with("/app?");
+    let is_plain = next
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let leads_out = next.contains("..") || next.contains("//");
+    if is_own && is_plain && !leads_out {
+        next
+    } else {
+        "/app"
+    }
+}
+
+/// Behind https the name itself ties the cookie to this host alone.
+fn session_name(site: &Site) -> &'static str {
+    if site.is_https() {
+        "__Host-shunt"
+    } else {
+        "shunt_session"
+    }
+}
+
+/// The cookie of forms before there is a session.
+pub(super) fn form_name(site: &Site) -> &'static str {
+    if site.is_https() {
+        "__Host-shunt-form"
+    } else {
+        "shunt_form"
+    }
+}
+
+/// The value of a cookie that the browser sent.
+pub(super) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let values = headers.get_all(COOKIE).iter();
+    let mut pairs = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'));
+    let of_name = |pair: &str| {
+        Some(
+            pair.trim()
+                .strip_prefix(name)?
+                .strip_prefix('=')?
+                .to_owned(),
+        )
+    };
+    pairs.find_map(of_name)
+}
+
+/// Sets a cookie; `seconds` 0 removes it, and without them it ends with the browser.
+pub(super) fn set_cookie(
+    response: &mut Response,
+    site: &Site,
+    name: &str,
+    value: &str,
+    seconds: Option<u64>,
+) {
+    let secure = if site.is_https() { "; Secure" } else { "" };
+    let age = seconds.map_or_else(String::new, |seconds| format!("; Max-Age={seconds}"));
+    let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{age}");
+    // Names and values are of the service's own making.
+    if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+}
+
+/// Begins a session, and leads to `next`.
+pub(super) async fn begin(
+    accounts: &Accounts,
+    site: &Site,
+    headers: &HeaderMap,
+    principal: Principal,
+    next: &str,
+) -> Result<Response, ApiError> {
+    let agent = headers
+        .get(USER_AGENT)
+        .and_then(|agent| agent.to_str().ok());
+    let agent = browser_name(agent.unwrap_or_default());
+    let cookie = accounts.begin_session(principal, &agent).await?;
+    let mut response = see_other(own_path(next));
+    let seconds = Some(SESSION_LIFETIME.as_secs());
+    set_cookie(&mut response, site, session_name(site), &cookie, seconds);
+    set_cookie(&mut response, site, form_name(site), "", Some(0));
+    Ok(response)
+}
+
+/// Leads to the start, without the cookie.
+pub(super) fn ended(site: &Site) -> Response {
+    let mut response = see_other("/app/login");
+    set_cookie(&mut response, site, session_name(site), "", Some(0));
+    response
+}
+
+/// What a browser is called in the list of sessions: no more of its own description is kept.
+fn browser_name(agent: &str) -> String {
+    let first = |names: &[(&str, &'static str)]| {
+        let mut names = names.iter();
+        names.find_map(|(word, name)| agent.contains(word).then_some(*name))
+    };
+    let browser = first(&[
+        ("Firefox/", "Firefox"),
+        ("Edg/", "Edge"),
+        ("OPR/", "Opera"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+    ]);
+    let system = first(&[
+        ("Android", "Android"),
+        ("iPhone", "iPhone"),
+        ("iPad", "iPad"),
+        ("Windows", "Windows"),
+        ("Mac OS", "macOS"),
+        ("Linux", "Linux"),
+    ]);
+    match (browser, system) {
+        (Some(browser), Some(system)) => format!("{browser} on {system}"),
+        (Some(name), None) | (None, Some(name)) => name.to_owned(),
+        (None, None) => "Another browser".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn signing_in_leads_to_pages_of_the_owner_alone() {
+        for own in [
+            "/app",
+            "/app/links?q=a",
+            "/app?sort=clicks",
+            "/app/links/K7mXq2R",
+        ] {
+            assert_eq!(own_path(own), own);
+        }
+        for foreign in [
+            "",
+            "/",
+            "//evil.example",
+            "/\\evil.example",
+            "https://evil.example/app",
+            "/app//evil.example",
+            "/app/../K7mXq2R",
+            "/apps",
+            "/app\r\nx: y",
+            "javascript:alert(1)",
+        ] {
+            assert_eq!(own_path(foreign), "/app", "{foreign}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_asked_for_the_path_stays_below_app(next in "\\PC{0,40}|/app[/\\\\.?:@a-z]{0,20}") {
+            let path = own_path(&next);
+            let url = url::Url::parse("https://sho.rt/").unwrap().join(path).unwrap();
+            prop_assert_eq!(url.host_str(), Some("sho.rt"));
+            prop_assert!(url.path() == "/app" || url.path().starts_with("/app/"));
+        }
+    }
+}

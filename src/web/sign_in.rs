@@ -1,0 +1,183 @@
+//! Signing in, signing up, signing out: the rules and limits are those of the API's own service.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::csrf;
+use super::form::Form;
+use super::language::Language;
+use super::page::{Frame, Site, own_page};
+use super::session::{self, SignedIn};
+use crate::accounts::{Accounts, random_text};
+use crate::domain::{EmailAddress, Password};
+use crate::http::{ApiError, Asking, ClientAddress, QueryOf};
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignInPage<'a> {
+    frame: Frame<'a>,
+    csrf: String,
+    is_new: bool,
+    next: &'a str,
+    email: &'a str,
+    fault: Option<Fault>,
+}
+
+/// The API's own sentence, and the field it belongs to.
+struct Fault {
+    field: &'static str,
+    text: String,
+}
+
+impl Fault {
+    fn of(error: &ApiError) -> Self {
+        let detail = error.detail();
+        let known = ["email", "password"];
+        let split = detail.split_once(": ");
+        let field = split.and_then(|(name, text)| {
+            let field = known.into_iter().find(|known| *known == name)?;
+            Some((field, text))
+        });
+        let (field, text) = field.unwrap_or(("", detail));
+        Self {
+            field,
+            text: text.to_owned(),
+        }
+    }
+}
+
+impl SignInPage<'_> {
+    fn fault_of(&self, field: &str) -> Option<&str> {
+        let fault = self.fault.as_ref().filter(|fault| fault.field == field);
+        fault.map(|fault| fault.text.as_str())
+    }
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+pub(super) async fn show(
+    State(site): State<Site>,
+    headers: HeaderMap,
+    QueryOf(query): QueryOf<Next>,
+) -> Result<Response, ApiError> {
+    shown(&site, &headers, false, &query.next, "", None)
+}
+
+pub(super) async fn show_register(
+    State(site): State<Site>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    shown(&site, &headers, true, "", "", None)
+}
+
+/// The form; a browser without the form's cookie gets one.
+fn shown(
+    site: &Site,
+    headers: &HeaderMap,
+    is_new: bool,
+    next: &str,
+    email: &str,
+    error: Option<&ApiError>,
+) -> Result<Response, ApiError> {
+    let name = session::form_name(site);
+    let known = session::cookie(headers, name).filter(|cookie| cookie.len() == 48);
+    let cookie = match &known {
+        Some(cookie) => cookie.clone(),
+        None => random_text().map_err(|error| ApiError::internal(&error.to_string()))?,
+    };
+    let page = SignInPage {
+        frame: Frame::public(site, Language::ENGLISH),
+        csrf: csrf::token(&cookie),
+        is_new,
+        next: session::own_path(next),
+        email,
+        fault: error.map(Fault::of),
+    };
+    let status = error.map_or(StatusCode::OK, ApiError::status);
+    let mut response = own_page(status, &page)?;
+    if known.is_none() {
+        session::set_cookie(&mut response, site, name, &cookie, None);
+    }
+    Ok(response)
+}
+
+pub(super) async fn log_in(
+    State(accounts): State<Arc<Accounts>>,
+    State(site): State<Site>,
+    asking: Asking,
+    headers: HeaderMap,
+    form: Form,
+) -> Result<Response, ApiError> {
+    signed_in(&accounts, &site, asking, &headers, form, false).await
+}
+
+pub(super) async fn register(
+    State(accounts): State<Arc<Accounts>>,
+    State(site): State<Site>,
+    asking: Asking,
+    headers: HeaderMap,
+    form: Form,
+) -> Result<Response, ApiError> {
+    signed_in(&accounts, &site, asking, &headers, form, true).await
+}
+
+async fn signed_in(
+    accounts: &Accounts,
+    site: &Site,
+    Asking(client): Asking,
+    headers: &HeaderMap,
+    mut form: Form,
+    is_new: bool,
+) -> Result<Response, ApiError> {
+    let cookie = session::cookie(headers, session::form_name(site)).unwrap_or_default();
+    session::check(site, headers, &cookie, &form)?;
+    let (email, password) = (form.get("email").trim().to_owned(), form.take("password"));
+    let entered = async {
+        let invalid = |error: &dyn std::fmt::Display| ApiError::invalid(error.to_string());
+        let email = EmailAddress::parse(email.clone()).map_err(|error| invalid(&error))?;
+        let token = if is_new {
+            let password = Password::parse(password)
+                .map_err(|error| ApiError::invalid(format!("password: {error}")))?;
+            accounts.register(&client, &email, password).await?
+        } else {
+            let password = Password::at_log_in(password);
+            accounts.log_in(&client, &email, password).await?
+        };
+        Ok::<_, ApiError>(accounts.principal_of(&token)?)
+    };
+    match entered.await {
+        Ok(principal) => session::begin(accounts, site, headers, principal, form.get("next")).await,
+        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) => shown(
+            site,
+            headers,
+            is_new,
+            form.get("next"),
+            &email,
+            Some(&error),
+        ),
+    }
+}
+
+pub(super) async fn log_out(
+    State(accounts): State<Arc<Accounts>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    client: ClientAddress,
+    form: Form,
+) -> Result<Response, ApiError> {
+    signed_in.check(&site, &form)?;
+    accounts
+        .end_session(client.as_str(), signed_in.principal, signed_in.id)
+        .await?;
+    Ok(session::ended(&site))
+}

@@ -1,0 +1,39 @@
+//! `/`: the start page for people. Other clients find nothing there, as ever.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, HeaderValue, LOCATION, VARY};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use super::error_pages::PageWish;
+use super::page::{Frame, Site, public_page};
+use crate::http::ApiError;
+
+#[derive(Template)]
+#[template(path = "start.html")]
+struct StartPage<'a> {
+    frame: Frame<'a>,
+}
+
+pub(super) async fn start(
+    State(site): State<Site>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let wish = PageWish::of_headers(&headers);
+    let wish = wish.filter(|_| matches!(method, Method::GET | Method::HEAD));
+    let wish = wish.ok_or_else(ApiError::not_found)?;
+    if let Some(home) = site.home_redirect() {
+        let location = HeaderValue::try_from(home);
+        let location = location.map_err(|error| ApiError::internal(&error.to_string()))?;
+        let headers = [
+            (LOCATION, location),
+            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            (VARY, HeaderValue::from_static("Accept")),
+        ];
+        return Ok((StatusCode::FOUND, headers).into_response());
+    }
+    let frame = Frame::public(&site, wish.language());
+    public_page(StatusCode::OK, &StartPage { frame })
+}

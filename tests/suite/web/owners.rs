@@ -1,0 +1,232 @@
+//! Pages for owners, without JavaScript: signing in, links, the account, and what a hostile page may try.
+
+use super::browser::{Browser, leads_to, token};
+use crate::support::both_modes;
+
+both_modes! {
+    async fn signed_out_a_page_leads_to_the_form_and_back_but_never_elsewhere(app) {
+        let email = Browser::new(app).sign_up().await;
+        let mut browser = Browser::new(app);
+        leads_to(&browser.get("/app").await, "/app/login");
+        let asked = browser.get("/app/account").await;
+        leads_to(&asked, "/app/login?next=%2Fapp%2Faccount");
+        let wrong = [("email", email.as_str()), ("password", "wrong horse")];
+        let refused = browser.send("/app/login", "/app/login", &wrong).await;
+        assert_eq!(refused.status, 401);
+        assert!(refused.text.contains("Incorrect email or password"), "{refused:?}");
+        assert!(!refused.text.contains("wrong horse"), "a password is never in a page");
+        for (next, path) in [
+            ("/app/account", "/app/account"),
+            ("https://evil.example/", "/app"),
+            ("//evil.example", "/app"),
+            ("/app//evil.example", "/app"),
+            ("/\\evil.example", "/app"),
+        ] {
+            let mut browser = Browser::new(app);
+            let fields = [("email", email.as_str()), ("password", "correct horse"), ("next", next)];
+            leads_to(&browser.send("/app/login", "/app/login", &fields).await, path);
+        }
+    }
+
+    async fn a_session_is_a_cookie_that_scripts_and_the_api_do_not_get(app) {
+        let mut browser = Browser::new(app);
+        let csrf = token(&browser.get("/app/register").await.text);
+        let email = format!("{}@example.org", crate::support::unique());
+        let fields = [("email", email.as_str()), ("password", "correct horse")];
+        let response = browser.send_with(&csrf, "/app/register", &fields, &[]).await;
+        let cookie = response.headers["set-cookie"].to_str().unwrap();
+        assert!(cookie.starts_with("shunt_session="), "{cookie}");
+        assert!(cookie.contains("; Path=/; HttpOnly; SameSite=Lax"), "{cookie}");
+        assert_eq!(browser.get("/app").await.status, 200);
+        browser.get("/urls/my").await.is_error(401, "Not authenticated");
+        let session = browser.cookies["shunt_session"].clone();
+        app.get_as(&session, "/urls/my").await.is_error(401, "Not authenticated");
+    }
+
+    async fn a_form_from_elsewhere_is_refused(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let csrf = token(&browser.get("/app").await.text);
+        let fields = [("target_url", "https://example.org/")];
+        for (csrf, headers) in [
+            ("", &[][..]),
+            ("0123456789abcdef0123456789abcdef", &[]),
+            (csrf.as_str(), &[("sec-fetch-site", "cross-site")]),
+            (csrf.as_str(), &[("sec-fetch-site", "same-site")]),
+            (csrf.as_str(), &[("origin", "https://evil.example")]),
+            (csrf.as_str(), &[("origin", "null")]),
+        ] {
+            let refused = browser.send_with(csrf, "/app/links", &fields, headers).await;
+            assert_eq!(refused.status, 403, "{headers:?}");
+        }
+        assert!(browser.get("/app").await.text.contains("No links yet"));
+        let own = [("sec-fetch-site", "same-origin")];
+        assert_eq!(browser.send_with(&csrf, "/app/links", &fields, &own).await.status, 303);
+        let stranger = browser.send_with("", "/app/login", &[("email", "a@b.example")], &[]).await;
+        assert_eq!(stranger.status, 403, "signing in needs the form's token, too");
+    }
+
+    async fn a_link_is_made_found_changed_and_deleted(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[
+            ("target_url", "https://example.org/spring"), ("title", "Spring sale"), ("tags", "print, spring"),
+            ("max_clicks", "5"), ("expires_at", "2099-01-31T18:00"),
+        ]).await;
+        let other = browser.make(&[("target_url", "https://example.org/other")]).await;
+        let page = browser.get(&format!("/app/links/{code}")).await.text;
+        for text in ["Spring sale", "value=\"2099-01-31T18:00\"", "value=\"5\"", "print, spring"] {
+            assert!(page.contains(text), "{text}: {page}");
+        }
+        for (query, found) in [("q=SPRING", true), ("tag=print", true), ("status=inactive", false), ("q=other", false)] {
+            let list = browser.get(&format!("/app?{query}")).await.text;
+            assert_eq!(list.contains(&format!("/app/links/{code}\"")), found, "{query}");
+        }
+        let refused = browser.get("/app?status=asleep").await;
+        assert_eq!(refused.status, 422);
+        assert!(refused.text.contains("status: must be active"), "{refused:?}");
+        let path = format!("/app/links/{code}");
+        let revision = |page: &str| {
+            let at = page.find("name=\"revision\" value=\"").unwrap();
+            page[at..].split('"').nth(3).unwrap().to_owned()
+        };
+        let changed = [("target_url", "https://example.org/autumn"), ("is_active", "on"), ("revision", &revision(&page))];
+        leads_to(&browser.send(&path, &path, &changed).await, &format!("{path}?saved=1"));
+        let stale = browser.send(&path, &path, &changed).await;
+        assert_eq!(stale.status, 412);
+        assert!(stale.text.contains("was changed meanwhile"), "{stale:?}");
+        let visit = app.get(&format!("/{code}")).await;
+        assert_eq!(visit.header("location"), "https://example.org/autumn");
+        leads_to(&browser.send(&path, &format!("{path}/delete"), &[]).await, "/app?done=deleted");
+        app.get(&format!("/{code}")).await.is_error(404, "URL not found");
+        assert_eq!(browser.get(&path).await.status, 404);
+        let mut stranger = Browser::new(app);
+        stranger.sign_up().await;
+        assert_eq!(stranger.get(&format!("/app/links/{other}")).await.status, 404);
+    }
+
+    async fn several_links_are_tagged_ended_and_deleted_at_once(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let mut codes = Vec::new();
+        for number in 0..3 {
+            let target = format!("https://example.org/{number}");
+            codes.push(browser.make(&[("target_url", &target)]).await);
+        }
+        let token_of_other = app.register().await;
+        let foreign = app.shorten(&token_of_other, "https://example.org/").await;
+        let two = [("code", codes[0].as_str()), ("code", codes[1].as_str()), ("code", foreign.as_str())];
+        let tag = [&two[..], &[("action", "tag"), ("tag", "old")]].concat();
+        leads_to(&browser.send("/app", "/app/links/selected", &tag).await, "/app?done=tagged");
+        let tagged = browser.get("/app?tag=old").await.text;
+        assert_eq!(tagged.matches("class=\"code\"").count(), 2);
+        let end = [&two[..], &[("action", "end")]].concat();
+        leads_to(&browser.send("/app", "/app/links/selected", &end).await, "/app?done=ended");
+        app.get(&format!("/{}", codes[0])).await.is_error(404, "URL not found");
+        let delete = [&two[..], &[("action", "delete")]].concat();
+        leads_to(&browser.send("/app", "/app/links/selected", &delete).await, "/app?done=deleted");
+        assert_eq!(browser.get("/app").await.text.matches("class=\"code\"").count(), 1);
+        assert_eq!(app.get(&format!("/urls/{foreign}/stats")).await.status, 200);
+    }
+
+    async fn a_refused_field_keeps_what_was_entered_and_has_the_apis_words(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        for (field, value, words) in [
+            ("target_url", "nonsense", "must be an absolute http:// or https:// URL with a host"),
+            ("custom_code", "app", "custom_code"),
+            ("max_clicks", "0", "must be a whole number from 1 to 9007199254740991"),
+            ("expires_at", "2001-01-01T00:00", "must be in the future"),
+        ] {
+            let mut fields = vec![("title", "Kept \"title\""), (field, value)];
+            if field != "target_url" {
+                fields.push(("target_url", "https://example.org/"));
+            }
+            let refused = browser.send("/app/links/new", "/app/links", &fields).await;
+            assert_eq!(refused.status, 422, "{field}");
+            assert!(refused.text.contains("value=\"Kept &#34;title&#34;\""), "{}", refused.text);
+            let fault = refused.text.split(&format!("id=\"{field}-fault\">")).nth(1).expect(field);
+            if field != "custom_code" {
+                assert!(fault.starts_with(words), "{field}: {fault}");
+            }
+        }
+    }
+
+    async fn no_text_of_an_owner_becomes_markup(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        for vector in [
+            "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "'><svg/onload=alert(1)>",
+            "</title><script>alert(1)</script>", "{{7*7}}", "\"onfocus=alert(1) autofocus=\"", "<a href=javascript:alert(1)>x",
+        ] {
+            let target = format!("https://example.org/?q={vector}");
+            let code = browser.make(&[("target_url", &target), ("title", vector), ("tags", &vector.replace(',', ""))]).await;
+            for path in ["/app".to_owned(), format!("/app/links/{code}"), format!("/{code}+")] {
+                let page = browser.get(&path).await;
+                assert_eq!(page.status, 200, "{path}");
+                for part in ["<script>alert", "<img src=x", "<svg/onload", "\"onfocus", "<a href=javascript"] {
+                    assert!(!page.text.contains(part), "{path}: {part}");
+                }
+            }
+        }
+    }
+
+    async fn a_key_for_programs_is_shown_once_and_ends(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let nameless = browser.send("/app/account", "/app/account/keys", &[("scope", "read")]).await;
+        assert_eq!(nameless.status, 422);
+        assert!(nameless.text.contains("name: must be 1 to 100 characters"), "{nameless:?}");
+        let fields = [("name", "<b>nightly</b>"), ("scope", "read")];
+        let made = browser.send("/app/account", "/app/account/keys", &fields).await.text;
+        let key = made.split("<code>").nth(1).unwrap().split('<').next().unwrap().to_owned();
+        assert_eq!(app.get_as(&key, "/urls/my").await.status, 200);
+        let page = browser.get("/app/account").await.text;
+        assert!(!page.contains(&key) && !page.contains("<b>nightly"), "{page}");
+        let id = page.split("/app/account/keys/").nth(1).unwrap().split('/').next().unwrap();
+        let path = format!("/app/account/keys/{id}/delete");
+        leads_to(&browser.send("/app/account", &path, &[]).await, "/app/account?done=key");
+        app.get_as(&key, "/urls/my").await.is_error(401, "Not authenticated");
+    }
+
+    async fn sessions_end_one_by_one_and_all_together(app) {
+        let mut here = Browser::new(app);
+        let email = here.sign_up().await;
+        let mut there = Browser::new(app);
+        let login = [("email", email.as_str()), ("password", "correct horse")];
+        leads_to(&there.send("/app/login", "/app/login", &login).await, "/app");
+        let page = here.get("/app/account").await.text;
+        let ids: Vec<_> = page.split("/app/account/sessions/").skip(1).map(|rest| rest.split('/').next().unwrap().to_owned()).collect();
+        assert_eq!(ids.len(), 2, "{page}");
+        // The newest comes first.
+        let path = format!("/app/account/sessions/{}/end", ids[0]);
+        leads_to(&here.send("/app/account", &path, &[]).await, "/app/account?done=session");
+        leads_to(&there.get("/app").await, "/app/login");
+        assert_eq!(here.get("/app").await.status, 200);
+        let mut stranger = Browser::new(app);
+        stranger.sign_up().await;
+        let path = format!("/app/account/sessions/{}/end", ids[1]);
+        assert_eq!(stranger.send("/app/account", &path, &[]).await.status, 404);
+
+        leads_to(&there.send("/app/login", "/app/login", &login).await, "/app");
+        let password = [("old_password", "correct horse"), ("new_password", "battery staple")];
+        leads_to(&here.send("/app/account", "/app/account/password", &password).await, "/app/account?done=password");
+        assert_eq!(here.get("/app").await.status, 200, "this browser goes on");
+        leads_to(&there.get("/app").await, "/app/login");
+
+        let login = [("email", email.as_str()), ("password", "battery staple")];
+        leads_to(&there.send("/app/login", "/app/login", &login).await, "/app");
+        leads_to(&there.send("/app", "/app/logout", &[]).await, "/app/login");
+        leads_to(&there.get("/app").await, "/app/login");
+        let old = here.cookies.clone();
+        leads_to(&here.send("/app/account", "/app/logout-everywhere", &[]).await, "/app/login");
+        here.cookies = old;
+        leads_to(&here.get("/app").await, "/app/login");
+
+        leads_to(&here.send("/app/login", "/app/login", &login).await, "/app");
+        let wrong = here.send("/app/account", "/app/account/delete", &[("password", "wrong horse")]).await;
+        assert_eq!(wrong.status, 403);
+        leads_to(&here.send("/app/account", "/app/account/delete", &[("password", "battery staple")]).await, "/app/login");
+        assert_eq!(here.send("/app/login", "/app/login", &login).await.status, 401);
+    }
+}

@@ -1,0 +1,130 @@
+//! Pages for visitors: the start page, errors, the preview.
+
+use reqwest::Method;
+
+use super::browser::{ACCEPT, Browser};
+use crate::support::{App, Response, both_modes};
+
+/// Most that such a page may have with all that it loads.
+const MAX_BYTES: usize = 15 * 1024;
+
+async fn page(app: &App, path: &str, language: &str) -> Response {
+    let request = app.request(Method::GET, path).header("accept", ACCEPT);
+    Response::of(request.header("accept-language", language)).await
+}
+
+/// Paths of the page's own style and images.
+fn parts(page: &str) -> Vec<String> {
+    let quoted = page.split(['"', '\'']);
+    let mut parts: Vec<_> = quoted
+        .filter(|text| text.starts_with("/assets/"))
+        .map(str::to_owned)
+        .collect();
+    parts.sort();
+    parts.dedup();
+    parts
+}
+
+both_modes! {
+    async fn a_browser_gets_a_page_and_any_other_client_the_json(app) {
+        for path in ["/nosuch1", "/urls/r/nosuch1", "/no/such/path", "/%4eosuch1"] {
+            let json = app.get(path).await;
+            let page = page(app, path, "en").await;
+            assert_eq!((json.status, page.status), (page.status, json.status), "{path}");
+            assert_eq!(json.header("content-type"), "application/json");
+            assert_eq!(page.header("content-type"), "text/html; charset=utf-8", "{path}");
+            assert_eq!(page.header("vary"), "Accept, Accept-Language");
+        }
+        for accept in ["*/*", "application/json", "text/html;q=0.5, application/json"] {
+            let request = app.request(Method::GET, "/").header("accept", accept);
+            Response::of(request).await.is_error(404, "Not Found");
+        }
+        // The API speaks JSON to browsers, too.
+        page(app, "/urls/my", "en").await.is_error(401, "Not authenticated");
+        let head = app.request(Method::HEAD, "/nosuch1").header("accept", ACCEPT);
+        let head = Response::of(head).await;
+        assert_eq!((head.status.as_u16(), head.text.as_str()), (404, ""));
+        let posted = app.request(Method::POST, "/").header("accept", ACCEPT);
+        assert_eq!(Response::of(posted).await.status, 404);
+    }
+
+    async fn an_ended_link_says_so_in_the_visitors_language(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let patch = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
+        assert_eq!(Response::of(patch.body("{\"is_active\": false}")).await.status, 200);
+        for (language, title) in [
+            ("en", "This link has ended"),
+            ("de-CH, en;q=0.5", "Dieser Link ist abgelaufen"),
+            ("ja", "このリンクは終了しました"),
+            ("nl", "This link has ended"),
+        ] {
+            for path in [format!("/{code}"), format!("/urls/r/{code}")] {
+                let page = page(app, &path, language).await;
+                assert_eq!(page.status, 404);
+                assert!(page.text.contains(&format!("<h1>{title}</h1>")), "{page:?}");
+            }
+        }
+        app.get(&format!("/{code}")).await.is_error(404, "URL not found");
+    }
+
+    async fn a_preview_shows_the_target_uncounted(app) {
+        let token = app.register().await;
+        let target = "https://xn--pple-43d.example/<script>alert(1)</script>?a=1&b=2";
+        let code = app.shorten(&token, target).await;
+        let shown = page(app, &format!("/{code}+"), "en").await;
+        assert_eq!(shown.status, 200, "{shown:?}");
+        assert!(shown.text.contains("https://<strong>xn--pple-43d.example</strong>"), "{shown:?}");
+        assert!(shown.text.contains("аpple.example"), "the letters of the punycode are shown");
+        assert!(shown.text.contains("different scripts"), "{shown:?}");
+        assert!(!shown.text.contains("<script"), "{shown:?}");
+        assert_eq!(app.get(&format!("/urls/{code}/stats")).await.json()["clicks"], 0);
+        app.get(&format!("/{code}+")).await.is_error(404, "URL not found");
+        assert_eq!(page(app, "/nosuch1+", "en").await.status, 404);
+    }
+
+    async fn a_visitors_page_is_small_and_has_no_script(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for path in ["/", "/nosuch1", &format!("/{code}+")] {
+            let page = page(app, path, "fr").await;
+            let policy = page.header("content-security-policy");
+            assert!(policy.starts_with("default-src 'none'; style-src 'self'"), "{policy}");
+            assert!(!policy.contains("unsafe") && !policy.contains("script-src"), "{policy}");
+            assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+            assert!(!page.text.contains("<script") && !page.text.contains(" style="), "{path}");
+            let mut bytes = page.text.len();
+            for part in parts(&page.text) {
+                let request = app.request(Method::GET, &part).header("accept-encoding", "gzip");
+                let response = request.send().await.unwrap();
+                assert_eq!(response.status(), 200, "{part}");
+                let caching = response.headers()["cache-control"].to_str().unwrap();
+                assert_eq!(caching, "public, max-age=31536000, immutable");
+                assert_eq!(response.headers()["content-encoding"], "gzip");
+                bytes += response.bytes().await.unwrap().len();
+            }
+            assert!(bytes < MAX_BYTES, "{path}: {bytes} bytes");
+        }
+        app.get("/assets/style-0000000000000000.css").await.is_error(404, "Not Found");
+    }
+}
+
+#[tokio::test]
+async fn the_operator_names_the_service_and_may_have_another_start_page() {
+    use crate::support::Mode::Embedded;
+    let settings = [
+        ("SITE_NAME", "Example & Sons"),
+        ("SITE_CONTACT", "mailto:links@example.org"),
+        ("HOME_REDIRECT", "https://example.org/about"),
+    ];
+    let app = App::start_with(Embedded, &settings).await;
+    let mut browser = Browser::new(&app);
+    let page = browser.get("/nosuch1").await.text;
+    assert!(page.contains("Example &#38; Sons"), "{page}");
+    assert!(page.contains("href=\"mailto:links@example.org\""), "{page}");
+    let home = browser.get("/").await;
+    assert_eq!(home.status, 302);
+    assert_eq!(home.header("location"), "https://example.org/about");
+    app.get("/").await.is_error(404, "Not Found");
+    app.finish().await;
+}
