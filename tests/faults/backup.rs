@@ -86,7 +86,8 @@ async fn a_backup_made_under_load_delays_no_redirect_and_is_restored_with_the_co
         assert_eq!(server.follow(code).await, 302);
         assert_eq!(clicks(&server, code).await, counted + 1);
     }
-    let restored = App::of(crate::support::Backend::new(Mode::Production).await, server);
+    let mut restored = App::of(crate::support::Backend::new(Mode::Production).await, server);
+    restored.is_on_backend = false;
     let token = restored.register().await;
     let made = restored
         .try_shorten(&token, "https://example.org/new")

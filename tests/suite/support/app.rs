@@ -15,7 +15,7 @@ pub(crate) struct App {
     pub(crate) server: Server,
     client: reqwest::Client,
     /// Whether the service runs on the database of `backend`, and not on one of the test's own.
-    is_on_backend: bool,
+    pub(crate) is_on_backend: bool,
     redirected: Arc<Mutex<HashMap<String, u64>>>,
 }
 
