@@ -143,6 +143,8 @@ impl Backend {
     /// Fails unless, for every link, the clicks by interval are as many as the count. The service has stopped.
     pub(crate) async fn series_are_exact(&self) {
         let wrong: Vec<(i64, i64)> = match self {
+            // An instance that works on the back ends of another one.
+            Self::Embedded { folder } if !folder.path().join("shunt.db").exists() => Vec::new(),
             Self::Embedded { folder } => {
                 let url = format!("sqlite://{}", folder.path().join("shunt.db").display());
                 let mut connection = SqliteConnection::connect(&url).await.unwrap();
