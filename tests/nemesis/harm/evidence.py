@@ -30,7 +30,6 @@ MEMORY_ONLY = "shunt_clicks_memory_only"
 DATA_LOST = ("shunt_redis_emptied_total", "shunt_redis_stepped_back_total", "shunt_redis_data_lost_total",
              "shunt_redis_rolled_back_total")
 DROPPED = "shunt_clicks_in_doubt_dropped_total"
-FLUSHED = "shunt_flushed_clicks_total"
 SAMPLE = re.compile(r"^(\w+)(?:\{[^}]*\})? ([-+.\deE]+|NaN|[+-]Inf)$", re.MULTILINE)
 
 
@@ -94,7 +93,7 @@ class Evidence:
         for spans in [*self.away.values(), self.at_risk]:
             for span in spans:
                 span.end = span.end or now
-        for name in (*DATA_LOST, DROPPED, FLUSHED):
+        for name in (*DATA_LOST, DROPPED):
             self.ended_runs[name] = self.counter(name)
         self.metrics = {}
 

@@ -149,6 +149,24 @@ class RedisServer:
                 return value.strip()
         return ""
 
+    async def newest_flushes(self) -> dict[str, int]:
+        """The number of the newest flush of each data set that it has, by the tag of its keys."""
+        states = (await self.ask("KEYS", "*:state")).split()
+        return {key.removesuffix(":state"): int(await self.ask("HGET", key, "flush") or 0) for key in states}
+
+    async def until_written_back(self, may_be_idle: bool = True) -> None:
+        """Waits until all clicks that it has now are in the database: nothing is pending (if it may be idle), or two
+        flushes were begun after this moment, and all that were begun are finished. One of the two may be of late clicks
+        alone, which leaves the pending ones where they are."""
+        for tag, before in (await self.newest_flushes()).items():
+            async def is_written_back(tag: str = tag, before: int = before) -> bool:
+                newest = int(await self.ask("HGET", f"{tag}:state", "flush") or 0)
+                is_pending = await self.ask("EXISTS", f"{tag}:pending") != "0"
+                under_way = (await self.ask("SMEMBERS", f"{tag}:flushing")).split()
+                return ((newest >= before + 2 or may_be_idle and not is_pending)
+                        and all(int(number) > newest for number in under_way))
+            await until(f"the clicks of {tag} are written back", is_written_back)
+
     async def kill(self) -> None:
         """Ends it with SIGKILL."""
         await kill(self.process)
