@@ -84,7 +84,7 @@ pub use delivery::Delivery;
 pub use draining::{Drain, DrainError};
 pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
 pub use grants::{GrantAnswer, Grants, Wanted};
-pub use recorder::{ClickReceipt, Recorder, Recorders};
+pub use recorder::{ClickReceipt, Overtaken, Recorder, Recorders};
 pub use recovery::{RecoveryError, recover};
 pub use redis_sink::{RecordError, RedisSink, SettleError, settle_parked};
 pub use sinks::{JournalDeadline, MemoryOnly, Sinks};
