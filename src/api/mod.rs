@@ -36,22 +36,26 @@ mod document;
 mod edit_link;
 mod explorer;
 mod export;
+mod export_series;
 mod health;
 mod key_body;
 mod link_body;
 mod link_csv;
 mod link_fields;
 mod link_json;
+mod link_series;
 mod link_stream;
 mod list_keys;
 mod list_links;
 mod log_out_everywhere;
 mod login;
 mod me;
+mod my_series;
 mod prometheus;
 mod qr;
 mod ready;
 mod register;
+mod series_body;
 mod shorten;
 mod show_link;
 mod stats;
@@ -127,7 +131,10 @@ fn routes(
         .routes(routes!(bulk::bulk))
         .routes(routes!(export::export))
         .routes(routes!(list_links::list))
+        .routes(routes!(my_series::my_series))
         .routes(routes!(stats::stats))
+        .routes(routes!(link_series::link_series))
+        .routes(routes!(export_series::export_series))
         .routes(routes!(qr::qr))
         .routes(routes!(
             show_link::show,

@@ -4,6 +4,7 @@
 
 mod admission;
 mod client_address;
+mod csv;
 mod cursor;
 pub mod documented;
 mod errors;
@@ -18,6 +19,7 @@ mod security_headers;
 
 pub use admission::{Admission, with_admission};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
+pub use csv::{harmless_cell, series_csv, value_of_cell};
 pub use cursor::{cursor, parse_cursor};
 pub use errors::{ApiError, ErrorBody, LinkHasEnded};
 pub use extractors::{
