@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use crate::accounts::Accounts;
 use crate::config::{BaseUrl, Guards};
 use crate::http::{self, Admission, BodyLimits, TrustedProxies, with_admission};
-use crate::links::LinkService;
+use crate::links::{LinkService, LiveCounts};
 use crate::redirect::Redirect;
 use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS};
 use crate::telemetry::requests::routed;
@@ -47,6 +47,7 @@ mod link_series;
 mod link_stream;
 mod list_keys;
 mod list_links;
+mod live;
 mod log_out_everywhere;
 mod login;
 mod me;
@@ -73,6 +74,8 @@ pub struct ApiState {
     pub accounts: Arc<Accounts>,
     /// Links of owners.
     pub links: Arc<LinkService>,
+    /// Counts as they rise.
+    pub live: Arc<LiveCounts>,
     /// The redirect path, for codes that need decoding.
     pub redirect: Arc<Redirect>,
     /// The dependencies of readiness.
@@ -135,6 +138,7 @@ fn routes(
         .routes(routes!(stats::stats))
         .routes(routes!(link_series::link_series))
         .routes(routes!(export_series::export_series))
+        .routes(routes!(live::live))
         .routes(routes!(qr::qr))
         .routes(routes!(
             show_link::show,

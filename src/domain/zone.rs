@@ -97,6 +97,12 @@ impl Zone {
         time.strftime(format).to_string()
     }
 
+    /// A moment for a person, as `2026-11-25 14:07`.
+    #[must_use]
+    pub fn shown_to_the_minute(&self, moment: Timestamp) -> String {
+        self.shown(Step::Hour, moment)
+    }
+
     /// The first moment of a date; of one that the zone's clock skipped, that of the next.
     pub(super) fn start_of(&self, date: Date) -> Option<Timestamp> {
         let start = date.to_zoned(self.0.clone()).ok()?;

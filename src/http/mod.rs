@@ -12,6 +12,7 @@ mod extractors;
 mod fallback;
 mod html;
 mod json;
+mod live;
 pub mod paths;
 mod redirects;
 mod request_id;
@@ -29,5 +30,6 @@ pub use extractors::{
 pub use fallback::{method_not_allowed, not_found, panicked};
 pub use html::{HTML, prefers_html, ranked};
 pub use json::{JSON, Json, json_line};
+pub use live::{MayListen, Unending, live_events};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
 pub use security_headers::{security_header_lines, with_security_headers};

@@ -225,6 +225,15 @@ pub trait Links: Send + Sync {
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError>;
 
+    /// Up to `limit` active links of an owner that end after `now`, those that end first at the beginning. None of an owner
+    /// whose account is gone or has another key.
+    async fn ending_links(
+        &self,
+        owner: Principal,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<ToCount<Vec<Link>>, StoreError>;
+
     /// The links of an owner that match, in the wanted order. Looks at a bounded number of links where the order is by moments,
     /// so that a page may be short, or empty, and others still follow. `used_up`, and the order by clicks, go by the clicks
     /// that are written back. None of an owner whose account is gone or has another key.

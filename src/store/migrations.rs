@@ -67,6 +67,7 @@ const POSTGRES: Files = files! { "postgres":
     35 "ids left out" "0035_ids_left_out.sql",
     36 "link series" "0036_link_series.sql",
     56 "web sessions" "0056_web_sessions.sql",
+    57 "links by end" "0057_links_by_end.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -89,6 +90,7 @@ const SQLITE: Files = files! { "sqlite":
     31 "api keys" "0031_api_keys.sql",
     36 "link series" "0036_link_series.sql",
     56 "web sessions" "0056_web_sessions.sql",
+    57 "links by end" "0057_links_by_end.sql",
 };
 
 /// The migrations of Postgres.

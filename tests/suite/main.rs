@@ -25,6 +25,7 @@ mod journal;
 mod lifecycle;
 mod limits;
 mod list;
+mod live;
 mod logs;
 mod lookups;
 mod managed;

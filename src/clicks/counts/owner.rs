@@ -21,8 +21,16 @@ const MAX_WAITING: u32 = 50_000;
 struct Waiting {
     term: Arc<Term>,
     newest_flush: i64,
-    /// The pending ones, without a number, then those of each flush.
-    parts: Vec<(Option<i64>, Interval, Vec<(i64, u64)>)>,
+    /// The pending ones, then those of each flush.
+    parts: Vec<Part>,
+}
+
+/// Clicks of one interval by the number of their link.
+struct Part {
+    /// The number of the flush; none for pending clicks.
+    flush: Option<i64>,
+    interval: Interval,
+    clicks: Vec<(i64, u64)>,
 }
 
 /// The script's answer; see `READ_ALL_COUNTS`.
@@ -152,7 +160,11 @@ impl ShardCounts {
             term,
             newest_flush,
             parts: parts
-                .map(|((number, interval), clicks)| (number, interval, clicks))
+                .map(|((flush, interval), clicks)| Part {
+                    flush,
+                    interval,
+                    clicks,
+                })
                 .collect(),
         })
     }
@@ -185,7 +197,7 @@ impl ShardCounts {
 
 impl Waiting {
     fn links(&self) -> impl Iterator<Item = LinkId> {
-        let numbers = self.parts.iter().flat_map(|(.., clicks)| clicks);
+        let numbers = self.parts.iter().flat_map(|part| &part.clicks);
         numbers.filter_map(|(link, _)| LinkId::parse(*link))
     }
 
@@ -195,11 +207,13 @@ impl Waiting {
         written: &WrittenBack,
         found: &OwnerSnapshot,
     ) -> impl Iterator<Item = (Interval, u64)> {
-        self.parts.iter().flat_map(move |(number, interval, part)| {
-            part.iter().filter_map(move |(link, clicks)| {
+        self.parts.iter().flat_map(move |part| {
+            part.clicks.iter().filter_map(move |(link, clicks)| {
                 let link = LinkId::parse(*link).filter(|link| found.owned.contains(link))?;
-                let is_written = number.is_some_and(|number| written.includes(number, link));
-                (!is_written).then_some((*interval, *clicks))
+                let is_written = part
+                    .flush
+                    .is_some_and(|flush| written.includes(flush, link));
+                (!is_written).then_some((part.interval, *clicks))
             })
         })
     }

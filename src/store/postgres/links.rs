@@ -180,6 +180,34 @@ impl Links for PostgresStore {
         rows::links(owner.user, found)
     }
 
+    async fn ending_links(
+        &self,
+        owner: Principal,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<ToCount<Vec<Link>>, StoreError> {
+        let found: Vec<LinkRow> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(concat!(
+                    "SELECT ",
+                    link_columns!(),
+                    " FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+                     AND is_active AND expires_at > ",
+                    moment!("$3"),
+                    " ORDER BY expires_at, id LIMIT $4"
+                ))
+                .bind(owner.user.0)
+                .bind(owner.key.as_bytes())
+                .bind(now.micros())
+                .bind(i64::from(limit))
+                .fetch_all(session)
+                .await
+            })
+            .await?;
+        rows::links(owner.user, found)
+    }
+
     async fn search_links(
         &self,
         owner: Principal,

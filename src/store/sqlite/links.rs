@@ -163,6 +163,29 @@ impl Links for SqliteStore {
         rows::links(owner.user, found)
     }
 
+    async fn ending_links(
+        &self,
+        owner: Principal,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<ToCount<Vec<Link>>, StoreError> {
+        let found: Vec<LinkRow> = sqlx::query_as(concat!(
+            "SELECT ",
+            link_columns!(),
+            " FROM links
+             WHERE owner_id = ?1 AND EXISTS (SELECT 1 FROM account_keys WHERE user_id = ?1 AND key = ?2)
+             AND is_active AND expires_at > ?3
+             ORDER BY expires_at, id LIMIT ?4"
+        ))
+        .bind(owner.user.0)
+        .bind(owner.key.as_bytes())
+        .bind(now.micros())
+        .bind(i64::from(limit))
+        .fetch_all(&mut *self.reader.get().await?)
+        .await?;
+        rows::links(owner.user, found)
+    }
+
     async fn search_links(
         &self,
         owner: Principal,
