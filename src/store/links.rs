@@ -204,6 +204,9 @@ pub trait Links: Send + Sync {
         code: &ShortCode,
     ) -> Result<Option<ToCount<LinkTarget>>, StoreError>;
 
+    /// When the link with this code was made.
+    async fn link_made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, StoreError>;
+
     /// A link of this owner, read in order to count its clicks.
     async fn link_of(
         &self,

@@ -135,6 +135,23 @@ impl Links for PostgresStore {
         found.map(rows::counted).transpose()
     }
 
+    async fn link_made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, StoreError> {
+        let found: Option<i64> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_scalar(concat!(
+                    "SELECT ",
+                    micros!("created_at"),
+                    " FROM links WHERE short_code = $1"
+                ))
+                .bind(code.as_str())
+                .fetch_optional(session)
+                .await
+            })
+            .await?;
+        Ok(found.and_then(Timestamp::from_micros))
+    }
+
     async fn links_made(&self) -> Result<u64, StoreError> {
         let made: i64 = self
             .pool

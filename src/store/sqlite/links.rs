@@ -130,6 +130,15 @@ impl Links for SqliteStore {
         found.map(rows::counted).transpose()
     }
 
+    async fn link_made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, StoreError> {
+        let found: Option<i64> =
+            sqlx::query_scalar("SELECT created_at FROM links WHERE short_code = ?1")
+                .bind(code.as_str())
+                .fetch_optional(&mut *self.reader.get().await?)
+                .await?;
+        Ok(found.and_then(Timestamp::from_micros))
+    }
+
     async fn links_made(&self) -> Result<u64, StoreError> {
         let made: Option<i64> =
             sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = 'links'")
