@@ -206,6 +206,9 @@ pub trait Links: Send + Sync {
         code: &ShortCode,
     ) -> Result<Option<ToCount<LinkTarget>>, StoreError>;
 
+    /// When the link with this code was made.
+    async fn link_made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, StoreError>;
+
     /// A link of this owner, read in order to count its clicks.
     async fn link_of(
         &self,
@@ -224,6 +227,15 @@ pub trait Links: Send + Sync {
         &self,
         owner: Principal,
         after: Option<Position>,
+        limit: u32,
+    ) -> Result<ToCount<Vec<Link>>, StoreError>;
+
+    /// Up to `limit` active links of an owner that end after `now`, those that end first at the beginning. None of an owner
+    /// whose account is gone or has another key.
+    async fn ending_links(
+        &self,
+        owner: Principal,
+        now: Timestamp,
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError>;
 

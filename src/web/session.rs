@@ -32,6 +32,16 @@ impl SignedIn {
         Owner { csrf: &self.csrf }
     }
 
+    /// The cookie of the session.
+    pub(super) fn cookie(&self) -> &str {
+        &self.cookie
+    }
+
+    /// The headers of the request.
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
     /// Refuses a form that none of the service's own pages sent.
     pub(super) fn check(&self, site: &Site, form: &Form) -> Result<(), ApiError> {
         check(site, &self.headers, &self.cookie, form)

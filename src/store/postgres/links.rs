@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{PostgresStore, link_columns, moment, not_of_deleted_user, target_columns};
+use super::{PostgresStore, link_columns, micros, moment, not_of_deleted_user, target_columns};
 use crate::domain::{
     Link, LinkFilter, LinkId, LinkTarget, Principal, ShortCode, Timestamp, UserId,
 };
@@ -137,6 +137,23 @@ impl Links for PostgresStore {
         found.map(rows::counted).transpose()
     }
 
+    async fn link_made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, StoreError> {
+        let found: Option<i64> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_scalar(concat!(
+                    "SELECT ",
+                    micros!("created_at"),
+                    " FROM links WHERE short_code = $1"
+                ))
+                .bind(code.as_str())
+                .fetch_optional(session)
+                .await
+            })
+            .await?;
+        Ok(found.and_then(Timestamp::from_micros))
+    }
+
     async fn links_made(&self) -> Result<u64, StoreError> {
         let made: i64 = self
             .pool
@@ -175,6 +192,34 @@ impl Links for PostgresStore {
                 .bind(after.id.number())
                 .bind(i64::from(limit))
                 .bind(owner.key.as_bytes())
+                .fetch_all(session)
+                .await
+            })
+            .await?;
+        rows::links(owner.user, found)
+    }
+
+    async fn ending_links(
+        &self,
+        owner: Principal,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<ToCount<Vec<Link>>, StoreError> {
+        let found: Vec<LinkRow> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(concat!(
+                    "SELECT ",
+                    link_columns!(),
+                    " FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+                     AND is_active AND expires_at > ",
+                    moment!("$3"),
+                    " ORDER BY expires_at, id LIMIT $4"
+                ))
+                .bind(owner.user.0)
+                .bind(owner.key.as_bytes())
+                .bind(now.micros())
+                .bind(i64::from(limit))
                 .fetch_all(session)
                 .await
             })

@@ -132,6 +132,15 @@ impl Links for SqliteStore {
         found.map(rows::counted).transpose()
     }
 
+    async fn link_made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, StoreError> {
+        let found: Option<i64> =
+            sqlx::query_scalar("SELECT created_at FROM links WHERE short_code = ?1")
+                .bind(code.as_str())
+                .fetch_optional(&mut *self.reader.get().await?)
+                .await?;
+        Ok(found.and_then(Timestamp::from_micros))
+    }
+
     async fn links_made(&self) -> Result<u64, StoreError> {
         let made: Option<i64> =
             sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = 'links'")
@@ -160,6 +169,29 @@ impl Links for SqliteStore {
         .bind(after.id.number())
         .bind(i64::from(limit))
         .bind(owner.key.as_bytes())
+        .fetch_all(&mut *self.reader.get().await?)
+        .await?;
+        rows::links(owner.user, found)
+    }
+
+    async fn ending_links(
+        &self,
+        owner: Principal,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<ToCount<Vec<Link>>, StoreError> {
+        let found: Vec<LinkRow> = sqlx::query_as(concat!(
+            "SELECT ",
+            link_columns!(),
+            " FROM links
+             WHERE owner_id = ?1 AND EXISTS (SELECT 1 FROM account_keys WHERE user_id = ?1 AND key = ?2)
+             AND is_active AND expires_at > ?3
+             ORDER BY expires_at, id LIMIT ?4"
+        ))
+        .bind(owner.user.0)
+        .bind(owner.key.as_bytes())
+        .bind(now.micros())
+        .bind(i64::from(limit))
         .fetch_all(&mut *self.reader.get().await?)
         .await?;
         rows::links(owner.user, found)
