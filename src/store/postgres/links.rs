@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{PostgresStore, link_columns, moment, not_of_deleted_user, target_columns};
+use super::{PostgresStore, link_columns, micros, moment, not_of_deleted_user, target_columns};
 use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{
