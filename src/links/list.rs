@@ -86,7 +86,11 @@ impl LinkService {
                 limit,
                 now: read_at,
             };
-            let ToCount { value, has_parked } = self.links.search_links(owner, &search).await?;
+            let ToCount { value, has_parked } = if listing.order.is_by_clicks() {
+                self.by_clicks(owner, &search).await?
+            } else {
+                self.links.search_links(owner, &search).await?
+            };
             (value.links, value.next, has_parked)
         };
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));

@@ -12,6 +12,7 @@ use crate::store::{Links, Outbox, StoreError};
 mod announce;
 mod at_once;
 mod bulk;
+mod by_clicks;
 mod code_length;
 mod delete;
 mod edit;
@@ -29,6 +30,7 @@ mod stats;
 
 pub use at_once::{AtOnce, Place};
 pub use bulk::{BulkLink, BulkOutcome};
+pub use by_clicks::ClickOrders;
 pub use code_length::CodeLength;
 pub use edit::Expected;
 pub use follow::ChangeFollower;
@@ -53,6 +55,8 @@ pub struct LinkService {
     pub before_limit: Arc<ClicksBeforeLimit>,
     /// The cached links, which a change invalidates.
     pub cache: LinkCache,
+    /// Orders of links by clicks, of owners of many.
+    pub click_orders: ClickOrders,
     /// How often a user may create links.
     pub limiter: Limiter,
     /// How many unknown codes an address may ask for.

@@ -21,7 +21,7 @@ use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::Clock;
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
-use crate::links::{AtOnce, CodeLength, LinkService, LiveCounts};
+use crate::links::{AtOnce, ClickOrders, CodeLength, LinkService, LiveCounts};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
@@ -129,6 +129,7 @@ impl App {
             counts,
             before_limit: Arc::clone(&before_limit),
             cache: cache.clone(),
+            click_orders: ClickOrders::new(Arc::clone(&store.links), Arc::clone(&clock)),
             limiter,
             misses: misses.clone(),
             limits: limits.clone(),

@@ -198,6 +198,24 @@ pub(super) async fn begin(
     Ok(response)
 }
 
+/// Ends the session that the browser has had until now: a user who signs in again leaves none behind.
+pub(super) async fn end_former(
+    accounts: &Accounts,
+    site: &Site,
+    headers: &HeaderMap,
+    address: &str,
+) -> Result<(), ApiError> {
+    let Some(cookie) = cookie(headers, session_name(site)) else {
+        return Ok(());
+    };
+    if let Some(former) = accounts.session(&cookie).await? {
+        accounts
+            .end_session(address, former.principal, former.id)
+            .await?;
+    }
+    Ok(())
+}
+
 /// Leads to the start, without the cookie.
 pub(super) fn ended(site: &Site) -> Response {
     let mut response = see_other("/app/login");

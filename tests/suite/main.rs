@@ -11,6 +11,7 @@ mod attacks;
 mod browsers;
 mod bulk;
 mod busy;
+mod by_clicks;
 mod clicks_by_time;
 mod cluster;
 mod code_length;

@@ -3,11 +3,13 @@
 use async_trait::async_trait;
 
 use super::{PostgresStore, link_columns, micros, moment, not_of_deleted_user, target_columns};
-use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
+use crate::domain::{
+    Link, LinkFilter, LinkId, LinkTarget, Principal, ShortCode, Timestamp, UserId,
+};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{
     Change, CreateLinkError, CreatedLink, CreatedOfMany, EditLink, Edited, FoundLinks, LinkSearch,
-    Links, NewLink, Position, StoreError, ToCount, UsedKey,
+    Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -231,6 +233,34 @@ impl Links for PostgresStore {
         search: &LinkSearch<'_>,
     ) -> Result<ToCount<FoundLinks>, StoreError> {
         self.search(owner, search).await
+    }
+
+    async fn has_links(
+        &self,
+        owner: Principal,
+        filter: &LinkFilter,
+        count: u32,
+    ) -> Result<bool, StoreError> {
+        self.owner_has(owner, filter, count).await
+    }
+
+    async fn clicks_of_links(
+        &self,
+        owner: UserId,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<Vec<WrittenClicks>, StoreError> {
+        self.written_clicks(owner, after, limit).await
+    }
+
+    async fn links_among(
+        &self,
+        owner: Principal,
+        ids: &[LinkId],
+        filter: &LinkFilter,
+        now: Timestamp,
+    ) -> Result<ToCount<Vec<Link>>, StoreError> {
+        self.links_among_ids(owner, ids, filter, now).await
     }
 
     async fn delete_link(
