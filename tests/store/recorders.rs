@@ -154,7 +154,12 @@ async fn a_term_waits_for_another_one_of_its_tag_in_this_version_and_the_one_bef
                 until_a_session_waits(&mut observer).await;
                 locked.rollback().await.unwrap();
             };
-            let raise = Raise { tag: "{shunt}", from: 0, above: 0, replication_id: "r" };
+            let raise = Raise {
+                tag: "{shunt}",
+                from: 0,
+                above: 0,
+                replication_id: "r",
+            };
             let (_, ()) = tokio::join!(store.clicks.begin(raise, "e"), ends);
         }
     })
