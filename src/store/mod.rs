@@ -49,7 +49,7 @@ pub use links::{
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
-pub use search::{FoundLinks, LinkSearch, MAX_SCANNED, Position, WrittenClicks};
+pub use search::{FoundLinks, LinkSearch, Position, WrittenClicks};
 pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
 pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, Sessions, WebSession};
 pub use snapshot::{CountSnapshot, FlushesSeen};

@@ -3,7 +3,7 @@
 use crate::domain::{Link, LinkFilter, LinkId, LinkOrder, SearchText, Timestamp};
 
 /// Links that are looked at for one page: a page takes no longer, however many links the owner has.
-pub const MAX_SCANNED: u32 = 10_000;
+pub(super) const MAX_SCANNED: u32 = 10_000;
 
 /// A place in a sorted list of links: just after one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,13 @@ use std::cmp::min;
 
 use super::{LinkError, LinkService};
 use crate::domain::{Link, Principal};
-use crate::store::{FoundLinks, LinkSearch, MAX_SCANNED, Position, ToCount};
+use crate::store::{FoundLinks, LinkSearch, Position, ToCount};
 
 use order::Order;
 pub use orders::ClickOrders;
+
+/// Links that are looked up for one page: one by one they cost more than those in the order in which they were made.
+const MAX_LOOKED_UP: usize = 2_500;
 
 /// Links that are looked up at first where not all of them match.
 const FIRST_LOOK: usize = 500;
@@ -38,7 +41,7 @@ impl LinkService {
         let (since, count) = order.newer();
         let newer = self.links.clicks_of_links(owner.user, since, count).await?;
         let newer = order.without_known(&newer);
-        let (limit, most) = (search.limit as usize, MAX_SCANNED as usize);
+        let limit = search.limit as usize;
         let is_falling = search.order.is_falling();
         // One more than asked for shows whether there is another page.
         let mut size = if search.filter.is_open() {
@@ -69,10 +72,10 @@ impl LinkService {
             if is_last {
                 break None;
             }
-            if looked_at.len() >= most {
+            if looked_at.len() >= MAX_LOOKED_UP {
                 break looked_at.last();
             }
-            size = min(4 * size, most - looked_at.len());
+            size = min(4 * size, MAX_LOOKED_UP - looked_at.len());
         };
         Ok(ToCount {
             value: FoundLinks {
