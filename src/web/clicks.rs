@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use form_urlencoded::Serializer;
 use serde::{Deserialize, Serialize};
 
+use super::page::grouped;
 use super::session::cookie;
 use crate::domain::{RangeQuery, SeriesRange, Tally, Timestamp, Zone};
 use crate::http::ApiError;
@@ -71,9 +72,9 @@ pub(super) struct ClicksView {
     /// The first and the last date.
     pub(super) from: String,
     pub(super) to: String,
-    pub(super) sum: u64,
-    pub(super) people: u64,
-    pub(super) previous: Option<u64>,
+    pub(super) sum: String,
+    pub(super) people: String,
+    pub(super) previous: Option<String>,
     /// By how much the sum differs from the one before, as `+12 %`.
     pub(super) change: String,
     pub(super) lines: Vec<Line>,
@@ -83,7 +84,7 @@ pub(super) struct ClicksView {
     /// The bars of the range, and of the one before, as paths of SVG.
     pub(super) bars: String,
     pub(super) bars_before: String,
-    pub(super) largest: u64,
+    pub(super) largest: String,
     /// The data of the chart as JSON, for the script that draws a better one.
     pub(super) data: String,
     /// The parameters of the range, for links to the export.
@@ -178,16 +179,16 @@ impl ClicksView {
             zone: zone.name().to_owned(),
             from: from.to_string(),
             to: to.to_string(),
-            sum: sum.clicks,
-            people: sum.people(),
-            previous: before.map(|before| before.clicks),
+            sum: grouped(sum.clicks),
+            people: grouped(sum.people()),
+            previous: before.map(|before| grouped(before.clicks)),
             change: before.map_or_else(String::new, |before| change(before.clicks, sum.clicks)),
             lines: lines.map(line).collect(),
             points: series.points.len(),
             width: series.points.len() * 10,
             bars: bars(&data.clicks, largest, 1, 8),
             bars_before: bars(&data.previous, largest, 3, 4),
-            largest,
+            largest: grouped(largest),
             data: serde_json::to_string(&data).unwrap_or_default(),
             query: query.finish(),
         }

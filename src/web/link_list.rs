@@ -3,7 +3,7 @@
 use form_urlencoded::Serializer;
 use serde::Deserialize;
 
-use super::page::Site;
+use super::page::{Site, grouped};
 use crate::domain::{
     InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText, Title,
 };
@@ -87,7 +87,7 @@ pub(super) struct Row {
     pub(super) target: String,
     pub(super) title: String,
     pub(super) tags: Vec<Tag>,
-    pub(super) clicks: u64,
+    pub(super) clicks: String,
     /// Empty for an active link.
     pub(super) status: &'static str,
 }
@@ -129,7 +129,7 @@ impl Row {
                 .iter()
                 .map(|tag| Tag::of(tag))
                 .collect(),
-            clicks,
+            clicks: grouped(clicks),
             status: word(status),
         }
     }

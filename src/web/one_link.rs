@@ -12,7 +12,7 @@ use super::clicks::{ClicksQuery, ClicksView};
 use super::form::Form;
 use super::link_form::LinkForm;
 use super::link_list::word;
-use super::page::{Frame, Site, own_page, see_other};
+use super::page::{Frame, Site, grouped, own_page, see_other};
 use super::session::SignedIn;
 use crate::domain::{SeriesRange, ShortCode};
 use crate::http::{ApiError, PathCode, QueryOf, series_csv};
@@ -25,7 +25,7 @@ struct LinkPage<'a> {
     csrf: &'a str,
     code: String,
     short_url: String,
-    clicks: u64,
+    clicks: String,
     status: &'static str,
     created: String,
     revision: String,
@@ -93,7 +93,7 @@ impl Page {
             csrf: signed_in.owner().csrf,
             code: link.code.to_string(),
             short_url: site.short_url(&link.code),
-            clicks: self.shown.clicks,
+            clicks: grouped(self.shown.clicks),
             status: word(self.shown.status(links.clock.now())),
             created: link.created_at.date(),
             revision: Revision::of(link).to_string(),

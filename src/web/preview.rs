@@ -12,7 +12,7 @@ use icu_properties::props::Script;
 use url::{Host, Url};
 
 use super::error_pages::PageWish;
-use super::page::{Frame, Site, public_page};
+use super::page::{Frame, Site, grouped, public_page};
 use crate::domain::Timestamp;
 use crate::http::{ApiError, ClientAddress, PathCode};
 use crate::links::LinkService;
@@ -23,7 +23,7 @@ struct PreviewPage<'a> {
     frame: Frame<'a>,
     short_url: String,
     code: String,
-    clicks: u64,
+    clicks: String,
     /// The date on which the link was made.
     made: String,
     target: ShownTarget<'a>,
@@ -105,7 +105,7 @@ pub(super) async fn preview(
         frame: Frame::public(&site, wish.language()),
         short_url: site.short_url(&code),
         code: code.to_string(),
-        clicks: stats.clicks,
+        clicks: grouped(stats.clicks),
         target: ShownTarget::of(stats.target.as_str()),
     };
     public_page(StatusCode::OK, &page)

@@ -11,6 +11,7 @@ mod deleted_users;
 mod file;
 mod links;
 mod migrations;
+mod owner_series;
 mod recorders;
 mod replica;
 mod series;

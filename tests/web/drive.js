@@ -223,6 +223,17 @@ await step("every page of an owner has no faults and fits a telephone, light and
   await fits(page, "4K");
   await page.setViewportSize({ width: 1280, height: 900 });
 });
+await step("with reduced motion nothing moves", async () => {
+  await page.emulateMedia({ reducedMotion: "reduce" });
+  await page.goto(`${base}/app/links/${code}`);
+  await page.locator("figure.chart canvas").waitFor();
+  const moving = await page.evaluate(() => [...document.querySelectorAll("*")].filter((element) => {
+    const { transitionDuration, animationName } = getComputedStyle(element);
+    return animationName !== "none" || transitionDuration.split(", ").some((duration) => duration !== "0s");
+  }).map((element) => element.outerHTML));
+  assert.deepEqual(moving, []);
+  await page.emulateMedia({ reducedMotion: "no-preference" });
+});
 await step("a session that ended elsewhere leads to the form", async () => {
   const other = await open(hosts);
   const elsewhere = await other.newPage();
@@ -248,6 +259,12 @@ const still = await plain.newPage();
 await step("without JavaScript: sign up, make, search, end, sign out", async () => {
   await signUp(still, email("grace"));
   const made = await shorten(still, `${target}still`);
+  await (await fetch(`${base}/${made}`, { redirect: "manual" })).text();
+  await still.goto(`${base}/app/links/${made}`);
+  const bar = await still.locator("figure.chart svg path.now").boundingBox();
+  assert.ok(bar.width > 5 && bar.height > 50, `a bar of ${bar.width} by ${bar.height} px`);
+  await still.getByText("Numbers").click();
+  await still.getByRole("cell", { name: "1", exact: true }).first().waitFor();
   await still.goto(`${base}/app`);
   await still.getByLabel("Search").fill("nothing");
   await still.getByRole("button", { name: "Search" }).click();
@@ -266,7 +283,7 @@ await plain.close();
 const keyboard = await open(hosts);
 const keys = await keyboard.newPage();
 const tabTo = async (label) => {
-  for (let presses = 0; presses < 40; presses += 1) {
+  for (let presses = 0; presses < 80; presses += 1) {
     await keys.keyboard.press("Tab");
     const name = await keys.evaluate(() => {
       const at = document.activeElement;

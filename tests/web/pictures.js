@@ -34,7 +34,7 @@ const makeLinks = async () => {
 };
 
 const makePictures = async () => {
-  const options = { viewport: { width: 1280, height: 800 }, timezoneId: "Europe/Berlin" };
+  const options = { viewport: { width: 1280, height: 800 }, timezoneId: "Europe/Berlin", locale: "en-GB" };
   const browser = await open([new URL(address).host], options);
   const page = await browser.newPage();
   const picture = async (path, name, { colorScheme = "light", ready = "main" } = {}) => {

@@ -140,7 +140,12 @@ const drawChart = (figure) => {
       { label: "Before", stroke: ink, width: 1.5, dash: [4, 4], paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } },
     ],
     hooks: { setSelect: [ask] },
-  }, [at, clicks, at.map((_, index) => previous[index] ?? null)], (made, begin) => {
+  }, [
+    // The end is a place of its own, so that the last step is as wide as the others.
+    [...at, end],
+    [...clicks, null],
+    [...at.map((_, index) => previous[index] ?? null), previous[at.length - 1] ?? null],
+  ], (made, begin) => {
     drawing.replaceWith(place);
     figure.nextElementSibling.hidden = true;
     place.append(made.root);

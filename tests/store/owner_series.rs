@@ -1,0 +1,120 @@
+//! The series of all links of an owner, and the links that end soon.
+
+use std::collections::BTreeMap;
+
+use shunt::domain::{
+    Clock, Interval, LinkId, LinkProperties, Principal, SearchTag, ShortCode, SystemClock, Tags,
+    TokenKey,
+};
+use shunt::store::FlushMark::{Nothing, Whole};
+use shunt::store::{ClickBatch, FlushId, NewLink, OwnerSeries, Raise, Store};
+
+use crate::backend::{both_stores, link, moment, plain, user};
+
+const NOON: i64 = 2_000_000;
+
+fn all(owner: Principal) -> OwnerSeries<'static> {
+    OwnerSeries {
+        owner,
+        tag: None,
+        range: Interval::FIRST..Interval::LAST,
+    }
+}
+
+/// The points in order, each interval once.
+async fn points(store: &Store, wanted: &OwnerSeries<'_>) -> Vec<(i64, u64)> {
+    let snapshot = store.clicks.owner_series(wanted, &[]).await.unwrap();
+    let mut points = BTreeMap::<i64, u64>::new();
+    for (interval, clicks) in snapshot.points {
+        *points.entry(interval.number().into()).or_default() += clicks;
+    }
+    points.retain(|_, clicks| *clicks > 0);
+    points.into_iter().collect()
+}
+
+async fn made(store: &Store, owner: Principal, properties: LinkProperties, clicks: u64) -> LinkId {
+    let (code, now) = (ShortCode::generate(7).unwrap(), SystemClock.now());
+    let mut new = NewLink::new(&code, &properties, owner, now);
+    new.clicks = clicks;
+    store.links.create_link(new, 0).await.unwrap().link.id
+}
+
+both_stores! {
+    async fn the_series_of_an_owner_is_the_sum_of_those_of_the_links(store) {
+        let (ada, bob) = (user(&store).await, user(&store).await);
+        let (_, one) = link(&store, ada).await;
+        let tagged = LinkProperties { tags: Tags::parse(["spring"].into_iter()).unwrap(), ..plain() };
+        let two = made(&store, ada, tagged, 0).await;
+        let (_, foreign) = link(&store, bob).await;
+        let raise = Raise { tag: "{tag}", from: 0, above: 0, replication_id: "server" };
+        let data_set = store.clicks.begin(raise, "").await.unwrap().unwrap();
+        for (number, interval, clicks) in [(1, NOON, 1), (2, NOON + 2, 10), (3, NOON + 1, 100)] {
+            let flush = FlushId {
+                epoch: data_set.epoch.clone(), term: data_set.term, number, interval: Interval::from_number(interval),
+                name: format!("flush {number}"),
+            };
+            let increments = [(one, clicks), (two, clicks * 2), (foreign, 7)];
+            assert_eq!(store.clicks.apply_flush(&flush, Nothing, &increments, Whole).await.unwrap(), Whole);
+        }
+        let batch = ClickBatch {
+            recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: vec![(one, 5), (foreign, 5)],
+        };
+        store.clicks.append(&batch, None).await.unwrap();
+        assert_eq!(points(&store, &all(ada)).await, [(NOON, 8), (NOON + 1, 300), (NOON + 2, 30)]);
+        let tag = SearchTag::parse("spring").unwrap();
+        let spring = OwnerSeries { tag: Some(&tag), ..all(ada) };
+        assert_eq!(points(&store, &spring).await, [(NOON, 2), (NOON + 1, 200), (NOON + 2, 20)]);
+        let part = OwnerSeries { range: Interval::from_number(NOON + 1)..Interval::from_number(NOON + 2), ..all(ada) };
+        assert_eq!(points(&store, &part).await, [(NOON + 1, 300)]);
+        let asked = store.clicks.owner_series(&spring, &[one, two, foreign]).await.unwrap();
+        assert_eq!(asked.owned.into_iter().collect::<Vec<_>>(), [two]);
+        let [written] = asked.data_sets.try_into().unwrap();
+        assert_eq!((written.flush, written.up_to, written.is_newest, written.is_draining), (3, Whole, true, false));
+        let stranger = Principal { key: TokenKey::generate().unwrap(), ..ada };
+        assert_eq!(points(&store, &all(stranger)).await, []);
+    }
+
+    async fn a_count_with_which_a_link_was_made_is_in_the_series_of_its_owner(store) {
+        let owner = user(&store).await;
+        let before = Interval::of(SystemClock.now()).number();
+        made(&store, owner, plain(), 40).await;
+        let [(at, clicks)] = points(&store, &all(owner)).await.try_into().unwrap();
+        assert!((before.into()..=i64::from(before) + 1).contains(&at), "{at}");
+        assert_eq!(clicks, 40);
+    }
+
+    async fn parked_batches_are_named_with_the_series_of_an_owner(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let batch = ClickBatch { recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: vec![(id, 1)] };
+        store.clicks.append(&batch, Some("epoch")).await.unwrap();
+        let snapshot = store.clicks.owner_series(&all(owner), &[]).await.unwrap();
+        assert!(snapshot.points.is_empty() && snapshot.parked_in.contains("epoch"), "{snapshot:?}");
+    }
+
+    async fn links_that_end_come_in_the_order_of_their_ends(store) {
+        let owner = user(&store).await;
+        let ending = |micros| LinkProperties { expires_at: Some(moment(micros)), ..plain() };
+        let later = made(&store, owner, ending(3_000_000), 0).await;
+        let sooner = made(&store, owner, ending(2_000_000), 0).await;
+        made(&store, owner, ending(1_000_000), 0).await;
+        made(&store, owner, LinkProperties { is_active: false, ..ending(2_500_000) }, 0).await;
+        made(&store, owner, plain(), 0).await;
+        let found = async |limit| {
+            let read = store.links.ending_links(owner, moment(1_000_000), limit).await.unwrap();
+            read.value.iter().map(|link| link.id).collect::<Vec<_>>()
+        };
+        assert_eq!(found(10).await, [sooner, later]);
+        assert_eq!(found(1).await, [sooner]);
+    }
+
+    async fn a_link_says_when_it_was_made(store) {
+        let owner = user(&store).await;
+        let (code, properties) = (ShortCode::generate(7).unwrap(), plain());
+        let new = NewLink::new(&code, &properties, owner, moment(1_234_567));
+        store.links.create_link(new, 0).await.unwrap();
+        assert_eq!(store.links.link_made_at(&code).await.unwrap(), Some(moment(1_234_567)));
+        let other = ShortCode::generate(7).unwrap();
+        assert_eq!(store.links.link_made_at(&other).await.unwrap(), None);
+    }
+}
