@@ -1,4 +1,4 @@
-"""The cost of a batch of clicks in Redis: the script of today, against one command per link."""
+"""The cost of a batch of clicks in Redis, by its size; saved in load/results/batch.txt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import random
 import socket
 import sys
 from pathlib import Path
-from statistics import median
 
 from testbed.databases import Redis
 from testbed.programs import Failed, require
@@ -14,75 +13,79 @@ from testbed.programs import Failed, require
 from .accounting import usage
 from .backends import start_redis
 from .pinned import PinnedTestbed, say
+from .results import Results
+from .tools import machine
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "src" / "redis" / "scripts"
+PARTS = ("term.lua", "intervals.lua", "record_clicks.lua")
 CLICKS = 200_000
-ROUNDS = 6
+MOST_BATCHES = 20_000
+ROUNDS = 5
 LINKS = range(1, 100_000)
-BATCHES = (24, 64, 256)
-
-# The first version of the script: its loop costs a call for each link, in the script and in the append-only file.
-BY_LINK = """
-  for i = 6, #ARGV, 2 do
-    redis.call('HINCRBY', KEYS[3], ARGV[i], ARGV[i + 1])
-  end
-end
-return known
-"""
+SIZES = (1, 4, 16, 64, 256)
 
 
 def main() -> int:
-    """Prints a line for each size of batch; 1 when the run failed."""
+    """Measures each size in turns; 1 when the run failed."""
     try:
         with PinnedTestbed(0, 1) as testbed:
-            redis = start_redis(testbed, require(["redis-server", "redis-cli"]))
-            for size in BATCHES:
-                say(f"batches of {size} links")
-                compare(redis, size)
+            tools = require(["redis-server", "redis-cli"])
+            results = Results("shunt: a batch of clicks in Redis", machine(tools), notes=[
+                f"{ROUNDS} rounds; batches of links drawn from {len(LINKS):,}, each with one click, over one connection.",
+                "A line through them by least squares: CPU per batch of any size."])
+            redis = start_redis(testbed, tools)
+            script = "".join((SCRIPTS / part).read_text() for part in PARTS)
+            for number in range(ROUNDS):
+                say(f"round {number + 1} of {ROUNDS}")
+                for size in SIZES if number % 2 == 0 else reversed(SIZES):
+                    results.figure(f"a batch of {size} links: CPU of Redis, us", cpu_per_batch(redis, script, size))
     except Failed as failure:
         print(f"load/batch: {failure}", file=sys.stderr)
         return 1
+    fit(results)
+    results.save("batch")
+    print(results.text())
     return 0
 
 
-def compare(redis: Redis, size: int) -> None:
-    """Alternates between the two scripts."""
-    now = (SCRIPTS / "data_set.lua").read_text() + (SCRIPTS / "record_clicks.lua").read_text()
-    before = now[:now.index("  local links = ")] + BY_LINK
-    cost: dict[str, list[float]] = {now: [], before: []}
-    for number in range(ROUNDS):
-        for script in (now, before) if number % 2 else (before, now):
-            cost[script].append(cpu_per_click(redis, script, size, in_pairs=script == before))
-    print(f"{size:4} links: {median(cost[now]):.2f} us of Redis' CPU per click,"
-          f" {median(cost[before]):.2f} us with a command per link")
+def fit(results: Results) -> None:
+    """The cost of a batch, and of each further link in it, from the medians; errors weigh as shares of the cost."""
+    points = [(size, results.middle(f"a batch of {size} links: CPU of Redis, us") or 0.0) for size in SIZES]
+    weights = [1 / cost ** 2 for _, cost in points]
+    total = sum(weights)
+    x = sum(weight * size for weight, (size, _) in zip(weights, points, strict=True)) / total
+    y = sum(weight * cost for weight, (_, cost) in zip(weights, points, strict=True)) / total
+    slope = (sum(weight * (size - x) * (cost - y) for weight, (size, cost) in zip(weights, points, strict=True))
+             / sum(weight * (size - x) ** 2 for weight, (size, _) in zip(weights, points, strict=True)))
+    results.figure("a batch without its links: CPU of Redis, us", y - slope * x)
+    results.figure("each link of a batch: CPU of Redis, us", slope)
 
 
-def cpu_per_click(redis: Redis, script: str, size: int, in_pairs: bool) -> float:
+def cpu_per_batch(redis: Redis, script: str, size: int) -> float:
     """Records clicks on random links, one batch after the other."""
     redis.ask("flushall")
+    redis.ask("hset", "state", "term", "1", "epoch", "e1", "change", "0", "flush", "0")
     sha = redis.ask("-x", "script", "load", text=script)
-    # The first batch creates the state with this epoch.
-    epoch = "load-1"
+    count = min(CLICKS // size, MOST_BATCHES)
     batches = []
-    for number in range(1, CLICKS // size):
+    for number in range(1, count + 1):
         links = random.sample(LINKS, size)
-        clicks = [f for link in links for f in (link, 1)] if in_pairs else links + [1] * size
-        batches.append(command("EVALSHA", sha, 3, "state", "recorders", "pending",
-                               "load", 1, "recorder", number, epoch, *clicks))
+        batches.append(command("EVALSHA", sha, 6, "state", "pending", "flushing", "intervals", "flusher", "recorders",
+                               1, "flush:", 2_000_000, "recorder", number, number - 1, "", *links, *[1] * size))
     with socket.create_connection(("127.0.0.1", redis.process.port)) as connection:
         replies = connection.makefile("rb")
         begin = usage(redis.process.pid)
         for batch in batches:
             connection.sendall(batch)
-            if replies.readline() != b"*2\r\n":
-                raise Failed("Redis refused a batch")
-            for _ in range(4):
+            if (reply := replies.readline()) not in (b"$1\r\n", b":0\r\n"):
+                raise Failed(f"Redis refused a batch: {reply!r}")
+            if reply.startswith(b"$"):
                 replies.readline()
         spent = usage(redis.process.pid) - begin
     counted = sum(int(value) for value in redis.ask("hvals", "pending").split())
-    if counted != len(batches) * size:
-        raise Failed(f"{counted} clicks were counted instead of {len(batches) * size}")
-    return spent.cpu * 1e6 / counted
+    if counted != count * size:
+        raise Failed(f"{counted} clicks were counted instead of {count * size}")
+    return spent.cpu * 1e6 / count
 
 
 def command(*words: object) -> bytes:

@@ -11,6 +11,7 @@ from testbed.programs import Failed
 
 from .accounting import usage
 from .contenders import Running
+from .costs import cpu_per, memory_of_redis
 from .drive import Generators, Load, p99_of_all
 from .links import codes, write_paths
 from .pinned import say
@@ -38,18 +39,28 @@ def ask_each(stock: Stock, generators: Generators, running: Running, count: int)
 
 
 def memory(stock: Stock, generators: Generators, results: Results, count: int) -> None:
-    """The growth of the process for each cached link, and with a bound of a tenth of them."""
+    """The growth of the process for each cached link, and with a bound of a tenth of them. The first time Redis has no link
+    either, so that each is looked up in Postgres; the second time Redis has them."""
+    assert stock.redis
     grown = {}
-    for bound in (2 * count, count // 10):
+    for bound, what in ((2 * count, "a look-up in Postgres"), (count // 10, "a look-up in Redis")):
         say(f"memory: {count:,} codes, each once, where {bound:,} may be cached")
         before = stock.clicks()
-        with stock.running(CACHE_MAX_LINKS=str(bound), **LONG_TTL) as running:
+        in_redis = memory_of_redis(stock.redis)
+        # The clicks are written back at the stop: until then Postgres does nothing but look-ups.
+        with stock.running(CACHE_MAX_LINKS=str(bound), FLUSH_INTERVAL_MS="3600000", **LONG_TTL) as running:
             warm_connections(stock, generators, running)
             start = usage(running.server.pid).resident
-            load = ask_each(stock, generators, running, count)
+            with cpu_per(results, running, f"{what} with its redirect", count):
+                load = ask_each(stock, generators, running, count)
             time.sleep(5)
             grown[bound] = usage(running.server.pid).resident - start
+            pending = memory_of_redis(stock.redis) - in_redis
         agree(stock, results, before, count + warmed())
+        if bound > count:
+            results.figure("Redis: bytes per cached link", (memory_of_redis(stock.redis) - in_redis) / count)
+        else:
+            results.figure("Redis: bytes per pending link", pending / count)
         say(f"  {load.rate:.0f}/s; the process grew by {grown[bound] / 2**20:.1f} MiB")
     results.figure("memory: bytes per link held", grown[2 * count] / count)
     results.figure("memory: growth with a bound of a tenth", grown[count // 10] / grown[2 * count])
@@ -128,6 +139,7 @@ def written_back(stock: Stock, generators: Generators, results: Results, options
         flush = Flush(stock)
         time.sleep(left)
         during: list[Load] = []
+        used = running.cpu()["postgres"]
         while flush.ended is None and time.monotonic() < started + interval + 120:
             load = window()
             if flush.began is not None:
@@ -137,8 +149,10 @@ def written_back(stock: Stock, generators: Generators, results: Results, options
         wait_for("the watch ends", lambda: not flush.thread.is_alive())
         if flush.began is None or flush.ended is None or not during:
             raise Failed("no flush was seen within two minutes")
+        used = running.cpu()["postgres"] - used
     agree(stock, results, before, sum(load.answered for load in loads))
     results.figure("pending: seconds until written back", flush.ended - flush.began)
+    results.figure("pending: CPU of Postgres per row, us", used * 1e6 / count)
     p99 = p99_of_all(during)
     results.figure("pending: p99 without, us", calm)
     results.figure("pending: p99 while written back, us", p99)

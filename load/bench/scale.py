@@ -7,7 +7,7 @@ import sys
 
 from testbed.programs import Failed, require
 
-from . import growth, owners, pending
+from . import costs, growth, owners, pending
 from .backends import create_database, start_postgres, start_redis
 from .contenders import Embedded
 from .drive import Generators
@@ -16,7 +16,7 @@ from .results import Results
 from .stock import Stock, stocked
 from .tools import build, machine, where
 
-PARTS = ("pending", "list", "search", "size", "create", "bulk")
+PARTS = ("memory", "pending", "costs", "list", "search", "size", "create", "bulk")
 SMALL = 10_000
 
 
@@ -82,9 +82,13 @@ def scale(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
         return stocked(testbed, tools, programs, redis, database, links, long)
 
     large = stock("large", options.links, options.pending)
-    if "pending" in options.only:
+    if "memory" in options.only:
         pending.memory(large, generators, results, options.pending)
+    if "pending" in options.only:
         pending.written_back(large, generators, results, options)
+    if "costs" in options.only:
+        costs.sizes(large, results)
+        costs.rows(large, results, options.pending // 2)
     if "list" in options.only:
         growth.long_list(large, results)
     if "search" in options.only:

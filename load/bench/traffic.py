@@ -1,0 +1,118 @@
+"""How often links are clicked, by Zipf or uniformly, and the arithmetic of distinct links and caches that follows.
+
+Clicks of a link arrive at random with a rate of their own. Then, within `t` seconds, a link of rate `r` is clicked at least once
+with the probability 1 - exp(-rt); and a cache that keeps a link for `t` seconds from its look-up on has it for
+rt / (1 + rt) of its clicks, as on average 1 / r seconds pass between its expiry and its next look-up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from math import exp, expm1, log
+
+
+@dataclass(frozen=True)
+class Group:
+    """Links that are clicked equally often."""
+
+    links: float
+    rate: float
+    """Clicks of each per second."""
+
+
+def uniform(links: int, rate: float, groups: int) -> list[Group]:
+    """No link is more popular than another."""
+    return [Group(links / groups, rate / links)] * groups
+
+
+def zipf(links: int, rate: float, groups: int) -> list[Group]:
+    """The n-th link is clicked 1/n as often as the first. The first links are a group each; then come groups of `links / groups`
+    neighbours, with the rate that these have on average."""
+    width = links // groups
+    whole = rate / harmonic(links)
+    head = [Group(1, whole / rank) for rank in range(1, width + 1)]
+    bounds = [harmonic(width * number) for number in range(1, groups + 1)]
+    tail = [Group(width, whole * (after - before) / width) for before, after in pairwise(bounds)]
+    return head + tail
+
+
+def harmonic(number: int) -> float:
+    """1 + 1/2 + ... + 1/number."""
+    if number < 100:
+        return sum(1 / each for each in range(1, number + 1))
+    return log(number) + 0.5772156649015329 + 1 / (2 * number) - 1 / (12 * number ** 2)
+
+
+def distinct(groups: list[Group], seconds: float) -> float:
+    """The links that are clicked at least once within this time."""
+    return sum(group.links * -expm1(-group.rate * seconds) for group in groups)
+
+
+def kept(rate: float, lifetimes: tuple[float, float]) -> float:
+    """The share of time for which a cache has a link that is asked for at this rate, and so the share of its hits. Lifetimes are
+    spread evenly between two bounds; x / (1 + x) differs little from its middle there, so that Simpson's rule is exact enough."""
+    shortest, longest = lifetimes
+    points = ((shortest, 1), ((shortest + longest) / 2, 4), (longest, 1))
+    return sum(weight * rate * life / (1 + rate * life) for life, weight in points) / 6
+
+
+def evicted(rates: list[Group], capacity: float) -> float:
+    """The time after which a link that is not asked for is evicted, where only `capacity` links fit (Che's approximation);
+    infinite where all fit."""
+    if capacity >= sum(group.links for group in rates):
+        return float("inf")
+    low, high = 0.0, 1e12
+    for _ in range(100):
+        middle = (low * high) ** 0.5 if low else high / 1e6
+        if distinct(rates, middle) < capacity:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@dataclass(frozen=True)
+class Caches:
+    """What a process and Redis cache."""
+
+    instances: int
+    process_links: float
+    process_lifetimes: tuple[float, float]
+    redis_lifetime: float
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Look-ups per second, and the links that are held meanwhile."""
+
+    in_process: float
+    in_redis: float
+    in_postgres: float
+    links_in_process: float
+    links_in_redis: float
+
+
+def lookups(groups: list[Group], caches: Caches) -> Rates:
+    """Where links are found, once the caches are as full as they get."""
+    per_instance = [Group(group.links, group.rate / caches.instances) for group in groups]
+    # A process keeps a link up to its lifetime, or shorter where memory is full. In the latter case the bound counts alone.
+    wanted = sum(group.links * kept(group.rate, caches.process_lifetimes) for group in per_instance)
+    share: list[float]
+    if wanted <= caches.process_links:
+        share = [kept(group.rate, caches.process_lifetimes) for group in per_instance]
+    else:
+        unused = evicted(per_instance, caches.process_links)
+        share = [1 - exp(-group.rate * unused) for group in per_instance]
+    asked = [Group(group.links, group.rate * (1 - hits)) for group, hits in zip(groups, share, strict=True)]
+    held = [kept(group.rate, (caches.redis_lifetime, caches.redis_lifetime)) for group in asked]
+    in_process = sum(group.links * group.rate * hits for group, hits in zip(groups, share, strict=True))
+    in_redis = sum(group.links * group.rate * hits for group, hits in zip(asked, held, strict=True))
+    total = sum(group.links * group.rate for group in groups)
+    return Rates(in_process, in_redis, total - in_process - in_redis,
+                 min(wanted, caches.process_links), sum(group.links * hits for group, hits in zip(asked, held, strict=True)))
+
+
+def cumulated(groups: list[Group]) -> list[float]:
+    """For draws: the clicks per second of the groups up to each."""
+    return list(accumulate(group.rate for group in groups))
