@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 
 use crate::clicks::Delivery;
-use crate::domain::{Click, LinkId, Shard};
+use crate::domain::{Click, ClickClass, LinkId, Shard};
 
 /// The recorders of one worker, one for every shard; cheap to clone. Workers share none, and so no lock.
 #[derive(Clone)]
@@ -28,8 +28,7 @@ pub struct Recorder {
 /// The batch that gathers and the one that is being delivered, with the waiters of each.
 #[derive(Default)]
 struct Batches {
-    /// One entry per click.
-    clicks: Vec<LinkId>,
+    clicks: Vec<RecordedClick>,
     gathering: Vec<Waker>,
     under_way: Vec<Waker>,
     /// How many batches were taken for delivery; the one that gathers has this number.
@@ -37,6 +36,9 @@ struct Batches {
     /// When the newest batch that was taken was acknowledged; `None` while it is being delivered.
     acknowledged: Option<Instant>,
 }
+
+/// A click of a link, with its class where it has one.
+pub(super) type RecordedClick = (LinkId, Option<Arc<ClickClass>>);
 
 /// A waiter's position in a batch.
 #[derive(Clone, Copy)]
@@ -79,8 +81,9 @@ impl Recorders {
 
     /// Counts a click; returns when it is acknowledged. There is no failure: a click that no sink accepts in time stays in
     /// memory and is delivered later.
-    pub async fn record(&self, click: Click) -> ClickReceipt {
-        let at = self.of(click.shard()).join(Some(click.link())).await;
+    pub async fn record(&self, click: Click, class: Option<Arc<ClickClass>>) -> ClickReceipt {
+        let recorded = (click.link(), class);
+        let at = self.of(click.shard()).join(Some(recorded)).await;
         ClickReceipt { at }
     }
 
@@ -93,14 +96,14 @@ impl Recorders {
 
 impl Recorder {
     /// Joins the batch that gathers, with a click or without one; returns when the batch is acknowledged.
-    async fn join(&self, click: Option<LinkId>) -> Instant {
+    async fn join(&self, mut click: Option<RecordedClick>) -> Instant {
         let mut position = None;
         poll_fn(|context| {
             let mut batches = self.batches();
             if let Some(position) = position {
                 return batches.poll(position, context);
             }
-            position = Some(batches.add(click, context));
+            position = Some(batches.add(click.take(), context));
             if batches.gathering.len() == 1 {
                 self.has_waiter.notify_one();
             }
@@ -151,7 +154,7 @@ impl Recorder {
 }
 
 impl Batches {
-    fn add(&mut self, click: Option<LinkId>, context: &Context<'_>) -> Position {
+    fn add(&mut self, click: Option<RecordedClick>, context: &Context<'_>) -> Position {
         self.clicks.extend(click);
         self.gathering.push(context.waker().clone());
         Position {
@@ -175,7 +178,7 @@ impl Batches {
     }
 
     /// Takes the gathered batch; `None` if it has no waiter.
-    fn take(&mut self) -> Option<Vec<LinkId>> {
+    fn take(&mut self) -> Option<Vec<RecordedClick>> {
         if self.gathering.is_empty() {
             return None;
         }

@@ -7,7 +7,7 @@ use crate::cache::{InvalidationCursor, LinkCache};
 use crate::domain::Shard;
 use crate::redis::{DedicatedConnection, RedisFailure, RedisShard, Term, scripts};
 use crate::store::{ClickBatch, Clicks, ParkedBatch, StoreError};
-use crate::telemetry::metrics::{CLICKS_DROPPED, counter_of_shard};
+use crate::telemetry::metrics::{CLASSES_UNKNOWN, CLICKS_DROPPED, counter_of_shard};
 
 /// How long an acknowledgement is named to Redis, which forgets a recorder that sends nothing for a week.
 const ACKNOWLEDGED_FOR: Duration = Duration::from_hours(24);
@@ -16,8 +16,9 @@ const ACKNOWLEDGED_FOR: Duration = Duration::from_hours(24);
 pub struct RedisSink {
     redis: RedisShard,
     connection: DedicatedConnection,
-    keys: [String; 6],
+    keys: [String; 7],
     flush_prefix: String,
+    details_prefix: String,
     acknowledged: Mutex<Option<Acknowledged>>,
 }
 
@@ -43,8 +44,10 @@ impl RedisSink {
                 names.intervals(),
                 names.flusher(),
                 names.recorders(),
+                names.details(),
             ],
             flush_prefix: names.flush_prefix(),
+            details_prefix: names.details_prefix(),
             acknowledged: Mutex::default(),
         }
     }
@@ -124,7 +127,10 @@ impl RedisSink {
             .arg(batch.interval.number())
             .arg(batch.recorder)
             .arg(batch.number)
-            .arg(acknowledged);
+            .arg(acknowledged)
+            .arg(self.details_prefix.as_str())
+            .arg(self.redis.room_for_details())
+            .arg(batch.details.packed());
         for (link, _) in &batch.clicks {
             call.arg(link.number());
         }
@@ -132,7 +138,12 @@ impl RedisSink {
             call.arg(*clicks);
         }
         let asked = Instant::now();
-        let change = self.connection.query(&call).await?;
+        let (change, refused): (_, bool) = self.connection.query(&call).await?;
+        if refused {
+            let unclassified = batch.details.of_links().iter().map(|part| part.clicks);
+            metrics::counter!(CLASSES_UNKNOWN, "reason" => "redis_room")
+                .increment(unclassified.sum());
+        }
         Ok(InvalidationCursor {
             shard: self.shard(),
             term: Arc::clone(term),

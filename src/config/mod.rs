@@ -15,6 +15,7 @@ use crate::domain::{Limits, Registration, Shard, TokenSecret};
 use crate::telemetry::LogFormat;
 
 mod addresses;
+mod analytics;
 mod base_url;
 mod error;
 mod guards;
@@ -31,6 +32,7 @@ use parse::{
 use setting::{mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
 pub use addresses::{DatabaseUrl, LOCAL_URL, RedisUrls};
+pub use analytics::AnalyticsSettings;
 pub use base_url::BaseUrl;
 pub use error::ConfigError;
 pub use guards::Guards;
@@ -304,6 +306,9 @@ pub struct Config {
     #[arg(long, env = "TRUSTED_PROXIES", value_name = "NETWORKS")]
     #[arg(default_value = "", hide_default_value = true, value_parser = setting(networks))]
     pub trusted_proxies: Networks,
+    /// What is kept of visitors.
+    #[command(flatten)]
+    pub analytics: AnalyticsSettings,
     /// What clients may use up.
     #[command(flatten)]
     pub guards: Guards,

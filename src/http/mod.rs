@@ -15,6 +15,7 @@ pub mod paths;
 mod redirects;
 mod request_id;
 mod security_headers;
+mod visitor;
 
 pub use admission::{Admission, with_admission};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
@@ -29,3 +30,4 @@ pub use html::{HTML, prefers_html, ranked};
 pub use json::{JSON, Json, json_line};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
 pub use security_headers::{security_header_lines, with_security_headers};
+pub use visitor::visitor_of;

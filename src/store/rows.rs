@@ -1,8 +1,9 @@
 //! Rows that have the same form in both databases, turned into values.
 
 use super::{
-    Change, CountSnapshot, Credentials, DataSet, DiskUsage, FlushMark, FoundLinks, OpenSession,
-    Position, RecorderId, SeriesSnapshot, StoreError, ToCount, Usage, UsedKey, WebSession,
+    Change, ClickDetails, CountSnapshot, Credentials, DataSet, DiskUsage, FlushMark, FoundLinks,
+    OpenSession, Position, RecorderId, SeriesSnapshot, StoreError, ToCount, Usage, UsedKey,
+    WebSession,
 };
 use crate::domain::{
     ApiKey, EmailAddress, Interval, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks,
@@ -389,6 +390,17 @@ pub(super) fn flush_mark(stored: i64) -> FlushMark {
         0 => FlushMark::Nothing,
         link => LinkId::parse(link).map_or(FlushMark::Whole, FlushMark::UpTo),
     }
+}
+
+/// Classes of clicks as databases keep them; `None` where there are none.
+pub(super) fn packed(details: &ClickDetails) -> Option<Vec<u8>> {
+    (!details.is_empty()).then(|| details.packed())
+}
+
+/// The classes in a batch. Those that cannot be read are not known: the clicks are.
+pub(super) fn details(packed: Option<Vec<u8>>) -> ClickDetails {
+    let parsed = packed.and_then(|packed| ClickDetails::parse(&packed));
+    parsed.unwrap_or_default()
 }
 
 /// The number of shards of a Redis Cluster as databases keep it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
-use shunt::store::{ClickBatch, Grant};
+use shunt::store::{ClickBatch, ClickDetails, Grant};
 
 use crate::backend::{TestStore, both_stores, link, user};
 
@@ -35,6 +35,7 @@ fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
         number,
         interval: Interval::from_number(2_000_000 + number.cast_signed() % 2),
         clicks,
+        details: ClickDetails::default(),
     }
 }
 

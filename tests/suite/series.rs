@@ -14,7 +14,7 @@ use shunt::domain::{
 };
 use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
 use shunt::store::migrations::{self, Schema};
-use shunt::store::{ClickBatch, NewLink, SqliteStore, Store, StoreSettings};
+use shunt::store::{ClickBatch, ClickDetails, NewLink, SqliteStore, Store, StoreSettings};
 use tempfile::TempDir;
 
 use crate::support::RedisServer;
@@ -81,6 +81,7 @@ impl Pipeline {
             number: self.number,
             interval: Interval::from_number(interval),
             clicks: vec![(self.link, clicks)],
+            details: ClickDetails::default(),
         }
     }
 
