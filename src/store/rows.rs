@@ -342,6 +342,7 @@ pub(super) const SOMETHING_PARKED: i32 = 2;
 pub(super) const SUPERSEDED: i32 = 3;
 pub(super) const DRAINING: i32 = 4;
 pub(super) const POINT_OF_SERIES: i32 = 5;
+pub(super) const BOTS_OF_SERIES: i32 = 6;
 
 pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot, StoreError> {
     let mut snapshot = CountSnapshot::default();
@@ -364,13 +365,17 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot
 pub(super) fn series_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<SeriesSnapshot, StoreError> {
     let (points, rows): (Vec<_>, Vec<_>) = rows
         .into_iter()
-        .partition(|(kind, ..)| *kind == POINT_OF_SERIES);
+        .partition(|(kind, ..)| matches!(*kind, POINT_OF_SERIES | BOTS_OF_SERIES));
+    let (bots, points): (Vec<_>, Vec<_>) = points
+        .into_iter()
+        .partition(|(kind, ..)| *kind == BOTS_OF_SERIES);
     let point = |(_, interval, clicks): (i32, i64, i64)| {
         (Interval::from_number(interval), clicks.unsigned_abs())
     };
     Ok(SeriesSnapshot {
         counts: count_snapshot(rows)?,
         points: points.into_iter().map(point).collect(),
+        bots: bots.into_iter().map(point).collect(),
     })
 }
 

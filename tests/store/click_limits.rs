@@ -19,7 +19,7 @@ const LOWERED: &str = "UPDATE links SET max_clicks = 4";
 const NO_LIMIT: &str = "UPDATE links SET max_clicks = NULL";
 
 /// A link that was made with a limit of ten clicks.
-async fn limited(store: &TestStore) -> (ShortCode, LinkId) {
+pub(crate) async fn limited(store: &TestStore) -> (ShortCode, LinkId) {
     let (code, _) = link(store, user(store).await).await;
     store.by_hand(MADE_WITH_LIMIT).await;
     let code = ShortCode::parse(&format!("limit-{}", code.as_str())).unwrap();

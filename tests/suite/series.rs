@@ -118,7 +118,7 @@ impl Pipeline {
         let counted = counts.begin().of(&[click], false).await.unwrap();
         let all = Interval::FIRST..Interval::LAST;
         let series = counts.begin().series_of(click, all, false).await.unwrap();
-        let LinkSeries { count, points } = series;
+        let LinkSeries { count, points, .. } = series;
         assert_eq!((count, points.values().sum()), (counted[&self.link], count));
         let number = |(interval, clicks): (Interval, u64)| (interval.number().into(), clicks);
         points.into_iter().map(number).collect()
