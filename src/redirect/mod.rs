@@ -3,9 +3,9 @@
 //! | step | cost when warm | with Redis away | with the database away |
 //! | --- | --- | --- | --- |
 //! | parse the code (before, where the request is read) | a scan of its bytes, no allocation | | |
-//! | resolve | one look-up in the worker's table (l1) or the process's cache (l2) | the database instead of Redis | Redis; unknown to both: 503 |
-//! | record the click | a push under the worker's own lock, then the wait for its batch | journal | as usual; with Redis away, too: memory, see `clicks` |
-//! | resolve again if any link changed meanwhile | one atomic load | | Redis; unknown to both: 503, though the click stays counted |
+//! | resolve | one look-up in the worker's table (l1) or the process's cache (l2) | the database instead of Redis | Redis; unknown to both: 503, though the click may stay counted |
+//! | record the click, unless any link changed since | a push under the worker's own lock, then the wait for its batch | journal | as usual; with Redis away, too: memory, see `clicks` |
+//! | resolve and record again if any link changed | one atomic load | | Redis; unknown to both: 503, though the click may stay counted |
 //! | 302 | the ready `Location` is copied | | |
 //!
 //! Of a link with `max_clicks` the database grants each click (`limited`): with the database away it is answered 503.
@@ -25,6 +25,7 @@ use crate::domain::{Clock, ShortCode};
 use crate::limits::MissLimiter;
 use crate::telemetry::redirects::RedirectMetrics;
 
+mod counted;
 mod error;
 mod limited;
 mod lookups;
@@ -108,47 +109,6 @@ impl Redirect {
             return Box::pin(self.granted(code, visitor)).await;
         }
         self.counted(code, link, source, version, visitor).await
-    }
-
-    /// Counts the click of a link without a limit, which was resolved at this version of the cache.
-    async fn counted(
-        &self,
-        code: &ShortCode,
-        link: Arc<CachedLink>,
-        source: Source,
-        version: u64,
-        visitor: &Visitor<'_>,
-    ) -> Result<Redirected, RedirectError> {
-        let click = link.click();
-        let class = self.classifier.class_of(visitor);
-        let receipt = self.recorders.record(click, class).await;
-        if self.cache.version() == version {
-            return Ok(Redirected::by_click(link, source, receipt));
-        }
-        // Some link changed before this click was acknowledged: was it this one?
-        let (now, source_now) = self.resolve(code, receipt.at(), visitor).await?;
-        if let Some(now) = now.as_ref().filter(|now| now.is_limited) {
-            if now.click() != click {
-                return Box::pin(self.granted(code, visitor)).await;
-            }
-            Box::pin(self.admitted(click.link())).await?;
-        }
-        let has_ended = |now: &Arc<CachedLink>| {
-            now.click() == click && (!now.is_active || now.end.has_come(&*self.clock))
-        };
-        if now.as_ref().is_some_and(has_ended) {
-            // The last click before that: it is counted already, and the count stays.
-            return Ok(Redirected::by_click(link, source, receipt));
-        }
-        let now = followable(now, &*self.clock)?;
-        let receipt = if now.click() == click {
-            receipt
-        } else {
-            // The code is another link's meanwhile: the click is counted for that link, too.
-            let class = self.classifier.class_of(visitor);
-            self.recorders.record(now.click(), class).await
-        };
-        Ok(Redirected::by_click(now, source_now, receipt))
     }
 
     /// Answers as [`Redirect::follow`] would, without counting.

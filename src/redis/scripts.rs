@@ -23,9 +23,10 @@ scripts! {
     ///
     /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`, `recorders`, `details`
     /// * ARGV: term, prefix of flush keys, interval, recorder, batch number, number of its last batch that was acknowledged
-    ///   in this term, prefix of lists of classes, bytes that all classes may take, the packed classes of the batch (empty: none),
-    ///   link ids, as many numbers of clicks
-    /// * returns: change, and 1 if there was no room for the classes, otherwise 0
+    ///   in this term, newest change that the sender knows (or empty), prefix of lists of classes, bytes that all classes may
+    ///   take, the packed classes of the batch (empty: none), link ids, as many numbers of clicks
+    /// * returns: change, negative if the batch was refused as the sender does not know it; and 1 if there was no room for the
+    ///   classes, otherwise 0
     RECORD_CLICKS => ["term.lua", "intervals.lua", "record_clicks.lua"],
 
     /// Reads how many clicks of some links are pending and in flushes, as of one moment.
@@ -49,15 +50,22 @@ scripts! {
     /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`, `details`
     /// * ARGV: term, prefix of flush keys, the interval of clicks for which none is noted, name of the flusher, lease in
     ///   milliseconds, newest flush in the ledger, prefix of lists of classes
-    /// * returns: numbers of the flushes under way, and their intervals; nil while another flusher has the lease
+    /// * returns: numbers of the flushes under way, their intervals and names; nil while another flusher has the lease
     BEGIN_FLUSH => ["term.lua", "intervals.lua", "begin_flush.lua"],
 
     /// Removes a flush that is written to the database.
     ///
     /// * KEYS: `state`, `flushing`, the flush, `intervals`, `details`, the list of the flush's classes
-    /// * ARGV: term, number of the flush
+    /// * ARGV: term, number and name of the flush
     /// * returns: true
     FINISH_FLUSH => ["term.lua", "finish_flush.lua"],
+
+    /// Has the data set recovered in a new epoch: one of its flushes is not the one that the ledger has under its number.
+    ///
+    /// * KEYS: `state`
+    /// * ARGV: term
+    /// * returns: always an error
+    DOUBT_FLUSH => ["term.lua", "doubt_flush.lua"],
 
     /// Extends the lease on flushing, if the flusher still has it.
     ///

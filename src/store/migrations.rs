@@ -67,6 +67,7 @@ const POSTGRES: Files = files! { "postgres":
     35 "ids left out" "0035_ids_left_out.sql",
     36 "link series" "0036_link_series.sql",
     37 "click details" "0037_click_details.sql",
+    41 "flush names" "0041_flush_names.sql",
     56 "web sessions" "0056_web_sessions.sql",
 };
 
@@ -90,6 +91,7 @@ const SQLITE: Files = files! { "sqlite":
     31 "api keys" "0031_api_keys.sql",
     36 "link series" "0036_link_series.sql",
     37 "click details" "0037_click_details.sql",
+    41 "flush names" "0041_flush_names.sql",
     56 "web sessions" "0056_web_sessions.sql",
 };
 

@@ -248,9 +248,10 @@ const LIMITS: [&str; 20] = [
 ];
 
 /// Every outcome of a batch, by sink.
-const OUTCOMES: [(&str, &str); 5] = [
+const OUTCOMES: [(&str, &str); 6] = [
     ("redis", "acknowledged"),
     ("redis", "refused"),
+    ("redis", "overtaken"),
     ("redis", "in_doubt"),
     ("journal", "acknowledged"),
     ("journal", "failed"),

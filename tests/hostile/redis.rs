@@ -128,7 +128,7 @@ impl Components {
             clicks: vec![(self.links[0], 1)],
             details: ClickDetails::default(),
         };
-        let _ = sink.record(&batch).await;
+        let _ = sink.record(&batch, Some(1)).await;
         self.store
             .clicks
             .append(&batch, Some("epoch"))

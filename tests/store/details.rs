@@ -135,7 +135,7 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         let data_set = began(&store).await;
         let interval = Interval::from_number(NOON);
-        let flush = FlushId { epoch: data_set.epoch, term: data_set.term, number: 1, interval };
+        let flush = FlushId { epoch: data_set.epoch, term: data_set.term, number: 1, name: "a".into(), interval };
         let known = class("example.com", "DE", false);
         for _ in 0..2 {
             let part = details(&[(one, &known, 3)]);

@@ -1,11 +1,13 @@
 -- Applies one batch of clicks, once.
 -- KEYS: state, pending, flushing, intervals, flusher, recorders, details. ARGV: term, prefix of flush keys, interval, recorder,
--- number of the batch, number of the recorder's last batch that was acknowledged in this term (0 if there was none), prefix of
--- lists of classes, bytes that all classes may take, packed classes of the batch ('' if there are none), the ids of at most
--- 1,000 links, then as many numbers of clicks.
--- Returns the number of the newest link change, and 1 if there was no room for the classes, otherwise 0.
+-- number of the batch, number of the recorder's last batch that was acknowledged in this term (0 if there was none), number of
+-- the newest link change that the sender knows ('' to apply the batch whatever changed), prefix of lists of classes, bytes that
+-- all classes may take, packed classes of the batch ('' if there are none), the ids of at most 1,000 links, then as many numbers
+-- of clicks.
+-- Returns the number of the newest link change, with a minus where the sender does not know it: nothing is applied then, as the
+-- clicks may be of links that may not be followed any more; and 1 if there was no room for the classes, otherwise 0.
 local recorders, details = KEYS[6], KEYS[7]
-local recorder, number, acknowledged, details_prefix, room, packed = unpack(ARGV, 4, 9)
+local recorder, number, acknowledged, known_change, details_prefix, room, packed = unpack(ARGV, 4, 10)
 
 local function details_key(of_flush)
   return string.format('%s%s:%d', details_prefix, epoch, of_flush)
@@ -77,6 +79,9 @@ if applied < tonumber(acknowledged) then
   return rolled_back()
 end
 if applied < tonumber(number) then
+  if known_change ~= '' and known_change ~= change then
+    return { '-' .. change, 0 }
+  end
   -- By the clock of Redis, which also decides when an inactive recorder is removed.
   redis.call('HSET', recorders, recorder, number .. ' ' .. redis.call('TIME')[1] .. '000000')
   local place, of_flush = place_of_batch()
@@ -84,15 +89,15 @@ if applied < tonumber(number) then
     refused = 1
   end
   -- One command for the whole batch costs less, here and in the append-only file, than one for each link.
-  local links = (#ARGV - 9) / 2
-  local before = redis.call('HMGET', place, unpack(ARGV, 10, 9 + links))
+  local links = (#ARGV - 10) / 2
+  local before = redis.call('HMGET', place, unpack(ARGV, 11, 10 + links))
   local after = {}
   for i = 1, links do
-    local clicks = ARGV[9 + links + i]
+    local clicks = ARGV[10 + links + i]
     if before[i] then
       clicks = string.format('%.0f', before[i] + clicks)
     end
-    after[2 * i - 1] = ARGV[9 + i]
+    after[2 * i - 1] = ARGV[10 + i]
     after[2 * i] = clicks
   end
   redis.call('HSET', place, unpack(after))

@@ -1,0 +1,97 @@
+//! The redirect path of links without a limit: the click is counted while the link is known to be as it was looked up.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{Redirect, RedirectError, Redirected, followable};
+use crate::analytics::Visitor;
+use crate::cache::{CachedLink, Source};
+use crate::clicks::{ClickReceipt, Overtaken};
+use crate::domain::ShortCode;
+
+/// How often a click is sent anew because links change, before it is counted whatever changes.
+const TRIES: usize = 16;
+
+impl Redirect {
+    /// Counts the click of a link that was resolved at this version of the cache.
+    pub(super) async fn counted(
+        &self,
+        code: &ShortCode,
+        link: Arc<CachedLink>,
+        source: Source,
+        version: u64,
+        visitor: &Visitor<'_>,
+    ) -> Result<Redirected, RedirectError> {
+        let class = self.classifier.class_of(visitor);
+        match self.recorders.record(link.click(), class, version).await {
+            Ok(receipt) if self.cache.version() == version => {
+                Ok(Redirected::by_click(link, source, receipt))
+            }
+            Ok(receipt) => Box::pin(self.confirmed(code, link, source, receipt, visitor)).await,
+            Err(Overtaken { at }) => Box::pin(self.counted_again(code, at, visitor)).await,
+        }
+    }
+
+    /// Counts a click that was not counted because some link changed, perhaps its own.
+    async fn counted_again(
+        &self,
+        code: &ShortCode,
+        mut now: Instant,
+        visitor: &Visitor<'_>,
+    ) -> Result<Redirected, RedirectError> {
+        let mut tries = 1;
+        loop {
+            let version = self.cache.version();
+            let (link, source) = self.resolve(code, now, visitor).await?;
+            let link = followable(link, &*self.clock)?;
+            if link.is_limited {
+                return self.granted(code, visitor).await;
+            }
+            tries += 1;
+            let (click, class) = (link.click(), self.classifier.class_of(visitor));
+            let recorded = if tries < TRIES {
+                self.recorders.record(click, class, version).await
+            } else {
+                Ok(self.recorders.record_unconditionally(click, class).await)
+            };
+            match recorded {
+                Ok(receipt) => return self.confirmed(code, link, source, receipt, visitor).await,
+                Err(Overtaken { at }) => now = at,
+            }
+        }
+    }
+
+    /// Where a click leads that is counted, if its link has changed since the click was sent.
+    async fn confirmed(
+        &self,
+        code: &ShortCode,
+        link: Arc<CachedLink>,
+        source: Source,
+        receipt: ClickReceipt,
+        visitor: &Visitor<'_>,
+    ) -> Result<Redirected, RedirectError> {
+        let click = link.click();
+        let (now, source_now) = self.resolve(code, receipt.at(), visitor).await?;
+        if let Some(now) = now.as_ref().filter(|now| now.is_limited) {
+            if now.click() != click {
+                return Box::pin(self.granted(code, visitor)).await;
+            }
+            Box::pin(self.admitted(click.link())).await?;
+        }
+        let has_ended = |now: &Arc<CachedLink>| {
+            now.click() == click && (!now.is_active || now.end.has_come(&*self.clock))
+        };
+        if now.as_ref().is_some_and(has_ended) {
+            // The click came before that: it is counted already, and the count stays.
+            return Ok(Redirected::by_click(link, source, receipt));
+        }
+        let now = followable(now, &*self.clock)?;
+        if click == now.click() {
+            return Ok(Redirected::by_click(now, source_now, receipt));
+        }
+        // The code is another link's meanwhile: the click is counted for that link, too.
+        let class = self.classifier.class_of(visitor);
+        let recorded = self.recorders.record_unconditionally(now.click(), class);
+        Ok(Redirected::by_click(now, source_now, recorded.await))
+    }
+}
