@@ -8,8 +8,7 @@ use metrics::Gauge;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use crate::clicks::gathered::{Buffered, sum_by_link};
-use crate::clicks::recorder::Gathered;
+use crate::clicks::gathered::{Buffered, Gathered, sum_by_link};
 use crate::clicks::redelivery::{Attempt, Redelivered};
 use crate::clicks::sinks::{Appended, Sinks, count_batch, note_acknowledged, total};
 use crate::clicks::{MemoryOnly, RecordError, RedisSink};

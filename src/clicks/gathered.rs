@@ -5,13 +5,40 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use crate::clicks::recorder::RecordedClick;
 use crate::domain::{ClickClass, Interval, LinkId};
 use crate::store::{ClickBatch, ClickDetails, DetailedClicks};
 use crate::telemetry::metrics::CLASSES_UNKNOWN;
 
 /// Classes of links that are kept in memory for one recorder. Past it the clicks are kept without their class.
 const MAX_DETAILS: usize = 50_000;
+
+/// A click of a link, with its class where it has one.
+pub(super) type RecordedClick = (LinkId, Option<Arc<ClickClass>>);
+
+/// The clicks of a batch.
+#[derive(Default)]
+pub(super) struct Gathered {
+    /// One entry per click.
+    pub(super) clicks: Vec<RecordedClick>,
+    /// The oldest version of the cache at which the link of a click was looked up. The clicks may be counted while it is still
+    /// the version. `None` if they may be at any.
+    pub(super) version: Option<u64>,
+    /// Whether a click is among them that has to be counted, whatever changed.
+    has_unconditional: bool,
+}
+
+impl Gathered {
+    /// Adds a click whose link was looked up at a version, or that has to be counted at any.
+    pub(super) fn add(&mut self, click: RecordedClick, version: Option<u64>) {
+        self.clicks.push(click);
+        self.has_unconditional |= version.is_none();
+        self.version = if self.has_unconditional {
+            None
+        } else {
+            self.version.into_iter().chain(version).min()
+        };
+    }
+}
 
 /// Clicks that no sink has taken yet, by interval. There is one entry per link, so their number is bounded by that of the links
 /// in each interval.

@@ -13,7 +13,8 @@ use tokio::task::yield_now;
 
 use crate::clicks::Delivery;
 use crate::clicks::delivery::Delivered;
-use crate::domain::{Click, ClickClass, LinkId, Shard};
+use crate::clicks::gathered::{Gathered, RecordedClick};
+use crate::domain::{Click, ClickClass, Shard};
 
 /// The recorders of one worker, one for every shard; cheap to clone. Workers share none, and so no lock.
 #[derive(Clone)]
@@ -44,18 +45,6 @@ struct Batches {
     overtaken: VecDeque<u64>,
 }
 
-/// The clicks of a batch.
-#[derive(Default)]
-pub(super) struct Gathered {
-    /// One entry per click.
-    pub(super) clicks: Vec<RecordedClick>,
-    /// The oldest version of the cache at which the link of a click was looked up. The clicks may be counted while it is still
-    /// the version. `None` if they may be at any.
-    pub(super) version: Option<u64>,
-    /// Whether a click is among them that has to be counted, whatever changed.
-    has_unconditional: bool,
-}
-
 /// A click was not counted: some link changed after its own was looked up, perhaps this one.
 #[derive(Debug)]
 pub struct Overtaken {
@@ -68,9 +57,6 @@ struct Acknowledged {
     at: Instant,
     is_counted: bool,
 }
-
-/// A click of a link, with its class where it has one.
-pub(super) type RecordedClick = (LinkId, Option<Arc<ClickClass>>);
 
 /// A waiter's position in a batch.
 #[derive(Clone, Copy)]
@@ -272,17 +258,5 @@ impl Batches {
             self.overtaken.push_front(self.taken - 1);
         }
         std::mem::take(&mut self.under_way)
-    }
-}
-
-impl Gathered {
-    fn add(&mut self, click: RecordedClick, version: Option<u64>) {
-        self.clicks.push(click);
-        self.has_unconditional |= version.is_none();
-        self.version = if self.has_unconditional {
-            None
-        } else {
-            self.version.into_iter().chain(version).min()
-        };
     }
 }

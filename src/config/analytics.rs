@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use super::Optional;
 use super::parse::{file, on_or_off};
-use super::setting::{mebibytes, number, optional, setting};
+use super::setting::{Optional, mebibytes, number, optional, setting};
 
 /// What is kept of visitors.
 #[derive(Args, Clone, Debug)]

@@ -29,7 +29,7 @@ use parse::{
     networks, postgres, private_targets, redis_prefix, redis_urls, security_contact, site_contact,
     site_name, within, yes_or_no,
 };
-use setting::{mebibytes, milliseconds, number, number_or, optional, seconds, setting};
+use setting::{Optional, mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
 pub use addresses::{DatabaseUrl, LOCAL_URL, RedisUrls};
 pub use analytics::AnalyticsSettings;
@@ -39,10 +39,6 @@ pub use guards::Guards;
 pub use reload::Reloaded;
 pub use secret_files::SecretFiles;
 pub use setting::bind;
-
-/// A value that is absent where the setting is empty: `--redis-url=` takes back what the environment says. Clap would
-/// take a field of type `Option` for a flag without a default, and parse an empty value.
-type Optional<T> = Option<T>;
 
 /// Comes from one setting; clap would take a `Vec` for a flag that is repeated.
 type Networks = Vec<IpNet>;

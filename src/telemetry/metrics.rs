@@ -266,6 +266,7 @@ fn start_at_zero() {
         DATABASE_WENT_BACK,
         FLUSH_ERRORS,
         GRANTED,
+        CLASSES_MADE,
     ] {
         counter!(name).increment(0);
     }
@@ -274,6 +275,9 @@ fn start_at_zero() {
     }
     for (sink, outcome) in OUTCOMES {
         counter!(BATCHES, "sink" => sink, "outcome" => outcome).increment(0);
+    }
+    for reason in ["opt_out", "bound", "memory", "redis_room"] {
+        counter!(CLASSES_UNKNOWN, "reason" => reason).increment(0);
     }
     gauge!(MEMORY_ONLY).set(0);
     gauge!(GRANTS_UNUSED).set(0);
