@@ -69,6 +69,7 @@ const POSTGRES: Files = files! { "postgres":
     37 "click details" "0037_click_details.sql",
     41 "flush names" "0041_flush_names.sql",
     56 "web sessions" "0056_web_sessions.sql",
+    57 "links by end" "0057_links_by_end.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -93,6 +94,7 @@ const SQLITE: Files = files! { "sqlite":
     37 "click details" "0037_click_details.sql",
     41 "flush names" "0041_flush_names.sql",
     56 "web sessions" "0056_web_sessions.sql",
+    57 "links by end" "0057_links_by_end.sql",
 };
 
 /// The migrations of Postgres.

@@ -24,6 +24,7 @@ mod ledger;
 mod links;
 pub mod migrations;
 mod outbox;
+mod owner_rows;
 mod permits;
 mod postgres;
 mod rows;
@@ -34,6 +35,7 @@ mod snapshot;
 mod sqlite;
 mod summing;
 mod users;
+mod written_clicks;
 
 pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
@@ -55,8 +57,8 @@ pub use links::{
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
-pub use search::{FoundLinks, LinkSearch, Position};
-pub use series::{Series, SeriesSnapshot};
+pub use search::{FoundLinks, LinkSearch, MAX_SCANNED, Position, WrittenClicks};
+pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
 pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, Sessions, WebSession};
 pub use snapshot::{CountSnapshot, FlushesSeen};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
