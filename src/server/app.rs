@@ -132,6 +132,8 @@ impl App {
             links: Arc::clone(&store.links),
             outbox: Arc::clone(&store.outbox),
             counts,
+            details: Arc::clone(&store.details),
+            detail_days: config.analytics.analytics_detail_days,
             before_limit: Arc::clone(&before_limit),
             cache: cache.clone(),
             click_orders: ClickOrders::new(Arc::clone(&store.links), Arc::clone(&clock)),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 
-use super::StoreError;
+use super::{OwnerSeries, StoreError};
 use crate::domain::{Dimension, Interval, LinkId, SearchTag, UserId};
 
 /// Referrers that a link has room for in one day (UTC); further ones are [`Dimension::OTHER`].
@@ -75,6 +75,12 @@ pub trait Details: Send + Sync {
     /// Removes up to `limit` rows of one deleted link, also from the sums of its owner. Returns whether more may be left.
     async fn remove_details_of_deleted(&self, limit: u32) -> Result<bool, StoreError>;
 
+    /// Clicks of known bots on an owner's links, by interval and in no order, as of the newest summing.
+    async fn bots_of_owner(
+        &self,
+        wanted: &OwnerSeries<'_>,
+    ) -> Result<Vec<(Interval, u64)>, StoreError>;
+
     /// Clicks by the values of one dimension.
     async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError>;
 }
@@ -139,6 +145,13 @@ impl Spans {
 
 /// `value`, its clicks, those by bots, and both of all values together.
 pub(super) type BreakdownRow = (String, i64, i64, i64, i64);
+
+/// Clicks of bots by interval.
+pub(super) fn bots(rows: Vec<(i64, i64)>) -> Vec<(Interval, u64)> {
+    let bots =
+        |(quarter, clicks): (i64, i64)| (Interval::from_number(quarter), clicks.unsigned_abs());
+    rows.into_iter().map(bots).collect()
+}
 
 /// A breakdown of rows that begin with those of which the value is not known and which have no room of their own.
 pub(super) fn breakdown(rows: Vec<BreakdownRow>, limit: u32) -> Breakdown {

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 
 use super::PostgresStore;
 use super::session::Session;
-use crate::domain::{ClickClass, Interval};
+use crate::domain::{ClickClass, Interval, SearchTag};
 use crate::store::details::{self, BreakdownRow, Spans};
 use crate::store::rows;
 use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, class, columns, filters};
-use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, StoreError};
+use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
 
 /// Batches and parts of flushes that are summed in one transaction.
 const WAITING_PER_STEP: u16 = 256;
@@ -127,6 +127,28 @@ impl Details for PostgresStore {
             .pool
             .transaction(async |session| remove_of_deleted(session, limit).await)
             .await?)
+    }
+
+    async fn bots_of_owner(
+        &self,
+        wanted: &OwnerSeries<'_>,
+    ) -> Result<Vec<(Interval, u64)>, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_as(
+                "SELECT quarter::bigint, sum(clicks)::bigint FROM link_bots JOIN links ON id = link_id
+                 WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+                   AND ($3::text IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))
+                   AND quarter >= $4 AND quarter < $5 GROUP BY quarter",
+            )
+            .bind(wanted.owner.user.0)
+            .bind(wanted.owner.key.as_bytes())
+            .bind(wanted.tag.map(SearchTag::as_str))
+            .bind(wanted.range.start.number())
+            .bind(wanted.range.end.number())
+            .fetch_all(session)
+            .await
+        });
+        Ok(details::bots(found.await?))
     }
 
     async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError> {

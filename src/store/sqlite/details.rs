@@ -11,11 +11,11 @@ use sqlx::{QueryBuilder, SqliteConnection};
 
 use super::SqliteStore;
 use super::batch::from_json;
-use crate::domain::{ClickClass, Interval};
+use crate::domain::{ClickClass, Interval, SearchTag};
 use crate::store::details::{self, BreakdownRow, Spans};
 use crate::store::rows;
 use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, class, columns, filters};
-use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, StoreError};
+use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
 
 /// Batches and parts of flushes that are summed in one step, and after how many classes no further one is taken.
 const WAITING_PER_STEP: u32 = 128;
@@ -209,6 +209,26 @@ impl Details for SqliteStore {
         let is_left = remove_of_deleted(&mut transaction, limit).await?;
         transaction.commit().await?;
         Ok(is_left)
+    }
+
+    async fn bots_of_owner(
+        &self,
+        wanted: &OwnerSeries<'_>,
+    ) -> Result<Vec<(Interval, u64)>, StoreError> {
+        let found = sqlx::query_as(
+            "SELECT link_bots.quarter, sum(link_bots.clicks) FROM link_bots JOIN links ON id = link_id
+             WHERE owner_id = (SELECT id FROM users WHERE id = ?1 AND token_key = ?2)
+               AND (?3 IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = ?1 AND tag = ?3))
+               AND link_bots.quarter >= ?4 AND link_bots.quarter < ?5 GROUP BY link_bots.quarter",
+        )
+        .bind(wanted.owner.user.0)
+        .bind(wanted.owner.key.as_bytes())
+        .bind(wanted.tag.map(SearchTag::as_str))
+        .bind(wanted.range.start.number())
+        .bind(wanted.range.end.number())
+        .fetch_all(&mut *self.reader.get().await?)
+        .await?;
+        Ok(details::bots(found))
     }
 
     async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError> {
