@@ -17,6 +17,7 @@
 //! | [`links`] | 5 | shorten, list, statistics, delete; announces every change of a link |
 //! | [`accounts`] | 5 | register, log in; passwords and tokens |
 //! | [`clicks`] | 4 | the click pipeline: recorder, sinks, flusher, exact counts, recovery |
+//! | [`analytics`] | 3 | the class of a click: what is kept of its visitor |
 //! | [`limits`] | 3 | limits by address and by account |
 //! | [`cache`] | 3 | links in a worker's table (l1), in the process (l2) and in Redis; invalidation |
 //! | [`store`] | 3 | the source of truth, in Postgres or SQLite |
@@ -43,6 +44,7 @@
 //! # Glossary
 //!
 //! * **batch**: the clicks that one recorder gathered while the batch before was being delivered.
+//! * **class**: what is kept of a click's visitor: referrer's host, country, families of browser and system, device, bot.
 //! * **sink**: where batches go: Redis, or the journal.
 //! * **journal**: batches in the database that are not compacted into the links' counts yet.
 //! * **in doubt**: a batch was sent to Redis and no response came, so Redis may or may not have applied it.
@@ -60,6 +62,7 @@
 //! * **replica**: a Postgres that follows the primary and may lag behind it.
 
 pub mod accounts;
+pub mod analytics;
 pub mod api;
 pub mod cache;
 pub mod clicks;

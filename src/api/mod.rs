@@ -25,6 +25,7 @@ use crate::telemetry::seconds_since;
 mod account_bodies;
 mod authentication;
 mod base_address;
+mod breakdown_body;
 mod bulk;
 mod bulk_document;
 mod change_password;
@@ -41,6 +42,7 @@ mod for_pages;
 mod health;
 mod key_body;
 mod link_body;
+mod link_breakdown;
 mod link_csv;
 mod link_fields;
 mod link_json;
@@ -52,6 +54,7 @@ mod live;
 mod log_out_everywhere;
 mod login;
 mod me;
+mod my_breakdown;
 mod my_series;
 mod prometheus;
 mod qr;
@@ -137,8 +140,10 @@ fn routes(
         .routes(routes!(export::export))
         .routes(routes!(list_links::list))
         .routes(routes!(my_series::my_series))
+        .routes(routes!(my_breakdown::my_breakdown))
         .routes(routes!(stats::stats))
         .routes(routes!(link_series::link_series))
+        .routes(routes!(link_breakdown::link_breakdown))
         .routes(routes!(export_series::export_series))
         .routes(routes!(live::live))
         .routes(routes!(qr::qr))

@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
+use axum::http::HeaderMap;
 use utoipa::IntoResponses;
 
-use crate::http::{ClientAddress, CodeParameter, ErrorBody, PathCode};
+use crate::http::{ClientAddress, CodeParameter, ErrorBody, PathCode, visitor_of};
 use crate::redirect::{Redirect, RedirectError, Redirected};
 
 /// The responses to following a link.
@@ -59,9 +60,12 @@ pub(super) async fn visit(
     PathCode(code): PathCode,
     RawQuery(query): RawQuery,
     client: ClientAddress,
+    headers: HeaderMap,
 ) -> Result<Redirected, RedirectError> {
     let code = code.ok_or(RedirectError::Unknown)?;
-    let redirected = redirect.follow(&code, &|| client.clone().into()).await?;
+    let address = || client.clone().into();
+    let visitor = visitor_of(&headers, &address);
+    let redirected = redirect.follow(&code, &visitor).await?;
     Ok(redirected.with_query(query.as_deref()))
 }
 
@@ -81,9 +85,12 @@ pub(super) async fn preview(
     PathCode(code): PathCode,
     RawQuery(query): RawQuery,
     client: ClientAddress,
+    headers: HeaderMap,
 ) -> Result<Redirected, RedirectError> {
     let code = code.ok_or(RedirectError::Unknown)?;
-    let previewed = redirect.preview(&code, &|| client.clone().into()).await?;
+    let address = || client.clone().into();
+    let visitor = visitor_of(&headers, &address);
+    let previewed = redirect.preview(&code, &visitor).await?;
     Ok(previewed.with_query(query.as_deref()))
 }
 
@@ -104,8 +111,9 @@ pub(super) async fn visit_shared(
     code: PathCode,
     query: RawQuery,
     client: ClientAddress,
+    headers: HeaderMap,
 ) -> Result<Redirected, RedirectError> {
-    visit(redirect, code, query, client).await
+    visit(redirect, code, query, client, headers).await
 }
 
 /// See where a link leads, by the address that people share.
@@ -124,6 +132,7 @@ pub(super) async fn preview_shared(
     code: PathCode,
     query: RawQuery,
     client: ClientAddress,
+    headers: HeaderMap,
 ) -> Result<Redirected, RedirectError> {
-    preview(redirect, code, query, client).await
+    preview(redirect, code, query, client, headers).await
 }

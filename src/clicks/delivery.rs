@@ -1,22 +1,20 @@
 //! Brings the batches of one recorder to a sink: Redis while it is up, otherwise the database's journal, otherwise memory.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-use foldhash::fast::RandomState;
 use futures_util::future::join;
 use metrics::Gauge;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use crate::clicks::gathered::Gathered;
+use crate::clicks::gathered::{Buffered, Gathered, sum_by_link};
 use crate::clicks::redelivery::{Attempt, Redelivered};
 use crate::clicks::sinks::{Appended, Sinks, count_batch, note_acknowledged, total};
 use crate::clicks::{MemoryOnly, RecordError, RedisSink};
 use crate::domain::{Clock, Interval, LinkId, Shard};
 use crate::redis::random_id;
-use crate::store::{ClickBatch, RecorderId};
+use crate::store::{ClickBatch, ClickDetails, RecorderId};
 use crate::telemetry::metrics::{BATCH_CLICKS, IN_DOUBT, bounded, gauge_of_shard};
 
 /// Max links in one batch: bounds how long one script call or statement keeps a sink busy.
@@ -33,8 +31,8 @@ pub struct Delivery {
     outstanding: Option<Outstanding>,
     /// The batch that was sent to the journal and not acknowledged: the journal gets nothing newer before.
     unacknowledged: Option<ClickBatch>,
-    /// Clicks that were not sent yet, by interval; one entry per link, so bounded by the number of links in each.
-    buffered: BTreeMap<Interval, HashMap<LinkId, u64, RandomState>>,
+    /// Clicks that were not sent yet.
+    buffered: Buffered,
     redelivery: Option<JoinHandle<Option<Redelivered>>>,
 }
 
@@ -74,7 +72,7 @@ impl Delivery {
             number: 0,
             outstanding: None,
             unacknowledged: None,
-            buffered: BTreeMap::new(),
+            buffered: Buffered::default(),
             redelivery: None,
         }
     }
@@ -91,15 +89,17 @@ impl Delivery {
             return Delivered::Counted;
         }
         let interval = Interval::of(self.clock.now());
-        let mut clicks = sum_by_link(clicks);
-        while !clicks.is_empty() {
+        let (mut clicks, mut details) = sum_by_link(clicks);
+        while let Some((last, _)) = clicks[..clicks.len().min(MAX_LINKS)].last() {
+            let rest_of_details = details.split_after(*last);
             let rest = clicks.split_off(clicks.len().min(MAX_LINKS));
-            if self.deliver_batch(interval, clicks, version).await == Delivered::Overtaken {
+            let delivered = self.deliver_batch(interval, clicks, details, version);
+            if delivered.await == Delivered::Overtaken {
                 return Delivered::Overtaken;
             }
             // The first part is counted, so the rest has to be.
             version = None;
-            clicks = rest;
+            (clicks, details) = (rest, rest_of_details);
         }
         Delivered::Counted
     }
@@ -109,10 +109,11 @@ impl Delivery {
         &mut self,
         interval: Interval,
         clicks: Vec<(LinkId, u64)>,
+        details: ClickDetails,
         version: Option<u64>,
     ) -> Delivered {
         let sinks = Arc::clone(&self.sinks);
-        let batch = self.next_batch(interval, clicks);
+        let batch = self.next_batch(interval, clicks, details);
         metrics::histogram!(BATCH_CLICKS).record(bounded(total(&batch.clicks)));
         let mut in_doubt_in = None;
         if let Some(redis) = sinks.redis.as_ref().filter(|redis| self.can_use(redis)) {
@@ -205,40 +206,29 @@ impl Delivery {
 
     fn keep_in_memory(&mut self, batch: &ClickBatch) {
         self.memory_only.add(&batch.clicks);
-        self.buffer(batch);
+        self.buffered.add(batch);
     }
 
-    fn buffer(&mut self, batch: &ClickBatch) {
-        let of_interval = self.buffered.entry(batch.interval).or_default();
-        for (link, count) in &batch.clicks {
-            *of_interval.entry(*link).or_default() += count;
-        }
-    }
-
-    fn next_batch(&mut self, interval: Interval, clicks: Vec<(LinkId, u64)>) -> ClickBatch {
+    fn next_batch(
+        &mut self,
+        interval: Interval,
+        clicks: Vec<(LinkId, u64)>,
+        details: ClickDetails,
+    ) -> ClickBatch {
         self.number += 1;
         ClickBatch {
             recorder: self.recorder,
             number: self.number,
             interval,
             clicks,
+            details,
         }
     }
 
     /// Of the oldest interval; `None` if nothing is buffered.
     fn batch_of_buffered(&mut self) -> Option<ClickBatch> {
-        let mut oldest = self.buffered.first_entry()?;
-        let (interval, of_interval) = (*oldest.key(), oldest.get_mut());
-        let mut links: Vec<_> = of_interval.keys().copied().take(MAX_LINKS).collect();
-        links.sort_unstable();
-        let clicks = links
-            .into_iter()
-            .filter_map(|link| of_interval.remove_entry(&link))
-            .collect();
-        if of_interval.is_empty() {
-            oldest.remove();
-        }
-        Some(self.next_batch(interval, clicks))
+        let taken = self.buffered.take_oldest(MAX_LINKS)?;
+        Some(self.next_batch(taken.interval, taken.clicks, taken.details))
     }
 
     /// Whether anything is in doubt or in memory.
@@ -358,7 +348,7 @@ impl Delivery {
             }
             Redelivered::NotSent => {
                 if let Some(batch) = self.unacknowledged.take() {
-                    self.buffer(&batch);
+                    self.buffered.add(&batch);
                 }
             }
         }
@@ -367,31 +357,4 @@ impl Delivery {
 
 fn is_unsent(batch: &mut Outstanding) -> bool {
     matches!(batch, Outstanding::Unsent(_))
-}
-
-/// Clicks per link, by rising ID.
-fn sum_by_link(mut clicks: Vec<LinkId>) -> Vec<(LinkId, u64)> {
-    clicks.sort_unstable();
-    clicks
-        .chunk_by(PartialEq::eq)
-        .map(|same| (same[0], same.len() as u64))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn a_batch_has_each_link_once_by_rising_id_and_loses_no_click(
-            ids in proptest::collection::vec(1_i64..20, 0..200),
-        ) {
-            let batch = sum_by_link(ids.iter().map(|id| LinkId::parse(*id).unwrap()).collect());
-            prop_assert!(batch.windows(2).all(|pair| pair[0].0 < pair[1].0));
-            prop_assert_eq!(total(&batch), ids.len() as u64);
-        }
-    }
 }

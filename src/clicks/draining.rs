@@ -120,9 +120,9 @@ async fn remove(redis: &RedisShard) -> Result<bool, RedisFailure> {
     let keys = redis.keys();
     let (state, pending, flushing) = (keys.state(), keys.pending(), keys.flushing());
     let (recorders, changes, flusher) = (keys.recorders(), keys.changes(), keys.flusher());
-    let intervals = keys.intervals();
+    let (intervals, details) = (keys.intervals(), keys.details());
     let all = [
-        &state, &pending, &flushing, &recorders, &changes, &flusher, &intervals,
+        &state, &pending, &flushing, &recorders, &changes, &flusher, &intervals, &details,
     ];
     let mut call = scripts::REMOVE_DATA_SET.call(&all.map(String::as_str));
     call.arg(redis.term()?.number);

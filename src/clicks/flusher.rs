@@ -11,10 +11,10 @@ use futures_util::future::join_all;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use self::scan::{TIMEOUT, increments};
+use self::scan::{TIMEOUT, details, increments};
 use crate::domain::{Clock, Interval, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
-use crate::store::{Clicks, DataSet, FlushId, FlushMark, StoreError};
+use crate::store::{ClickDetails, Clicks, DataSet, FlushId, FlushMark, StoreError};
 
 mod lease;
 mod prune;
@@ -258,10 +258,11 @@ impl Flusher {
                 let turn = self.turn.lock().await;
                 let started = Instant::now();
                 let increments = increments(redis, &flush).await?;
+                let details = details(redis, &flush).await?;
                 if !increments.is_empty() {
                     self.keep_draining(redis, &term).await?;
                 }
-                let mark = self.apply(&flush, &increments, flushed).await?;
+                let mark = self.apply(&flush, &increments, details, flushed).await?;
                 *busy += started.elapsed();
                 drop(turn);
                 match mark {
@@ -298,13 +299,15 @@ impl Flusher {
             &keys.flushing(),
             &keys.intervals(),
             &keys.flusher(),
+            &keys.details(),
         ]);
         call.arg(term.number)
             .arg(keys.flush_prefix())
             .arg(Interval::of(self.clock.now()).number())
             .arg(&self.name)
             .arg(LEASE.as_secs() * 1_000)
-            .arg(in_ledger);
+            .arg(in_ledger)
+            .arg(keys.details_prefix());
         let asked = Instant::now();
         let begun: Result<Option<BegunFlushes>, _> = redis.query(&call, TIMEOUT).await;
         let begun = begun.inspect_err(|failure| {
@@ -335,6 +338,7 @@ impl Flusher {
         &self,
         flush: &FlushId,
         increments: &[(LinkId, u64)],
+        details: ClickDetails,
         flushed: &mut Flushed,
     ) -> Result<FlushMark, StoreError> {
         let pace = Pace::of(increments.len());
@@ -346,7 +350,16 @@ impl Flusher {
                 Some((last, _)) if part.len() < rest.len() => FlushMark::UpTo(*last),
                 _ => FlushMark::Whole,
             };
-            mark = self.clicks.apply_flush(flush, mark, part, up_to).await?;
+            // Where no class is noted of any click, the classes are switched off.
+            let of_part = if details.is_empty() {
+                ClickDetails::default()
+            } else {
+                details.fitted_to(part)
+            };
+            mark = self
+                .clicks
+                .apply_flush(flush, mark, part, &of_part, up_to)
+                .await?;
             if mark == up_to {
                 for (_, clicks) in part {
                     flushed.add(Flushed {
@@ -364,8 +377,14 @@ impl Flusher {
 async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure> {
     let keys = redis.keys();
     let batch = keys.flush(&flush.epoch, flush.number);
-    let mut call =
-        scripts::FINISH_FLUSH.call(&[&keys.state(), &keys.flushing(), &batch, &keys.intervals()]);
+    let mut call = scripts::FINISH_FLUSH.call(&[
+        &keys.state(),
+        &keys.flushing(),
+        &batch,
+        &keys.intervals(),
+        &keys.details(),
+        &keys.details_of(&flush.epoch, flush.number),
+    ]);
     call.arg(flush.term).arg(flush.number).arg(&flush.name);
     redis.query(&call, TIMEOUT).await
 }

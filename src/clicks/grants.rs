@@ -11,9 +11,9 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::clicks::ClickReceipt;
-use crate::domain::{Clock, Interval, LinkId};
+use crate::domain::{ClickClass, Clock, Interval, LinkId};
 use crate::redis::random_id;
-use crate::store::{ClickBatch, ClickLimits, Grant, StoreError};
+use crate::store::{ClickBatch, ClickDetails, ClickLimits, DetailedClicks, Grant, StoreError};
 use crate::telemetry::metrics::{GRANTED, GRANTS_UNUSED, bounded};
 use crate::telemetry::throttle::FailureLog;
 
@@ -77,11 +77,14 @@ struct Gathered {
     /// By rising link.
     visits: Vec<Visit>,
     clicks: Vec<(LinkId, u64)>,
+    /// The classes of the visits; of the clicks that are granted, the database keeps the first ones.
+    details: ClickDetails,
 }
 
 struct Visit {
     link: LinkId,
     wanted: Wanted,
+    class: Option<Arc<ClickClass>>,
     reply: oneshot::Sender<Reply>,
 }
 
@@ -130,11 +133,17 @@ impl Grants {
     }
 
     /// Asks for a click of a link, or whether one is left. `None` where the database does not say so in time.
-    pub async fn ask(&self, link: LinkId, wanted: Wanted) -> Option<GrantAnswer> {
+    pub async fn ask(
+        &self,
+        link: LinkId,
+        wanted: Wanted,
+        class: Option<Arc<ClickClass>>,
+    ) -> Option<GrantAnswer> {
         let (reply, replied) = oneshot::channel();
         self.gather(Visit {
             link,
             wanted,
+            class,
             reply,
         });
         let deadline = if self.is_late.load(Ordering::Relaxed) {
@@ -182,13 +191,19 @@ impl Grants {
             let mut failures = FailureLog::new("granting clicks of links with max_clicks");
             loop {
                 self.has_visit.notified().await;
-                while let Some(Gathered { visits, clicks }) = self.gathered() {
+                while let Some(gathered) = self.gathered() {
+                    let Gathered {
+                        visits,
+                        clicks,
+                        details,
+                    } = gathered;
                     number += 1;
                     let batch = ClickBatch {
                         recorder,
                         number,
                         interval: Interval::of(self.clock.now()),
                         clicks,
+                        details,
                     };
                     match self.grants_of(&batch, &mut failures).await {
                         Some(grants) => self.reply_all(visits, &grants),
@@ -219,7 +234,22 @@ impl Grants {
             (link, (wanted.count() as u64).saturating_sub(unused))
         });
         let clicks: Vec<_> = clicks.collect();
-        (!clicks.is_empty()).then_some(Gathered { visits, clicks })
+        if clicks.is_empty() {
+            return None;
+        }
+        let details = visits.iter().filter_map(|visit| {
+            Some(DetailedClicks {
+                link: visit.link,
+                class: visit.class.clone()?,
+                clicks: 1,
+            })
+        });
+        let details = ClickDetails::new(details.collect());
+        Some(Gathered {
+            visits,
+            clicks,
+            details,
+        })
     }
 
     /// The answer of the database; `None` where the batch was not sent, and so need not be asked for again.

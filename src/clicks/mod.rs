@@ -10,7 +10,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `recorder` | gathers the clicks of one worker and shard into batches |
-//! | `gathered` | the clicks of a batch, and the version of the cache at which their links were looked up |
+//! | `gathered` | sums clicks by link and class, and keeps those that no sink takes |
 //! | `delivery` | brings each batch to a sink, one at a time |
 //! | `redelivery` | one attempt to deliver what is in doubt or in memory |
 //! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |
@@ -67,6 +67,11 @@
 //!     the counts adds it to the sum of that interval. The sum of a link's series is its count at every moment (see
 //!     [`counts::Counting::series_of`]). What an instance of the version before records or writes back, which notes no
 //!     interval, is of the interval in which that is noticed.
+//!
+//! 11. **Classes follow the clicks, and never hold them up.** A batch carries its classes as one packed value, in Redis to a list
+//!     that has the number of the flush that its clicks will be in, and in the journal beside its clicks. The transaction that
+//!     counts clicks queues their classes, so each is summed once, as its click is. Where a class gets lost on the way (no
+//!     room, an instance of the version before, a form that cannot be read) its click has the class of which nothing is known.
 //!
 //! On a Redis Cluster all of this holds for each shard by itself: each has recorders of its own, so a redirect waits for
 //! the acknowledgement of its own shard alone.

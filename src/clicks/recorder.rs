@@ -13,8 +13,8 @@ use tokio::task::yield_now;
 
 use crate::clicks::Delivery;
 use crate::clicks::delivery::Delivered;
-use crate::clicks::gathered::Gathered;
-use crate::domain::{Click, LinkId, Shard};
+use crate::clicks::gathered::{Gathered, RecordedClick};
+use crate::domain::{Click, ClickClass, Shard};
 
 /// The recorders of one worker, one for every shard; cheap to clone. Workers share none, and so no lock.
 #[derive(Clone)]
@@ -102,10 +102,15 @@ impl Recorders {
     ///
     /// # Errors
     /// [`Overtaken`] if a link changed before the click was sent to a sink: its link has to be looked up again.
-    pub async fn record(&self, click: Click, version: u64) -> Result<ClickReceipt, Overtaken> {
+    pub async fn record(
+        &self,
+        click: Click,
+        class: Option<Arc<ClickClass>>,
+        version: u64,
+    ) -> Result<ClickReceipt, Overtaken> {
         let recorder = self.of(click.shard());
-        let Acknowledged { at, is_counted } =
-            recorder.join(Some(click.link()), Some(version)).await;
+        let classed = (click.link(), class);
+        let Acknowledged { at, is_counted } = recorder.join(Some(classed), Some(version)).await;
         if is_counted {
             Ok(ClickReceipt { at })
         } else {
@@ -114,9 +119,13 @@ impl Recorders {
     }
 
     /// The same, whatever changed meanwhile.
-    pub async fn record_unconditionally(&self, click: Click) -> ClickReceipt {
+    pub async fn record_unconditionally(
+        &self,
+        click: Click,
+        class: Option<Arc<ClickClass>>,
+    ) -> ClickReceipt {
         let recorder = self.of(click.shard());
-        let Acknowledged { at, .. } = recorder.join(Some(click.link()), None).await;
+        let Acknowledged { at, .. } = recorder.join(Some((click.link(), class)), None).await;
         ClickReceipt { at }
     }
 
@@ -135,14 +144,14 @@ impl Recorders {
 
 impl Recorder {
     /// Joins the batch that gathers, with a click or without one; returns when the batch is acknowledged.
-    async fn join(&self, click: Option<LinkId>, version: Option<u64>) -> Acknowledged {
+    async fn join(&self, mut click: Option<RecordedClick>, version: Option<u64>) -> Acknowledged {
         let mut position = None;
         poll_fn(|context| {
             let mut batches = self.batches();
             if let Some(position) = position {
                 return batches.poll(position, context);
             }
-            position = Some(batches.add(click, version, context));
+            position = Some(batches.add(click.take(), version, context));
             if batches.gathering.len() == 1 {
                 self.has_waiter.notify_one();
             }
@@ -196,7 +205,7 @@ impl Batches {
     /// Adds a waiter, with a click whose link was looked up at a version, or that has to be counted at any.
     fn add(
         &mut self,
-        click: Option<LinkId>,
+        click: Option<RecordedClick>,
         version: Option<u64>,
         context: &Context<'_>,
     ) -> Position {

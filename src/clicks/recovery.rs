@@ -281,6 +281,7 @@ async fn note(
         &keys.flushing(),
         &keys.changes(),
         &keys.intervals(),
+        &keys.details(),
     ]);
     call.arg(data_set.term)
         .arg(&data_set.replication_id)
@@ -288,7 +289,8 @@ async fn note(
         .arg(state.epoch.as_deref().unwrap_or_default())
         .arg(&data_set.epoch)
         .arg(data_set.flush)
-        .arg(keys.flush_prefix());
+        .arg(keys.flush_prefix())
+        .arg(keys.details_prefix());
     let reply: redis::Value = candidate.query(&call).await?;
     if let Ok((dropped, found)) = redis::from_redis_value_ref::<(i64, bool)>(&reply) {
         return Ok(Noted::Used { dropped, found });

@@ -7,7 +7,7 @@ use crate::cache::{InvalidationCursor, LinkCache};
 use crate::domain::Shard;
 use crate::redis::{DedicatedConnection, RedisFailure, RedisShard, Term, scripts};
 use crate::store::{ClickBatch, Clicks, ParkedBatch, StoreError};
-use crate::telemetry::metrics::{CLICKS_DROPPED, counter_of_shard};
+use crate::telemetry::metrics::{CLASSES_UNKNOWN, CLICKS_DROPPED, counter_of_shard};
 
 /// How long an acknowledgement is named to Redis, which forgets a recorder that sends nothing for a week.
 const ACKNOWLEDGED_FOR: Duration = Duration::from_hours(24);
@@ -16,8 +16,9 @@ const ACKNOWLEDGED_FOR: Duration = Duration::from_hours(24);
 pub struct RedisSink {
     redis: RedisShard,
     connection: DedicatedConnection,
-    keys: [String; 6],
+    keys: [String; 7],
     flush_prefix: String,
+    details_prefix: String,
     acknowledged: Mutex<Option<Acknowledged>>,
 }
 
@@ -43,8 +44,10 @@ impl RedisSink {
                 names.intervals(),
                 names.flusher(),
                 names.recorders(),
+                names.details(),
             ],
             flush_prefix: names.flush_prefix(),
+            details_prefix: names.details_prefix(),
             acknowledged: Mutex::default(),
         }
     }
@@ -137,6 +140,9 @@ impl RedisSink {
             Some(change) => call.arg(change),
             None => call.arg(""),
         };
+        call.arg(self.details_prefix.as_str())
+            .arg(self.redis.room_for_details())
+            .arg(batch.details.packed());
         for (link, _) in &batch.clicks {
             call.arg(link.number());
         }
@@ -144,7 +150,12 @@ impl RedisSink {
             call.arg(*clicks);
         }
         let asked = Instant::now();
-        let newest: i64 = self.connection.query(&call).await?;
+        let (newest, has_no_room): (i64, bool) = self.connection.query(&call).await?;
+        if has_no_room {
+            let unclassified = batch.details.of_links().iter().map(|part| part.clicks);
+            metrics::counter!(CLASSES_UNKNOWN, "reason" => "redis_room")
+                .increment(unclassified.sum());
+        }
         let cursor = InvalidationCursor {
             shard: self.shard(),
             term: Arc::clone(term),

@@ -15,6 +15,7 @@ use crate::domain::{Limits, Registration, Shard, TokenSecret};
 use crate::telemetry::LogFormat;
 
 mod addresses;
+mod analytics;
 mod base_url;
 mod error;
 mod guards;
@@ -28,19 +29,16 @@ use parse::{
     networks, postgres, private_targets, redis_prefix, redis_urls, security_contact, site_contact,
     site_name, within, yes_or_no,
 };
-use setting::{mebibytes, milliseconds, number, number_or, optional, seconds, setting};
+use setting::{Optional, mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
 pub use addresses::{DatabaseUrl, LOCAL_URL, RedisUrls};
+pub use analytics::AnalyticsSettings;
 pub use base_url::BaseUrl;
 pub use error::ConfigError;
 pub use guards::Guards;
 pub use reload::Reloaded;
 pub use secret_files::SecretFiles;
 pub use setting::bind;
-
-/// A value that is absent where the setting is empty: `--redis-url=` takes back what the environment says. Clap would
-/// take a field of type `Option` for a flag without a default, and parse an empty value.
-type Optional<T> = Option<T>;
 
 /// Comes from one setting; clap would take a `Vec` for a flag that is repeated.
 type Networks = Vec<IpNet>;
@@ -305,6 +303,9 @@ pub struct Config {
     #[arg(long, env = "TRUSTED_PROXIES", value_name = "NETWORKS")]
     #[arg(default_value = "", hide_default_value = true, value_parser = setting(networks))]
     pub trusted_proxies: Networks,
+    /// What is kept of visitors.
+    #[command(flatten)]
+    pub analytics: AnalyticsSettings,
     /// What clients may use up.
     #[command(flatten)]
     pub guards: Guards,

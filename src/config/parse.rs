@@ -127,6 +127,15 @@ pub(super) fn private_targets(raw: &str) -> Result<bool, String> {
     }
 }
 
+/// Whether something is kept.
+pub(super) fn on_or_off(raw: &str) -> Result<bool, String> {
+    match raw {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("must be on or off, not `{raw}`")),
+    }
+}
+
 /// The address in `security.txt`.
 pub(super) fn security_contact(raw: &str) -> Result<String, String> {
     let url = Url::parse(raw).ok();

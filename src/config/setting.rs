@@ -65,6 +65,10 @@ pub(super) fn number<T: FromStr + PartialOrd + Display + Clone>(
     setting(move |raw: &str| within(&range, raw))
 }
 
+/// A value that is absent where the setting is empty: `--redis-url=` takes back what the environment says. Clap would
+/// take a field of type `Option` for a flag without a default, and parse an empty value.
+pub(super) type Optional<T> = Option<T>;
+
 /// A whole number, or a default that is known at start only.
 pub(super) fn number_or(
     default: usize,

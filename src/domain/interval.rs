@@ -52,6 +52,12 @@ impl Interval {
         Timestamp::from_micros(i64::from(self.0) * SECONDS * 1_000_000).unwrap_or(Timestamp::MAX)
     }
 
+    /// The first one of its day (UTC).
+    #[must_use]
+    pub fn start_of_day(self) -> Self {
+        Self::from_number((self.0 - self.0.rem_euclid(96)).into())
+    }
+
     /// The one after it.
     #[must_use]
     pub fn next(self) -> Self {

@@ -4,6 +4,7 @@
 //! parser refuses.
 
 mod api_key;
+mod click_class;
 mod code;
 mod email;
 mod forward_query;
@@ -24,6 +25,7 @@ mod user;
 mod zone;
 
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
+pub use click_class::{ClickClass, Dimension};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
 pub use interval::Interval;

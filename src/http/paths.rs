@@ -34,7 +34,7 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 29] = [
+pub const ROUTES: [Route; 31] = [
     route("/.well-known/security.txt", Class::Unbounded),
     route("/auth/keys", Class::Bounded),
     route("/auth/keys/{id}", Class::Bounded),
@@ -54,12 +54,14 @@ pub const ROUTES: [Route; 29] = [
     route("/urls/bulk", Class::Bounded),
     route("/urls/export", Class::Bounded),
     route("/urls/my", Class::Bounded),
+    route("/urls/my/breakdown", Class::Bounded),
     route("/urls/my/series", Class::Bounded),
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),
     route("/urls/{short_code}", Class::Bounded),
     route("/urls/{short_code}/qr", Class::Bounded),
     route("/urls/{short_code}/stats", Class::Bounded),
+    route("/urls/{short_code}/stats/breakdown", Class::Bounded),
     route("/urls/{short_code}/stats/export", Class::Bounded),
     route("/urls/{short_code}/stats/live", Class::Bounded),
     route("/urls/{short_code}/stats/series", Class::Bounded),

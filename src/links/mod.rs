@@ -7,10 +7,11 @@ use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
 use crate::domain::{Clock, OwnHost};
 use crate::limits::{CurrentLimits, Limiter, MissLimiter, TooMany};
-use crate::store::{Links, Outbox, StoreError};
+use crate::store::{Details, Links, Outbox, StoreError};
 
 mod announce;
 mod at_once;
+mod breakdown;
 mod bulk;
 mod by_clicks;
 mod code_length;
@@ -29,6 +30,7 @@ mod show;
 mod stats;
 
 pub use at_once::{AtOnce, Place};
+pub use breakdown::WantedBreakdown;
 pub use bulk::{BulkLink, BulkOutcome};
 pub use by_clicks::ClickOrders;
 pub use code_length::CodeLength;
@@ -51,6 +53,10 @@ pub struct LinkService {
     pub outbox: Arc<dyn Outbox>,
     /// Exact counts.
     pub counts: Counts,
+    /// What is kept of visitors.
+    pub details: Arc<dyn Details>,
+    /// Days for which that is kept by quarter of an hour.
+    pub detail_days: u32,
     /// Counts the clicks from before a link got a limit.
     pub before_limit: Arc<ClicksBeforeLimit>,
     /// The cached links, which a change invalidates.

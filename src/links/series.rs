@@ -7,7 +7,7 @@ use super::{CountedLink, LinkError, LinkService};
 use crate::domain::{
     Click, Interval, LinkId, Principal, SearchTag, SeriesRange, ShortCode, Tally, Timestamp,
 };
-use crate::store::ToCount;
+use crate::store::{OwnerSeries, ToCount};
 
 /// The points of a range, empty ones included.
 #[derive(Clone, Debug)]
@@ -52,20 +52,24 @@ impl ComparedSeries {
         start..intervals.end
     }
 
-    fn of(range: &SeriesRange, clicks: BTreeMap<Interval, u64>) -> Self {
-        let tallies = tallies(clicks);
+    fn of(range: &SeriesRange, tallies: &BTreeMap<Interval, Tally>) -> Self {
         let previous = range.previous();
         Self {
-            series: Series::of(range, &tallies),
-            previous: previous.map(|previous| Series::of(&previous, &tallies)),
+            series: Series::of(range, tallies),
+            previous: previous.map(|previous| Series::of(&previous, tallies)),
         }
     }
 }
 
-/// The clicks of each interval. Bots are not counted apart yet, so that `people` equals `clicks`: this is the one place to
-/// change.
-fn tallies(clicks: BTreeMap<Interval, u64>) -> BTreeMap<Interval, Tally> {
-    let tally = |(at, clicks)| (at, Tally { clicks, bots: 0 });
+/// The clicks of each interval, and those of known bots among them.
+fn tallies(
+    clicks: BTreeMap<Interval, u64>,
+    bots: &BTreeMap<Interval, u64>,
+) -> BTreeMap<Interval, Tally> {
+    let tally = |(at, clicks)| {
+        let bots = bots.get(&at).copied().unwrap_or_default().min(clicks);
+        (at, Tally { clicks, bots })
+    };
     clicks.into_iter().map(tally).collect()
 }
 
@@ -91,7 +95,8 @@ impl LinkService {
         };
         let click = self.click_of(link.id, code);
         let read = counting.series_of(click, range.intervals(), has_parked);
-        Ok(Some(Series::of(range, &tallies(read.await?.points))))
+        let read = read.await?;
+        Ok(Some(Series::of(range, &tallies(read.points, &read.bots))))
     }
 
     /// A link of this owner and its series; `None` where there is none.
@@ -119,7 +124,10 @@ impl LinkService {
             link,
             clicks: read.count,
         };
-        Ok(Some((counted, ComparedSeries::of(range, read.points))))
+        Ok(Some((
+            counted,
+            ComparedSeries::of(range, &tallies(read.points, &read.bots)),
+        )))
     }
 
     /// The series of all links of an owner, or of those with a tag. Without clicks also where the owner's account is gone.
@@ -133,8 +141,11 @@ impl LinkService {
         range: &SeriesRange,
     ) -> Result<Series, LinkError> {
         let counting = self.counts.begin();
-        let read = counting.series_of_owner(owner, tag, range.intervals());
-        Ok(Series::of(range, &tallies(read.await?)))
+        let intervals = range.intervals();
+        let read = counting.series_of_owner(owner, tag, intervals.clone());
+        let clicks = read.await?;
+        let bots = self.bots_of_owner(owner, tag, intervals).await?;
+        Ok(Series::of(range, &tallies(clicks, &bots)))
     }
 
     /// The same beside that of the range before.
@@ -148,8 +159,22 @@ impl LinkService {
         range: &SeriesRange,
     ) -> Result<ComparedSeries, LinkError> {
         let counting = self.counts.begin();
-        let read = counting.series_of_owner(owner, tag, ComparedSeries::intervals(range));
-        Ok(ComparedSeries::of(range, read.await?))
+        let intervals = ComparedSeries::intervals(range);
+        let read = counting.series_of_owner(owner, tag, intervals.clone());
+        let clicks = read.await?;
+        let bots = self.bots_of_owner(owner, tag, intervals).await?;
+        Ok(ComparedSeries::of(range, &tallies(clicks, &bots)))
+    }
+
+    async fn bots_of_owner(
+        &self,
+        owner: Principal,
+        tag: Option<&SearchTag>,
+        range: Range<Interval>,
+    ) -> Result<BTreeMap<Interval, u64>, LinkError> {
+        let wanted = OwnerSeries { owner, tag, range };
+        let bots = self.details.bots_of_owner(&wanted).await?;
+        Ok(bots.into_iter().collect())
     }
 
     fn click_of(&self, link: LinkId, code: &ShortCode) -> Click {

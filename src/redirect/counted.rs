@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{AddressOf, Redirect, RedirectError, Redirected, followable};
+use super::{Redirect, RedirectError, Redirected, followable};
+use crate::analytics::Visitor;
 use crate::cache::{CachedLink, Source};
 use crate::clicks::{ClickReceipt, Overtaken};
-use crate::domain::{Click, ShortCode};
+use crate::domain::ShortCode;
 
 /// How often a click is sent anew because links change, before it is counted whatever changes.
 const TRIES: usize = 16;
@@ -19,14 +20,15 @@ impl Redirect {
         link: Arc<CachedLink>,
         source: Source,
         version: u64,
-        client: AddressOf<'_>,
+        visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
-        match self.recorders.record(link.click(), version).await {
+        let class = self.classifier.class_of(visitor);
+        match self.recorders.record(link.click(), class, version).await {
             Ok(receipt) if self.cache.version() == version => {
                 Ok(Redirected::by_click(link, source, receipt))
             }
-            Ok(receipt) => Box::pin(self.confirmed(code, link, source, receipt, client)).await,
-            Err(Overtaken { at }) => Box::pin(self.counted_again(code, at, client)).await,
+            Ok(receipt) => Box::pin(self.confirmed(code, link, source, receipt, visitor)).await,
+            Err(Overtaken { at }) => Box::pin(self.counted_again(code, at, visitor)).await,
         }
     }
 
@@ -35,24 +37,25 @@ impl Redirect {
         &self,
         code: &ShortCode,
         mut now: Instant,
-        client: AddressOf<'_>,
+        visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
         let mut tries = 1;
         loop {
             let version = self.cache.version();
-            let (link, source) = self.resolve(code, now, client).await?;
+            let (link, source) = self.resolve(code, now, visitor).await?;
             let link = followable(link, &*self.clock)?;
             if link.is_limited {
-                return self.granted(code, client).await;
+                return self.granted(code, visitor).await;
             }
             tries += 1;
+            let (click, class) = (link.click(), self.classifier.class_of(visitor));
             let recorded = if tries < TRIES {
-                self.recorders.record(link.click(), version).await
+                self.recorders.record(click, class, version).await
             } else {
-                Ok(self.recorders.record_unconditionally(link.click()).await)
+                Ok(self.recorders.record_unconditionally(click, class).await)
             };
             match recorded {
-                Ok(receipt) => return self.confirmed(code, link, source, receipt, client).await,
+                Ok(receipt) => return self.confirmed(code, link, source, receipt, visitor).await,
                 Err(Overtaken { at }) => now = at,
             }
         }
@@ -65,13 +68,13 @@ impl Redirect {
         link: Arc<CachedLink>,
         source: Source,
         receipt: ClickReceipt,
-        client: AddressOf<'_>,
+        visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
         let click = link.click();
-        let (now, source_now) = self.resolve(code, receipt.at(), client).await?;
+        let (now, source_now) = self.resolve(code, receipt.at(), visitor).await?;
         if let Some(now) = now.as_ref().filter(|now| now.is_limited) {
             if now.click() != click {
-                return Box::pin(self.granted(code, client)).await;
+                return Box::pin(self.granted(code, visitor)).await;
             }
             Box::pin(self.admitted(click.link())).await?;
         }
@@ -83,15 +86,12 @@ impl Redirect {
             return Ok(Redirected::by_click(link, source, receipt));
         }
         let now = followable(now, &*self.clock)?;
-        let receipt = self.recounted(receipt, click, now.click()).await;
-        Ok(Redirected::by_click(now, source_now, receipt))
-    }
-
-    /// Where the code is another link's meanwhile, the click is counted for that link, too.
-    async fn recounted(&self, receipt: ClickReceipt, counted: Click, now: Click) -> ClickReceipt {
-        if counted == now {
-            return receipt;
+        if click == now.click() {
+            return Ok(Redirected::by_click(now, source_now, receipt));
         }
-        self.recorders.record_unconditionally(now).await
+        // The code is another link's meanwhile: the click is counted for that link, too.
+        let class = self.classifier.class_of(visitor);
+        let recorded = self.recorders.record_unconditionally(now.click(), class);
+        Ok(Redirected::by_click(now, source_now, recorded.await))
     }
 }

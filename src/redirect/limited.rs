@@ -1,9 +1,12 @@
 //! The redirect path of links with `max_clicks`: the database grants each click (rule 9 in [`crate::clicks`]).
 
-use super::{AddressOf, Redirect, RedirectError, Redirected, followable};
+use std::sync::Arc;
+
+use super::{Redirect, RedirectError, Redirected, followable};
+use crate::analytics::Visitor;
 use crate::cache::CachedLink;
 use crate::clicks::{ClickReceipt, GrantAnswer, Wanted};
-use crate::domain::{LinkId, ShortCode};
+use crate::domain::{ClickClass, LinkId, ShortCode};
 
 /// How often a click is asked for: a link may lose its limit and get it again.
 const TRIES: usize = 3;
@@ -13,22 +16,23 @@ impl Redirect {
     pub(super) async fn granted(
         &self,
         code: &ShortCode,
-        client: AddressOf<'_>,
+        visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
         // Afterwards this process knows every change that was answered before the request was sent.
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
         let version = self.cache.version();
-        let (link, source) = self.resolve(code, now, client).await?;
+        let (link, source) = self.resolve(code, now, visitor).await?;
         let link = followable(link, &*self.clock)?;
         let receipt = if link.is_limited {
-            self.ask(code, &link, Wanted::Click).await?
+            let class = self.classifier.class_of(visitor);
+            self.ask(code, &link, Wanted::Click, class).await?
         } else {
             None
         };
         match receipt {
             Some(receipt) => Ok(Redirected::by_click(link, source, receipt)),
             // It has no limit any more.
-            None => self.counted(code, link, source, version, client).await,
+            None => self.counted(code, link, source, version, visitor).await,
         }
     }
 
@@ -38,12 +42,13 @@ impl Redirect {
         code: &ShortCode,
         link: &CachedLink,
         wanted: Wanted,
+        class: Option<Arc<ClickClass>>,
     ) -> Result<Option<ClickReceipt>, RedirectError> {
         if link.used_up.is_known() && !self.grants.has_unused(link.id) {
             return Err(RedirectError::UsedUp);
         }
         for _ in 0..TRIES {
-            match self.grants.ask(link.id, wanted).await {
+            match self.grants.ask(link.id, wanted, class.clone()).await {
                 Some(GrantAnswer::Click(receipt)) => return Ok(Some(receipt)),
                 Some(GrantAnswer::Left | GrantAnswer::Unlimited) => return Ok(None),
                 Some(GrantAnswer::UsedUp) => {

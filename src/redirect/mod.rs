@@ -10,12 +10,15 @@
 //!
 //! Of a link with `max_clicks` the database grants each click (`limited`): with the database away it is answered 503.
 //!
+//! Before that, the class of the click is found by the visitor's headers ([`crate::analytics`]).
+//!
 //! The hot path allocates nothing but an entry of the request in its batch, logs nothing, and asks the database (or its
 //! replica, see [`ReplicaReads`]) only for codes that neither the process nor Redis has cached.
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::analytics::{Classifier, Visitor};
 use crate::cache::{CachedLink, LinkCache, Resolved, Source};
 use crate::clicks::{ClicksBeforeLimit, Grants, Recorders, Wanted};
 use crate::domain::{Clock, ShortCode};
@@ -51,12 +54,11 @@ pub struct Redirect {
     pub metrics: RedirectMetrics,
     /// Says which links have ended.
     pub clock: Arc<dyn Clock>,
+    /// Finds the class of each click.
+    pub classifier: Classifier,
     /// How many unknown codes an address may have looked up.
     pub misses: MissLimiter,
 }
-
-/// The address of a client, which is found out only where it is needed.
-pub type AddressOf<'a> = &'a (dyn Fn() -> String + Sync);
 
 /// The link, where there is one that may be followed now.
 fn followable(
@@ -82,10 +84,10 @@ impl Redirect {
     pub async fn follow(
         &self,
         code: &ShortCode,
-        client: AddressOf<'_>,
+        visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
         let start = Instant::now();
-        let followed = self.followed(code, start, client).await;
+        let followed = self.followed(code, start, visitor).await;
         let end = followed
             .as_ref()
             .map_or_else(|_| Instant::now(), Redirected::at);
@@ -98,15 +100,15 @@ impl Redirect {
         &self,
         code: &ShortCode,
         start: Instant,
-        client: AddressOf<'_>,
+        visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
         let version = self.cache.version();
-        let (link, source) = self.resolve(code, start, client).await?;
+        let (link, source) = self.resolve(code, start, visitor).await?;
         let link = followable(link, &*self.clock)?;
         if link.is_limited {
-            return Box::pin(self.granted(code, client)).await;
+            return Box::pin(self.granted(code, visitor)).await;
         }
-        self.counted(code, link, source, version, client).await
+        self.counted(code, link, source, version, visitor).await
     }
 
     /// Answers as [`Redirect::follow`] would, without counting.
@@ -116,9 +118,9 @@ impl Redirect {
     pub async fn preview(
         &self,
         code: &ShortCode,
-        client: AddressOf<'_>,
+        visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
-        let previewed = self.previewed(code, client).await;
+        let previewed = self.previewed(code, visitor).await;
         self.note(&previewed);
         previewed
     }
@@ -126,13 +128,13 @@ impl Redirect {
     async fn previewed(
         &self,
         code: &ShortCode,
-        client: AddressOf<'_>,
+        visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
-        let (link, source) = self.resolve(code, now, client).await?;
+        let (link, source) = self.resolve(code, now, visitor).await?;
         let link = followable(link, &*self.clock)?;
         if link.is_limited {
-            Box::pin(self.ask(code, &link, Wanted::Preview)).await?;
+            Box::pin(self.ask(code, &link, Wanted::Preview, None)).await?;
         }
         Ok(Redirected::by_preview(link, source, now))
     }
@@ -161,12 +163,12 @@ impl Redirect {
         &self,
         code: &ShortCode,
         now: Instant,
-        client: AddressOf<'_>,
+        visitor: &Visitor<'_>,
     ) -> Result<Resolved, RedirectError> {
         match self.cache.l1(code, now) {
             Some(cached) => Ok((Some(cached), Source::Process)),
             // Boxed: the future is large and seldom needed, and every connection would have room for it.
-            None => Box::pin(self.recall(code, now, client)).await,
+            None => Box::pin(self.recall(code, now, visitor)).await,
         }
     }
 
@@ -175,12 +177,12 @@ impl Redirect {
         &self,
         code: &ShortCode,
         now: Instant,
-        client: AddressOf<'_>,
+        visitor: &Visitor<'_>,
     ) -> Result<Resolved, RedirectError> {
         if let Some(cached) = self.cache.l2(code, now).await {
             return Ok((cached, Source::Process));
         }
-        let address = client();
+        let address = (visitor.address)();
         self.misses.check(&address)?;
         let read = |mark| self.lookups.read(code, mark);
         let found = self.cache.look_up(code, now, read).await?;

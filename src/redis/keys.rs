@@ -8,6 +8,8 @@
 //! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
 //! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
 //! | `{prefix}:intervals` | hash `N`, or that which the pending clicks will get → interval; `name:N` → name | none | `record_clicks`, `begin_flush` | `finish_flush`, `begin_flush`, `begin_term` |
+//! | `{prefix}:details` | hash `N`, or that which the pending clicks will get → bytes of its classes | none | `record_clicks` | `finish_flush`, `begin_flush`, `begin_term` |
+//! | `{prefix}:details:EPOCH:N` | list of packed classes, one of each batch | none | `record_clicks` | as above |
 //! | `{prefix}:flusher` | string, name of the flusher with the lease | seconds | `begin_flush`, `extend_flush_lease` | `release_flush_lease`, expiry |
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `begin_term`, `forget_cached_links` |
 //! | `{prefix}:history` | string, JSON | none | `redis::history` | never |
@@ -118,6 +120,8 @@ impl Keys {
         flushing => "flushing",
         /// The interval and the name of each flush, and the interval of the pending clicks under the number that they will get.
         intervals => "intervals",
+        /// How many bytes the classes of each flush take, and those of the pending clicks under the number that they will get.
+        details => "details",
         /// The lease on flushing: the name of the flusher that has it.
         flusher => "flusher",
         /// Written to find out whether Redis takes writes.
@@ -138,6 +142,19 @@ impl Keys {
     #[must_use]
     pub fn flush_prefix(&self) -> String {
         format!("{}:flush:", self.tag)
+    }
+
+    /// The classes of the clicks of one flush. Those of pending clicks have the number already that their flush will get, so
+    /// that they stay with it whichever instance begins it.
+    #[must_use]
+    pub fn details_of(&self, epoch: &str, number: i64) -> String {
+        format!("{}{epoch}:{number}", self.details_prefix())
+    }
+
+    /// The first part of the names of lists of classes; scripts append the rest.
+    #[must_use]
+    pub fn details_prefix(&self) -> String {
+        format!("{}:details:", self.tag)
     }
 
     /// Counter of the rate limit of one caller and window.

@@ -21,10 +21,12 @@ macro_rules! scripts {
 scripts! {
     /// Applies a batch of clicks once.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`, `recorders`
+    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`, `recorders`, `details`
     /// * ARGV: term, prefix of flush keys, interval, recorder, batch number, number of its last batch that was acknowledged
-    ///   in this term, link ids, as many numbers of clicks
-    /// * returns: change
+    ///   in this term, newest change that the sender knows (or empty), prefix of lists of classes, bytes that all classes may
+    ///   take, the packed classes of the batch (empty: none), link ids, as many numbers of clicks
+    /// * returns: change, negative if the batch was refused as the sender does not know it; and 1 if there was no room for the
+    ///   classes, otherwise 0
     RECORD_CLICKS => ["term.lua", "intervals.lua", "record_clicks.lua"],
 
     /// Reads how many clicks of some links are pending and in flushes, as of one moment.
@@ -54,15 +56,15 @@ scripts! {
     /// Takes the lease on flushing, and moves what is pending to a flush of its own unless one is under way that
     /// a flusher may have read.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`
+    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`, `details`
     /// * ARGV: term, prefix of flush keys, the interval of clicks for which none is noted, name of the flusher, lease in
-    ///   milliseconds, newest flush in the ledger
+    ///   milliseconds, newest flush in the ledger, prefix of lists of classes
     /// * returns: numbers of the flushes under way, their intervals and names; nil while another flusher has the lease
     BEGIN_FLUSH => ["term.lua", "intervals.lua", "begin_flush.lua"],
 
     /// Removes a flush that is written to the database.
     ///
-    /// * KEYS: `state`, `flushing`, the flush, `intervals`
+    /// * KEYS: `state`, `flushing`, the flush, `intervals`, `details`, the list of the flush's classes
     /// * ARGV: term, number and name of the flush
     /// * returns: true
     FINISH_FLUSH => ["term.lua", "finish_flush.lua"],
@@ -97,16 +99,16 @@ scripts! {
 
     /// Takes a data set into use under a new term, which the ledger gave to its server.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `changes`, `intervals`
+    /// * KEYS: `state`, `pending`, `flushing`, `changes`, `intervals`, `details`
     /// * ARGV: term, replication ID, now, epoch that was read, epoch from now on, newest flush in the ledger, prefix of
-    ///   flush keys
+    ///   flush keys, prefix of lists of classes
     /// * returns: links whose clicks were dropped (-1 where none had to be), 1 if scripts had found the data set to be
     ///   rolled back; or `behind`, or `moved`
     BEGIN_TERM => ["begin_term.lua"],
 
     /// Removes a data set that is given up, unless it has clicks that are not written back.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `recorders`, `changes`, `flusher`, `intervals`
+    /// * KEYS: `state`, `pending`, `flushing`, `recorders`, `changes`, `flusher`, `intervals`, `details`
     /// * ARGV: term
     /// * returns: 1 if it is removed, otherwise 0
     REMOVE_DATA_SET => ["term.lua", "remove_data_set.lua"],

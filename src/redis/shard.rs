@@ -24,6 +24,9 @@ use crate::telemetry::metrics::{
 };
 use crate::telemetry::throttle::FlapLog;
 
+/// Bytes for the classes of clicks, unless the settings say otherwise.
+const ROOM_FOR_DETAILS: u64 = 64 << 20;
+
 /// A handle on one data set; cheap to clone.
 #[derive(Clone)]
 pub struct RedisShard {
@@ -44,6 +47,8 @@ struct Inner {
     full: AtomicBool,
     /// How often this process found its connections broken.
     cuts: AtomicU64,
+    /// How many bytes the classes of clicks may take there.
+    room_for_details: AtomicU64,
     is_up: Gauge,
     commands: Counter,
     is_superseded: Gauge,
@@ -107,6 +112,7 @@ impl RedisShard {
             superseded: AtomicBool::new(false),
             full: AtomicBool::new(false),
             cuts: AtomicU64::new(0),
+            room_for_details: AtomicU64::new(ROOM_FOR_DETAILS),
             tripped: Notify::new(),
             flaps: FlapLog::default(),
         };
@@ -228,6 +234,16 @@ impl RedisShard {
     #[must_use]
     pub fn is_flushable(&self) -> bool {
         self.is_reachable() || self.is_superseded()
+    }
+
+    /// How many bytes the classes of clicks that wait to be written back may take there.
+    #[must_use]
+    pub fn room_for_details(&self) -> u64 {
+        self.inner.room_for_details.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_room_for_details(&self, bytes: u64) {
+        self.inner.room_for_details.store(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn cuts(&self) -> u64 {

@@ -59,6 +59,13 @@ impl RedisShards {
         self.0.iter()
     }
 
+    /// Sets how many bytes the classes of clicks may take in all shards together.
+    pub fn set_room_for_details(&self, bytes: u64) {
+        for shard in self.iter() {
+            shard.set_room_for_details(bytes / self.0.len() as u64);
+        }
+    }
+
     /// A shard for keys that belong to no link: always the same one for the same number.
     #[must_use]
     pub fn of_number(&self, number: u64) -> &RedisShard {

@@ -10,6 +10,7 @@ use tokio::sync::{Mutex, Semaphore};
 use crate::accounts::{
     Accounts, CommonPasswords, PasswordHasher, Secrets, Tokens, load_or_create_secret,
 };
+use crate::analytics::{Analytics, Classifier, Countries};
 use crate::api::{ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, links_of_csv};
 use crate::cache::{CacheLimits, LinkCache};
 use crate::clicks::counts::Counts;
@@ -75,6 +76,10 @@ pub(super) struct App {
     security_contact: Option<Arc<str>>,
     before_limit: Arc<ClicksBeforeLimit>,
     database_runtime: Option<Handle>,
+    /// `None` where no classes of clicks are noted.
+    analytics: Option<Analytics>,
+    pub(super) countries: Countries,
+    pub(super) detail_days: u32,
     /// The deadline of the journal until it was late, and the one after that.
     journal_deadlines: (Duration, Duration),
 }
@@ -127,6 +132,8 @@ impl App {
             links: Arc::clone(&store.links),
             outbox: Arc::clone(&store.outbox),
             counts,
+            details: Arc::clone(&store.details),
+            detail_days: config.analytics.analytics_detail_days,
             before_limit: Arc::clone(&before_limit),
             cache: cache.clone(),
             click_orders: ClickOrders::new(Arc::clone(&store.links), Arc::clone(&clock)),
@@ -163,6 +170,10 @@ impl App {
             DatabaseUrl::Postgres(_) => Some(Handle::current()),
             DatabaseUrl::Sqlite(_) => None,
         };
+        let (countries, analytics) = analytics(config)?;
+        if let Some(redis) = &redis {
+            redis.set_room_for_details(config.analytics.analytics_redis);
+        }
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
         Ok(Self {
             grants: Grants::new(store.clicks.clone(), Arc::clone(&clock)),
@@ -180,6 +191,9 @@ impl App {
             security_contact: config.security_contact.as_deref().map(Arc::from),
             before_limit,
             database_runtime,
+            analytics,
+            countries,
+            detail_days: config.analytics.analytics_detail_days,
             journal_deadlines,
         })
     }
@@ -274,6 +288,10 @@ impl App {
                 metrics: RedirectMetrics::default(),
                 clock: Arc::clone(&self.clock),
                 misses: self.misses.clone(),
+                classifier: self
+                    .analytics
+                    .as_ref()
+                    .map_or_else(Classifier::off, Classifier::new),
             },
             tasks: RedirectTasks {
                 deliveries,
@@ -282,6 +300,20 @@ impl App {
             },
         }
     }
+}
+
+/// The countries of addresses, and what finds the classes of clicks where they are noted.
+fn analytics(config: &Config) -> Result<(Countries, Option<Analytics>), ServeError> {
+    let settings = &config.analytics;
+    if !settings.are_on {
+        return Ok((Countries::default(), None));
+    }
+    let countries = match &settings.geoip_database {
+        Some(path) => Countries::open(path)
+            .map_err(|error| ServeError::Countries(path.display().to_string(), error))?,
+        None => Countries::default(),
+    };
+    Ok((countries.clone(), Some(Analytics::new(countries))))
 }
 
 fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {

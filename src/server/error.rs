@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::accounts::{HasherError, SecretError};
+use crate::analytics::CountriesError;
 use crate::config::ConfigError;
 use crate::redis::InvalidRedisUrl;
 use crate::server::bound_socket::BindError;
@@ -35,6 +36,9 @@ pub enum ServeError {
     /// The file of further passwords cannot be read.
     #[error("COMMON_PASSWORDS: {0}: {1}; let it be read, or unset it")]
     CommonPasswords(String, io::Error),
+    /// The file of countries cannot be used.
+    #[error("GEOIP_DATABASE: {0}: {1}; give a file such as GeoLite2-Country.mmdb, or unset it")]
+    Countries(String, CountriesError),
     /// The setting names no Redis.
     #[error(transparent)]
     Redis(#[from] InvalidRedisUrl),

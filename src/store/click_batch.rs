@@ -1,5 +1,6 @@
 //! Batches of clicks.
 
+use super::ClickDetails;
 use crate::domain::{Interval, LinkId};
 
 /// Names a recorder: drawn at random for every recorder at each start.
@@ -17,4 +18,6 @@ pub struct ClickBatch {
     pub interval: Interval,
     /// Clicks per link, each link once, in rising order of ids; never empty.
     pub clicks: Vec<(LinkId, u64)>,
+    /// Their classes, as far as they are noted.
+    pub details: ClickDetails,
 }

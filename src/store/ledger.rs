@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::StoreError;
+use super::{ClickDetails, StoreError};
 use crate::domain::{Interval, LinkId, Timestamp};
 
 /// How long a data set that another one replaced is drained at first; those that still drain it prolong this.
@@ -128,13 +128,15 @@ pub trait Ledger: Send + Sync {
     /// another instance was faster, or the database crashed and lost what was not durable yet. Returns how far the flush is
     /// in now: `up_to`, or the mark to go on from, or [`FlushMark::Superseded`], or [`FlushMark::OfAnother`].
     ///
-    /// `part` has the links above `from` up to `up_to`, in rising order of ids; deleted ones are passed over. Only the
+    /// `part` has the links above `from` up to `up_to`, in rising order of ids; deleted ones are passed over. `details` are the
+    /// classes of these clicks, as far as they are noted. Only the
     /// last part, with [`FlushMark::Whole`], is durable when this returns, and with it all parts before.
     async fn apply_flush(
         &self,
         flush: &FlushId,
         from: FlushMark,
         part: &[(LinkId, u64)],
+        details: &ClickDetails,
         up_to: FlushMark,
     ) -> Result<FlushMark, StoreError>;
 

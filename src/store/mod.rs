@@ -13,9 +13,11 @@ use std::sync::Arc;
 mod api_keys;
 mod bulk;
 mod click_batch;
+mod click_details;
 mod click_limits;
 mod clicks;
 mod database;
+mod details;
 mod failure;
 mod history;
 mod ledger;
@@ -31,14 +33,20 @@ mod series;
 mod sessions;
 mod snapshot;
 mod sqlite;
+mod summing;
 mod users;
 mod written_clicks;
 
 pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
+pub use click_details::{ClickDetails, DetailedClicks};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, ParkedBatch};
 pub use database::{Database, DiskUsage, StoreSettings, Usage};
+pub use details::{
+    Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_REFERRERS_OF_LINK,
+    MAX_REFERRERS_OF_OWNER,
+};
 pub use failure::{OpenError, StoreError};
 pub use history::{HistoryCheck, HistoryNote};
 pub(crate) use ledger::is_of_former_version;
@@ -71,6 +79,8 @@ pub struct Store {
     pub outbox: Arc<dyn Outbox>,
     /// Counted clicks.
     pub clicks: Arc<dyn Clicks>,
+    /// What is kept of visitors.
+    pub details: Arc<dyn Details>,
     /// The database itself.
     pub database: Arc<dyn Database>,
 }
@@ -80,7 +90,7 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Users + ApiKeys + Sessions + Links + Outbox + Clicks + Database + 'static,
+        T: Users + ApiKeys + Sessions + Links + Outbox + Clicks + Details + Database + 'static,
     {
         Self {
             users: implementation.clone(),
@@ -89,6 +99,7 @@ impl Store {
             links: implementation.clone(),
             outbox: implementation.clone(),
             clicks: implementation.clone(),
+            details: implementation.clone(),
             database: implementation,
         }
     }

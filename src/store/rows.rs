@@ -1,8 +1,9 @@
 //! Rows that have the same form in both databases, turned into values.
 
 use super::{
-    Change, CountSnapshot, Credentials, DataSet, DiskUsage, FlushMark, FoundLinks, OpenSession,
-    Position, RecorderId, SeriesSnapshot, StoreError, ToCount, Usage, UsedKey, WebSession,
+    Change, ClickDetails, CountSnapshot, Credentials, DataSet, DiskUsage, FlushMark, FoundLinks,
+    OpenSession, Position, RecorderId, SeriesSnapshot, StoreError, ToCount, Usage, UsedKey,
+    WebSession,
 };
 use crate::domain::{
     ApiKey, EmailAddress, Interval, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks,
@@ -341,6 +342,7 @@ pub(super) const SOMETHING_PARKED: i32 = 2;
 pub(super) const SUPERSEDED: i32 = 3;
 pub(super) const DRAINING: i32 = 4;
 pub(super) const POINT_OF_SERIES: i32 = 5;
+pub(super) const BOTS_OF_SERIES: i32 = 6;
 
 pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot, StoreError> {
     let mut snapshot = CountSnapshot::default();
@@ -363,13 +365,17 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot
 pub(super) fn series_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<SeriesSnapshot, StoreError> {
     let (points, rows): (Vec<_>, Vec<_>) = rows
         .into_iter()
-        .partition(|(kind, ..)| *kind == POINT_OF_SERIES);
+        .partition(|(kind, ..)| matches!(*kind, POINT_OF_SERIES | BOTS_OF_SERIES));
+    let (bots, points): (Vec<_>, Vec<_>) = points
+        .into_iter()
+        .partition(|(kind, ..)| *kind == BOTS_OF_SERIES);
     let point = |(_, interval, clicks): (i32, i64, i64)| {
         (Interval::from_number(interval), clicks.unsigned_abs())
     };
     Ok(SeriesSnapshot {
         counts: count_snapshot(rows)?,
         points: points.into_iter().map(point).collect(),
+        bots: bots.into_iter().map(point).collect(),
     })
 }
 
@@ -391,6 +397,17 @@ pub(super) fn flush_mark(stored: i64) -> FlushMark {
         0 => FlushMark::Nothing,
         link => LinkId::parse(link).map_or(FlushMark::Whole, FlushMark::UpTo),
     }
+}
+
+/// Classes of clicks as databases keep them; `None` where there are none.
+pub(super) fn packed(details: &ClickDetails) -> Option<Vec<u8>> {
+    (!details.is_empty()).then(|| details.packed())
+}
+
+/// The classes in a batch. Those that cannot be read are not known: the clicks are.
+pub(super) fn details(packed: Option<Vec<u8>>) -> ClickDetails {
+    let parsed = packed.and_then(|packed| ClickDetails::parse(&packed));
+    parsed.unwrap_or_default()
 }
 
 /// The number of shards of a Redis Cluster as databases keep it.

@@ -17,6 +17,10 @@ pub struct SeriesSnapshot {
     pub counts: CountSnapshot,
     /// Clicks by interval, in no order; an interval may come several times, those without clicks do not come.
     pub points: Vec<(Interval, u64)>,
+    /// Those of known bots, likewise, as of the newest summing of classes ([`Details::sum_details`]).
+    ///
+    /// [`Details::sum_details`]: super::Details::sum_details
+    pub bots: Vec<(Interval, u64)>,
 }
 
 /// Which links of an owner a series is of, and over which intervals.

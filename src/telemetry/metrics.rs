@@ -89,6 +89,13 @@ metrics! {
     counter REDIS_ROLLED_BACK = "shunt_redis_stepped_back_total";
     /// Clicks in doubt that were dropped, because the epoch of Redis that they were sent to has ended.
     counter CLICKS_DROPPED = "shunt_clicks_in_doubt_dropped_total";
+    /// Classes of clicks that a worker worked out, because it did not have them in memory.
+    counter CLASSES_MADE = "shunt_click_classes_made_total";
+    /// Clicks whose class is not known, by reason: `opt_out` (the visitor asked for it), `bound` (a header that is too long
+    /// or no text), `memory` and `redis_room` (no more room on the way to the database).
+    counter CLASSES_UNKNOWN = "shunt_clicks_unclassified_total";
+    /// Age of the data in `GEOIP_DATABASE`.
+    gauge COUNTRIES_AGE = "shunt_geoip_age_seconds" Seconds;
     /// 1 while the configured Redis is not used because another server keeps the data set now, otherwise 0.
     gauge REDIS_SUPERSEDED = "shunt_redis_superseded";
     /// How often Redis went away.
@@ -261,6 +268,7 @@ fn start_at_zero() {
         DATABASE_WENT_BACK,
         FLUSH_ERRORS,
         GRANTED,
+        CLASSES_MADE,
     ] {
         counter!(name).increment(0);
     }
@@ -269,6 +277,9 @@ fn start_at_zero() {
     }
     for (sink, outcome) in OUTCOMES {
         counter!(BATCHES, "sink" => sink, "outcome" => outcome).increment(0);
+    }
+    for reason in ["opt_out", "bound", "memory", "redis_room"] {
+        counter!(CLASSES_UNKNOWN, "reason" => reason).increment(0);
     }
     gauge!(MEMORY_ONLY).set(0);
     gauge!(GRANTS_UNUSED).set(0);

@@ -16,7 +16,7 @@ use shunt::domain::{
 use shunt::limits::{Action, CurrentLimits, Limiter};
 use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
 use shunt::store::migrations::{self, Schema};
-use shunt::store::{ClickBatch, NewLink, SqliteStore, Store, StoreSettings};
+use shunt::store::{ClickBatch, ClickDetails, NewLink, SqliteStore, Store, StoreSettings};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -126,6 +126,7 @@ impl Components {
             number,
             interval: Interval::of(SystemClock.now()),
             clicks: vec![(self.links[0], 1)],
+            details: ClickDetails::default(),
         };
         let _ = sink.record(&batch, Some(1)).await;
         self.store

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
-use shunt::store::{ClickBatch, Grant};
+use shunt::store::{ClickBatch, ClickDetails, Grant};
 
 use crate::backend::{TestStore, both_stores, link, user};
 
@@ -19,7 +19,7 @@ const LOWERED: &str = "UPDATE links SET max_clicks = 4";
 const NO_LIMIT: &str = "UPDATE links SET max_clicks = NULL";
 
 /// A link that was made with a limit of ten clicks.
-async fn limited(store: &TestStore) -> (ShortCode, LinkId) {
+pub(crate) async fn limited(store: &TestStore) -> (ShortCode, LinkId) {
     let (code, _) = link(store, user(store).await).await;
     store.by_hand(MADE_WITH_LIMIT).await;
     let code = ShortCode::parse(&format!("limit-{}", code.as_str())).unwrap();
@@ -35,6 +35,7 @@ fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
         number,
         interval: Interval::from_number(2_000_000 + number.cast_signed() % 2),
         clicks,
+        details: ClickDetails::default(),
     }
 }
 

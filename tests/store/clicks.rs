@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use shunt::domain::{Interval, LinkId};
 use shunt::store::FlushMark::{Nothing, Superseded, UpTo, Whole};
 use shunt::store::{
-    ClickBatch, DataSet, FlushId, FlushMark, FlushesSeen, ParkedBatch, Raise, Store,
+    ClickBatch, ClickDetails, DataSet, FlushId, FlushMark, FlushesSeen, ParkedBatch, Raise, Store,
 };
 
 use crate::backend::{both_stores, link, user};
@@ -19,6 +19,7 @@ fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
         number,
         interval: interval(number),
         clicks,
+        details: ClickDetails::default(),
     }
 }
 
@@ -134,7 +135,7 @@ both_stores! {
         let other = FlushId { name: "another".to_owned(), ..first.clone() };
         let part = [(id, 3)];
         let apply = async |flush| {
-            store.clicks.apply_flush(flush, FlushMark::Nothing, &part, FlushMark::Whole).await.unwrap()
+            store.clicks.apply_flush(flush, FlushMark::Nothing, &part, &ClickDetails::default(), FlushMark::Whole).await.unwrap()
         };
         assert_eq!(apply(&first).await, FlushMark::Whole);
         assert_eq!(apply(&other).await, FlushMark::OfAnother);
@@ -209,7 +210,7 @@ both_stores! {
         store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), None).await.unwrap();
         compact_all(&store).await;
         let data_set = began(&store).await;
-        store.clicks.apply_flush(&flush(&data_set, 1), Nothing, &[(gone, 5), (id, 1)], Whole).await.unwrap();
+        store.clicks.apply_flush(&flush(&data_set, 1), Nothing, &[(gone, 5), (id, 1)], &ClickDetails::default(), Whole).await.unwrap();
         assert_eq!(store.clicks.counts(&[gone, id], None).await.unwrap().clicks, [(id, 2)]);
     }
 
@@ -222,7 +223,7 @@ both_stores! {
         let first = flush(&began(&store).await, 1);
         let part = |range: std::ops::Range<usize>| links[range].iter().map(|id| (*id, 2)).collect::<Vec<_>>();
         let apply = async |from, range, up_to| {
-            store.clicks.apply_flush(&first, from, &part(range), up_to).await.unwrap()
+            store.clicks.apply_flush(&first, from, &part(range), &ClickDetails::default(), up_to).await.unwrap()
         };
         assert_eq!(store.clicks.flush_mark(&first).await.unwrap(), Nothing);
         for _ in 0..2 {
@@ -246,7 +247,7 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         // Its writer has written it up to `one`; after a crash the database knows nothing of it.
         let first = flush(&began(&store).await, 1);
-        assert_eq!(store.clicks.apply_flush(&first, UpTo(one), &[(two, 1)], Whole).await.unwrap(), Nothing);
+        assert_eq!(store.clicks.apply_flush(&first, UpTo(one), &[(two, 1)], &ClickDetails::default(), Whole).await.unwrap(), Nothing);
         assert_eq!((count(&store, one).await, count(&store, two).await), (0, 0));
     }
 
@@ -255,7 +256,7 @@ both_stores! {
         let (_, id) = link(&store, owner).await;
         let data_set = began(&store).await;
         for number in 1..=4 {
-            store.clicks.apply_flush(&flush(&data_set, number), Nothing, &[(id, 1)], Whole).await.unwrap();
+            store.clicks.apply_flush(&flush(&data_set, number), Nothing, &[(id, 1)], &ClickDetails::default(), Whole).await.unwrap();
         }
         for (newest, flushes) in [(3, vec![(3, Whole), (4, Whole)]), (4, vec![(4, Whole)]), (5, vec![])] {
             let seen = FlushesSeen { epoch: &data_set.epoch, term: data_set.term, under_way: &[newest], newest };
@@ -270,7 +271,7 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         let first = began(&store).await;
         let write = async |data_set: &DataSet, from, clicks: &[(LinkId, u64)], up_to| {
-            store.clicks.apply_flush(&flush(data_set, 1), from, clicks, up_to).await.unwrap()
+            store.clicks.apply_flush(&flush(data_set, 1), from, clicks, &ClickDetails::default(), up_to).await.unwrap()
         };
         assert_eq!(write(&first, Nothing, &[(one, 1)], UpTo(one)).await, UpTo(one));
         let second = store.clicks.raise(raise(first.term, "second"), &first.epoch).await.unwrap().unwrap();
@@ -291,7 +292,7 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         let data_set = began(&store).await;
         let write = async |number, from, clicks: &[(LinkId, u64)], up_to| {
-            store.clicks.apply_flush(&flush(&data_set, number), from, clicks, up_to).await.unwrap()
+            store.clicks.apply_flush(&flush(&data_set, number), from, clicks, &ClickDetails::default(), up_to).await.unwrap()
         };
         // One instance hangs after the first part; another one goes on and starts the next flush.
         write(1, Nothing, &[(one, 1)], UpTo(one)).await;
@@ -352,7 +353,7 @@ both_stores! {
         assert_eq!(seen(&second).await, (false, true));
         assert!(seen(&first).await.0);
         // Its instances still write back what is pending in it.
-        assert_eq!(store.clicks.apply_flush(&flush(&first, 1), Nothing, &[(id, 1)], Whole).await.unwrap(), Whole);
+        assert_eq!(store.clicks.apply_flush(&flush(&first, 1), Nothing, &[(id, 1)], &ClickDetails::default(), Whole).await.unwrap(), Whole);
         store.clicks.keep_draining(&first.epoch).await.unwrap();
         let third = store.clicks.raise(raise(second.term, "first"), &first.epoch).await.unwrap().unwrap();
         assert_eq!((&third.epoch, third.flush), (&first.epoch, 1));
@@ -400,7 +401,7 @@ both_stores! {
                     let rest = &all[all.partition_point(|(id, _)| mark.includes(*id))..];
                     let part = &rest[..rest.len().min(3)];
                     let up_to = if part.len() == rest.len() { Whole } else { UpTo(part.last().unwrap().0) };
-                    mark = store.clicks.apply_flush(&flush(&data_set, number), mark, part, up_to).await.unwrap();
+                    mark = store.clicks.apply_flush(&flush(&data_set, number), mark, part, &ClickDetails::default(), up_to).await.unwrap();
                     if mark == Superseded {
                         break;
                     }

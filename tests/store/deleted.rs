@@ -2,7 +2,9 @@
 
 use shunt::domain::{Interval, LinkId};
 use shunt::store::migrations::{self, Patience};
-use shunt::store::{FlushId, FlushMark, PostgresStore, Raise, Store, migrate_postgres};
+use shunt::store::{
+    ClickDetails, FlushId, FlushMark, PostgresStore, Raise, Store, migrate_postgres,
+};
 use sqlx::{Connection, PgConnection};
 
 use crate::backend::{SETTINGS, link, user, with_empty_postgres, with_primary};
@@ -66,9 +68,10 @@ async fn flush(store: &Store, number: i64, links: &[LinkId]) {
     };
     let clicks: Vec<_> = links.iter().map(|link| (*link, 1)).collect();
     let from = FlushMark::Nothing;
+    let none = ClickDetails::default();
     let applied = store
         .clicks
-        .apply_flush(&flush, from, &clicks, FlushMark::Whole);
+        .apply_flush(&flush, from, &clicks, &none, FlushMark::Whole);
     applied.await.unwrap();
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use shunt::domain::{Interval, LinkId, SystemClock};
-use shunt::store::{ClickBatch, OpenError, SqliteStore, Store};
+use shunt::store::{ClickBatch, ClickDetails, OpenError, SqliteStore, Store};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor};
 
@@ -33,6 +33,7 @@ async fn a_long_log_makes_maintenance_due_which_restarts_it() {
         clicks: (1..=1_000)
             .map(|link| (LinkId::parse(link).unwrap(), 1))
             .collect(),
+        details: ClickDetails::default(),
     };
     let mut write = async || {
         batch.number += 1;

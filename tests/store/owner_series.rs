@@ -7,7 +7,7 @@ use shunt::domain::{
     TokenKey,
 };
 use shunt::store::FlushMark::{Nothing, Whole};
-use shunt::store::{ClickBatch, FlushId, NewLink, OwnerSeries, Raise, Store};
+use shunt::store::{ClickBatch, ClickDetails, FlushId, NewLink, OwnerSeries, Raise, Store};
 
 use crate::backend::{both_stores, link, moment, plain, user};
 
@@ -54,10 +54,10 @@ both_stores! {
                 name: format!("flush {number}"),
             };
             let increments = [(one, clicks), (two, clicks * 2), (foreign, 7)];
-            assert_eq!(store.clicks.apply_flush(&flush, Nothing, &increments, Whole).await.unwrap(), Whole);
+            assert_eq!(store.clicks.apply_flush(&flush, Nothing, &increments, &ClickDetails::default(), Whole).await.unwrap(), Whole);
         }
         let batch = ClickBatch {
-            recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: vec![(one, 5), (foreign, 5)],
+            recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: vec![(one, 5), (foreign, 5)], details: ClickDetails::default(),
         };
         store.clicks.append(&batch, None).await.unwrap();
         assert_eq!(points(&store, &all(ada)).await, [(NOON, 8), (NOON + 1, 300), (NOON + 2, 30)]);
@@ -86,7 +86,7 @@ both_stores! {
     async fn parked_batches_are_named_with_the_series_of_an_owner(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
-        let batch = ClickBatch { recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: vec![(id, 1)] };
+        let batch = ClickBatch { recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: vec![(id, 1)], details: ClickDetails::default() };
         store.clicks.append(&batch, Some("epoch")).await.unwrap();
         let snapshot = store.clicks.owner_series(&all(owner), &[]).await.unwrap();
         assert!(snapshot.points.is_empty() && snapshot.parked_in.contains("epoch"), "{snapshot:?}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shunt::domain::{Clock, Interval, LinkId, SystemClock};
-use shunt::store::{ClickBatch, Raise, Store};
+use shunt::store::{ClickBatch, ClickDetails, Raise, Store};
 use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
@@ -15,6 +15,7 @@ fn batch(number: u64, link: LinkId) -> ClickBatch {
         number,
         interval: Interval::FIRST,
         clicks: vec![(link, 3)],
+        details: ClickDetails::default(),
     }
 }
 

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::join_all;
 use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
 use shunt::store::FlushMark::{Nothing, Whole};
-use shunt::store::{ClickBatch, DataSet, FlushId, FlushesSeen, NewLink, Raise, Store};
+use shunt::store::{
+    ClickBatch, ClickDetails, DataSet, FlushId, FlushesSeen, NewLink, Raise, Store,
+};
 
 use crate::backend::{both_stores, link, plain, user};
 
@@ -18,6 +20,7 @@ fn batch(number: u64, interval: i64, clicks: &[(LinkId, u64)]) -> ClickBatch {
         number,
         interval: Interval::from_number(interval),
         clicks: clicks.to_vec(),
+        details: ClickDetails::default(),
     }
 }
 
@@ -45,7 +48,10 @@ async fn flush(
         number,
         interval: Interval::from_number(interval),
     };
-    let applied = store.clicks.apply_flush(&flush, Nothing, clicks, Whole);
+    let none = ClickDetails::default();
+    let applied = store
+        .clicks
+        .apply_flush(&flush, Nothing, clicks, &none, Whole);
     assert_eq!(applied.await.unwrap(), Whole);
 }
 

@@ -8,8 +8,8 @@ use futures_util::future::join_all;
 use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
 use shunt::store::migrations::{self, Migrations, Patience, Schema};
 use shunt::store::{
-    ClickBatch, CreateLinkError, NewLink, OpenError, PostgresStore, SqliteStore, Store,
-    StoreSettings, migrate_postgres, migrate_sqlite,
+    ClickBatch, ClickDetails, CreateLinkError, NewLink, OpenError, PostgresStore, SqliteStore,
+    Store, StoreSettings, migrate_postgres, migrate_sqlite,
 };
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, PgConnection};
@@ -99,6 +99,7 @@ async fn clicks_in_the_journal_of_an_older_version_count_once() {
         number: 3,
         interval: Interval::FIRST,
         clicks: links.map(|link| (link, 1)).to_vec(),
+        details: ClickDetails::default(),
     };
     store.append(&again, None).await.unwrap();
     assert_eq!(counts().await, [13, 23]);

@@ -124,7 +124,7 @@ both_modes! {
         assert_eq!(file.header("content-disposition"), format!("attachment; filename=\"{code}.csv\""));
         let lines: Vec<_> = file.text.split("\r\n").collect();
         assert_eq!((lines[0], lines.len()), ("by,value,clicks,people", 14));
-        assert!(lines[12].starts_with("month,") && lines[12].ends_with("T00:00:00+00:00,1,1"), "{lines:?}");
+        assert!(lines[12].starts_with("month,") && lines[12].contains("T00:00:00+00:00,1,"), "{lines:?}");
         app.get_as(&bob, &path).await.is_error(404, "URL not found");
         app.get(&path).await.is_error(401, "Not authenticated");
         app.get("/urls/my/series").await.is_error(401, "Not authenticated");

@@ -7,7 +7,7 @@ use shunt::clicks::{Flusher, recover};
 use shunt::domain::{Clock, Interval, LinkId, SystemClock};
 use shunt::redis::{Layout, RedisServers, RedisShards};
 use shunt::store::migrations::{self, Schema};
-use shunt::store::{ClickBatch, SqliteStore, Store, StoreSettings};
+use shunt::store::{ClickBatch, ClickDetails, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection};
 
 use crate::support::{App, Mode, RedisServer, Server, eventually};
@@ -226,6 +226,7 @@ async fn a_parked_batch_keeps_its_own_recorder_in_redis_and_no_other() {
         number: 4,
         interval: Interval::FIRST,
         clicks: vec![(LinkId::parse(1).unwrap(), 1)],
+        details: ClickDetails::default(),
     };
     store
         .clicks

@@ -52,4 +52,5 @@ mod shorten;
 mod slow_connect;
 mod stats;
 mod traces;
+mod visitors;
 mod web;

@@ -14,7 +14,7 @@ use shunt::domain::{
 };
 use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
 use shunt::store::migrations::{self, Schema};
-use shunt::store::{ClickBatch, NewLink, SqliteStore, Store, StoreSettings};
+use shunt::store::{ClickBatch, ClickDetails, NewLink, SqliteStore, Store, StoreSettings};
 use tempfile::TempDir;
 
 use crate::support::RedisServer;
@@ -81,6 +81,7 @@ impl Pipeline {
             number: self.number,
             interval: Interval::from_number(interval),
             clicks: vec![(self.link, clicks)],
+            details: ClickDetails::default(),
         }
     }
 
@@ -117,7 +118,7 @@ impl Pipeline {
         let counted = counts.begin().of(&[click], false).await.unwrap();
         let all = Interval::FIRST..Interval::LAST;
         let series = counts.begin().series_of(click, all, false).await.unwrap();
-        let LinkSeries { count, points } = series;
+        let LinkSeries { count, points, .. } = series;
         assert_eq!((count, points.values().sum()), (counted[&self.link], count));
         let number = |(interval, clicks): (Interval, u64)| (interval.number().into(), clicks);
         points.into_iter().map(number).collect()

@@ -28,6 +28,8 @@ pub struct LinkSeries {
     pub count: u64,
     /// Those of each interval in the range, in order.
     pub points: BTreeMap<Interval, u64>,
+    /// Those of known bots, which are among the points. They are noted some seconds later than the clicks, and for ever.
+    pub bots: BTreeMap<Interval, u64>,
 }
 
 impl RedisSnapshot {
@@ -136,7 +138,19 @@ pub(super) fn sum_series(
             *point = point.saturating_add(clicks);
         }
     }
-    Some(LinkSeries { count, points })
+    let mut bots = BTreeMap::new();
+    for (interval, clicks) in &database.bots {
+        let of_all = points.get(interval).copied().unwrap_or_default();
+        let clicks = of_all.min(*clicks);
+        if clicks > 0 {
+            bots.insert(*interval, clicks);
+        }
+    }
+    Some(LinkSeries {
+        count,
+        points,
+        bots,
+    })
 }
 
 #[cfg(test)]

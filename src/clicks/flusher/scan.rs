@@ -7,10 +7,14 @@ use tokio::time::sleep;
 
 use crate::domain::LinkId;
 use crate::redis::{Call, RedisFailure, RedisShard};
-use crate::store::FlushId;
+use crate::store::{ClickDetails, FlushId};
 
 /// How long one command of a flush may take: far longer than a healthy Redis needs.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Batches whose classes one command reads, and after how many they are summed.
+const BATCHES_PER_RANGE: usize = 100;
+const BATCHES_PER_SUM: usize = 1_000;
 
 /// Fields of a hash that one command reads.
 const FIELDS_PER_SCAN: usize = 1_000;
@@ -31,6 +35,35 @@ pub(super) async fn increments(
     increments.sort_unstable();
     increments.dedup();
     Ok(increments)
+}
+
+/// The classes of the clicks of a flush. Those of a batch that this version cannot read are left out.
+pub(super) async fn details(
+    redis: &RedisShard,
+    flush: &FlushId,
+) -> Result<ClickDetails, RedisFailure> {
+    let key = redis.keys().details_of(&flush.epoch, flush.number);
+    let (mut batches, mut from) = (Vec::new(), 0);
+    loop {
+        let started = Instant::now();
+        let mut range = redis::cmd("LRANGE");
+        range.arg(&key).arg(from).arg(from + BATCHES_PER_RANGE - 1);
+        let found: Vec<Vec<u8>> = redis.query(&Call::plain(range), TIMEOUT).await?;
+        let is_last = found.len() < BATCHES_PER_RANGE;
+        batches.extend(
+            found
+                .iter()
+                .filter_map(|packed| ClickDetails::parse(packed)),
+        );
+        if batches.len() >= BATCHES_PER_SUM || is_last {
+            batches = vec![ClickDetails::summed(batches)];
+        }
+        if is_last {
+            return Ok(batches.pop().unwrap_or_default());
+        }
+        from += BATCHES_PER_RANGE;
+        sleep(started.elapsed() / 2).await;
+    }
 }
 
 /// Reads all fields of a hash without keeping Redis busy for long.

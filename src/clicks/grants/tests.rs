@@ -103,7 +103,7 @@ fn running(database: &Arc<Database>) -> Arc<Grants> {
 
 /// How many of so many visits at once are granted, refused as used up, and not answered in time.
 async fn visits(grants: &Grants, count: usize) -> (usize, usize, usize) {
-    let visits = (0..count).map(|_| grants.ask(link(), Wanted::Click));
+    let visits = (0..count).map(|_| grants.ask(link(), Wanted::Click, None));
     let answers = join_all(visits).await;
     let of = |is: fn(&Option<GrantAnswer>) -> bool| answers.iter().filter(|one| is(one)).count();
     (
@@ -117,7 +117,7 @@ async fn visits(grants: &Grants, count: usize) -> (usize, usize, usize) {
 async fn begun(grants: &Grants) {
     tokio::select! {
         biased;
-        _ = grants.ask(link(), Wanted::Click) => {}
+        _ = grants.ask(link(), Wanted::Click, None) => {}
         () = ready(()) => {}
     }
 }
@@ -132,7 +132,7 @@ async fn as_many_visits_are_granted_as_are_left_and_the_others_are_refused() {
 #[tokio::test]
 async fn a_preview_says_whether_a_click_is_left_and_uses_none_up() {
     let grants = running(&Database::with(1, []));
-    let preview = async || grants.ask(link(), Wanted::Preview).await;
+    let preview = async || grants.ask(link(), Wanted::Preview, None).await;
     assert!(matches!(preview().await, Some(GrantAnswer::Left)));
     assert_eq!(visits(&grants, 1).await, (1, 0, 0));
     assert!(matches!(preview().await, Some(GrantAnswer::UsedUp)));

@@ -1,10 +1,11 @@
 -- Starts a flush: the pending clicks become a flush of their own. While a flush is unfinished that a flusher may have read,
 -- no further one is started.
--- KEYS: state, pending, flushing, intervals, flusher. ARGV: term, prefix of flush keys, the interval of clicks for which none
--- is noted, name of the flusher, lease in ms, newest flush in the ledger.
+-- KEYS: state, pending, flushing, intervals, flusher, details. ARGV: term, prefix of flush keys, the interval of clicks for which
+-- none is noted, name of the flusher, lease in ms, newest flush in the ledger, prefix of lists of classes.
 -- Returns false while another flusher has the lease, otherwise the numbers of the flushes under way, their intervals and names.
 -- A name is unique: a number may come twice where the data set went back unnoticed.
-local name, lease, in_ledger = unpack(ARGV, 4)
+local details = KEYS[6]
+local name, lease, in_ledger, details_prefix = unpack(ARGV, 4)
 
 if newest_flush < tonumber(in_ledger) then
   return rolled_back()
@@ -49,6 +50,14 @@ if redis.call('HLEN', intervals) > 2 * #under_way + 1 then
   for _, number in ipairs(redis.call('HKEYS', intervals)) do
     if not is_known[number] then
       redis.call('HDEL', intervals, number)
+    end
+  end
+end
+if redis.call('HLEN', details) > #under_way + 1 then
+  for _, number in ipairs(redis.call('HKEYS', details)) do
+    if not is_known[number] then
+      redis.call('HDEL', details, number)
+      redis.call('UNLINK', details_prefix .. epoch .. ':' .. number)
     end
   end
 end

@@ -1,11 +1,11 @@
 -- Takes a data set into use under a new term, which the ledger gave to this server.
--- KEYS: state, pending, flushing, changes, intervals. ARGV: term, replication ID, now, the epoch that was read ('' if none), the
--- epoch from now on, newest flush in the ledger, prefix of flush keys.
+-- KEYS: state, pending, flushing, changes, intervals, details. ARGV: term, replication ID, now, the epoch that was read ('' if
+-- none), the epoch from now on, newest flush in the ledger, prefix of flush keys, prefix of lists of classes.
 -- Returns how many links had their pending clicks dropped (-1 where nothing was dropped) and 1 if scripts had found the
 -- data set to be rolled back; 'behind' where the ledger knows another flush of this epoch, 'moved' where the data set is
 -- not as it was read, or in a later term. In these two cases nothing is changed.
-local data_set, pending, flushing, changes, intervals = unpack(KEYS)
-local term, replication_id, now, epoch_read, epoch, in_ledger, flush_prefix = unpack(ARGV)
+local data_set, pending, flushing, changes, intervals, details = unpack(KEYS)
+local term, replication_id, now, epoch_read, epoch, in_ledger, flush_prefix, details_prefix = unpack(ARGV)
 
 local fields = redis.call('HMGET', data_set, 'epoch', 'change', 'flush', 'term', 'rolled_back')
 local known_epoch, change, flush, known_term, rolled_back = unpack(fields)
@@ -21,7 +21,10 @@ if epoch ~= epoch_read then
     dropped = dropped + redis.call('HLEN', batch)
     redis.call('UNLINK', batch)
   end
-  redis.call('UNLINK', pending, flushing, intervals)
+  for _, number in ipairs(redis.call('HKEYS', details)) do
+    redis.call('UNLINK', details_prefix .. epoch_read .. ':' .. number)
+  end
+  redis.call('UNLINK', pending, flushing, intervals, details)
   redis.call('HSET', data_set, 'epoch', epoch, 'flush', 0)
   redis.call('HDEL', data_set, 'pending_in', 'begun')
 elseif tonumber(flush) < tonumber(in_ledger) or rolled_back == 'flush' then

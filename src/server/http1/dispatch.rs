@@ -25,7 +25,7 @@ use crate::domain::ShortCode;
 use crate::http::paths::{self, Class, redirect_code, route_of};
 use crate::http::{
     Admission, ApiError, ClientAddress, ClientLeft, Peer, RequestId, RequestIds, TrustedProxies,
-    Unending, X_REQUEST_ID,
+    Unending, X_REQUEST_ID, visitor_of,
 };
 use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
@@ -260,10 +260,11 @@ impl Dispatcher {
         let peer = request.extensions().get().map(|Peer(peer)| *peer);
         let client =
             || ClientAddress::of_request(peer, &self.api.proxies, request.headers()).into();
+        let visitor = visitor_of(request.headers(), &client);
         let redirected = if is_head {
-            self.redirect.preview(code, &client).await
+            self.redirect.preview(code, &visitor).await
         } else {
-            self.redirect.follow(code, &client).await
+            self.redirect.follow(code, &visitor).await
         };
         let redirected = redirected.map(|to| to.with_query(request.uri().query()));
         let response = redirected.into_response();

@@ -23,9 +23,10 @@ use super::idle_timer::IdleTimer;
 use super::parse::{Head, MAX_HEAD_BYTES, RedirectRequest, header_values, parse};
 use super::render::{FastPathRenderer, PreparedResponse, ResponseHeaders};
 use super::request_target;
+use crate::analytics::{AddressOf, Visitor};
 use crate::domain::Clock;
 use crate::http::{ApiError, ClientAddress, FORWARDED_FOR, RequestIds, TrustedProxies};
-use crate::redirect::{AddressOf, Redirect, RedirectError};
+use crate::redirect::{Redirect, RedirectError};
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::requests::RequestSpan;
 use crate::web::{ErrorPages, PageWish};
@@ -152,10 +153,16 @@ impl FastPath {
         let id = request.id.unwrap_or_else(|| self.ids.make());
         let method = if request.is_head { "HEAD" } else { "GET" };
         let span = RequestSpan::at_debug(id.as_str(), method, request.path);
+        let visitor = Visitor {
+            address: client,
+            agent: request.agent,
+            referrer: request.referrer,
+            opts_out: request.opts_out,
+        };
         let redirected = if request.is_head {
-            self.redirect.preview(&request.code, client).await
+            self.redirect.preview(&request.code, &visitor).await
         } else {
-            self.redirect.follow(&request.code, client).await
+            self.redirect.follow(&request.code, &visitor).await
         };
         // Read only now: the shutdown may have been requested while the click was on its way.
         let closes = shutdown.is_draining();

@@ -32,6 +32,11 @@ pub(super) struct RedirectRequest<'a> {
     pub(super) is_head: bool,
     /// The request id that the client gave.
     pub(super) id: Option<RequestId>,
+    /// The first `User-Agent` and `Referer`.
+    pub(super) agent: Option<&'a [u8]>,
+    pub(super) referrer: Option<&'a [u8]>,
+    /// Whether the client asks not to be analysed.
+    pub(super) opts_out: bool,
     /// Bytes of the head.
     pub(super) length: usize,
 }
@@ -77,6 +82,11 @@ pub(super) fn parse(received: &[u8]) -> Head<'_> {
         code,
         is_head,
         id,
+        agent: named("user-agent").next().map(|header| header.value),
+        referrer: named("referer").next().map(|header| header.value),
+        opts_out: named("sec-gpc")
+            .chain(named("dnt"))
+            .any(|header| header.value == b"1"),
         length,
     })
 }

@@ -15,7 +15,9 @@ use crate::server::shutdown::Shutdown;
 use crate::telemetry::metrics::Exposition;
 
 mod code_length;
+mod countries;
 mod database;
+mod details;
 mod flush;
 mod flush_times;
 mod follow;
@@ -85,6 +87,19 @@ pub(super) fn spawn(
     let watch = HistoryWatch::new(&app.store.database, &app.cache, app.redis.as_ref());
     jobs.spawn(history::run(watch));
     jobs.spawn(retention::run(app.store.clone(), Arc::clone(&app.clock)));
+    let details = || Arc::clone(&app.store.details);
+    jobs.spawn(details::run_sums(details(), flush_interval));
+    jobs.spawn(details::run_removals(
+        details(),
+        Arc::clone(&app.clock),
+        app.detail_days,
+    ));
+    if app.countries.are_known() {
+        jobs.spawn(countries::run(
+            app.countries.clone(),
+            Arc::clone(&app.clock),
+        ));
+    }
     if publishes {
         jobs.spawn(outbox::run(outbox, cache(), app.redis.clone()));
     } else {

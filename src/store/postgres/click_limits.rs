@@ -19,13 +19,14 @@ impl ClickLimits for PostgresStore {
             .pool
             .run_with_priority(async |session| {
                 sqlx::query_as(
-                    "SELECT link_ids, clicks, clicks_left FROM grant_clicks($1, $2, $3, $4, $5)",
+                    "SELECT link_ids, clicks, clicks_left FROM grant_clicks($1, $2, $3, $4, $5, $6)",
                 )
                 .bind(batch.recorder.cast_signed())
                 .bind(batch.number.cast_signed())
                 .bind(links)
                 .bind(clicks)
                 .bind(batch.interval.number())
+                .bind(rows::packed(&batch.details))
                 .fetch_all(session)
                 .await
             })

@@ -1,6 +1,6 @@
 //! Counted clicks in Postgres.
 //!
-//! The functions `count_clicks` and `compact_batches` of the schema do what has to be one transaction.
+//! The functions `count_clicks` and `compact_detailed_batches` of the schema do what has to be one transaction.
 
 use async_trait::async_trait;
 
@@ -12,8 +12,17 @@ use crate::store::{
     ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId, StoreError,
 };
 
-/// Recorder, number, epoch, links and their clicks, tag, interval.
-type ParkedRow = (i64, i64, String, Vec<i64>, Vec<i64>, Option<String>, i32);
+/// Recorder, number, epoch, links and their clicks, tag, interval, packed classes.
+type ParkedRow = (
+    i64,
+    i64,
+    String,
+    Vec<i64>,
+    Vec<i64>,
+    Option<String>,
+    i32,
+    Option<Vec<u8>>,
+);
 
 /// Journal batches per step of compaction: bounds how long rows of links stay locked.
 const BATCHES_PER_STEP: i64 = 64;
@@ -24,7 +33,7 @@ macro_rules! compact {
         concat!(
             "SELECT compacted.* FROM (SELECT array_agg(recorder) AS recorders, array_agg(number) AS numbers FROM (",
             $chosen,
-            ") chosen) keys, compact_batches(recorders, numbers) AS compacted"
+            ") chosen) keys, compact_detailed_batches(recorders, numbers) AS compacted"
         )
     };
 }
@@ -102,13 +111,14 @@ impl Clicks for PostgresStore {
         let (links, clicks) = columns(&batch.clicks);
         self.pool
             .run_with_priority(async |session| {
-                sqlx::query("SELECT append_clicks($1, $2, $3, $4, $5, $6)")
+                sqlx::query("SELECT append_clicks($1, $2, $3, $4, $5, $6, $7)")
                     .bind(batch.recorder.cast_signed())
                     .bind(batch.number.cast_signed())
                     .bind(parked_in)
                     .bind(links)
                     .bind(clicks)
                     .bind(batch.interval.number())
+                    .bind(rows::packed(&batch.details))
                     .execute(session)
                     .await
             })
@@ -139,7 +149,7 @@ impl Clicks for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks, tag, coalesce(quarter, quarter_now())
+            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks, tag, coalesce(quarter, quarter_now()), details
              FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE held AND (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
         )
         .bind(recorder)
@@ -148,20 +158,22 @@ impl Clicks for PostgresStore {
         .fetch_all(session).await
             })
             .await?;
-        let parked = |(recorder, number, epoch, links, clicks, tag, interval): ParkedRow| {
-            let clicks = clicks.into_iter().map(i64::unsigned_abs);
-            let batch = ClickBatch {
-                recorder: recorder.cast_unsigned(),
-                number: number.cast_unsigned(),
-                interval: Interval::from_number(interval.into()),
-                clicks: links
-                    .into_iter()
-                    .zip(clicks)
-                    .map(|(link, clicks)| Ok((rows::link_id(link)?, clicks)))
-                    .collect::<Result<_, StoreError>>()?,
+        let parked =
+            |(recorder, number, epoch, links, clicks, tag, interval, details): ParkedRow| {
+                let clicks = clicks.into_iter().map(i64::unsigned_abs);
+                let batch = ClickBatch {
+                    recorder: recorder.cast_unsigned(),
+                    number: number.cast_unsigned(),
+                    interval: Interval::from_number(interval.into()),
+                    clicks: links
+                        .into_iter()
+                        .zip(clicks)
+                        .map(|(link, clicks)| Ok((rows::link_id(link)?, clicks)))
+                        .collect::<Result<_, StoreError>>()?,
+                    details: rows::details(details),
+                };
+                Ok(ParkedBatch { batch, epoch, tag })
             };
-            Ok(ParkedBatch { batch, epoch, tag })
-        };
         found.into_iter().map(parked).collect()
     }
 

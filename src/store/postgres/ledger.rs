@@ -8,7 +8,7 @@ use super::session::Session;
 use crate::domain::LinkId;
 use crate::store::ledger::{DRAIN_TIME, RETENTION};
 use crate::store::rows::{self, DataSetRow};
-use crate::store::{DataSet, FlushId, FlushMark, Ledger, Raise, StoreError};
+use crate::store::{ClickDetails, DataSet, FlushId, FlushMark, Ledger, Raise, StoreError};
 
 /// A statement whose result is a [`DataSetRow`].
 macro_rules! returning {
@@ -139,6 +139,7 @@ impl Ledger for PostgresStore {
         flush: &FlushId,
         from: FlushMark,
         part: &[(LinkId, u64)],
+        details: &ClickDetails,
         up_to: FlushMark,
     ) -> Result<FlushMark, StoreError> {
         let (links, clicks) = columns(part);
@@ -150,6 +151,9 @@ impl Ledger for PostgresStore {
                  UPDATE data_sets SET flush = $3, up_to = $5, flush_name = $10 WHERE epoch = $1 AND term = $2
                  AND (flush = $3 AND up_to = $4 AND flush_name IN ('', $10) OR flush < $3 AND $4 = 0)
                  RETURNING up_to
+             ),
+             queued AS (
+                 INSERT INTO click_detail_queue (quarter, details) SELECT $9, $11 FROM noted WHERE $11::bytea IS NOT NULL
              )
              SELECT up_to, count_clicks($6, $7, $9), CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END
              FROM noted",
@@ -164,6 +168,7 @@ impl Ledger for PostgresStore {
         .bind(up_to != FlushMark::Whole)
         .bind(flush.interval.number())
         .bind(&flush.name)
+        .bind(rows::packed(details))
         .fetch_optional(session).await).await?;
         match written {
             Some(up_to) => Ok(rows::flush_mark(up_to)),

@@ -9,6 +9,7 @@ mod clicks;
 mod created_links;
 mod database;
 mod deleted_users;
+mod details;
 mod edited_links;
 mod history;
 mod ledger;

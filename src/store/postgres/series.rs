@@ -24,7 +24,9 @@ const SERIES: &str = concat!(
         UNION ALL
         SELECT coalesce(quarter, quarter_now()), n
         FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) WHERE NOT held AND id = ANY ($1)
-    ) AS newest WHERE at >= $6 AND at < $7"
+    ) AS newest WHERE at >= $6 AND at < $7
+    UNION ALL
+    SELECT 6, quarter, clicks FROM link_bots WHERE link_id = ANY ($1) AND quarter >= $6 AND quarter < $7"
 );
 
 /// Whether a row of `links` is one of those that are asked for.

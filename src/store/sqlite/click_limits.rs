@@ -5,7 +5,7 @@ use sqlx::{Sqlite, Transaction};
 
 use super::SqliteStore;
 use super::batch::to_json;
-use super::counted::count;
+use super::counted::{count, queue_details};
 use crate::domain::LinkId;
 use crate::store::rows::{self, signed};
 use crate::store::{ClickBatch, ClickLimits, Grant, StoreError};
@@ -149,6 +149,7 @@ impl SqliteStore {
             .map(|(link, clicks, _)| Ok((rows::link_id(*link)?, clicks.unsigned_abs())))
             .collect::<Result<_, StoreError>>()?;
         count(transaction, &counted, batch.interval).await?;
+        queue_details(transaction, &batch.details, batch.interval, Some(&counted)).await?;
         sqlx::query(
             "INSERT INTO click_grants (recorder, number, grants, granted_at) VALUES (?1, ?2, ?3, ?4)",
         )

@@ -12,6 +12,17 @@ use crate::store::{
     ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId, StoreError,
 };
 
+/// Recorder, number, epoch, clicks, tag, interval, packed classes.
+type ParkedRow = (
+    i64,
+    i64,
+    String,
+    String,
+    Option<String>,
+    Option<i64>,
+    Option<Vec<u8>>,
+);
+
 const A_WEEK: Duration = Duration::from_hours(7 * 24);
 
 /// The rows of a snapshot of counts; the kinds are those of `rows`.
@@ -56,7 +67,7 @@ impl Clicks for SqliteStore {
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
         // One statement: recorders' marks are written later, when a batch leaves the journal.
         sqlx::query(
-            "INSERT INTO click_journal (recorder, number, held, epoch, clicks, quarter) SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4, ?5
+            "INSERT INTO click_journal (recorder, number, held, epoch, clicks, quarter, details) SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4, ?5, ?6
              WHERE NOT EXISTS (SELECT 1 FROM click_recorders WHERE recorder = ?1 AND last_batch >= ?2)
                AND NOT EXISTS (SELECT 1 FROM click_journal WHERE recorder = ?1 AND number >= ?2)",
         )
@@ -65,6 +76,7 @@ impl Clicks for SqliteStore {
         .bind(parked_in)
         .bind(to_json(&batch.clicks))
         .bind(batch.interval.number())
+        .bind(rows::packed(&batch.details))
         .execute(&mut *self.writer.get_with_priority().await?)
         .await?;
         self.log.batch_written();
@@ -81,8 +93,8 @@ impl Clicks for SqliteStore {
         limit: u32,
     ) -> Result<Vec<ParkedBatch>, StoreError> {
         let (recorder, number) = rows::batch_key(after);
-        let found: Vec<(i64, i64, String, String, Option<String>, Option<i64>)> = sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), clicks, tag, quarter
+        let found: Vec<ParkedRow> = sqlx::query_as(
+            "SELECT recorder, number, coalesce(epoch, ''), clicks, tag, quarter, details
              FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE held AND (recorder, number) > (?1, ?2) ORDER BY recorder, number LIMIT ?3",
         )
         .bind(recorder)
@@ -92,16 +104,19 @@ impl Clicks for SqliteStore {
         .await?;
         found
             .into_iter()
-            .map(|(recorder, number, epoch, clicks, tag, interval)| {
-                let batch = ClickBatch {
-                    recorder: recorder.cast_unsigned(),
-                    number: number.cast_unsigned(),
-                    interval: interval
-                        .map_or_else(|| Interval::of(self.clock.now()), Interval::from_number),
-                    clicks: from_json(&clicks)?,
-                };
-                Ok(ParkedBatch { batch, epoch, tag })
-            })
+            .map(
+                |(recorder, number, epoch, clicks, tag, interval, details)| {
+                    let batch = ClickBatch {
+                        recorder: recorder.cast_unsigned(),
+                        number: number.cast_unsigned(),
+                        interval: interval
+                            .map_or_else(|| Interval::of(self.clock.now()), Interval::from_number),
+                        clicks: from_json(&clicks)?,
+                        details: rows::details(details),
+                    };
+                    Ok(ParkedBatch { batch, epoch, tag })
+                },
+            )
             .collect()
     }
 

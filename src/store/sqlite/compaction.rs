@@ -268,6 +268,16 @@ impl Compactor {
             .execute(&mut *transaction)
             .await?;
             sqlx::query(
+                "INSERT INTO click_detail_queue (quarter, details)
+                 SELECT coalesce(quarter, ?3 / 900000000), details FROM click_journal
+                 WHERE recorder = ?1 AND number <= ?2 AND NOT held AND details IS NOT NULL",
+            )
+            .bind(recorder)
+            .bind(up_to)
+            .bind(self.clock.now().micros())
+            .execute(&mut *transaction)
+            .await?;
+            sqlx::query(
                 "DELETE FROM click_journal WHERE recorder = ?1 AND number <= ?2 AND NOT held",
             )
             .bind(recorder)

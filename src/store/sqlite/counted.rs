@@ -4,6 +4,8 @@ use sqlx::SqliteConnection;
 
 use super::batch::to_json;
 use crate::domain::{Interval, LinkId};
+use crate::store::ClickDetails;
+use crate::store::rows::packed;
 
 /// Adds the clicks of one interval to the links, each named once; deleted ones are passed over. A trigger keeps the sum of
 /// the interval that a newer one ends.
@@ -31,5 +33,24 @@ pub(super) async fn count(
             .execute(&mut *transaction)
             .await?;
     }
+    Ok(())
+}
+
+/// Notes the classes of clicks that are counted in this transaction, to be summed later. `limits` are those of grants.
+pub(super) async fn queue_details(
+    transaction: &mut SqliteConnection,
+    details: &ClickDetails,
+    interval: Interval,
+    limits: Option<&[(LinkId, u64)]>,
+) -> Result<(), sqlx::Error> {
+    let Some(packed) = packed(details) else {
+        return Ok(());
+    };
+    sqlx::query("INSERT INTO click_detail_queue (quarter, details, limits) VALUES (?1, ?2, ?3)")
+        .bind(interval.number())
+        .bind(packed)
+        .bind(limits.map(to_json))
+        .execute(transaction)
+        .await?;
     Ok(())
 }

@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use sqlx::{SqliteConnection, SqliteExecutor};
 
 use super::SqliteStore;
-use super::counted::count;
+use super::counted::{count, queue_details};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::ledger::{RETENTION, drains_until};
 use crate::store::rows::{self, DataSetRow};
-use crate::store::{DataSet, FlushId, FlushMark, Ledger, Raise, StoreError};
+use crate::store::{ClickDetails, DataSet, FlushId, FlushMark, Ledger, Raise, StoreError};
 
 #[async_trait]
 impl Ledger for SqliteStore {
@@ -103,6 +103,7 @@ impl Ledger for SqliteStore {
         flush: &FlushId,
         from: FlushMark,
         part: &[(LinkId, u64)],
+        details: &ClickDetails,
         up_to: FlushMark,
     ) -> Result<FlushMark, StoreError> {
         let mut writer = self.writer.get().await?;
@@ -112,6 +113,7 @@ impl Ledger for SqliteStore {
             return Ok(mark);
         }
         count(&mut transaction, part, flush.interval).await?;
+        queue_details(&mut transaction, details, flush.interval, None).await?;
         sqlx::query(
             "UPDATE data_sets SET flush = ?2, up_to = ?3, flush_name = ?4 WHERE epoch = ?1",
         )

@@ -32,6 +32,7 @@ mod compaction;
 mod counted;
 mod database;
 mod deleted_users;
+mod details;
 mod ledger;
 mod links;
 mod log;

@@ -24,7 +24,10 @@ const SERIES: &str = concat!(
         FROM links WHERE id IN (SELECT id FROM asked)
         UNION ALL
         SELECT journal.quarter, n FROM journal JOIN links USING (id)
-    ) WHERE at >= ?7 AND at < ?8 AND n > 0"
+    ) WHERE at >= ?7 AND at < ?8 AND n > 0
+    UNION ALL
+    SELECT 6, quarter, link_bots.clicks FROM link_bots
+    WHERE link_id IN (SELECT id FROM asked) AND quarter >= ?7 AND quarter < ?8"
 );
 
 /// The same of all links of an owner, with the ledger; the kinds of rows are those of `owner_rows`.

@@ -23,6 +23,8 @@ from .servers import Instance
 from .world import HEAL_SECONDS, World
 
 SAMPLE_PAUSE = 0.2
+ALL_TIME = "?interval=month&from=2020-01-01&to=2035-01-01"
+"""The range of a series in which all clicks are, also those of an instance whose clock is wrong."""
 ENDED = 12
 """Links that an edit ended, whose counts are compared in a calm moment."""
 HISTORY_PAUSE = 0.1
@@ -171,12 +173,36 @@ class Story:
                 if len(set(counts)) > 1:
                     raise Violated(f"in a calm moment the instances count {counts}\n{book}")
                 book.fix(counts[0])
+            await self.compare_series(dict(zip((book.code for book in books), by_instance[0])), end)
             for book, count in zip(books, by_instance[0]):
                 if book.limit is not None and count < book.least_limit(RAISE_SECONDS):
                     await self.redirects_everywhere(book, end)
         self.world.gate.set()
         self.say(f"calm: {len(books)} counts are right on {len(by_instance)} instances; "
                  f"{sum(book.answered for book in self.world.books.all.values())} redirects so far")
+
+    async def compare_series(self, counts: dict[str, int], end: float) -> None:
+        """The sum of each link's series over all time is its count."""
+        instance = self.world.instances[-1]
+        client = Client(instance.port, API_TIMEOUT)
+        for code, count in counts.items():
+            while True:
+                try:
+                    response = await client.ask("GET", f"/urls/{code}/stats/series{ALL_TIME}")
+                    if response.status == 200:
+                        break
+                    why = str(response)
+                except (Cut, NotSent) as error:
+                    why = repr(error)
+                if time.monotonic() > end:
+                    raise Violated(f"in a calm moment {instance.name} gives no series for 30 s: {why}")
+                await asyncio.sleep(0.1)
+            series = response.json()
+            clicks = sum(int(point["clicks"]) for point in series["points"])
+            if clicks != count or series["clicks"] != count:
+                raise Violated(f"in a calm moment the count is {count}, and the series adds up to {clicks}: {series}\n"
+                               f"{self.world.books.all[code]}")
+        client.close()
 
     async def counts(self, instance: Instance, codes: list[str], end: float) -> list[int]:
         """The counts that an instance gives."""

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 48] = [
+const SETTINGS: [&str; 52] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -52,6 +52,10 @@ const SETTINGS: [&str; 48] = [
     "SITE_CONTACT",
     "HOME_REDIRECT",
     "TRUSTED_PROXIES",
+    "ANALYTICS",
+    "GEOIP_DATABASE",
+    "ANALYTICS_DETAIL_DAYS",
+    "ANALYTICS_REDIS_MIB",
     "MAX_CONNECTIONS",
     "MAX_REQUESTS",
     "REQUEST_TIMEOUT_SECONDS",

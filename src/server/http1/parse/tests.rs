@@ -23,7 +23,7 @@ fn plain(request: &str) -> bool {
 
 #[test]
 fn a_redirect_of_a_browser_is_plain() {
-    let request = "GET /K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\nConnection: keep-alive\r\nX-Request-Id: 7b\r\n\r\n";
+    let request = "GET /K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\nConnection: keep-alive\r\nX-Request-Id: 7b\r\nuser-agent: curl/8\r\nReferer: https://example.org/\r\nSec-GPC: 1\r\n\r\n";
     let length = request.len();
     assert_eq!(
         parse(request.as_bytes()),
@@ -32,6 +32,9 @@ fn a_redirect_of_a_browser_is_plain() {
             code: ShortCode::parse("K7mXq2R").unwrap(),
             is_head: false,
             id: RequestId::parse(b"7b"),
+            agent: Some(b"curl/8"),
+            referrer: Some(b"https://example.org/"),
+            opts_out: true,
             length
         })
     );

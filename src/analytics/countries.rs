@@ -1,0 +1,123 @@
+//! Countries of addresses, by a file in the MMDB format that the operator brings.
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use maxminddb::{MaxMindDbError, Reader, path};
+
+use crate::domain::Timestamp;
+
+/// A file past this size is refused: those of countries have 10 MB, those of cities 70.
+const MAX_FILE: u64 = 512 << 20;
+
+/// The file in use; cheap to clone.
+#[derive(Clone, Default)]
+pub struct Countries(Option<Arc<Source>>);
+
+struct Source {
+    path: PathBuf,
+    reader: RwLock<Arc<Reader<Vec<u8>>>>,
+    /// Size and time of the file that was read.
+    read: Mutex<(u64, Option<SystemTime>)>,
+}
+
+/// Why a file of countries cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CountriesError {
+    /// It cannot be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// It is no such file.
+    #[error("is no MMDB file: {0}")]
+    Format(#[from] MaxMindDbError),
+}
+
+impl Countries {
+    /// Those of a file.
+    ///
+    /// # Errors
+    /// [`CountriesError`].
+    pub fn open(path: &Path) -> Result<Self, CountriesError> {
+        let (reader, read) = load(path)?;
+        Ok(Self(Some(Arc::new(Source {
+            path: path.to_owned(),
+            reader: RwLock::new(Arc::new(reader)),
+            read: Mutex::new(read),
+        }))))
+    }
+
+    /// Whether there is a file.
+    #[must_use]
+    pub fn are_known(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Reads the file again if it changed; it blocks. A file that cannot be used leaves the one before in use.
+    ///
+    /// # Errors
+    /// [`CountriesError`], once for each such file.
+    pub fn refresh(&self) -> Result<bool, CountriesError> {
+        let Some(source) = &self.0 else {
+            return Ok(false);
+        };
+        let now = stamp(&source.path)?;
+        let mut read = source.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if *read == now {
+            return Ok(false);
+        }
+        *read = now;
+        let (reader, _) = load(&source.path)?;
+        let mut current = source
+            .reader
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(reader);
+        Ok(true)
+    }
+
+    /// How old the data in use are; `None` without a file.
+    #[must_use]
+    pub fn age(&self, now: Timestamp) -> Option<Duration> {
+        let reader = self.reader()?;
+        let now = u64::try_from(now.micros()).unwrap_or_default() / 1_000_000;
+        let age = now.saturating_sub(reader.metadata().build_epoch);
+        Some(Duration::from_secs(age))
+    }
+
+    /// The two letters of an address's country.
+    pub(super) fn of(&self, address: &str) -> Option<[u8; 2]> {
+        let address: IpAddr = address.parse().ok()?;
+        let reader = self.reader()?;
+        let found = reader.lookup(address.to_canonical()).ok()?;
+        let code: Option<&str> = found.decode_path(&path!["country", "iso_code"]).ok()?;
+        let code: [u8; 2] = code?.as_bytes().try_into().ok()?;
+        code.iter().all(u8::is_ascii_uppercase).then_some(code)
+    }
+
+    fn reader(&self) -> Option<Arc<Reader<Vec<u8>>>> {
+        let source = self.0.as_ref()?;
+        let reader = source.reader.read().unwrap_or_else(PoisonError::into_inner);
+        Some(Arc::clone(&reader))
+    }
+}
+
+type Stamp = (u64, Option<SystemTime>);
+
+fn stamp(path: &Path) -> io::Result<Stamp> {
+    let found = fs::metadata(path)?;
+    Ok((found.len(), found.modified().ok()))
+}
+
+fn load(path: &Path) -> Result<(Reader<Vec<u8>>, Stamp), CountriesError> {
+    let stamp = stamp(path)?;
+    if stamp.0 > MAX_FILE {
+        let too_large = io::Error::other("it is larger than 512 MiB");
+        return Err(too_large.into());
+    }
+    let reader = Reader::from_source(fs::read(path)?)?;
+    Ok((reader, stamp))
+}

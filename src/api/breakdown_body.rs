@@ -1,0 +1,174 @@
+//! A breakdown of clicks as JSON, and the parameters that choose it.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::series_body::SeriesQuery;
+use crate::domain::{ClickClass, Dimension, Timestamp};
+use crate::http::ApiError;
+use crate::links::WantedBreakdown;
+use crate::store::{Breakdown, ClickSum};
+
+/// Rows unless a number is given, and at most.
+const LIMIT: u32 = 10;
+const MAX_LIMIT: u32 = 1_000;
+
+/// What a breakdown is by, and of which clicks.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BreakdownParameters {
+    /// Only links that have exactly this tag; of all your links alone.
+    #[param(max_length = 50)]
+    pub(super) tag: Option<String>,
+    /// What there is a row for: `referrer`, `country`, `browser`, `os`, `device` or `bot`.
+    #[param(
+        pattern = "^(referrer|country|browser|os|device|bot)$",
+        default = "referrer"
+    )]
+    by: Option<String>,
+    /// The first date, or an RFC 3339 timestamp in the first day. Unless given, 30 days before the end.
+    #[param(example = "2026-11-01")]
+    from: Option<String>,
+    /// The last date, or an RFC 3339 timestamp.
+    #[param(example = "2026-11-25")]
+    to: Option<String>,
+    /// The time zone in which days begin and dates are read: a name of the IANA database.
+    #[param(example = "Europe/Berlin", default = "UTC")]
+    tz: Option<String>,
+    /// Rows at most, 1 to 1000; the rest is `other`.
+    #[param(example = 10, default = 10, minimum = 1, maximum = 1000)]
+    limit: Option<String>,
+    /// Only clicks from pages of this host. Empty, here and below: those of which it is not known.
+    #[param(max_length = 253, example = "example.com")]
+    referrer: Option<String>,
+    /// Only clicks from this country, as `DE`.
+    #[param(max_length = 253, example = "DE")]
+    country: Option<String>,
+    /// Only clicks with this family of browsers.
+    #[param(max_length = 253, example = "Firefox")]
+    browser: Option<String>,
+    /// Only clicks with this family of systems.
+    #[param(max_length = 253, example = "Android")]
+    os: Option<String>,
+    /// Only clicks with this kind of device: `desktop`, `phone`, `tablet`, `tv` or `console`.
+    #[param(max_length = 253, example = "phone")]
+    device: Option<String>,
+    /// Only clicks of known bots, `true`, or of others, `false`.
+    #[param(max_length = 253, example = "false")]
+    bot: Option<String>,
+}
+
+impl BreakdownParameters {
+    pub(super) fn wanted(self, now: Timestamp) -> Result<WantedBreakdown, ApiError> {
+        let invalid = |detail: &str| ApiError::invalid(detail.to_owned());
+        let by = self
+            .by
+            .as_deref()
+            .map_or(Some(Dimension::Referrer), Dimension::parse);
+        let by = by.ok_or_else(|| {
+            invalid("by: must be referrer, country, browser, os, device or bot, as by=country")
+        })?;
+        let limit = self.limit.as_deref().map_or(Ok(LIMIT), str::parse);
+        let limit = limit.ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+        let limit = limit.ok_or_else(|| invalid("limit: must be 1 to 1000, as limit=10"))?;
+        let range = SeriesQuery {
+            interval: None,
+            from: self.from,
+            to: self.to,
+            tz: self.tz,
+        };
+        let range = range.range(now)?;
+        let given = [
+            self.referrer,
+            self.country,
+            self.browser,
+            self.os,
+            self.device,
+            self.bot,
+        ];
+        let mut filters = Vec::new();
+        for (dimension, value) in Dimension::ALL.into_iter().zip(given) {
+            let Some(value) = value else { continue };
+            if value.len() > ClickClass::MAX_VALUE || value.chars().any(char::is_control) {
+                let name = dimension.as_str();
+                return Err(ApiError::invalid(format!(
+                    "{name}: must be a value of at most 253 bytes without control characters, as a row of by={name} has it"
+                )));
+            }
+            filters.push((dimension, Some(value).filter(|value| !value.is_empty())));
+        }
+        Ok(WantedBreakdown {
+            range,
+            by,
+            filters,
+            limit,
+        })
+    }
+}
+
+/// Clicks by one property of visitors, largest first.
+#[derive(Serialize, ToSchema)]
+pub(super) struct BreakdownBody {
+    /// What there is a row for.
+    #[schema(
+        example = "country",
+        pattern = "^(referrer|country|browser|os|device|bot)$"
+    )]
+    by: &'static str,
+    /// Clicks of all rows and of `other`.
+    #[schema(example = 42)]
+    clicks: u64,
+    /// Those without known bots.
+    #[schema(example = 40)]
+    people: u64,
+    /// The values with most clicks.
+    rows: Vec<RowBody>,
+    /// All other values; not there if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    other: Option<SumBody>,
+}
+
+/// One value.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RowBody {
+    /// The value; `null` for clicks of which it is not known.
+    #[schema(example = "DE")]
+    value: Option<String>,
+    /// Clicks with it.
+    #[schema(example = 21)]
+    clicks: u64,
+    /// Those without known bots.
+    #[schema(example = 20)]
+    people: u64,
+}
+
+/// Clicks without a row of their own.
+#[derive(Serialize, ToSchema)]
+pub(super) struct SumBody {
+    /// All of them.
+    #[schema(example = 2)]
+    clicks: u64,
+    /// Those without known bots.
+    #[schema(example = 1)]
+    people: u64,
+}
+
+impl BreakdownBody {
+    pub(super) fn new(by: Dimension, found: Breakdown) -> Self {
+        let row = |(value, sum): (Option<String>, ClickSum)| RowBody {
+            value,
+            clicks: sum.clicks,
+            people: sum.people,
+        };
+        let other = Some(found.other).filter(|other| other.clicks > 0);
+        Self {
+            by: by.as_str(),
+            clicks: found.total.clicks,
+            people: found.total.people,
+            rows: found.rows.into_iter().map(row).collect(),
+            other: other.map(|ClickSum { clicks, people }| SumBody { clicks, people }),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `GET /urls/{short_code}/stats/breakdown`: who followed a link.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+
+use super::authentication::TokenOwner;
+use super::breakdown_body::{BreakdownBody, BreakdownParameters};
+use crate::accounts::Accounts;
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, CodeParameter, ErrorBody, Json, PathCode, QueryOf};
+use crate::links::LinkService;
+
+/// Who followed one of your links?
+///
+/// Clicks by referrer, country, browser, system, device or bot; filters combine. Of visitors nothing else is kept, and of some
+/// not even that: those have the value `null`. Numbers are as of some seconds ago, and of clicks since classes are noted. Of
+/// days that are older than `ANALYTICS_DETAIL_DAYS`, those (UTC) that begin in the range count as a whole.
+#[utoipa::path(
+    get, path = "/urls/{short_code}/stats/breakdown", tag = "links", operation_id = "link_breakdown",
+    params(CodeParameter, BreakdownParameters), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The breakdown", body = BreakdownBody),
+        (status = 404, description = "No link of yours has this code", body = ErrorBody, example = json!({"detail": "URL not found"})),
+        (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
+            ("by" = (value = json!({"detail": "by: must be referrer, country, browser, os, device or bot, as by=country"}))),
+            ("limit" = (value = json!({"detail": "limit: must be 1 to 1000, as limit=10"}))),
+        )),
+        TakesQuery, NeedsToken, NeedsDatabase,
+    ),
+)]
+pub(super) async fn link_breakdown(
+    State(links): State<Arc<LinkService>>,
+    State(accounts): State<Arc<Accounts>>,
+    TokenOwner(owner): TokenOwner,
+    PathCode(code): PathCode,
+    query: Result<QueryOf<BreakdownParameters>, ApiError>,
+) -> Result<Response, ApiError> {
+    // Of an account that is gone nothing is said.
+    accounts.user(owner).await?;
+    let QueryOf(query) = query?;
+    if query.tag.is_some() {
+        let detail = "tag: is for all links together, as /urls/my/breakdown?tag=spring";
+        return Err(ApiError::invalid(detail.to_owned()));
+    }
+    let wanted = query.wanted(links.clock.now())?;
+    let code = code.ok_or_else(ApiError::url_not_found)?;
+    let by = wanted.by;
+    let found = links.breakdown(owner, &code, wanted).await?;
+    let found = found.ok_or_else(ApiError::url_not_found)?;
+    Ok(Json(BreakdownBody::new(by, found)).into_response())
+}

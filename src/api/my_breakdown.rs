@@ -1,0 +1,47 @@
+//! `GET /urls/my/breakdown`: who followed the links of the token's owner.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+
+use super::authentication::TokenOwner;
+use super::breakdown_body::{BreakdownBody, BreakdownParameters};
+use super::link_fields::invalid;
+use crate::accounts::Accounts;
+use crate::domain::SearchTag;
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+use crate::links::LinkService;
+
+/// Who followed your links?
+///
+/// As for one link, over all your links or those with a tag. Deleted links are not among them.
+#[utoipa::path(
+    get, path = "/urls/my/breakdown", tag = "links", operation_id = "my_breakdown",
+    params(BreakdownParameters), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The breakdown", body = BreakdownBody),
+        (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
+            ("by" = (value = json!({"detail": "by: must be referrer, country, browser, os, device or bot, as by=country"}))),
+            ("limit" = (value = json!({"detail": "limit: must be 1 to 1000, as limit=10"}))),
+        )),
+        TakesQuery, NeedsToken, NeedsDatabase,
+    ),
+)]
+pub(super) async fn my_breakdown(
+    State(links): State<Arc<LinkService>>,
+    State(accounts): State<Arc<Accounts>>,
+    TokenOwner(owner): TokenOwner,
+    query: Result<QueryOf<BreakdownParameters>, ApiError>,
+) -> Result<Response, ApiError> {
+    accounts.user(owner).await?;
+    let QueryOf(mut query) = query?;
+    let tag = query.tag.take();
+    let tag = tag.as_deref().map(SearchTag::parse).transpose();
+    let tag = tag.map_err(invalid)?;
+    let wanted = query.wanted(links.clock.now())?;
+    let by = wanted.by;
+    let found = links.breakdown_of_owner(owner, tag, wanted).await?;
+    Ok(Json(BreakdownBody::new(by, found)).into_response())
+}

@@ -1,0 +1,43 @@
+//! What is kept of visitors.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+use super::parse::{file, on_or_off};
+use super::setting::{Optional, mebibytes, number, optional, setting};
+
+/// What is kept of visitors.
+#[derive(Args, Clone, Debug)]
+pub struct AnalyticsSettings {
+    /// What is kept of clicks: `on`, their time and the class of the visitor (host of the referrer, country, families of browser
+    /// and system, kind of device, known bot or not), or `off`, their time alone.
+    ///
+    /// `deploy/privacy.md` says what that means for visitors.
+    #[arg(
+        id = "analytics",
+        long = "analytics",
+        env = "ANALYTICS",
+        value_name = "WHICH"
+    )]
+    #[arg(action = ArgAction::Set, default_value = "on", value_parser = setting(on_or_off))]
+    pub are_on: bool,
+    /// A file in MMDB format with the countries of addresses, as GeoLite2-Country; read again when it changes. Unset: no
+    /// countries.
+    #[arg(long, env = "GEOIP_DATABASE", value_name = "PATH")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
+    pub geoip_database: Optional<PathBuf>,
+    /// Days for which classes are kept by quarter of an hour; afterwards they are kept by day (UTC).
+    #[arg(long, env = "ANALYTICS_DETAIL_DAYS", value_name = "N")]
+    #[arg(default_value = "90", value_parser = number(1..=36_500_u32))]
+    pub analytics_detail_days: u32,
+    /// Memory of Redis for the classes of clicks that are not written back yet, in MiB. Past it clicks are counted without
+    /// their class.
+    #[arg(
+        long = "analytics-redis-mib",
+        env = "ANALYTICS_REDIS_MIB",
+        value_name = "MIB"
+    )]
+    #[arg(default_value = "64", value_parser = mebibytes(0..=1_048_576))]
+    pub analytics_redis: u64,
+}

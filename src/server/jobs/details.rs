@@ -1,0 +1,57 @@
+//! Sums the classes of clicks, removes those that are not kept by quarter of an hour any more, and those of deleted links.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+use super::runner::every;
+use crate::domain::{Clock, Interval};
+use crate::store::{Details, StoreError};
+
+/// Classes are summed once in so many flushes: a busy link costs a write for each class and sum, not for each flush.
+const FLUSHES_PER_SUM: u32 = 10;
+
+/// Bounds of the pause between two sums.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
+
+/// Pause between two removals.
+const REMOVAL_PAUSE: Duration = Duration::from_mins(1);
+
+/// Rows removed in one step: it takes some milliseconds.
+const ROWS_PER_STEP: u32 = 1_000;
+
+const DAY: Duration = Duration::from_hours(24);
+
+pub(super) async fn run_sums(details: Arc<dyn Details>, flush_interval: Duration) {
+    let pause = (flush_interval * FLUSHES_PER_SUM).clamp(MIN_PAUSE, MAX_PAUSE);
+    every(pause, "summing the classes of clicks", || async {
+        loop {
+            let started = Instant::now();
+            if !details.sum_details().await? {
+                return Ok::<_, StoreError>(());
+            }
+            // Leaves the database half of the time at least.
+            sleep(started.elapsed()).await;
+        }
+    })
+    .await;
+}
+
+pub(super) async fn run_removals(details: Arc<dyn Details>, clock: Arc<dyn Clock>, days: u32) {
+    every(REMOVAL_PAUSE, "removing classes of clicks", || async {
+        let kept_from = clock.now().before(DAY * days);
+        let before = Interval::of(kept_from).start_of_day();
+        loop {
+            let started = Instant::now();
+            let pruned = details.prune_details(before, ROWS_PER_STEP).await?;
+            let are_more = details.remove_details_of_deleted(ROWS_PER_STEP).await?;
+            if pruned == 0 && !are_more {
+                return Ok::<_, StoreError>(());
+            }
+            sleep(started.elapsed()).await;
+        }
+    })
+    .await;
+}

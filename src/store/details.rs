@@ -1,0 +1,230 @@
+//! The contract of what is kept of visitors: clicks by class, summed by link, by account, and by time.
+
+use std::ops::Range;
+
+use async_trait::async_trait;
+
+use super::{OwnerSeries, StoreError};
+use crate::domain::{Dimension, Interval, LinkId, SearchTag, UserId};
+
+/// Referrers that a link has room for in one day (UTC); further ones are [`Dimension::OTHER`].
+pub const MAX_REFERRERS_OF_LINK: usize = 100;
+
+/// The same for all links of an account, and so for links that a stranger follows one after another.
+pub const MAX_REFERRERS_OF_OWNER: usize = 1_000;
+
+/// Whose clicks are broken down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClicksOf {
+    /// Those of one link.
+    Link(LinkId),
+    /// Those of all links of an account.
+    Owner(UserId),
+    /// Those of the account's links with a tag. Each link is read, so it takes longer the more there are.
+    Tagged(UserId, SearchTag),
+}
+
+/// What is asked of a breakdown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BreakdownQuery {
+    /// Whose clicks.
+    pub of: ClicksOf,
+    /// In which time. Days (UTC) whose quarters of an hour are not kept any more count as a whole where they begin in it.
+    pub range: Range<Interval>,
+    /// Of what there is a row for each value.
+    pub by: Dimension,
+    /// Only clicks with these values; `None` is for those of which it is not known.
+    pub filters: Vec<(Dimension, Option<String>)>,
+    /// Rows at most.
+    pub limit: u32,
+}
+
+/// Clicks, and how many of them are not by known bots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClickSum {
+    /// All of them.
+    pub clicks: u64,
+    /// Those that are not by known bots.
+    pub people: u64,
+}
+
+/// Clicks by the values of one dimension, as of the newest summing of classes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Breakdown {
+    /// All that pass the filters.
+    pub total: ClickSum,
+    /// The values with most clicks, largest first; `None` is that of clicks of which it is not known.
+    pub rows: Vec<(Option<String>, ClickSum)>,
+    /// All other values.
+    pub other: ClickSum,
+}
+
+/// Keeps the classes of clicks.
+///
+/// They are noted in the transaction that counts the clicks, and summed a little later by [`Details::sum_details`]: so each
+/// click is in them once or, where its class got lost on the way, not at all.
+#[async_trait]
+pub trait Details: Send + Sync {
+    /// Sums some of the classes that were noted since, in one transaction. Those of deleted links are dropped. Returns whether
+    /// more are left.
+    async fn sum_details(&self) -> Result<bool, StoreError>;
+
+    /// Removes up to `limit` rows of quarters of an hour before this one; those of days stay. Returns their number.
+    async fn prune_details(&self, before: Interval, limit: u32) -> Result<u64, StoreError>;
+
+    /// Removes up to `limit` rows of one deleted link, also from the sums of its owner. Returns whether more may be left.
+    async fn remove_details_of_deleted(&self, limit: u32) -> Result<bool, StoreError>;
+
+    /// Clicks of known bots on an owner's links, by interval and in no order, as of the newest summing.
+    async fn bots_of_owner(
+        &self,
+        wanted: &OwnerSeries<'_>,
+    ) -> Result<Vec<(Interval, u64)>, StoreError>;
+
+    /// Clicks by the values of one dimension.
+    async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError>;
+}
+
+/// Quarters of an hour in a day.
+const DAY: i32 = 96;
+
+/// The first quarter of an interval's day (UTC).
+pub(super) fn day_of(interval: i32) -> i32 {
+    interval - interval.rem_euclid(DAY)
+}
+
+/// A range as whole days and the quarters before and after them, each from its start to before its end.
+pub(super) struct Spans {
+    pub(super) before: Range<i32>,
+    pub(super) days: Range<i32>,
+    pub(super) after: Range<i32>,
+}
+
+impl Spans {
+    pub(super) fn of(range: &Range<Interval>) -> Self {
+        let (start, end) = (
+            range.start.number(),
+            range.end.number().max(range.start.number()),
+        );
+        let first_day = match day_of(start) {
+            day if day == start => day,
+            day => day.saturating_add(DAY),
+        };
+        let last_day = day_of(end);
+        if first_day > last_day {
+            return Self {
+                before: start..end,
+                days: 0..0,
+                after: 0..0,
+            };
+        }
+        Self {
+            before: start..first_day,
+            days: first_day..last_day,
+            after: last_day..end,
+        }
+    }
+
+    /// In this order: the bounds of the days, those before, those after.
+    pub(super) fn bounds(&self) -> [i32; 6] {
+        let Self {
+            before,
+            days,
+            after,
+        } = self;
+        [
+            days.start,
+            days.end,
+            before.start,
+            before.end,
+            after.start,
+            after.end,
+        ]
+    }
+}
+
+/// `value`, its clicks, those by bots, and both of all values together.
+pub(super) type BreakdownRow = (String, i64, i64, i64, i64);
+
+/// Clicks of bots by interval.
+pub(super) fn bots(rows: Vec<(i64, i64)>) -> Vec<(Interval, u64)> {
+    let bots =
+        |(quarter, clicks): (i64, i64)| (Interval::from_number(quarter), clicks.unsigned_abs());
+    rows.into_iter().map(bots).collect()
+}
+
+/// A breakdown of rows that begin with those of which the value is not known and which have no room of their own.
+pub(super) fn breakdown(rows: Vec<BreakdownRow>, limit: u32) -> Breakdown {
+    let sum = |clicks: i64, bots: i64| {
+        let clicks = clicks.unsigned_abs();
+        ClickSum {
+            clicks,
+            people: clicks.saturating_sub(bots.unsigned_abs()),
+        }
+    };
+    let Some((_, _, _, clicks, bots)) = rows.first() else {
+        return Breakdown::default();
+    };
+    let total = sum(*clicks, *bots);
+    let rows = rows
+        .into_iter()
+        .filter(|(value, ..)| value != Dimension::OTHER)
+        .map(|(value, clicks, bots, ..)| {
+            let value = Some(value).filter(|value| !value.is_empty());
+            (value, sum(clicks, bots))
+        });
+    let mut rows: Vec<_> = rows
+        .take(usize::try_from(limit).unwrap_or(usize::MAX))
+        .collect();
+    rows.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.clicks));
+    let shown = |of: fn(&ClickSum) -> u64| rows.iter().map(|(_, sum)| of(sum)).sum::<u64>();
+    let other = ClickSum {
+        clicks: total.clicks.saturating_sub(shown(|sum| sum.clicks)),
+        people: total.people.saturating_sub(shown(|sum| sum.people)),
+    };
+    Breakdown { total, rows, other }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn whole_days_and_the_rest_of_a_range_are_all_of_it(start in 1_i64..1_000, length in 0_i64..1_000) {
+            let range = Interval::from_number(start)..Interval::from_number(start + length);
+            let Spans { before, days, after } = Spans::of(&range);
+            prop_assert!(days.clone().all(|quarter| day_of(quarter) >= days.start));
+            prop_assert_eq!((days.start % DAY, days.end % DAY), (0, 0));
+            let mut all: Vec<_> = before.chain(days).chain(after).collect();
+            all.sort_unstable();
+            let expected: Vec<_> = (range.start.number()..range.end.number()).collect();
+            prop_assert_eq!(all, expected);
+        }
+    }
+
+    #[test]
+    fn what_has_no_row_of_its_own_is_other() {
+        let row = |value: &str, clicks, bots| (value.to_owned(), clicks, bots, 100, 10);
+        let rows = vec![
+            row("", 5, 5),
+            row("other", 7, 0),
+            row("a.example", 50, 1),
+            row("b.example", 30, 2),
+        ];
+        let found = breakdown(rows, 2);
+        let sum = |clicks, people| ClickSum { clicks, people };
+        assert_eq!(found.total, sum(100, 90));
+        assert_eq!(
+            found.rows,
+            [
+                (Some("a.example".to_owned()), sum(50, 49)),
+                (None, sum(5, 0))
+            ]
+        );
+        assert_eq!(found.other, sum(45, 41));
+        assert_eq!(breakdown(Vec::new(), 2), Breakdown::default());
+    }
+}

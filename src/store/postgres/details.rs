@@ -1,0 +1,425 @@
+//! What is kept of visitors, in Postgres.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::PostgresStore;
+use super::session::Session;
+use crate::domain::{ClickClass, Interval, SearchTag};
+use crate::store::details::{self, BreakdownRow, Spans};
+use crate::store::rows;
+use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, class, columns, filters};
+use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
+
+/// Batches and parts of flushes that are summed in one transaction.
+const WAITING_PER_STEP: u16 = 256;
+
+/// How long a deleted link's rows stay: no summing takes so long that saw the link.
+const REMOVED_AFTER_SECONDS: i32 = 60;
+
+/// `quarter`, `details`, `limit_links`, `limits`.
+type WaitingRow = (i32, Vec<u8>, Option<Vec<i64>>, Option<Vec<i64>>);
+
+/// `id` and the six values.
+type ClassRow = (i32, String, String, String, String, String, String);
+
+/// A breakdown of the sums by class that a query gives. Bound are: whose, the six bounds of time, the dimension, the six filters,
+/// and how many rows.
+macro_rules! breakdown {
+    ($sums:literal) => {
+        concat!(
+            "WITH sums AS (",
+            $sums,
+            "),
+            of_values AS (
+                SELECT CASE $8 WHEN 0 THEN referrer WHEN 1 THEN country WHEN 2 THEN browser WHEN 3 THEN os WHEN 4 THEN device
+                    ELSE bot END AS value,
+                    sum(n)::bigint AS clicks, coalesce(sum(n) FILTER (WHERE bot = 'true'), 0)::bigint AS bots
+                FROM sums JOIN click_classes ON id = class_id
+                WHERE ($9::text IS NULL OR referrer = $9) AND ($10::text IS NULL OR country = $10)
+                  AND ($11::text IS NULL OR browser = $11) AND ($12::text IS NULL OR os = $12)
+                  AND ($13::text IS NULL OR device = $13) AND ($14::text IS NULL OR bot = $14)
+                GROUP BY 1 HAVING sum(n) > 0
+            )
+            SELECT value, clicks, bots, sum(clicks) OVER ()::bigint, sum(bots) OVER ()::bigint FROM of_values
+            ORDER BY value IN ('', 'other') DESC, clicks DESC, value LIMIT $15"
+        )
+    };
+}
+
+const OF_LINK: &str = breakdown!(
+    "SELECT class_id, sum(clicks) AS n FROM (
+         SELECT class_id, clicks FROM link_detail_days WHERE link_id = $1 AND at >= $2 AND at < $3
+         UNION ALL
+         SELECT class_id, clicks FROM link_details WHERE link_id = $1 AND at >= $4 AND at < $5
+         UNION ALL
+         SELECT class_id, clicks FROM link_details WHERE link_id = $1 AND at >= $6 AND at < $7
+     ) AS parts GROUP BY class_id"
+);
+
+const OF_OWNER: &str = breakdown!(
+    "SELECT class_id, sum(clicks) AS n FROM (
+         SELECT class_id, clicks FROM owner_detail_days WHERE owner_id = $1 AND at >= $2 AND at < $3
+         UNION ALL
+         SELECT class_id, clicks FROM owner_details WHERE owner_id = $1 AND at >= $4 AND at < $5
+         UNION ALL
+         SELECT class_id, clicks FROM owner_details WHERE owner_id = $1 AND at >= $6 AND at < $7
+     ) AS parts GROUP BY class_id"
+);
+
+const OF_TAG: &str = breakdown!(
+    "SELECT class_id, sum(clicks) AS n FROM link_tags CROSS JOIN LATERAL (
+         SELECT class_id, clicks FROM link_detail_days AS d WHERE d.link_id = link_tags.link_id AND at >= $2 AND at < $3
+         UNION ALL
+         SELECT class_id, clicks FROM link_details AS d WHERE d.link_id = link_tags.link_id AND at >= $4 AND at < $5
+         UNION ALL
+         SELECT class_id, clicks FROM link_details AS d WHERE d.link_id = link_tags.link_id AND at >= $6 AND at < $7
+     ) AS parts WHERE owner_id = $1 AND tag = $16 GROUP BY class_id"
+);
+
+/// Adds rows to a table whose key is a column of this name.
+macro_rules! add {
+    ($table:literal, $key:literal) => {
+        concat!(
+            "INSERT INTO ",
+            $table,
+            " (",
+            $key,
+            ", at, class_id, clicks) SELECT * FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::bigint[])
+             ON CONFLICT (",
+            $key,
+            ", at, class_id) DO UPDATE SET clicks = ",
+            $table,
+            ".clicks + excluded.clicks"
+        )
+    };
+}
+
+#[async_trait]
+impl Details for PostgresStore {
+    async fn sum_details(&self) -> Result<bool, StoreError> {
+        Ok(self.pool.transaction(sum).await?)
+    }
+
+    async fn prune_details(&self, before: Interval, limit: u32) -> Result<u64, StoreError> {
+        let mut removed = 0;
+        for statement in [
+            "DELETE FROM link_details WHERE (link_id, at, class_id) IN
+                 (SELECT link_id, at, class_id FROM link_details WHERE at < $1 LIMIT $2)",
+            "DELETE FROM owner_details WHERE (owner_id, at, class_id) IN
+                 (SELECT owner_id, at, class_id FROM owner_details WHERE at < $1 LIMIT $2)",
+        ] {
+            let pruned = self.pool.run(async |session| {
+                sqlx::query(statement)
+                    .bind(before.number())
+                    .bind(i64::from(limit))
+                    .execute(session)
+                    .await
+            });
+            removed += pruned.await?.rows_affected();
+        }
+        Ok(removed)
+    }
+
+    async fn remove_details_of_deleted(&self, limit: u32) -> Result<bool, StoreError> {
+        let limit = i64::from(limit);
+        Ok(self
+            .pool
+            .transaction(async |session| remove_of_deleted(session, limit).await)
+            .await?)
+    }
+
+    async fn bots_of_owner(
+        &self,
+        wanted: &OwnerSeries<'_>,
+    ) -> Result<Vec<(Interval, u64)>, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_as(
+                "SELECT quarter::bigint, sum(clicks)::bigint FROM link_bots JOIN links ON id = link_id
+                 WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+                   AND ($3::text IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))
+                   AND quarter >= $4 AND quarter < $5 GROUP BY quarter",
+            )
+            .bind(wanted.owner.user.0)
+            .bind(wanted.owner.key.as_bytes())
+            .bind(wanted.tag.map(SearchTag::as_str))
+            .bind(wanted.range.start.number())
+            .bind(wanted.range.end.number())
+            .fetch_all(session)
+            .await
+        });
+        Ok(details::bots(found.await?))
+    }
+
+    async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError> {
+        let (statement, id, tag) = match &query.of {
+            ClicksOf::Link(link) => (OF_LINK, link.number(), None),
+            ClicksOf::Owner(owner) => (OF_OWNER, owner.0, None),
+            ClicksOf::Tagged(owner, tag) => (OF_TAG, owner.0, Some(tag.as_str())),
+        };
+        let found = self.pool.run(async |session| {
+            let mut asked = sqlx::query_as(statement).bind(id);
+            for bound in Spans::of(&query.range).bounds() {
+                asked = asked.bind(bound);
+            }
+            asked = asked.bind(query.by as i32);
+            for filter in filters(&query.filters) {
+                asked = asked.bind(filter);
+            }
+            // Beside the rows that are wanted, that of values without room.
+            asked = asked.bind(i64::from(query.limit) + 2);
+            if let Some(tag) = tag {
+                asked = asked.bind(tag);
+            }
+            asked.fetch_all(session).await
+        });
+        let found: Vec<BreakdownRow> = found.await?;
+        Ok(details::breakdown(found, query.limit))
+    }
+}
+
+async fn sum(session: &mut Session) -> Result<bool, sqlx::Error> {
+    if !is_alone(session).await? {
+        return Ok(false);
+    }
+    let waiting: Vec<WaitingRow> = sqlx::query_as(
+        "DELETE FROM click_detail_queue WHERE id = ANY (ARRAY(SELECT id FROM click_detail_queue ORDER BY id LIMIT $1))
+         RETURNING quarter, details, limit_links, limits",
+    )
+    .bind(i64::from(WAITING_PER_STEP))
+    .fetch_all(&mut *session)
+    .await?;
+    if waiting.is_empty() {
+        return Ok(false);
+    }
+    let are_more = waiting.len() == usize::from(WAITING_PER_STEP);
+    let sums = Sums::of(waiting.into_iter().map(as_waiting));
+    let owners = owners(session, sums.links()).await?;
+    let (of_links, of_owners) = sums.days_with_referrers(&owners);
+    let of_links = referrers(
+        session,
+        "SELECT DISTINCT link_id, at, referrer FROM unnest($1, $2) AS asked (link_id, at)
+         JOIN link_detail_days USING (link_id, at) JOIN click_classes ON id = class_id WHERE referrer NOT IN ('', 'other')",
+        of_links,
+    )
+    .await?;
+    let of_owners = referrers(
+        session,
+        "SELECT DISTINCT owner_id, at, referrer FROM unnest($1, $2) AS asked (owner_id, at)
+         JOIN owner_detail_days USING (owner_id, at) JOIN click_classes ON id = class_id WHERE referrer NOT IN ('', 'other')",
+        of_owners,
+    )
+    .await?;
+    let sums = sums.bound(&owners, of_links, of_owners);
+    let ids = class_ids(session, sums.classes()).await?;
+    let added = sums.rows(&owners, &ids);
+    for (statement, rows) in [
+        (add!("link_details", "link_id"), added.links),
+        (add!("link_detail_days", "link_id"), added.link_days),
+        (add!("owner_details", "owner_id"), added.owners),
+        (add!("owner_detail_days", "owner_id"), added.owner_days),
+        (
+            "INSERT INTO link_bots (link_id, quarter, clicks)
+             SELECT link_id, quarter, n FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::bigint[])
+                 AS bots (link_id, quarter, class_id, n)
+             ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_bots.clicks + excluded.clicks",
+            added.bots,
+        ),
+    ] {
+        add(session, statement, rows).await?;
+    }
+    Ok(are_more)
+}
+
+fn as_waiting((quarter, packed, links, limits): WaitingRow) -> Waiting {
+    let limits = links.zip(limits).map(|(links, limits)| {
+        let limits = links.into_iter().zip(limits);
+        let limit =
+            |(link, clicks): (i64, i64)| Some((rows::link_id(link).ok()?, clicks.unsigned_abs()));
+        limits.filter_map(limit).collect()
+    });
+    Waiting {
+        quarter,
+        details: rows::details(Some(packed)),
+        limits,
+    }
+}
+
+/// The owner of each link that still exists.
+async fn owners(session: &mut Session, links: Vec<i64>) -> Result<HashMap<i64, i64>, sqlx::Error> {
+    let found: Vec<(i64, i64)> =
+        sqlx::query_as("SELECT id, owner_id FROM links WHERE id = ANY ($1)")
+            .bind(links)
+            .fetch_all(session)
+            .await?;
+    Ok(found.into_iter().collect())
+}
+
+async fn referrers(
+    session: &mut Session,
+    statement: &'static str,
+    days: BTreeSet<DayOf>,
+) -> Result<Referrers, sqlx::Error> {
+    let mut referrers = Referrers::new();
+    if days.is_empty() {
+        return Ok(referrers);
+    }
+    let (ids, days): (Vec<i64>, Vec<i32>) = days.into_iter().unzip();
+    let found: Vec<(i64, i32, String)> = sqlx::query_as(statement)
+        .bind(ids)
+        .bind(days)
+        .fetch_all(session)
+        .await?;
+    for (id, day, referrer) in found {
+        referrers.entry((id, day)).or_default().insert(referrer);
+    }
+    Ok(referrers)
+}
+
+/// The number of each class, which is made where it has none.
+async fn class_ids(
+    session: &mut Session,
+    classes: BTreeSet<Arc<ClickClass>>,
+) -> Result<HashMap<ClickClass, i32>, sqlx::Error> {
+    const KNOWN: &str = "SELECT id, referrer, country, browser, os, device, bot
+        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+            AS asked (referrer, country, browser, os, device, bot)
+        JOIN click_classes USING (referrer, country, browser, os, device, bot)";
+    const NEW: &str = "INSERT INTO click_classes (referrer, country, browser, os, device, bot)
+        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+        ON CONFLICT DO NOTHING RETURNING id, referrer, country, browser, os, device, bot";
+    let mut ids = HashMap::new();
+    // Only what is not known is inserted: an insertion that finds its row uses a number up.
+    for statement in [KNOWN, NEW] {
+        let mut values: [Vec<String>; 6] = Default::default();
+        for class in classes.iter().filter(|class| !ids.contains_key(&***class)) {
+            for (column, value) in values.iter_mut().zip(columns(class)) {
+                column.push(value);
+            }
+        }
+        if values[0].is_empty() {
+            break;
+        }
+        let mut asked = sqlx::query_as(statement);
+        for column in values {
+            asked = asked.bind(column);
+        }
+        let found: Vec<ClassRow> = asked.fetch_all(&mut *session).await?;
+        for (id, referrer, country, browser, os, device, bot) in found {
+            ids.insert(
+                class([&referrer, &country, &browser, &os, &device, &bot]),
+                id,
+            );
+        }
+    }
+    Ok(ids)
+}
+
+async fn add(
+    session: &mut Session,
+    statement: &'static str,
+    rows: Added,
+) -> Result<(), sqlx::Error> {
+    if !rows.keys.is_empty() {
+        sqlx::query(statement)
+            .bind(rows.keys)
+            .bind(rows.times)
+            .bind(rows.classes)
+            .bind(rows.clicks)
+            .execute(session)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Removes rows of quarters or days of deleted links, and subtracts them from the sums of their owners.
+macro_rules! remove {
+    ($of_links:literal, $of_owners:literal) => {
+        concat!(
+            "WITH gone AS (
+                 DELETE FROM ", $of_links, " WHERE (link_id, at, class_id) IN (
+                     SELECT link_id, at, class_id FROM ", $of_links, " WHERE link_id = ANY ($1) LIMIT $2)
+                 RETURNING link_id, at, class_id, clicks
+             ),
+             less AS (
+                 UPDATE ", $of_owners, " AS sums SET clicks = sums.clicks - of_owner.clicks FROM (
+                     SELECT owner_id, at, class_id, sum(clicks)::bigint AS clicks FROM gone JOIN deleted_details USING (link_id)
+                     GROUP BY owner_id, at, class_id
+                 ) AS of_owner
+                 WHERE sums.owner_id = of_owner.owner_id AND sums.at = of_owner.at AND sums.class_id = of_owner.class_id
+             )
+             SELECT count(*) FROM gone"
+        )
+    };
+}
+
+async fn remove_of_deleted(session: &mut Session, limit: i64) -> Result<bool, sqlx::Error> {
+    if !is_alone(session).await? {
+        return Ok(false);
+    }
+    // Not before the account's own row is gone where that is deleted, too: its sums are removed with the last of its links.
+    let links: Vec<i64> = sqlx::query_scalar(
+        "SELECT link_id FROM deleted_details WHERE deleted_at < now() - $1 * interval '1 second'
+         AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = owner_id) ORDER BY link_id LIMIT $2",
+    )
+    .bind(REMOVED_AFTER_SECONDS)
+    .bind(limit)
+    .fetch_all(&mut *session)
+    .await?;
+    if links.is_empty() {
+        return Ok(false);
+    }
+    let mut removed = 0;
+    for statement in [
+        remove!("link_details", "owner_details"),
+        remove!("link_detail_days", "owner_detail_days"),
+        "WITH gone AS (
+             DELETE FROM link_bots WHERE (link_id, quarter) IN
+                 (SELECT link_id, quarter FROM link_bots WHERE link_id = ANY ($1) LIMIT $2)
+             RETURNING 1
+         )
+         SELECT count(*) FROM gone",
+        "WITH gone AS (
+             DELETE FROM owner_details WHERE (owner_id, at, class_id) IN (
+                 SELECT owner_id, at, class_id FROM owner_details
+                 WHERE owner_id IN (SELECT owner_id FROM deleted_details WHERE link_id = ANY ($1))
+                   AND NOT EXISTS (SELECT FROM users WHERE id = owner_id) LIMIT $2)
+             RETURNING 1
+         )
+         SELECT count(*) FROM gone",
+        "WITH gone AS (
+             DELETE FROM owner_detail_days WHERE (owner_id, at, class_id) IN (
+                 SELECT owner_id, at, class_id FROM owner_detail_days
+                 WHERE owner_id IN (SELECT owner_id FROM deleted_details WHERE link_id = ANY ($1))
+                   AND NOT EXISTS (SELECT FROM users WHERE id = owner_id) LIMIT $2)
+             RETURNING 1
+         )
+         SELECT count(*) FROM gone",
+    ] {
+        let gone: i64 = sqlx::query_scalar(statement)
+            .bind(&links)
+            .bind(limit)
+            .fetch_one(&mut *session)
+            .await?;
+        removed += gone;
+    }
+    if removed == 0 {
+        sqlx::query("DELETE FROM deleted_details WHERE link_id = ANY ($1)")
+            .bind(links)
+            .execute(session)
+            .await?;
+    }
+    Ok(true)
+}
+
+/// Whether no other instance changes the sums now. What this transaction writes may be lost in a crash: it is done again then.
+async fn is_alone(session: &mut Session) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT pg_try_advisory_xact_lock(hashtext('shunt click details'), 0)
+         FROM set_config('synchronous_commit', 'off', true)",
+    )
+    .fetch_one(session)
+    .await
+}

@@ -1,0 +1,418 @@
+//! What is kept of visitors, in SQLite.
+//!
+//! Clicks wait for the one writer. So what is needed for a sum is read before, and a step is short.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::json;
+use sqlx::{QueryBuilder, SqliteConnection};
+
+use super::SqliteStore;
+use super::batch::from_json;
+use crate::domain::{ClickClass, Interval, SearchTag};
+use crate::store::details::{self, BreakdownRow, Spans};
+use crate::store::rows;
+use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, class, columns, filters};
+use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
+
+/// Batches and parts of flushes that are summed in one step, and after how many classes no further one is taken.
+const WAITING_PER_STEP: u32 = 128;
+const CLASSES_PER_STEP: usize = 500;
+
+/// `id`, `quarter`, `details`, `limits`.
+type WaitingRow = (i64, i32, Vec<u8>, Option<String>);
+
+/// `id` and the six values.
+type ClassRow = (i32, String, String, String, String, String, String);
+
+/// A breakdown of the sums by class that a query gives. Bound are: whose, the six bounds of time, the dimension, the six filters,
+/// and how many rows.
+macro_rules! breakdown {
+    ($sums:literal) => {
+        concat!(
+            "WITH sums AS (",
+            $sums,
+            "),
+            of_values AS (
+                SELECT CASE ?8 WHEN 0 THEN referrer WHEN 1 THEN country WHEN 2 THEN browser WHEN 3 THEN os WHEN 4 THEN device
+                    ELSE bot END AS value,
+                    sum(n) AS clicks, coalesce(sum(n) FILTER (WHERE bot = 'true'), 0) AS bots
+                FROM sums JOIN click_classes ON id = class_id
+                WHERE (?9 IS NULL OR referrer = ?9) AND (?10 IS NULL OR country = ?10)
+                  AND (?11 IS NULL OR browser = ?11) AND (?12 IS NULL OR os = ?12)
+                  AND (?13 IS NULL OR device = ?13) AND (?14 IS NULL OR bot = ?14)
+                GROUP BY 1 HAVING sum(n) > 0
+            )
+            SELECT value, clicks, bots, sum(clicks) OVER (), sum(bots) OVER () FROM of_values
+            ORDER BY value IN ('', 'other') DESC, clicks DESC, value LIMIT ?15"
+        )
+    };
+}
+
+const OF_LINK: &str = breakdown!(
+    "SELECT class_id, sum(clicks) AS n FROM (
+         SELECT class_id, clicks FROM link_detail_days WHERE link_id = ?1 AND at >= ?2 AND at < ?3
+         UNION ALL
+         SELECT class_id, clicks FROM link_details WHERE link_id = ?1 AND at >= ?4 AND at < ?5
+         UNION ALL
+         SELECT class_id, clicks FROM link_details WHERE link_id = ?1 AND at >= ?6 AND at < ?7
+     ) GROUP BY class_id"
+);
+
+const OF_OWNER: &str = breakdown!(
+    "SELECT class_id, sum(clicks) AS n FROM (
+         SELECT class_id, clicks FROM owner_detail_days WHERE owner_id = ?1 AND at >= ?2 AND at < ?3
+         UNION ALL
+         SELECT class_id, clicks FROM owner_details WHERE owner_id = ?1 AND at >= ?4 AND at < ?5
+         UNION ALL
+         SELECT class_id, clicks FROM owner_details WHERE owner_id = ?1 AND at >= ?6 AND at < ?7
+     ) GROUP BY class_id"
+);
+
+const OF_TAG: &str = breakdown!(
+    "SELECT class_id, sum(clicks) AS n FROM (
+         SELECT class_id, clicks FROM link_tags JOIN link_detail_days USING (link_id)
+         WHERE owner_id = ?1 AND tag = ?16 AND at >= ?2 AND at < ?3
+         UNION ALL
+         SELECT class_id, clicks FROM link_tags JOIN link_details USING (link_id)
+         WHERE owner_id = ?1 AND tag = ?16 AND at >= ?4 AND at < ?5
+         UNION ALL
+         SELECT class_id, clicks FROM link_tags JOIN link_details USING (link_id)
+         WHERE owner_id = ?1 AND tag = ?16 AND at >= ?6 AND at < ?7
+     ) GROUP BY class_id"
+);
+
+/// Adds rows to a table whose key is a column of this name.
+macro_rules! add {
+    ($table:literal, $key:literal) => {
+        concat!(
+            "INSERT INTO ",
+            $table,
+            " (",
+            $key,
+            ", at, class_id, clicks)
+             SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?1) WHERE true
+             ON CONFLICT (",
+            $key,
+            ", at, class_id) DO UPDATE SET clicks = clicks + excluded.clicks"
+        )
+    };
+}
+
+#[async_trait]
+impl Details for SqliteStore {
+    async fn sum_details(&self) -> Result<bool, StoreError> {
+        let waiting: Vec<WaitingRow> = sqlx::query_as(
+            "SELECT id, quarter, details, limits FROM click_detail_queue ORDER BY id LIMIT ?1",
+        )
+        .bind(WAITING_PER_STEP)
+        .fetch_all(&mut *self.log.background().await?)
+        .await?;
+        let read = waiting.len();
+        let (mut taken, mut parts, mut classes) = (Vec::new(), Vec::new(), 0);
+        for (id, quarter, packed, limits) in waiting {
+            let details = rows::details(Some(packed));
+            classes += details.of_links().len();
+            if classes > CLASSES_PER_STEP && !taken.is_empty() {
+                break;
+            }
+            taken.push(id);
+            parts.push(Waiting {
+                quarter,
+                details,
+                limits: limits.as_deref().map(from_json).transpose()?,
+            });
+        }
+        if taken.is_empty() {
+            return Ok(false);
+        }
+        let are_more = taken.len() < read || read == WAITING_PER_STEP as usize;
+        let sums = Sums::of(parts);
+        let (sums, mut ids) = {
+            let reader = &mut *self.log.background().await?;
+            let owners = owners_of(reader, sums.links()).await?;
+            let (of_links, of_owners) = sums.days_with_referrers(&owners);
+            let of_links = referrers(reader, REFERRERS_OF_LINKS, of_links).await?;
+            let of_owners = referrers(reader, REFERRERS_OF_OWNERS, of_owners).await?;
+            let sums = sums.bound(&owners, of_links, of_owners);
+            let ids = known_classes(reader, &sums.classes()).await?;
+            (sums, ids)
+        };
+        let mut writer = self.writer.get().await?;
+        let mut transaction = writer.begin_immediate().await?;
+        let removed = sqlx::query(
+            "DELETE FROM click_detail_queue WHERE id IN (SELECT value FROM json_each(?1))",
+        )
+        .bind(json!(taken).to_string())
+        .execute(&mut *transaction)
+        .await?;
+        if removed.rows_affected() != taken.len() as u64 {
+            // Another process that has this file summed them meanwhile.
+            return Ok(true);
+        }
+        for class in sums.classes() {
+            if !ids.contains_key(&*class) {
+                let id = new_class(&mut transaction, &class).await?;
+                ids.insert((*class).clone(), id);
+            }
+        }
+        // Once more: some may have been deleted meanwhile.
+        let owners = owners_of(&mut transaction, sums.links()).await?;
+        let added = sums.rows(&owners, &ids);
+        for (statement, rows) in [
+            (add!("link_details", "link_id"), added.links),
+            (add!("link_detail_days", "link_id"), added.link_days),
+            (add!("owner_details", "owner_id"), added.owners),
+            (add!("owner_detail_days", "owner_id"), added.owner_days),
+            (
+                "INSERT INTO link_bots (link_id, quarter, clicks)
+                 SELECT value ->> 0, value ->> 1, value ->> 3 FROM json_each(?1) WHERE true
+                 ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks",
+                added.bots,
+            ),
+        ] {
+            if !rows.keys.is_empty() {
+                sqlx::query(statement)
+                    .bind(as_json(&rows))
+                    .execute(&mut *transaction)
+                    .await?;
+            }
+        }
+        transaction.commit().await?;
+        Ok(are_more)
+    }
+
+    async fn prune_details(&self, before: Interval, limit: u32) -> Result<u64, StoreError> {
+        let mut writer = self.writer.get().await?;
+        let mut removed = 0;
+        for statement in [
+            "DELETE FROM link_details WHERE (link_id, at, class_id) IN (
+                 SELECT link_id, at, class_id FROM link_details WHERE at < ?1 LIMIT ?2)",
+            "DELETE FROM owner_details WHERE (owner_id, at, class_id) IN (
+                 SELECT owner_id, at, class_id FROM owner_details WHERE at < ?1 LIMIT ?2)",
+        ] {
+            let pruned = sqlx::query(statement)
+                .bind(before.number())
+                .bind(limit)
+                .execute(&mut *writer)
+                .await?;
+            removed += pruned.rows_affected();
+        }
+        Ok(removed)
+    }
+
+    async fn remove_details_of_deleted(&self, limit: u32) -> Result<bool, StoreError> {
+        let mut writer = self.writer.get().await?;
+        let mut transaction = writer.begin_immediate().await?;
+        let is_left = remove_of_deleted(&mut transaction, limit).await?;
+        transaction.commit().await?;
+        Ok(is_left)
+    }
+
+    async fn bots_of_owner(
+        &self,
+        wanted: &OwnerSeries<'_>,
+    ) -> Result<Vec<(Interval, u64)>, StoreError> {
+        let found = sqlx::query_as(
+            "SELECT link_bots.quarter, sum(link_bots.clicks) FROM link_bots JOIN links ON id = link_id
+             WHERE owner_id = (SELECT id FROM users WHERE id = ?1 AND token_key = ?2)
+               AND (?3 IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = ?1 AND tag = ?3))
+               AND link_bots.quarter >= ?4 AND link_bots.quarter < ?5 GROUP BY link_bots.quarter",
+        )
+        .bind(wanted.owner.user.0)
+        .bind(wanted.owner.key.as_bytes())
+        .bind(wanted.tag.map(SearchTag::as_str))
+        .bind(wanted.range.start.number())
+        .bind(wanted.range.end.number())
+        .fetch_all(&mut *self.reader.get().await?)
+        .await?;
+        Ok(details::bots(found))
+    }
+
+    async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError> {
+        let (statement, id, tag) = match &query.of {
+            ClicksOf::Link(link) => (OF_LINK, link.number(), None),
+            ClicksOf::Owner(owner) => (OF_OWNER, owner.0, None),
+            ClicksOf::Tagged(owner, tag) => (OF_TAG, owner.0, Some(tag.as_str())),
+        };
+        let mut asked = sqlx::query_as(statement).bind(id);
+        for bound in Spans::of(&query.range).bounds() {
+            asked = asked.bind(bound);
+        }
+        asked = asked.bind(query.by as i32);
+        for filter in filters(&query.filters) {
+            asked = asked.bind(filter);
+        }
+        // Beside the rows that are wanted, that of values without room.
+        asked = asked.bind(i64::from(query.limit) + 2);
+        if let Some(tag) = tag {
+            asked = asked.bind(tag);
+        }
+        let found: Vec<BreakdownRow> = asked.fetch_all(&mut *self.reader.get().await?).await?;
+        Ok(details::breakdown(found, query.limit))
+    }
+}
+
+const REFERRERS_OF_LINKS: &str = "SELECT DISTINCT link_id, at, referrer FROM json_each(?1)
+    JOIN link_detail_days ON link_id = value ->> 0 AND at = value ->> 1
+    JOIN click_classes ON click_classes.id = class_id WHERE referrer NOT IN ('', 'other')";
+
+const REFERRERS_OF_OWNERS: &str = "SELECT DISTINCT owner_id, at, referrer FROM json_each(?1)
+    JOIN owner_detail_days ON owner_id = value ->> 0 AND at = value ->> 1
+    JOIN click_classes ON click_classes.id = class_id WHERE referrer NOT IN ('', 'other')";
+
+/// The owner of each link that still exists.
+async fn owners_of(
+    reader: &mut SqliteConnection,
+    links: Vec<i64>,
+) -> Result<HashMap<i64, i64>, StoreError> {
+    let found: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT id, owner_id FROM links WHERE id IN (SELECT value FROM json_each(?1))",
+    )
+    .bind(json!(links).to_string())
+    .fetch_all(reader)
+    .await?;
+    Ok(found.into_iter().collect())
+}
+
+async fn referrers(
+    reader: &mut SqliteConnection,
+    statement: &'static str,
+    days: BTreeSet<DayOf>,
+) -> Result<Referrers, StoreError> {
+    let mut referrers = Referrers::new();
+    if days.is_empty() {
+        return Ok(referrers);
+    }
+    let found: Vec<(i64, i32, String)> = sqlx::query_as(statement)
+        .bind(json!(days).to_string())
+        .fetch_all(reader)
+        .await?;
+    for (id, day, referrer) in found {
+        referrers.entry((id, day)).or_default().insert(referrer);
+    }
+    Ok(referrers)
+}
+
+/// The numbers of those classes that have one.
+async fn known_classes(
+    reader: &mut SqliteConnection,
+    classes: &BTreeSet<Arc<ClickClass>>,
+) -> Result<HashMap<ClickClass, i32>, StoreError> {
+    let asked: Vec<_> = classes.iter().map(|class| columns(class)).collect();
+    let found: Vec<ClassRow> = sqlx::query_as(
+        "SELECT id, referrer, country, browser, os, device, bot FROM click_classes
+         WHERE (referrer, country, browser, os, device, bot) IN (
+             SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?1))",
+    )
+    .bind(json!(asked).to_string())
+    .fetch_all(reader)
+    .await?;
+    let with_id = |(id, referrer, country, browser, os, device, bot): ClassRow| {
+        (
+            class([&referrer, &country, &browser, &os, &device, &bot]),
+            id,
+        )
+    };
+    Ok(found.into_iter().map(with_id).collect())
+}
+
+/// The number of a class that had none when it was looked for.
+async fn new_class(
+    transaction: &mut SqliteConnection,
+    class: &ClickClass,
+) -> Result<i32, StoreError> {
+    let mut insert = QueryBuilder::new(
+        "INSERT INTO click_classes (referrer, country, browser, os, device, bot) VALUES (",
+    );
+    let mut values = insert.separated(", ");
+    for value in columns(class) {
+        values.push_bind(value);
+    }
+    insert.push(
+        ") ON CONFLICT (referrer, country, browser, os, device, bot) DO UPDATE SET bot = excluded.bot RETURNING id",
+    );
+    Ok(insert.build_query_scalar().fetch_one(transaction).await?)
+}
+
+/// `[[key, time, class, clicks], …]`
+fn as_json(rows: &Added) -> String {
+    let columns = rows
+        .keys
+        .iter()
+        .zip(&rows.times)
+        .zip(rows.classes.iter().zip(&rows.clicks));
+    let rows: Vec<_> = columns
+        .map(|((key, time), (class, clicks))| (key, time, class, clicks))
+        .collect();
+    json!(rows).to_string()
+}
+
+async fn remove_of_deleted(
+    transaction: &mut SqliteConnection,
+    limit: u32,
+) -> Result<bool, StoreError> {
+    // Not before the account's own row is gone where that is deleted, too: its sums are removed with the last of its links.
+    let deleted: Option<(i64, i64)> = sqlx::query_as(
+        "SELECT link_id, owner_id FROM deleted_details
+         WHERE owner_id NOT IN (SELECT user_id FROM deleted_users) ORDER BY link_id LIMIT 1",
+    )
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let Some((link, owner)) = deleted else {
+        return Ok(false);
+    };
+    let mut removed = 0;
+    for statements in [
+        [
+            "UPDATE owner_details AS sums SET clicks = sums.clicks - gone.clicks FROM (
+                 SELECT at, class_id, clicks FROM link_details WHERE link_id = ?1 ORDER BY at, class_id LIMIT ?3) AS gone
+             WHERE owner_id = ?2 AND sums.at = gone.at AND sums.class_id = gone.class_id",
+            "DELETE FROM link_details WHERE (link_id, at, class_id) IN (
+                 SELECT link_id, at, class_id FROM link_details WHERE link_id = ?1 ORDER BY at, class_id LIMIT ?3)
+             AND ?2 IS NOT NULL",
+        ],
+        [
+            "UPDATE owner_detail_days AS sums SET clicks = sums.clicks - gone.clicks FROM (
+                 SELECT at, class_id, clicks FROM link_detail_days WHERE link_id = ?1 ORDER BY at, class_id LIMIT ?3) AS gone
+             WHERE owner_id = ?2 AND sums.at = gone.at AND sums.class_id = gone.class_id",
+            "DELETE FROM link_detail_days WHERE (link_id, at, class_id) IN (
+                 SELECT link_id, at, class_id FROM link_detail_days WHERE link_id = ?1 ORDER BY at, class_id LIMIT ?3)
+             AND ?2 IS NOT NULL",
+        ],
+        [
+            "DELETE FROM owner_details WHERE (owner_id, at, class_id) IN (
+                 SELECT owner_id, at, class_id FROM owner_details WHERE owner_id = ?2 LIMIT ?3)
+             AND NOT EXISTS (SELECT 1 FROM users WHERE id = ?2) AND ?1 IS NOT NULL",
+            "DELETE FROM owner_detail_days WHERE (owner_id, at, class_id) IN (
+                 SELECT owner_id, at, class_id FROM owner_detail_days WHERE owner_id = ?2 LIMIT ?3)
+             AND NOT EXISTS (SELECT 1 FROM users WHERE id = ?2) AND ?1 IS NOT NULL",
+        ],
+    ] {
+        for statement in statements {
+            let changed = sqlx::query(statement)
+                .bind(link)
+                .bind(owner)
+                .bind(limit)
+                .execute(&mut *transaction)
+                .await?;
+            removed += changed.rows_affected();
+        }
+    }
+    let bots = sqlx::query(
+        "DELETE FROM link_bots WHERE (link_id, quarter) IN (SELECT link_id, quarter FROM link_bots WHERE link_id = ?1 LIMIT ?2)",
+    )
+    .bind(link)
+    .bind(limit)
+    .execute(&mut *transaction)
+    .await?;
+    if removed + bots.rows_affected() == 0 {
+        sqlx::query("DELETE FROM deleted_details WHERE link_id = ?1")
+            .bind(link)
+            .execute(transaction)
+            .await?;
+    }
+    Ok(true)
+}

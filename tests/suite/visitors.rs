@@ -1,0 +1,246 @@
+//! What is kept of visitors: classes of their clicks, and nothing else.
+
+use redis::AsyncCommands;
+use reqwest::Method;
+use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
+
+use crate::support::{App, Mode, RedisServer, Response, both_modes, eventually};
+
+const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
+const BOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+
+async fn visit(app: &App, code: &str, headers: &[(&str, &str)]) {
+    let mut request = app.request(Method::GET, &format!("/{code}"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    assert_eq!(Response::of(request).await.status, 302);
+}
+
+async fn breakdown(app: &App, token: &str, path: &str) -> Value {
+    let response = app.get_as(token, path).await;
+    assert_eq!(response.status, 200, "{response:?}");
+    response.json()
+}
+
+/// Waits until so many clicks are in the breakdown.
+async fn summed(app: &App, token: &str, code: &str, clicks: u64) {
+    let path = format!("/urls/{code}/stats/breakdown");
+    eventually("the classes are summed", async || {
+        breakdown(app, token, &path).await["clicks"] == clicks
+    })
+    .await;
+}
+
+both_modes! {
+    async fn an_owner_sees_from_where_and_on_what_links_were_followed(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for _ in 0..3 {
+            visit(app, &code, &[("user-agent", FIREFOX), ("referer", "https://www.example.com/page?secret")]).await;
+        }
+        visit(app, &code, &[("user-agent", BOT)]).await;
+        visit(app, &code, &[("user-agent", FIREFOX), ("sec-gpc", "1")]).await;
+        visit(app, &code, &[("user-agent", FIREFOX), ("dnt", "1")]).await;
+        visit(app, &code, &[("user-agent", &"x".repeat(3_000))]).await;
+        visit(app, &code, &[("user-agent", FIREFOX), ("referer", &"x".repeat(8_000))]).await;
+        summed(app, &token, &code, 8).await;
+        let path = format!("/urls/{code}/stats/breakdown");
+        let row = |value: Value, clicks: u64, people: u64| json!({"value": value, "clicks": clicks, "people": people});
+        let expected = json!({"by": "browser", "clicks": 8, "people": 7, "rows": [row(json!("Firefox"), 3, 3), row(Value::Null, 5, 4)]});
+        let mut found = breakdown(app, &token, &format!("{path}?by=browser")).await;
+        found["rows"].as_array_mut().unwrap().sort_by_key(|row| row["clicks"].as_u64());
+        assert_eq!(found, expected);
+        let found = breakdown(app, &token, &format!("{path}?by=referrer&bot=false")).await;
+        assert_eq!(found["rows"], json!([row(json!("example.com"), 3, 3)]));
+        let found = breakdown(app, &token, "/urls/my/breakdown?by=os&referrer=example.com").await;
+        assert_eq!(found["rows"], json!([row(json!("Linux"), 3, 3)]));
+        let found = breakdown(app, &token, "/urls/my/breakdown?tag=spring").await;
+        assert_eq!(found["clicks"], 0);
+        let series = app.get(&format!("/urls/{code}/stats/series")).await.json();
+        assert_eq!((series["clicks"].as_u64(), series["people"].as_u64()), (Some(8), Some(7)));
+        let series = app.get_as(&token, "/urls/my/series").await.json();
+        assert_eq!((series["clicks"].as_u64(), series["people"].as_u64()), (Some(8), Some(7)));
+    }
+
+    async fn a_breakdown_is_the_owners_and_says_which_parameter_is_wrong(app) {
+        let (token, other) = (app.register().await, app.register().await);
+        let code = app.shorten(&token, "https://example.org/").await;
+        let path = format!("/urls/{code}/stats/breakdown");
+        app.get(&path).await.is_error(401, "Not authenticated");
+        app.get("/urls/my/breakdown").await.is_error(401, "Not authenticated");
+        app.get_as(&other, &path).await.is_error(404, "URL not found");
+        for (query, named) in [
+            ("by=colour", "by: "), ("limit=0", "limit: "), ("limit=1001", "limit: "), ("from=2026-11-02&to=2026-11-01", "from: "),
+            ("tz=Mars/Olympus", "tz: "), ("from=1969-01-01", "from: "), ("to=9999-12-31", "to: "), ("colour=red", "colour: "),
+            ("country=%00", "country: "), ("tag=spring", "tag: "),
+        ] {
+            let refused = app.get_as(&token, &format!("{path}?{query}")).await;
+            assert_eq!(refused.status, 422, "{query}");
+            assert!(refused.detail().contains(named.trim_end_matches(": ")), "{query}: {}", refused.detail());
+        }
+    }
+}
+
+/// What a visitor sent, and what must not be found anywhere.
+const ADDRESS: &str = "203.0.113.77";
+const SECRET_AGENT: &str =
+    "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0 Zq7secretagent";
+const SECRETS: [&str; 4] = [ADDRESS, "Zq7secretagent", "zq7secretpath", "zq7secretquery"];
+
+async fn visit_secretly(app: &App, code: &str) {
+    let referrer = "https://www.example.com/zq7secretpath?zq7secretquery";
+    let headers = [
+        ("user-agent", SECRET_AGENT),
+        ("referer", referrer),
+        ("x-forwarded-for", ADDRESS),
+    ];
+    visit(app, code, &headers).await;
+    // hyper reads this one.
+    let path = format!("{code}?x=1");
+    visit(app, &path, &headers).await;
+}
+
+fn has_none(place: &str, text: &str) {
+    for secret in SECRETS {
+        let hex = |text: String, byte| format!("{text}{byte:02x}");
+        let as_hex = secret.bytes().fold(String::new(), hex);
+        let is_found = text.contains(secret) || text.contains(&as_hex);
+        assert!(!is_found, "{place} has {secret}");
+    }
+}
+
+async fn log_and_metrics_have_none(app: &App) {
+    has_none("the log", &app.server.log());
+    has_none("/metrics", &app.get("/metrics").await.text);
+}
+
+#[tokio::test]
+async fn nothing_that_names_a_visitor_is_in_a_table_of_postgres_or_in_the_log() {
+    let settings = [
+        ("RUST_LOG", "trace"),
+        ("TRUSTED_PROXIES", "127.0.0.1"),
+        ("FLUSH_INTERVAL_MS", "20"),
+    ];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    visit_secretly(&app, &code).await;
+    summed(&app, &token, &code, 2).await;
+    let mut connection = PgConnection::connect(&app.backend.database_url())
+        .await
+        .unwrap();
+    let tables: Vec<String> =
+        sqlx::query_scalar("SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'")
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
+    assert!(tables.contains(&"click_classes".to_owned()));
+    for table in tables {
+        let rows =
+            format!("SELECT coalesce(string_agg(row_to_json(t)::text, ' '), '') FROM {table} AS t");
+        let rows: String = sqlx::query_scalar(sqlx::AssertSqlSafe(rows))
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        has_none(&table, &rows);
+    }
+    log_and_metrics_have_none(&app).await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn nothing_that_names_a_visitor_is_in_the_file_of_sqlite() {
+    let settings = [
+        ("RUST_LOG", "trace"),
+        ("TRUSTED_PROXIES", "127.0.0.1"),
+        ("FLUSH_INTERVAL_MS", "20"),
+    ];
+    let app = App::start_with(Mode::Embedded, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    visit_secretly(&app, &code).await;
+    summed(&app, &token, &code, 2).await;
+    for file in std::fs::read_dir(app.backend.folder()).unwrap() {
+        let path = file.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        has_none(
+            &path.display().to_string(),
+            &String::from_utf8_lossy(&bytes),
+        );
+    }
+    log_and_metrics_have_none(&app).await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn nothing_that_names_a_visitor_is_in_a_key_of_redis() {
+    let redis = RedisServer::start(&[]).await;
+    let settings = [
+        ("REDIS_URL", &*redis.url()),
+        ("TRUSTED_PROXIES", "127.0.0.1"),
+        ("FLUSH_INTERVAL_MS", "3600000"),
+    ];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    visit_secretly(&app, &code).await;
+    let mut connection = redis.connection().await;
+    let keys: Vec<String> = connection.keys("*").await.unwrap();
+    let mut lists = 0;
+    for key in keys {
+        has_none("a key's name", &key);
+        let kind: String = redis::cmd("TYPE")
+            .arg(&key)
+            .query_async(&mut connection)
+            .await
+            .unwrap();
+        let read = match &*kind {
+            "string" => redis::cmd("GET").arg(&key).to_owned(),
+            "hash" => redis::cmd("HGETALL").arg(&key).to_owned(),
+            "list" => redis::cmd("LRANGE").arg(&key).arg(0).arg(-1).to_owned(),
+            "set" => redis::cmd("SMEMBERS").arg(&key).to_owned(),
+            "stream" => redis::cmd("XRANGE").arg(&key).arg("-").arg("+").to_owned(),
+            other => panic!("{key} is of type {other}"),
+        };
+        let value: redis::Value = read.query_async(&mut connection).await.unwrap();
+        if kind == "list" {
+            lists += 1;
+            let batches: Vec<Vec<u8>> = connection.lrange(&key, 0, -1).await.unwrap();
+            let text = String::from_utf8_lossy(&batches.concat()).into_owned();
+            assert!(text.contains("example.com"), "{text}");
+            has_none(&key, &text);
+        }
+        has_none(&key, &format!("{value:?}"));
+    }
+    assert_eq!(lists, 1, "that of the pending classes");
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn without_room_in_redis_clicks_are_counted_and_their_class_is_not_known() {
+    let settings = [("ANALYTICS_REDIS_MIB", "0"), ("FLUSH_INTERVAL_MS", "20")];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    visit(&app, &code, &[("user-agent", FIREFOX)]).await;
+    assert_eq!(app.clicks(&code).await, 1);
+    let metrics = app.get("/metrics").await.text;
+    let line = "shunt_clicks_unclassified_total{reason=\"redis_room\"} 1";
+    assert!(metrics.contains(line), "{metrics}");
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn where_classes_are_switched_off_only_the_click_is_kept() {
+    let settings = [("ANALYTICS", "off"), ("FLUSH_INTERVAL_MS", "20")];
+    let app = App::start_with(Mode::Embedded, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    visit(&app, &code, &[("user-agent", BOT)]).await;
+    app.written_back(&code, 1).await;
+    let path = format!("/urls/{code}/stats/breakdown");
+    assert_eq!(breakdown(&app, &token, &path).await["clicks"], 0);
+    app.finish().await;
+}
