@@ -284,6 +284,11 @@ pub struct Config {
     #[arg(long, env = "REGISTRATION", value_name = "WHO")]
     #[arg(default_value = "open", value_parser = setting(Registration::parse))]
     pub registration: Registration,
+    /// Days for which a link keeps the address that it was made from, and reports of links and the audit of administrators are kept;
+    /// 0: links keep no address, and the rest is kept for a day.
+    #[arg(long, env = "AUDIT_DAYS", value_name = "DAYS")]
+    #[arg(default_value = "90", value_parser = number(0..=36_500_u32))]
+    pub audit_days: u32,
     /// Where to report a weakness: a `mailto:` or `https:` address, served in `/.well-known/security.txt`.
     #[arg(long, env = "SECURITY_CONTACT", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(security_contact))]

@@ -4,15 +4,19 @@
 //! parser refuses.
 
 mod api_key;
+mod audit;
 mod code;
 mod email;
 mod forward_query;
+mod host;
 mod interval;
 mod limits;
 mod link;
 mod link_properties;
+mod link_state;
 mod password;
 mod registration;
+mod removal;
 mod search;
 mod shard;
 mod target;
@@ -22,16 +26,22 @@ mod token_secret;
 mod user;
 
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
+pub use audit::{AuditEntry, Newest, NewestWanted, Report, SeenLink, SeenUser};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
+pub use host::{HostPattern, InvalidHostPattern};
 pub use interval::Interval;
 pub use limits::Limits;
 pub use link::{Link, LinkId, LinkStatus, LinkTarget};
 pub use link_properties::{
     FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title,
 };
+pub use link_state::{LinkState, NotFollowed};
 pub use password::{InvalidPassword, Password};
 pub use registration::{Registration, RegistrationRefused};
+pub use removal::{
+    AddressRange, InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
+};
 pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag, SearchText};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};

@@ -7,7 +7,7 @@ use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
 use crate::domain::{Clock, OwnHost};
 use crate::limits::{CurrentLimits, Limiter, MissLimiter, TooMany};
-use crate::store::{Links, Outbox, StoreError};
+use crate::store::{Links, Outbox, Removals, StoreError};
 
 mod announce;
 mod at_once;
@@ -20,6 +20,7 @@ mod follow;
 mod lengthen;
 mod list;
 mod outbox;
+mod refused;
 mod revision;
 mod shorten;
 mod show;
@@ -41,6 +42,10 @@ pub use stats::LinkStats;
 pub struct LinkService {
     /// The source of truth.
     pub links: Arc<dyn Links>,
+    /// Which hosts are removed.
+    pub removals: Arc<dyn Removals>,
+    /// For how many days a link keeps the address that it was made from; 0: not at all.
+    pub audit_days: u32,
     /// Changes that are not published yet.
     pub outbox: Arc<dyn Outbox>,
     /// Exact counts.
@@ -84,6 +89,9 @@ pub enum LinkError {
     /// The code that the owner chose belongs to a link, or belonged to a link of another owner.
     #[error("the code is taken")]
     CodeTaken,
+    /// The target is on a host that administrators removed, or on the blocklist.
+    #[error("no link may lead to this target")]
+    TargetRefused,
     /// A new link may not have ended already.
     #[error("the link would have ended already")]
     EndsInPast,
@@ -93,6 +101,9 @@ pub enum LinkError {
     /// The link is not as the client expected.
     #[error("the link was changed meanwhile")]
     NotAsExpected,
+    /// The service's administrators took the link away: its owner may delete it, and change nothing.
+    #[error("the link is removed")]
+    Removed,
     /// An exact count cannot be read.
     #[error(transparent)]
     Count(#[from] CountError),

@@ -63,13 +63,8 @@ fn followable(
     clock: &dyn Clock,
 ) -> Result<Arc<CachedLink>, RedirectError> {
     let link = link.ok_or(RedirectError::Unknown)?;
-    if !link.is_active {
-        Err(RedirectError::Inactive)
-    } else if link.end.has_come(clock) {
-        Err(RedirectError::Expired)
-    } else {
-        Ok(link)
-    }
+    link.followable(clock)?;
+    Ok(link)
 }
 
 impl Redirect {
@@ -131,7 +126,8 @@ impl Redirect {
             Box::pin(self.admitted(click.link())).await?;
         }
         let has_ended = |now: &Arc<CachedLink>| {
-            now.click() == click && (!now.is_active || now.end.has_come(&*self.clock))
+            let is_removed = now.removed.is_some();
+            now.click() == click && !is_removed && now.followable(&*self.clock).is_err()
         };
         if now.as_ref().is_some_and(has_ended) {
             // The last click before that: it is counted already, and the count stays.
@@ -183,6 +179,7 @@ impl Redirect {
             Err(RedirectError::Inactive) => &metrics.inactive,
             Err(RedirectError::Expired) => &metrics.expired,
             Err(RedirectError::UsedUp) => &metrics.used_up,
+            Err(RedirectError::Removed(_)) => &metrics.removed,
             Err(RedirectError::TooMany(_)) => &metrics.limited,
             Err(RedirectError::Unavailable(_)) => &metrics.unavailable,
         };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
+use crate::abuse::Abuse;
 use crate::accounts::{
     Accounts, CommonPasswords, PasswordHasher, Secrets, Tokens, load_or_create_secret,
 };
@@ -69,6 +70,7 @@ pub(super) struct App {
     pub(super) grants: Arc<Grants>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) links: Arc<LinkService>,
+    pub(super) abuse: Arc<Abuse>,
     accounts: Arc<Accounts>,
     lookups: Lookups,
     misses: MissLimiter,
@@ -123,8 +125,11 @@ impl App {
             Arc::clone(&clock),
         );
         let accounts = accounts.with_registration(config.registration.clone());
+        let abuse = Abuse::new(&store, limiter.clone(), misses.clone(), Arc::clone(&clock));
         let links = LinkService {
             links: Arc::clone(&store.links),
+            removals: Arc::clone(&store.removals),
+            audit_days: config.audit_days,
             outbox: Arc::clone(&store.outbox),
             counts,
             before_limit: Arc::clone(&before_limit),
@@ -174,6 +179,7 @@ impl App {
             clock,
             accounts: Arc::new(accounts),
             links: Arc::new(links),
+            abuse: Arc::new(abuse),
             lookups,
             misses,
             security_contact: config.security_contact.as_deref().map(Arc::from),
@@ -194,6 +200,7 @@ impl App {
         ApiState {
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
+            abuse: Arc::clone(&self.abuse),
             redirect: Arc::new(redirect),
             readiness: Arc::new(Readiness::new(
                 Arc::clone(&self.store.database),

@@ -10,6 +10,8 @@
 
 use std::sync::Arc;
 
+mod admin_rows;
+mod administration;
 mod api_keys;
 mod bulk;
 mod click_batch;
@@ -24,6 +26,7 @@ pub mod migrations;
 mod outbox;
 mod permits;
 mod postgres;
+mod removals;
 mod rows;
 mod search;
 mod series;
@@ -32,6 +35,7 @@ mod snapshot;
 mod sqlite;
 mod users;
 
+pub use administration::{Administration, Kept, MAX_REPORTS_OF_LINK};
 pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_limits::{ClickLimits, Grant};
@@ -47,6 +51,9 @@ pub use links::{
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
+pub use removals::{
+    Actor, Covers, LOOKED_AT_IN_STEP, LookedAt, NewRemoval, Removals, Removed, Step,
+};
 pub use search::{FoundLinks, LinkSearch, Position};
 pub use series::{Series, SeriesSnapshot};
 pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, Sessions, WebSession};
@@ -65,6 +72,10 @@ pub struct Store {
     pub sessions: Arc<dyn Sessions>,
     /// Links.
     pub links: Arc<dyn Links>,
+    /// Removals by administrators.
+    pub removals: Arc<dyn Removals>,
+    /// Roles, reports and the audit.
+    pub administration: Arc<dyn Administration>,
     /// Changes of links that are not published yet.
     pub outbox: Arc<dyn Outbox>,
     /// Counted clicks.
@@ -78,13 +89,24 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Users + ApiKeys + Sessions + Links + Outbox + Clicks + Database + 'static,
+        T: Users
+            + ApiKeys
+            + Sessions
+            + Links
+            + Removals
+            + Administration
+            + Outbox
+            + Clicks
+            + Database
+            + 'static,
     {
         Self {
             users: implementation.clone(),
             keys: implementation.clone(),
             sessions: implementation.clone(),
             links: implementation.clone(),
+            removals: implementation.clone(),
+            administration: implementation.clone(),
             outbox: implementation.clone(),
             clicks: implementation.clone(),
             database: implementation,

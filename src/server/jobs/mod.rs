@@ -27,6 +27,7 @@ mod memory_only;
 mod outbox;
 mod probe;
 mod prune;
+mod removals;
 mod replica;
 mod retention;
 mod runner;
@@ -79,12 +80,18 @@ pub(super) fn spawn(
     ));
     jobs.spawn(code_length::run(Arc::clone(&app.links)));
     jobs.spawn(prune::run(flusher()));
+    let links = Arc::clone(&app.links);
+    jobs.spawn(removals::run(Arc::clone(&app.abuse), links));
     jobs.spawn(maintain::run(database()));
     jobs.spawn(database::run(database()));
     jobs.spawn(memory_only::run(Arc::clone(&app.memory_only)));
     let watch = HistoryWatch::new(&app.store.database, &app.cache, app.redis.as_ref());
     jobs.spawn(history::run(watch));
-    jobs.spawn(retention::run(app.store.clone(), Arc::clone(&app.clock)));
+    jobs.spawn(retention::run(
+        app.store.clone(),
+        Arc::clone(&app.clock),
+        app.links.audit_days,
+    ));
     if publishes {
         jobs.spawn(outbox::run(outbox, cache(), app.redis.clone()));
     } else {
