@@ -65,8 +65,7 @@ pub(super) async fn shorten(
     State(base_address): State<BaseAddress>,
     TokenOwner(owner): TokenOwner,
     query: Result<QueryOf<LinkQuery>, ApiError>,
-    headers: HeaderMap,
-    client: ClientAddress,
+    (headers, client): (HeaderMap, ClientAddress),
     body: Result<OptionalJsonBody<LinkObject>, ApiError>,
 ) -> Result<Response, ApiError> {
     let asked = match ask(query, body, &headers, &links.own_host) {

@@ -6,6 +6,10 @@ use url::Host;
 
 /// A host in its one spelling: a name in lower case and punycode without the root's dot, or an address; IPv4 in IPv6 is
 /// IPv4.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is how `Url` hands it out"
+)]
 pub(super) fn normal(host: Host<&str>) -> String {
     match host {
         Host::Domain(name) => name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase(),

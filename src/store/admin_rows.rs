@@ -4,7 +4,8 @@ use super::StoreError;
 use super::rows::{code, removal_status, timestamp};
 use super::search::Pattern;
 use crate::domain::{
-    AuditEntry, EmailAddress, Newest, NewestWanted, Report, SeenLink, SeenUser, TargetUrl, UserId,
+    AuditEntry, EmailAddress, Newest, NewestWanted, Removal, RemovalId, Report, SeenLink, SeenUser,
+    TargetUrl, UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `owner_id`, address, `created_at` in microseconds, `is_active`, `removed_status`. The last row
@@ -141,4 +142,36 @@ pub(super) fn audit(rows: Vec<AuditRow>, limit: u32) -> Result<Newest<AuditEntry
         limit,
         (0, None),
     ))
+}
+
+/// `id`, `kind`, `value`, `reason`, `status`, `removed_by`, `removed_at` and `taken_back_at` in microseconds, links that it covers,
+/// `looking_after` of a removal.
+pub(super) type RemovalRow = (
+    i64,
+    String,
+    String,
+    String,
+    i64,
+    Option<i64>,
+    i64,
+    Option<i64>,
+    i64,
+    Option<i64>,
+);
+
+pub(super) fn removal(
+    (id, kind, value, reason, status, by, at, taken_back_at, links, looking_after): RemovalRow,
+) -> Result<Removal, StoreError> {
+    Ok(Removal {
+        id: RemovalId(id),
+        kind,
+        value,
+        reason,
+        status: removal_status(status)?,
+        removed_by: by.map(UserId),
+        removed_at: timestamp(at)?,
+        taken_back_at: taken_back_at.map(timestamp).transpose()?,
+        links: links.unsigned_abs(),
+        is_running: looking_after.is_some(),
+    })
 }

@@ -12,6 +12,10 @@ pub const LOOKED_AT_IN_STEP: u32 = 500;
 /// not know of the removal yet.
 pub(super) const LOOK_AGAIN_AFTER_MICROS: i64 = 60_000_000;
 
+/// What a banned account has in the place of its password's hash: a hash that no password is known to have. Every version reads
+/// it, and takes as long for it as for any other.
+pub(super) const NO_PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$YmFubmVkIGFjY291bnQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
 /// Whose work something is.
 #[derive(Clone, Copy, Debug)]
 pub struct Actor<'a> {

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::domain::{
     ApiKey, EmailAddress, Interval, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks,
-    Principal, Removal, RemovalId, RemovalStatus, Scope, Shard, ShortCode, Tags, TargetUrl,
-    Timestamp, Title, TokenKey, User, UserId,
+    Principal, RemovalStatus, Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey,
+    User, UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `is_active`, `title`, `tags` as a JSON array, `forward_query`, `created_at`,
@@ -288,38 +288,6 @@ fn link(
         created_at,
         updated_at: updated_at.map_or(Ok(created_at), timestamp)?,
         removed: removed.map(removal_status).transpose()?,
-    })
-}
-
-/// `id`, `kind`, `value`, `reason`, `status`, `removed_by`, `removed_at` and `taken_back_at` in microseconds, links that it covers,
-/// `looking_after` of a removal.
-pub(super) type RemovalRow = (
-    i64,
-    String,
-    String,
-    String,
-    i64,
-    Option<i64>,
-    i64,
-    Option<i64>,
-    i64,
-    Option<i64>,
-);
-
-pub(super) fn removal(
-    (id, kind, value, reason, status, by, at, taken_back_at, links, looking_after): RemovalRow,
-) -> Result<Removal, StoreError> {
-    Ok(Removal {
-        id: RemovalId(id),
-        kind,
-        value,
-        reason,
-        status: removal_status(status)?,
-        removed_by: by.map(UserId),
-        removed_at: timestamp(at)?,
-        taken_back_at: taken_back_at.map(timestamp).transpose()?,
-        links: links.unsigned_abs(),
-        is_running: looking_after.is_some(),
     })
 }
 

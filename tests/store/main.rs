@@ -12,6 +12,7 @@ mod file;
 mod links;
 mod migrations;
 mod recorders;
+mod removals;
 mod replica;
 mod series;
 mod upgrade;

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::{NeedsRole, NewestQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
-use crate::domain::Report;
+use crate::domain::{RemovalStatus, Report};
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, Json, QueryOf};
 
@@ -45,7 +45,7 @@ impl ReportBody {
             id: report.id,
             short_code: report.code.to_string(),
             target_url: report.target.as_str().to_owned(),
-            removed: report.removed.map(|status| status.code()),
+            removed: report.removed.map(RemovalStatus::code),
             reason: report.reason,
             address: report.address,
             reported_at: report.reported_at.to_string(),

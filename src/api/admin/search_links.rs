@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::{NamedUser, NeedsRole, NewestQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
-use crate::domain::SeenLink;
+use crate::domain::{RemovalStatus, SeenLink};
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, Json, QueryOf};
 
@@ -51,7 +51,7 @@ impl SeenLinkBody {
             made_from: link.address,
             created_at: link.created_at.to_string(),
             is_active: link.is_active,
-            removed: link.removed.map(|status| status.code()),
+            removed: link.removed.map(RemovalStatus::code),
         }
     }
 }

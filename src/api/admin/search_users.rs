@@ -35,7 +35,7 @@ struct SeenUserBody {
 }
 
 impl SeenUserBody {
-    fn new(user: SeenUser) -> Self {
+    fn new(user: &SeenUser) -> Self {
         Self {
             id: user.id.0,
             email: user.email.as_str().to_owned(),
@@ -82,7 +82,7 @@ pub(in crate::api) async fn search_users(
     };
     let found = abuse.accounts(&wanted).await?;
     Ok(Json(SeenUsersBody {
-        users: found.entries.into_iter().map(SeenUserBody::new).collect(),
+        users: found.entries.iter().map(SeenUserBody::new).collect(),
         next: found.next,
     }))
 }

@@ -35,7 +35,8 @@ impl Administration for PostgresStore {
             let granted = sqlx::query(concat!(
                 "INSERT INTO user_roles (user_id, role, granted_at) SELECT id, 'admin', ",
                 moment!("$2"),
-                " FROM users WHERE id = $1 AND password_hash <> '' ON CONFLICT (user_id) DO UPDATE SET role = excluded.role"
+                " FROM users WHERE id = $1 AND NOT EXISTS (
+                     SELECT FROM banned_users WHERE user_id = users.id UNION ALL SELECT FROM deleted_users WHERE user_id = users.id) ON CONFLICT (user_id) DO UPDATE SET role = excluded.role"
             ))
             .bind(user.0)
             .bind(at.micros())
@@ -56,7 +57,8 @@ impl Administration for PostgresStore {
     ) -> Result<bool, StoreError> {
         let reset = self.pool.transaction(async |session| {
             let reset = sqlx::query(
-                "UPDATE users SET password_hash = $2, token_key = $3 WHERE id = $1 AND password_hash <> ''",
+                "UPDATE users SET password_hash = $2, token_key = $3 WHERE id = $1 AND NOT EXISTS (
+                     SELECT FROM banned_users WHERE user_id = users.id UNION ALL SELECT FROM deleted_users WHERE user_id = users.id)",
             )
             .bind(user.0)
             .bind(password_hash)
@@ -140,7 +142,7 @@ impl Administration for PostgresStore {
                      INSERT INTO reports (link_id, reason, address, reported_at)
                      SELECT id, $2, $3, ",
                 moment!("$4"),
-                " FROM link WHERE (SELECT count(*) FROM reports WHERE link_id = id) < $5
+                " FROM link WHERE (SELECT count(*) FROM reports WHERE link_id = link.id) < $5
                  )
                  SELECT EXISTS (SELECT FROM link)"
             ))

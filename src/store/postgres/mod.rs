@@ -17,6 +17,7 @@ mod links;
 mod migrate;
 mod outbox;
 mod pool;
+mod removal_steps;
 mod removals;
 mod replica;
 mod searched_links;

@@ -31,7 +31,8 @@ impl Administration for SqliteStore {
         let mut transaction = writer.begin_immediate().await?;
         let granted = sqlx::query(
             "INSERT INTO user_roles (user_id, role, granted_at)
-             SELECT id, 'admin', ?2 FROM users WHERE id = ?1 AND password_hash <> ''
+             SELECT id, 'admin', ?2 FROM users WHERE id = ?1 AND NOT EXISTS (
+                     SELECT 1 FROM banned_users WHERE user_id = users.id UNION ALL SELECT 1 FROM deleted_users WHERE user_id = users.id)
              ON CONFLICT (user_id) DO UPDATE SET role = excluded.role",
         )
         .bind(user.0)
@@ -55,7 +56,8 @@ impl Administration for SqliteStore {
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
         let reset = sqlx::query(
-            "UPDATE users SET password_hash = ?2, token_key = ?3 WHERE id = ?1 AND password_hash <> ''",
+            "UPDATE users SET password_hash = ?2, token_key = ?3 WHERE id = ?1 AND NOT EXISTS (
+                     SELECT 1 FROM banned_users WHERE user_id = users.id UNION ALL SELECT 1 FROM deleted_users WHERE user_id = users.id)",
         )
         .bind(user.0)
         .bind(password_hash)

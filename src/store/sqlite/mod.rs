@@ -40,6 +40,7 @@ mod migrate;
 mod outbox;
 mod pool;
 mod presence;
+mod removal_steps;
 mod removals;
 mod searched_links;
 mod series;
