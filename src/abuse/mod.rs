@@ -9,9 +9,9 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use crate::domain::{
-    AddressRange, AuditEntry, Clock, EmailAddress, HostPattern, Newest, NewestWanted, Principal,
-    Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Report, SeenLink, SeenUser,
-    ShortCode, TargetUrl, UserId,
+    AddressRange, AuditEntry, Clock, CurrentBlocklist, EmailAddress, HostPattern, Newest,
+    NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Report,
+    SeenLink, SeenUser, ShortCode, TargetUrl, UserId,
 };
 use crate::limits::{Action, Limiter, MissLimiter, TooMany};
 use crate::store::{
@@ -19,9 +19,14 @@ use crate::store::{
     Users,
 };
 
+mod blocklist;
 mod events;
+mod operator;
 
 use events::Event;
+
+pub use blocklist::{BlocklistError, read_blocklist};
+pub use operator::Operator;
 
 /// Removals, and what administrators see.
 pub struct Abuse {
@@ -30,6 +35,7 @@ pub struct Abuse {
     users: Arc<dyn Users>,
     limiter: Limiter,
     misses: MissLimiter,
+    blocklist: CurrentBlocklist,
     clock: Arc<dyn Clock>,
     begun: Notify,
 }
@@ -80,6 +86,7 @@ impl Abuse {
         store: &Store,
         limiter: Limiter,
         misses: MissLimiter,
+        blocklist: CurrentBlocklist,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
@@ -88,6 +95,7 @@ impl Abuse {
             users: Arc::clone(&store.users),
             limiter,
             misses,
+            blocklist,
             clock,
             begun: Notify::new(),
         }
@@ -243,6 +251,19 @@ impl Abuse {
         Err(AbuseError::Unknown)
     }
 
+    /// Has all links looked at with the blocklist of this name, unless the one before had it, too.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn begin_blocklist(&self, digest: &str) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        if self.removals.begin_blocklist(digest, now).await? {
+            tracing::info!("the blocklist is another one: all links are looked at");
+            self.begun.notify_one();
+        }
+        Ok(())
+    }
+
     /// Returns when a removal of this process has begun.
     pub async fn has_begun(&self) {
         self.begun.notified().await;
@@ -254,6 +275,15 @@ impl Abuse {
     /// # Errors
     /// [`StoreError`].
     pub async fn step(&self) -> Result<Option<Vec<Change>>, StoreError> {
+        let list = self.blocklist.get();
+        let covers = |at: LookedAt<'_>| match at.kind {
+            // Another instance may have another list by now: it does the work.
+            "blocklist" => {
+                let is_this_one = list.digest() == at.value;
+                is_this_one.then(|| list.blocks(&TargetUrl::from_stored(at.text)))
+            }
+            _ => covers(at),
+        };
         let step = self.removals.step(&covers, self.clock.now()).await?;
         Ok(step.map(|step| step.changes))
     }

@@ -5,6 +5,7 @@
 
 mod api_key;
 mod audit;
+mod blocklist;
 mod code;
 mod email;
 mod forward_query;
@@ -27,6 +28,7 @@ mod user;
 
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use audit::{AuditEntry, Newest, NewestWanted, Report, SeenLink, SeenUser};
+pub use blocklist::{Blocklist, CurrentBlocklist, InvalidBlocklist, InvalidEntry};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
 pub use host::{HostPattern, InvalidHostPattern};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
-use crate::domain::{Clock, OwnHost};
+use crate::domain::{Clock, CurrentBlocklist, OwnHost};
 use crate::limits::{CurrentLimits, Limiter, MissLimiter, TooMany};
 use crate::store::{Links, Outbox, Removals, StoreError};
 
@@ -44,6 +44,8 @@ pub struct LinkService {
     pub links: Arc<dyn Links>,
     /// Which hosts are removed.
     pub removals: Arc<dyn Removals>,
+    /// Targets that are refused besides.
+    pub blocklist: CurrentBlocklist,
     /// For how many days a link keeps the address that it was made from; 0: not at all.
     pub audit_days: u32,
     /// Changes that are not published yet.

@@ -1,4 +1,4 @@
-//! Targets that are refused: those to hosts that administrators removed.
+//! Targets that are refused: those to hosts that administrators removed, and those on the blocklist.
 
 use std::collections::HashSet;
 
@@ -40,10 +40,9 @@ impl LinkService {
             let host = host.as_deref();
             host.is_some_and(|host| removed.iter().any(|pattern| pattern.matches(host)))
         };
-        let places = hosts.iter().enumerate();
-        Ok(places
-            .filter(|(_, host)| is_refused(host))
-            .map(|(place, _)| place)
-            .collect())
+        let list = self.blocklist.get();
+        let places = targets.iter().zip(&hosts).enumerate();
+        let refused = places.filter(|(_, (target, host))| is_refused(host) || list.blocks(target));
+        Ok(refused.map(|(place, _)| place).collect())
     }
 }

@@ -52,6 +52,8 @@ pub struct Redirect {
     pub clock: Arc<dyn Clock>,
     /// How many unknown codes an address may have looked up.
     pub misses: MissLimiter,
+    /// Whether search engines are asked not to list short links.
+    pub noindex: bool,
 }
 
 /// The address of a client, which is found out only where it is needed.
@@ -85,7 +87,7 @@ impl Redirect {
             .map_or_else(|_| Instant::now(), Redirected::at);
         self.metrics.duration.record(end.duration_since(start));
         self.note(&followed);
-        followed
+        followed.map(|redirected| redirected.with_noindex(self.noindex))
     }
 
     async fn followed(
@@ -149,7 +151,7 @@ impl Redirect {
     ) -> Result<Redirected, RedirectError> {
         let previewed = self.previewed(code, client).await;
         self.note(&previewed);
-        previewed
+        previewed.map(|redirected| redirected.with_noindex(self.noindex))
     }
 
     async fn previewed(

@@ -1,13 +1,13 @@
 //! All parts, put together from the settings: the parts themselves do not know the settings.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::abuse::Abuse;
+use crate::abuse::{Abuse, read_blocklist};
 use crate::accounts::{
     Accounts, CommonPasswords, PasswordHasher, Secrets, Tokens, load_or_create_secret,
 };
@@ -19,7 +19,7 @@ use crate::clicks::{
     RedisSink, Sinks,
 };
 use crate::config::{BaseUrl, Config, DatabaseUrl};
-use crate::domain::Clock;
+use crate::domain::{Clock, CurrentBlocklist};
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
 use crate::links::{AtOnce, CodeLength, LinkService};
@@ -77,6 +77,9 @@ pub(super) struct App {
     security_contact: Option<Arc<str>>,
     before_limit: Arc<ClicksBeforeLimit>,
     database_runtime: Option<Handle>,
+    noindex: bool,
+    /// The file of the blocklist.
+    pub(super) blocklist: Option<PathBuf>,
     /// The deadline of the journal until it was late, and the one after that.
     journal_deadlines: (Duration, Duration),
 }
@@ -125,10 +128,18 @@ impl App {
             Arc::clone(&clock),
         );
         let accounts = accounts.with_registration(config.registration.clone());
-        let abuse = Abuse::new(&store, limiter.clone(), misses.clone(), Arc::clone(&clock));
+        let blocklist = blocklist(config)?;
+        let abuse = Abuse::new(
+            &store,
+            limiter.clone(),
+            misses.clone(),
+            blocklist.clone(),
+            Arc::clone(&clock),
+        );
         let links = LinkService {
             links: Arc::clone(&store.links),
             removals: Arc::clone(&store.removals),
+            blocklist,
             audit_days: config.audit_days,
             outbox: Arc::clone(&store.outbox),
             counts,
@@ -185,6 +196,8 @@ impl App {
             security_contact: config.security_contact.as_deref().map(Arc::from),
             before_limit,
             database_runtime,
+            noindex: config.noindex,
+            blocklist: config.blocklist.clone(),
             journal_deadlines,
         })
     }
@@ -257,6 +270,7 @@ impl App {
                 metrics: RedirectMetrics::default(),
                 clock: Arc::clone(&self.clock),
                 misses: self.misses.clone(),
+                noindex: self.noindex,
             },
             tasks: RedirectTasks {
                 deliveries,
@@ -273,6 +287,16 @@ fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {
         let path = file.unwrap_or(Path::new("")).display();
         ServeError::CommonPasswords(path.to_string(), error)
     })
+}
+
+fn blocklist(config: &Config) -> Result<CurrentBlocklist, ServeError> {
+    let current = CurrentBlocklist::default();
+    if let Some(path) = config.blocklist.as_deref() {
+        let read = read_blocklist(path);
+        let read = read.map_err(|error| ServeError::Blocklist(path.display().to_string(), error));
+        current.set(read?);
+    }
+    Ok(current)
 }
 
 /// The secrets of the settings; with SQLite also the one beside the database, which is made where there is none.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::abuse::BlocklistError;
 use crate::accounts::{HasherError, SecretError};
 use crate::config::ConfigError;
 use crate::redis::InvalidRedisUrl;
@@ -35,6 +36,9 @@ pub enum ServeError {
     /// The file of further passwords cannot be read.
     #[error("COMMON_PASSWORDS: {0}: {1}; let it be read, or unset it")]
     CommonPasswords(String, io::Error),
+    /// The blocklist cannot be read.
+    #[error("BLOCKLIST: {0}: {1}; mend it, or unset BLOCKLIST")]
+    Blocklist(String, BlocklistError),
     /// The setting names no Redis.
     #[error(transparent)]
     Redis(#[from] InvalidRedisUrl),

@@ -73,8 +73,8 @@ impl FastPath {
         request_timeout: Duration,
     ) -> Self {
         Self {
+            renderer: FastPathRenderer::new(clock, redirect.noindex),
             redirect,
-            renderer: FastPathRenderer::new(clock),
             not_found: PreparedResponse::new(ApiError::url_not_found().into_response()).await,
             gone: removed(RemovalStatus::Gone).await,
             blocked: removed(RemovalStatus::LegalReasons).await,

@@ -14,6 +14,7 @@ use crate::server::redis_recovery::RedisRecovery;
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::metrics::Exposition;
 
+mod blocklist;
 mod code_length;
 mod database;
 mod flush;
@@ -82,6 +83,12 @@ pub(super) fn spawn(
     jobs.spawn(prune::run(flusher()));
     let links = Arc::clone(&app.links);
     jobs.spawn(removals::run(Arc::clone(&app.abuse), links));
+    let list = app.links.blocklist.clone();
+    jobs.spawn(blocklist::run(
+        app.blocklist.clone(),
+        list,
+        Arc::clone(&app.abuse),
+    ));
     jobs.spawn(maintain::run(database()));
     jobs.spawn(database::run(database()));
     jobs.spawn(memory_only::run(Arc::clone(&app.memory_only)));
