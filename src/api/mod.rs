@@ -17,7 +17,7 @@ use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::config::{BaseUrl, Guards};
 use crate::http::{self, Admission, BodyLimits, TrustedProxies, with_admission};
-use crate::links::LinkService;
+use crate::links::{LinkService, LiveCounts};
 use crate::redirect::Redirect;
 use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS};
 use crate::telemetry::requests::routed;
@@ -38,23 +38,28 @@ mod document;
 mod edit_link;
 mod explorer;
 mod export;
+mod export_series;
 mod health;
 mod key_body;
 mod link_body;
 mod link_csv;
 mod link_fields;
 mod link_json;
+mod link_series;
 mod link_stream;
 mod list_keys;
 mod list_links;
+mod live;
 mod log_out_everywhere;
 mod login;
 mod me;
+mod my_series;
 mod prometheus;
 mod qr;
 mod ready;
 mod register;
 mod report;
+mod series_body;
 mod shorten;
 mod show_link;
 mod stats;
@@ -74,6 +79,8 @@ pub struct ApiState {
     pub links: Arc<LinkService>,
     /// Removals and reports.
     pub abuse: Arc<Abuse>,
+    /// Counts as they rise.
+    pub live: Arc<LiveCounts>,
     /// The redirect path, for codes that need decoding.
     pub redirect: Arc<Redirect>,
     /// The dependencies of readiness.
@@ -132,7 +139,11 @@ fn routes(
         .routes(routes!(bulk::bulk))
         .routes(routes!(export::export))
         .routes(routes!(list_links::list))
+        .routes(routes!(my_series::my_series))
         .routes(routes!(stats::stats))
+        .routes(routes!(link_series::link_series))
+        .routes(routes!(export_series::export_series))
+        .routes(routes!(live::live))
         .routes(routes!(qr::qr))
         .routes(routes!(
             show_link::show,

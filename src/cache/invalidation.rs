@@ -31,8 +31,13 @@ impl Invalidations {
         }
     }
 
+    /// The newest change of Redis that is applied. The version of the cache, read afterwards, includes it.
+    pub(super) fn applied(&self) -> i64 {
+        self.applied.load(Ordering::Acquire)
+    }
+
     pub(super) fn is_current(&self, cursor: &InvalidationCursor) -> bool {
-        self.applied.load(Ordering::Acquire) == cursor.change
+        self.applied() == cursor.change
     }
 
     /// Runs `removal` so that every look-up under way notices.

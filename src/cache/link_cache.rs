@@ -283,6 +283,12 @@ impl LinkCache {
         changes.apply(&self.l2, async { self.l2.clear() }).await;
     }
 
+    /// The newest change of a shard that this process has applied. The version of the cache, read afterwards, includes it.
+    #[must_use]
+    pub fn newest_change(&self, shard: Shard) -> i64 {
+        self.shard(shard).changes.applied()
+    }
+
     /// Applies every change up to the cursor. Costs nothing when there is none.
     pub async fn catch_up_to(&self, cursor: &InvalidationCursor) {
         let shard = self.shard(cursor.shard);

@@ -17,6 +17,7 @@ macro_rules! exit_codes {
     (@2) => { "\n  2  the command line cannot be read" };
     (@3) => { "\n  3  not logged in, or e-mail or password are wrong" };
     (@4) => { "\n  4  no such link" };
+    (@key) => { "\n  4  no such key" };
     (@5) => { "\n  5  the service cannot be reached, or asks to come back later" };
     ($($code:tt)+) => { concat!("Exit codes:", $(exit_codes!(@$code)),+) };
 }
@@ -58,7 +59,7 @@ pub(super) enum Failure {
     Usage(String),
     /// Not logged in, or the credentials are wrong.
     Refused(String),
-    /// No such link.
+    /// No such link or key.
     NotFound(String),
     /// The service cannot be reached, or not now.
     Unavailable(String),

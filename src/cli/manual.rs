@@ -17,15 +17,17 @@ pub(super) fn completions(mut shunt: Command, shell: Shell) -> Result<(), Failur
 }
 
 /// Prints the manual page of `shunt`, or of one of its commands.
-pub(super) fn page(mut shunt: Command, command: Option<&str>) -> Result<(), Failure> {
+pub(super) fn page(mut shunt: Command, command: &[String]) -> Result<(), Failure> {
     // Gives sub-commands their full names, such as `shunt-list`.
     shunt.build();
-    let described = match command {
-        None => shunt,
-        Some(name) => shunt.find_subcommand(name).cloned().ok_or_else(|| {
+    let mut described = &shunt;
+    for name in command {
+        described = described.find_subcommand(name).ok_or_else(|| {
+            let name = command.join(" ");
             Failure::Usage(format!("there is no command `{name}`; see `shunt help`"))
-        })?,
-    };
+        })?;
+    }
+    let described = described.clone();
     let mut page = Vec::new();
     clap_mangen::Man::new(described)
         .manual("shunt")

@@ -79,8 +79,8 @@ enum Command {
     },
     /// Print the manual page of `shunt`, or of one of its commands.
     Man {
-        /// For which command.
-        command: Option<String>,
+        /// For which command, such as `list` or `keys create`.
+        command: Vec<String>,
     },
 }
 
@@ -186,14 +186,19 @@ fn error_form(given: &ArgMatches) -> ErrorForm {
             ErrorForm::Text
         }
     };
+    let of_client = |given: &ArgMatches| match given.try_get_one("json") {
+        Ok(Some(true)) => ErrorForm::Json,
+        _ => ErrorForm::Text,
+    };
     match given.subcommand() {
         None => of_log(given),
+        Some(("keys", given)) => match given.subcommand() {
+            Some((_, given)) => of_client(given),
+            None => ErrorForm::Text,
+        },
         Some(("serve" | "migrate" | "drop-parked-clicks", given)) => of_log(given),
         Some(("config", _)) => ErrorForm::Text,
-        Some((_, given)) => match given.try_get_one("json") {
-            Ok(Some(true)) => ErrorForm::Json,
-            _ => ErrorForm::Text,
-        },
+        Some((_, given)) => of_client(given),
     }
 }
 
@@ -244,7 +249,7 @@ fn carry_out(cli: Cli, given: &ArgMatches) -> Result<(), Failure> {
         Some(Command::Healthcheck(args)) => healthcheck::ask(&args),
         Some(Command::Client(command)) => client::run(command),
         Some(Command::Completions { shell }) => manual::completions(Cli::command(), shell),
-        Some(Command::Man { command }) => manual::page(Cli::command(), command.as_deref()),
+        Some(Command::Man { command }) => manual::page(Cli::command(), &command),
     }
 }
 

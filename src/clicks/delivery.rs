@@ -10,6 +10,7 @@ use metrics::Gauge;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
+use crate::clicks::recorder::Gathered;
 use crate::clicks::redelivery::{Attempt, Redelivered};
 use crate::clicks::sinks::{Appended, Sinks, count_batch, note_acknowledged, total};
 use crate::clicks::{MemoryOnly, RecordError, RedisSink};
@@ -35,6 +36,15 @@ pub struct Delivery {
     /// Clicks that were not sent yet, by interval; one entry per link, so bounded by the number of links in each.
     buffered: BTreeMap<Interval, HashMap<LinkId, u64, RandomState>>,
     redelivery: Option<JoinHandle<Option<Redelivered>>>,
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivered {
+    /// It is counted, or will be.
+    Counted,
+    /// It was given up, uncounted: links changed after those of its clicks were looked up.
+    Overtaken,
 }
 
 /// A batch that Redis must have before any newer one.
@@ -69,31 +79,58 @@ impl Delivery {
         }
     }
 
-    /// Delivers clicks, one entry per click, within the deadlines of the sinks.
-    pub(super) async fn deliver(&mut self, clicks: Vec<LinkId>) {
+    /// Delivers clicks within the deadlines of the sinks, unless links changed since those of the clicks were looked up.
+    pub(super) async fn deliver(&mut self, gathered: Gathered) -> Delivered {
+        let Gathered {
+            clicks,
+            mut version,
+            ..
+        } = gathered;
         if clicks.is_empty() {
-            return self.sinks.apply_link_changes().await;
+            self.sinks.apply_link_changes().await;
+            return Delivered::Counted;
         }
         let interval = Interval::of(self.clock.now());
         let mut clicks = sum_by_link(clicks);
         while !clicks.is_empty() {
             let rest = clicks.split_off(clicks.len().min(MAX_LINKS));
-            self.deliver_batch(interval, clicks).await;
+            if self.deliver_batch(interval, clicks, version).await == Delivered::Overtaken {
+                return Delivered::Overtaken;
+            }
+            // The first part is counted, so the rest has to be.
+            version = None;
             clicks = rest;
         }
+        Delivered::Counted
     }
 
-    async fn deliver_batch(&mut self, interval: Interval, clicks: Vec<(LinkId, u64)>) {
-        let batch = self.next_batch(interval, clicks);
+    /// Delivers a batch; only at this version of the cache, if there is one.
+    async fn deliver_batch(
+        &mut self,
+        interval: Interval,
+        clicks: Vec<(LinkId, u64)>,
+        version: Option<u64>,
+    ) -> Delivered {
         let sinks = Arc::clone(&self.sinks);
+        let batch = self.next_batch(interval, clicks);
         metrics::histogram!(BATCH_CLICKS).record(bounded(total(&batch.clicks)));
         let mut in_doubt_in = None;
         if let Some(redis) = sinks.redis.as_ref().filter(|redis| self.can_use(redis)) {
+            let known_change = version.map(|_| sinks.cache.newest_change(redis.shard()));
+            if sinks.is_overtaken(version) {
+                return Delivered::Overtaken;
+            }
             let sent = Instant::now();
-            match redis.record(&batch).await {
+            match redis.record(&batch, known_change).await {
                 Ok(cursor) => {
                     note_acknowledged("redis", sent);
-                    return sinks.cache.catch_up_to(&cursor).await;
+                    sinks.cache.catch_up_to(&cursor).await;
+                    return Delivered::Counted;
+                }
+                Err(RecordError::Overtaken { newest }) => {
+                    count_batch("redis", "overtaken");
+                    sinks.cache.catch_up_to(&newest).await;
+                    return Delivered::Overtaken;
                 }
                 Err(RecordError::Refused) => count_batch("redis", "refused"),
                 Err(RecordError::InDoubt { epoch }) => {
@@ -103,11 +140,20 @@ impl Delivery {
             }
         }
         // No acknowledgement of Redis reports link changes: one of these links may just have been deleted.
-        join(
-            self.deliver_without_redis(batch, in_doubt_in),
-            sinks.apply_link_changes(),
-        )
-        .await;
+        if in_doubt_in.is_some() {
+            join(
+                self.deliver_without_redis(batch, in_doubt_in),
+                sinks.apply_link_changes(),
+            )
+            .await;
+            return Delivered::Counted;
+        }
+        sinks.apply_link_changes().await;
+        if sinks.is_overtaken(version) {
+            return Delivered::Overtaken;
+        }
+        self.deliver_without_redis(batch, None).await;
+        Delivered::Counted
     }
 
     /// Delivers a batch that Redis did not acknowledge; `in_doubt_in` is the epoch of Redis that may have it.

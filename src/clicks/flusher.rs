@@ -73,6 +73,9 @@ impl Flushed {
     }
 }
 
+/// The script's answer; see [`scripts::BEGIN_FLUSH`].
+type BegunFlushes = (Vec<i64>, Vec<i64>, Vec<String>);
+
 /// What became of the flush of a shard.
 enum ShardFlush {
     /// Everything that was pending is written back.
@@ -251,13 +254,7 @@ impl Flusher {
             return Ok(ShardFlush::Others);
         };
         let write_back = async {
-            for (number, interval) in under_way {
-                let flush = FlushId {
-                    epoch: term.epoch.to_string(),
-                    term: term.number,
-                    number,
-                    interval,
-                };
+            for flush in under_way {
                 let turn = self.turn.lock().await;
                 let started = Instant::now();
                 let increments = increments(redis, &flush).await?;
@@ -267,12 +264,16 @@ impl Flusher {
                 let mark = self.apply(&flush, &increments, flushed).await?;
                 *busy += started.elapsed();
                 drop(turn);
-                if mark == FlushMark::Superseded {
-                    // Another instance finished it and began the next one, or the data set got another term.
-                    tracing::debug!(number, "a flush is written back elsewhere");
-                    return Ok(ShardFlush::Elsewhere);
+                match mark {
+                    FlushMark::Superseded => {
+                        // Another instance finished it and began the next one, or the data set got another term.
+                        let number = flush.number;
+                        tracing::debug!(number, "a flush is written back elsewhere");
+                        return Ok(ShardFlush::Elsewhere);
+                    }
+                    FlushMark::OfAnother => doubt(redis, &flush).await?,
+                    _ => finish(redis, &flush).await?,
                 }
-                finish(redis, &flush).await?;
             }
             Ok(ShardFlush::Done)
         };
@@ -283,13 +284,13 @@ impl Flusher {
     }
 
     /// Takes the lease, and turns the pending clicks into a flush, unless the data set lacks the newest flush of the ledger.
-    /// Returns the flushes under way in their order, each with its interval; `None` while another instance has the lease.
+    /// Returns the flushes under way in their order; `None` while another instance has the lease.
     async fn begin(
         &self,
         redis: &RedisShard,
         term: &Term,
         in_ledger: i64,
-    ) -> Result<Option<Vec<(i64, Interval)>>, RedisFailure> {
+    ) -> Result<Option<Vec<FlushId>>, RedisFailure> {
         let keys = redis.keys();
         let mut call = scripts::BEGIN_FLUSH.call(&[
             &keys.state(),
@@ -305,24 +306,31 @@ impl Flusher {
             .arg(LEASE.as_secs() * 1_000)
             .arg(in_ledger);
         let asked = Instant::now();
-        let begun: Result<Option<(Vec<i64>, Vec<i64>)>, _> = redis.query(&call, TIMEOUT).await;
+        let begun: Result<Option<BegunFlushes>, _> = redis.query(&call, TIMEOUT).await;
         let begun = begun.inspect_err(|failure| {
             // It hangs: the next flush would wait for it again.
             if asked.elapsed() >= TIMEOUT {
                 redis.trip(failure);
             }
         })?;
-        Ok(begun.map(|(numbers, intervals)| {
-            let intervals = intervals.into_iter().map(Interval::from_number);
-            let mut flushes: Vec<_> = numbers.into_iter().zip(intervals).collect();
+        Ok(begun.map(|(numbers, intervals, names)| {
+            let flushes = numbers.into_iter().zip(intervals).zip(names);
+            let flush = |((number, interval), name)| FlushId {
+                epoch: term.epoch.to_string(),
+                term: term.number,
+                number,
+                name,
+                interval: Interval::from_number(interval),
+            };
+            let mut flushes: Vec<_> = flushes.map(flush).collect();
             // The ledger takes no flush after a later one.
-            flushes.sort_unstable();
+            flushes.sort_unstable_by_key(|flush| flush.number);
             flushes
         }))
     }
 
-    /// Writes a flush to the database; returns [`FlushMark::Whole`] or [`FlushMark::Superseded`]. Adds to `flushed` what this
-    /// call wrote.
+    /// Writes a flush to the database; returns [`FlushMark::Whole`], [`FlushMark::Superseded`] or [`FlushMark::OfAnother`].
+    /// Adds to `flushed` what this call wrote.
     async fn apply(
         &self,
         flush: &FlushId,
@@ -358,6 +366,13 @@ async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure>
     let batch = keys.flush(&flush.epoch, flush.number);
     let mut call =
         scripts::FINISH_FLUSH.call(&[&keys.state(), &keys.flushing(), &batch, &keys.intervals()]);
-    call.arg(flush.term).arg(flush.number);
+    call.arg(flush.term).arg(flush.number).arg(&flush.name);
+    redis.query(&call, TIMEOUT).await
+}
+
+/// Has the data set recovered: another flush was written back under the number of this one.
+async fn doubt(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure> {
+    let mut call = scripts::DOUBT_FLUSH.call(&[&redis.keys().state()]);
+    call.arg(flush.term);
     redis.query(&call, TIMEOUT).await
 }

@@ -25,7 +25,9 @@
 //! `tests/model` checks them exhaustively, as a model, and finds each that is switched off.
 //!
 //! 1. **A 302 means counted.** A redirect is sent when a sink has acknowledged the batch with its click. If no sink does so
-//!    in time, the batch stays in memory and the redirect is sent all the same; a metric reports such clicks.
+//!    in time, the batch stays in memory and the redirect is sent all the same; a metric reports such clicks. A batch names the
+//!    newest link change that its instance knows. Redis applies it only if there is no newer one; otherwise the instance
+//!    catches up, and sends the clicks again of those links that may still be followed.
 //! 2. **A batch is applied once.** It carries the ID of its recorder (random, new at each start) and a rising number. Both
 //!    sinks refuse a number that is not above the last one they applied for that recorder. So a batch that was not
 //!    acknowledged can be sent again to the same sink.
@@ -36,7 +38,8 @@
 //! 4. **A flush is applied once.** A rename turns `pending` into a flush with a new number. The transaction that adds a part
 //!    of the flush to the counts also notes in the ledger up to which link the flush is written. A part is added only if the
 //!    ledger stands at the part's beginning, has no later flush, and has the flusher's term. Redis keeps the flush until its
-//!    last part is durable.
+//!    last part is durable. A flush has a unique name, too, by which it is told apart from one that got the same number after
+//!    the data set had gone back unnoticed.
 //! 5. **A count is exact.** It is read from Redis first, then from one snapshot of the database. The ledger in that snapshot
 //!    says which of the clicks in Redis the database already has (see [`counts`]).
 //! 6. **Clicks are kept by link ID.** IDs are never reused, so the clicks of a deleted link never land on another link.
@@ -84,7 +87,7 @@ pub use delivery::Delivery;
 pub use draining::{Drain, DrainError};
 pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
 pub use grants::{GrantAnswer, Grants, Wanted};
-pub use recorder::{ClickReceipt, Recorder, Recorders};
+pub use recorder::{ClickReceipt, Overtaken, Recorder, Recorders};
 pub use recovery::{RecoveryError, recover};
 pub use redis_sink::{RecordError, RedisSink, SettleError, settle_parked};
 pub use sinks::{JournalDeadline, MemoryOnly, Sinks};

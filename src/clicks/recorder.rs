@@ -2,6 +2,7 @@
 //!
 //! Each shard has a recorder of its own, so that a redirect waits for the acknowledgement of its own shard alone.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -11,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 
 use crate::clicks::Delivery;
+use crate::clicks::delivery::Delivered;
 use crate::domain::{Click, LinkId, Shard};
 
 /// The recorders of one worker, one for every shard; cheap to clone. Workers share none, and so no lock.
@@ -25,17 +27,46 @@ pub struct Recorder {
     has_waiter: Notify,
 }
 
+/// How many overtaken batches are remembered, many more than are taken before each waiter of one has seen to it.
+const MAX_OVERTAKEN: usize = 1_000;
+
 /// The batch that gathers and the one that is being delivered, with the waiters of each.
 #[derive(Default)]
 struct Batches {
-    /// One entry per click.
-    clicks: Vec<LinkId>,
+    gathered: Gathered,
     gathering: Vec<Waker>,
     under_way: Vec<Waker>,
     /// How many batches were taken for delivery; the one that gathers has this number.
     taken: u64,
     /// When the newest batch that was taken was acknowledged; `None` while it is being delivered.
     acknowledged: Option<Instant>,
+    /// The newest batches whose clicks were not counted, by number.
+    overtaken: VecDeque<u64>,
+}
+
+/// The clicks of a batch.
+#[derive(Default)]
+pub(super) struct Gathered {
+    /// One entry per click.
+    pub(super) clicks: Vec<LinkId>,
+    /// The oldest version of the cache at which the link of a click was looked up. The clicks may be counted while it is still
+    /// the version. `None` if they may be at any.
+    pub(super) version: Option<u64>,
+    /// Whether a click is among them that has to be counted, whatever changed.
+    has_unconditional: bool,
+}
+
+/// A click was not counted: some link changed after its own was looked up, perhaps this one.
+#[derive(Debug)]
+pub struct Overtaken {
+    /// When that was found.
+    pub at: Instant,
+}
+
+/// What a waiter is woken with.
+struct Acknowledged {
+    at: Instant,
+    is_counted: bool,
 }
 
 /// A waiter's position in a batch.
@@ -77,30 +108,52 @@ impl Recorders {
         &self.0[shard.index()]
     }
 
-    /// Counts a click; returns when it is acknowledged. There is no failure: a click that no sink accepts in time stays in
-    /// memory and is delivered later.
-    pub async fn record(&self, click: Click) -> ClickReceipt {
-        let at = self.of(click.shard()).join(Some(click.link())).await;
+    /// Counts a click of a link that was looked up at this version of the cache; returns when it is acknowledged. A click that
+    /// no sink accepts in time stays in memory and is delivered later.
+    ///
+    /// # Errors
+    /// [`Overtaken`] if a link changed before the click was sent to a sink: its link has to be looked up again.
+    pub async fn record(&self, click: Click, version: u64) -> Result<ClickReceipt, Overtaken> {
+        let recorder = self.of(click.shard());
+        let Acknowledged { at, is_counted } =
+            recorder.join(Some(click.link()), Some(version)).await;
+        if is_counted {
+            Ok(ClickReceipt { at })
+        } else {
+            Err(Overtaken { at })
+        }
+    }
+
+    /// The same, whatever changed meanwhile.
+    pub async fn record_unconditionally(&self, click: Click) -> ClickReceipt {
+        let recorder = self.of(click.shard());
+        let Acknowledged { at, .. } = recorder.join(Some(click.link()), None).await;
         ClickReceipt { at }
     }
 
     /// Waits as long as a click in this shard would, without one. Afterwards this process knows every link change of the
     /// shard that was published before.
     pub async fn barrier(&self, shard: Shard) -> Instant {
-        self.of(shard).join(None).await
+        loop {
+            let Acknowledged { at, is_counted } = self.of(shard).join(None, None).await;
+            // A batch that was overtaken may not have been sent.
+            if is_counted {
+                return at;
+            }
+        }
     }
 }
 
 impl Recorder {
     /// Joins the batch that gathers, with a click or without one; returns when the batch is acknowledged.
-    async fn join(&self, click: Option<LinkId>) -> Instant {
+    async fn join(&self, click: Option<LinkId>, version: Option<u64>) -> Acknowledged {
         let mut position = None;
         poll_fn(|context| {
             let mut batches = self.batches();
             if let Some(position) = position {
                 return batches.poll(position, context);
             }
-            position = Some(batches.add(click, context));
+            position = Some(batches.add(click, version, context));
             if batches.gathering.len() == 1 {
                 self.has_waiter.notify_one();
             }
@@ -137,11 +190,11 @@ impl Recorder {
     }
 
     async fn deliver_gathered(&self, delivery: &mut Delivery) {
-        let Some(clicks) = self.batches().take() else {
+        let Some(gathered) = self.batches().take() else {
             return;
         };
-        delivery.deliver(clicks).await;
-        let mut waiters = self.batches().acknowledge(Instant::now());
+        let delivered = delivery.deliver(gathered).await;
+        let mut waiters = self.batches().acknowledge(Instant::now(), delivered);
         for waiter in waiters.drain(..) {
             waiter.wake();
         }
@@ -151,8 +204,16 @@ impl Recorder {
 }
 
 impl Batches {
-    fn add(&mut self, click: Option<LinkId>, context: &Context<'_>) -> Position {
-        self.clicks.extend(click);
+    /// Adds a waiter, with a click whose link was looked up at a version, or that has to be counted at any.
+    fn add(
+        &mut self,
+        click: Option<LinkId>,
+        version: Option<u64>,
+        context: &Context<'_>,
+    ) -> Position {
+        if let Some(click) = click {
+            self.gathered.add(click, version);
+        }
         self.gathering.push(context.waker().clone());
         Position {
             batch: self.taken,
@@ -160,13 +221,19 @@ impl Batches {
         }
     }
 
-    fn poll(&mut self, position: Position, context: &Context<'_>) -> Poll<Instant> {
+    fn poll(&mut self, position: Position, context: &Context<'_>) -> Poll<Acknowledged> {
+        let is_counted = !self.overtaken.contains(&position.batch);
         let waiting = match self.acknowledged {
             // A batch is delivered only after all before it were acknowledged.
-            Some(at) if position.batch < self.taken => return Poll::Ready(at),
+            Some(at) if position.batch < self.taken => {
+                return Poll::Ready(Acknowledged { at, is_counted });
+            }
             _ if position.batch == self.taken => &mut self.gathering,
             _ if position.batch + 1 == self.taken => &mut self.under_way,
-            _ => return Poll::Ready(Instant::now()),
+            _ => {
+                let at = Instant::now();
+                return Poll::Ready(Acknowledged { at, is_counted });
+            }
         };
         if let Some(waker) = waiting.get_mut(position.index) {
             waker.clone_from(context.waker());
@@ -175,19 +242,35 @@ impl Batches {
     }
 
     /// Takes the gathered batch; `None` if it has no waiter.
-    fn take(&mut self) -> Option<Vec<LinkId>> {
+    fn take(&mut self) -> Option<Gathered> {
         if self.gathering.is_empty() {
             return None;
         }
         self.taken += 1;
         self.acknowledged = None;
         std::mem::swap(&mut self.gathering, &mut self.under_way);
-        Some(std::mem::take(&mut self.clicks))
+        Some(std::mem::take(&mut self.gathered))
     }
 
     /// Returns the waiters of the batch that was being delivered.
-    fn acknowledge(&mut self, now: Instant) -> Vec<Waker> {
+    fn acknowledge(&mut self, now: Instant, delivered: Delivered) -> Vec<Waker> {
         self.acknowledged = Some(now);
+        if delivered == Delivered::Overtaken {
+            self.overtaken.truncate(MAX_OVERTAKEN - 1);
+            self.overtaken.push_front(self.taken - 1);
+        }
         std::mem::take(&mut self.under_way)
+    }
+}
+
+impl Gathered {
+    fn add(&mut self, click: LinkId, version: Option<u64>) {
+        self.clicks.push(click);
+        self.has_unconditional |= version.is_none();
+        self.version = if self.has_unconditional {
+            None
+        } else {
+            self.version.into_iter().chain(version).min()
+        };
     }
 }

@@ -73,13 +73,13 @@ impl Attempt {
 }
 
 async fn record(sinks: &Sinks, batch: &ClickBatch) -> Option<Redelivered> {
-    match sinks.redis.as_ref()?.record(batch).await {
+    match sinks.redis.as_ref()?.record(batch, None).await {
         Ok(cursor) => {
             sinks.cache.catch_up_to(&cursor).await;
             Some(Redelivered::InRedis)
         }
         Err(RecordError::InDoubt { epoch }) => Some(Redelivered::InDoubt { epoch }),
-        Err(RecordError::Refused) => None,
+        Err(RecordError::Refused | RecordError::Overtaken { .. }) => None,
     }
 }
 

@@ -70,14 +70,20 @@ impl RedisSink {
         }
     }
 
-    /// Applies a batch that was not sent before, within the deadline of the handle. Returns the newest link change.
+    /// Applies a batch that was not sent before, within the deadline of the handle. With `known_change` it is applied only
+    /// if that is the newest link change. Returns the newest link change.
     ///
     /// # Errors
     /// [`RecordError`].
-    pub async fn record(&self, batch: &ClickBatch) -> Result<InvalidationCursor, RecordError> {
+    pub async fn record(
+        &self,
+        batch: &ClickBatch,
+        known_change: Option<i64>,
+    ) -> Result<InvalidationCursor, RecordError> {
         let term = self.redis.term().map_err(|_| RecordError::Refused)?;
-        match self.apply(batch, &term, self.acknowledged_in(&term)).await {
-            Ok(cursor) => {
+        let acknowledged = self.acknowledged_in(&term);
+        match self.apply(batch, &term, acknowledged, known_change).await {
+            Ok(Applied::Yes(cursor)) => {
                 *self.acknowledged() = Some(Acknowledged {
                     term: term.number,
                     number: batch.number,
@@ -85,6 +91,7 @@ impl RedisSink {
                 });
                 Ok(cursor)
             }
+            Ok(Applied::NotYet(newest)) => Err(RecordError::Overtaken { newest }),
             Err(RedisFailure::NoAnswer(_)) => Err(RecordError::InDoubt {
                 epoch: Arc::clone(&term.epoch),
             }),
@@ -107,7 +114,7 @@ impl RedisSink {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Applies a batch once (rule 2 in [`crate::clicks`]), in one term (rule 8).
+    /// Applies a batch once (rule 2 in [`crate::clicks`]), in one term (rule 8); `known_change` as in [`Self::record`].
     ///
     /// # Errors
     /// [`RedisFailure::NoAnswer`]: it is in doubt. Any other: it was not applied.
@@ -116,7 +123,8 @@ impl RedisSink {
         batch: &ClickBatch,
         term: &Arc<Term>,
         acknowledged: u64,
-    ) -> Result<InvalidationCursor, RedisFailure> {
+        known_change: Option<i64>,
+    ) -> Result<Applied, RedisFailure> {
         let keys = self.keys.each_ref().map(String::as_str);
         let mut call = scripts::RECORD_CLICKS.call(&keys);
         call.arg(term.number)
@@ -125,6 +133,10 @@ impl RedisSink {
             .arg(batch.recorder)
             .arg(batch.number)
             .arg(acknowledged);
+        match known_change {
+            Some(change) => call.arg(change),
+            None => call.arg(""),
+        };
         for (link, _) in &batch.clicks {
             call.arg(link.number());
         }
@@ -132,14 +144,25 @@ impl RedisSink {
             call.arg(*clicks);
         }
         let asked = Instant::now();
-        let change = self.connection.query(&call).await?;
-        Ok(InvalidationCursor {
+        let newest: i64 = self.connection.query(&call).await?;
+        let cursor = InvalidationCursor {
             shard: self.shard(),
             term: Arc::clone(term),
-            change,
+            change: newest.saturating_abs(),
             asked,
+        };
+        Ok(if newest < 0 {
+            Applied::NotYet(cursor)
+        } else {
+            Applied::Yes(cursor)
         })
     }
+}
+
+/// Whether a batch was applied; with the newest link change.
+enum Applied {
+    Yes(InvalidationCursor),
+    NotYet(InvalidationCursor),
 }
 
 /// Why a batch may not be in Redis.
@@ -147,6 +170,11 @@ impl RedisSink {
 pub enum RecordError {
     /// It was not applied.
     Refused,
+    /// It was not applied, because links changed that the sender has not learned of.
+    Overtaken {
+        /// The newest of these changes.
+        newest: InvalidationCursor,
+    },
     /// It may have been.
     InDoubt {
         /// The epoch that it was sent to.
@@ -228,7 +256,9 @@ pub(super) async fn settle(
 ) -> Result<(), SettleError> {
     let term = sink.redis.term()?;
     if *term.epoch == *epoch {
-        let cursor = sink.apply(batch, &term, 0).await?;
+        // Its redirects were answered, whatever changed since.
+        let (Applied::Yes(cursor) | Applied::NotYet(cursor)) =
+            sink.apply(batch, &term, 0, None).await?;
         cache.catch_up_to(&cursor).await;
         return Ok(());
     }

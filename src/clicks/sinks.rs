@@ -177,6 +177,11 @@ impl Sinks {
         result
     }
 
+    /// Whether links changed since the cache had this version.
+    pub(super) fn is_overtaken(&self, version: Option<u64>) -> bool {
+        version.is_some_and(|version| self.cache.version() != version)
+    }
+
     /// Applies link changes for the redirects of a batch whose acknowledgement does not report them.
     pub(super) async fn apply_link_changes(&self) {
         if let Some(redis) = &self.redis {

@@ -52,8 +52,9 @@ pub struct Config {
     #[arg(long, env = "BIND", value_name = "ADDRESS")]
     #[arg(default_value = "127.0.0.1:8000", value_parser = bind())]
     pub bind: SocketAddr,
-    /// Public address: the API document and links to further pages lead there; a target that does is refused. [default:
-    /// http:// + BIND]
+    /// Public address. [default: http:// + BIND]
+    ///
+    /// The API document and links to further pages lead there; a target that does is refused.
     #[arg(long, env = "BASE_URL", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(BaseUrl::parse))]
     pub base_url: Optional<BaseUrl>,

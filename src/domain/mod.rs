@@ -19,12 +19,14 @@ mod password;
 mod registration;
 mod removal;
 mod search;
+mod series_range;
 mod shard;
 mod target;
 mod target_network;
 mod time;
 mod token_secret;
 mod user;
+mod zone;
 
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use audit::{AuditEntry, Newest, NewestWanted, Report, SeenLink, SeenUser};
@@ -45,8 +47,10 @@ pub use removal::{
     AddressRange, InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
 };
 pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag, SearchText};
+pub use series_range::{InvalidRange, RangeQuery, SeriesRange, Tally};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};
 pub use time::{Clock, InvalidTimestamp, ManualClock, SystemClock, Timestamp};
 pub use token_secret::{TokenSecret, WeakSecret};
 pub use user::{Principal, TokenKey, User, UserId};
+pub use zone::{Step, Zone};

@@ -3,9 +3,9 @@
 //! | step | cost when warm | with Redis away | with the database away |
 //! | --- | --- | --- | --- |
 //! | parse the code (before, where the request is read) | a scan of its bytes, no allocation | | |
-//! | resolve | one look-up in the worker's table (l1) or the process's cache (l2) | the database instead of Redis | Redis; unknown to both: 503 |
-//! | record the click | a push under the worker's own lock, then the wait for its batch | journal | as usual; with Redis away, too: memory, see `clicks` |
-//! | resolve again if any link changed meanwhile | one atomic load | | Redis; unknown to both: 503, though the click stays counted |
+//! | resolve | one look-up in the worker's table (l1) or the process's cache (l2) | the database instead of Redis | Redis; unknown to both: 503, though the click may stay counted |
+//! | record the click, unless any link changed since | a push under the worker's own lock, then the wait for its batch | journal | as usual; with Redis away, too: memory, see `clicks` |
+//! | resolve and record again if any link changed | one atomic load | | Redis; unknown to both: 503, though the click may stay counted |
 //! | 302 | the ready `Location` is copied | | |
 //!
 //! Of a link with `max_clicks` the database grants each click (`limited`): with the database away it is answered 503.
@@ -17,11 +17,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cache::{CachedLink, LinkCache, Resolved, Source};
-use crate::clicks::{ClickReceipt, ClicksBeforeLimit, Grants, Recorders, Wanted};
-use crate::domain::{Click, Clock, ShortCode};
+use crate::clicks::{ClicksBeforeLimit, Grants, Recorders, Wanted};
+use crate::domain::{Clock, ShortCode};
 use crate::limits::MissLimiter;
 use crate::telemetry::redirects::RedirectMetrics;
 
+mod counted;
 mod error;
 mod limited;
 mod lookups;
@@ -105,41 +106,6 @@ impl Redirect {
         self.counted(code, link, source, version, client).await
     }
 
-    /// Counts the click of a link without a limit, which was resolved at this version of the cache.
-    async fn counted(
-        &self,
-        code: &ShortCode,
-        link: Arc<CachedLink>,
-        source: Source,
-        version: u64,
-        client: AddressOf<'_>,
-    ) -> Result<Redirected, RedirectError> {
-        let click = link.click();
-        let receipt = self.recorders.record(click).await;
-        if self.cache.version() == version {
-            return Ok(Redirected::by_click(link, source, receipt));
-        }
-        // Some link changed before this click was acknowledged: was it this one?
-        let (now, source_now) = self.resolve(code, receipt.at(), client).await?;
-        if let Some(now) = now.as_ref().filter(|now| now.is_limited) {
-            if now.click() != click {
-                return Box::pin(self.granted(code, client)).await;
-            }
-            Box::pin(self.admitted(click.link())).await?;
-        }
-        let has_ended = |now: &Arc<CachedLink>| {
-            let is_removed = now.removed.is_some();
-            now.click() == click && !is_removed && now.followable(&*self.clock).is_err()
-        };
-        if now.as_ref().is_some_and(has_ended) {
-            // The last click before that: it is counted already, and the count stays.
-            return Ok(Redirected::by_click(link, source, receipt));
-        }
-        let now = followable(now, &*self.clock)?;
-        let receipt = self.recounted(receipt, click, now.click()).await;
-        Ok(Redirected::by_click(now, source_now, receipt))
-    }
-
     /// Answers as [`Redirect::follow`] would, without counting.
     ///
     /// # Errors
@@ -220,13 +186,5 @@ impl Redirect {
             self.misses.count(&address);
         }
         Ok(found)
-    }
-
-    /// Where the code is another link's meanwhile, the click is counted for that link, too.
-    async fn recounted(&self, receipt: ClickReceipt, counted: Click, now: Click) -> ClickReceipt {
-        if counted == now {
-            return receipt;
-        }
-        self.recorders.record(now).await
     }
 }

@@ -7,7 +7,7 @@
 //! | `{prefix}:pending` | hash link id → clicks | none | `record_clicks` | renamed by `begin_flush`, `record_clicks`; `begin_term` |
 //! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
 //! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
-//! | `{prefix}:intervals` | hash `N`, or that which the pending clicks will get → interval | none | `record_clicks`, `begin_flush` | `finish_flush`, `begin_flush`, `begin_term` |
+//! | `{prefix}:intervals` | hash `N`, or that which the pending clicks will get → interval; `name:N` → name | none | `record_clicks`, `begin_flush` | `finish_flush`, `begin_flush`, `begin_term` |
 //! | `{prefix}:flusher` | string, name of the flusher with the lease | seconds | `begin_flush`, `extend_flush_lease` | `release_flush_lease`, expiry |
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `begin_term`, `forget_cached_links` |
 //! | `{prefix}:history` | string, JSON | none | `redis::history` | never |
@@ -116,7 +116,7 @@ impl Keys {
         pending => "pending",
         /// Numbers of the flushes under way.
         flushing => "flushing",
-        /// The interval of each flush, and of the pending clicks under the number that they will get.
+        /// The interval and the name of each flush, and the interval of the pending clicks under the number that they will get.
         intervals => "intervals",
         /// The lease on flushing: the name of the flusher that has it.
         flusher => "flusher",

@@ -35,6 +35,15 @@ scripts! {
     ///   those of each flush; then the interval of each of these, nil where an instance of the version before noted none
     READ_COUNTS => ["term.lua", "read_counts.lua"],
 
+    /// Reads all clicks that are pending and in flushes, as of one moment.
+    ///
+    /// * KEYS: `state`, `pending`, `flushing`, `intervals`
+    /// * ARGV: term, prefix of flush keys, links at most
+    /// * returns: newest flush, numbers of the flushes under way, then lists of links, each with its clicks behind it: the
+    ///   pending ones, then those of each flush; then the interval of each of these, nil where an instance of the version
+    ///   before noted none. Or nil where there are more links
+    READ_ALL_COUNTS => ["term.lua", "read_all_counts.lua"],
+
     /// Counts the links with clicks that are not written back.
     ///
     /// * KEYS: `state`, `pending`, `flushing`
@@ -48,15 +57,22 @@ scripts! {
     /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`
     /// * ARGV: term, prefix of flush keys, the interval of clicks for which none is noted, name of the flusher, lease in
     ///   milliseconds, newest flush in the ledger
-    /// * returns: numbers of the flushes under way, and their intervals; nil while another flusher has the lease
+    /// * returns: numbers of the flushes under way, their intervals and names; nil while another flusher has the lease
     BEGIN_FLUSH => ["term.lua", "intervals.lua", "begin_flush.lua"],
 
     /// Removes a flush that is written to the database.
     ///
     /// * KEYS: `state`, `flushing`, the flush, `intervals`
-    /// * ARGV: term, number of the flush
+    /// * ARGV: term, number and name of the flush
     /// * returns: true
     FINISH_FLUSH => ["term.lua", "finish_flush.lua"],
+
+    /// Has the data set recovered in a new epoch: one of its flushes is not the one that the ledger has under its number.
+    ///
+    /// * KEYS: `state`
+    /// * ARGV: term
+    /// * returns: always an error
+    DOUBT_FLUSH => ["term.lua", "doubt_flush.lua"],
 
     /// Extends the lease on flushing, if the flusher still has it.
     ///

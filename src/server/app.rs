@@ -22,7 +22,7 @@ use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, CurrentBlocklist};
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
-use crate::links::{AtOnce, CodeLength, LinkService};
+use crate::links::{AtOnce, ClickOrders, CodeLength, LinkService, LiveCounts};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
@@ -145,6 +145,7 @@ impl App {
             counts,
             before_limit: Arc::clone(&before_limit),
             cache: cache.clone(),
+            click_orders: ClickOrders::new(Arc::clone(&store.links), Arc::clone(&clock)),
             limiter,
             misses: misses.clone(),
             limits: limits.clone(),
@@ -202,15 +203,23 @@ impl App {
         })
     }
 
+    /// Counts as they rise, until the shutdown.
+    pub(super) fn live_counts(&self, shutdown: &Shutdown) -> Arc<LiveCounts> {
+        let links = Arc::clone(&self.links);
+        Arc::new(LiveCounts::new(links, shutdown.draining_token()))
+    }
+
     /// The state of the API's handlers.
     pub(super) fn api_state(
         &self,
         redirect: Redirect,
         base_url: &BaseUrl,
         metrics: Exposition,
+        live: Arc<LiveCounts>,
         shutdown: &Shutdown,
     ) -> ApiState {
         ApiState {
+            live,
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
             abuse: Arc::clone(&self.abuse),
@@ -228,8 +237,9 @@ impl App {
     }
 
     /// The state of the pages' handlers.
-    pub(super) fn web_state(&self, site: Site) -> WebState {
+    pub(super) fn web_state(&self, site: Site, live: Arc<LiveCounts>) -> WebState {
         WebState {
+            live,
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
             site,

@@ -37,6 +37,8 @@ pub struct FlushId {
     pub term: i64,
     /// Rises by one with every flush of that epoch.
     pub number: i64,
+    /// Unique: where the data set went back unnoticed, a number may come again.
+    pub name: String,
     /// That in which all of its clicks were recorded.
     pub interval: Interval,
 }
@@ -46,6 +48,8 @@ pub struct FlushId {
 pub enum FlushMark {
     /// Nothing more of it may be written back: a later one was started, or its data set is in another term.
     Superseded,
+    /// The ledger has another flush under this number: the data set was rolled back.
+    OfAnother,
     /// None of it is in the database yet.
     Nothing,
     /// Links up to and including this one are in the database.
@@ -59,7 +63,7 @@ impl FlushMark {
     #[must_use]
     pub fn includes(self, link: LinkId) -> bool {
         match self {
-            Self::Superseded | Self::Nothing => false,
+            Self::Superseded | Self::OfAnother | Self::Nothing => false,
             Self::UpTo(last) => link <= last,
             Self::Whole => true,
         }
@@ -70,7 +74,7 @@ impl FlushMark {
     #[must_use]
     pub fn rest_of(self, increments: &[(LinkId, u64)]) -> Option<&[(LinkId, u64)]> {
         match self {
-            Self::Superseded | Self::Whole => None,
+            Self::Superseded | Self::OfAnother | Self::Whole => None,
             Self::Nothing => Some(increments),
             Self::UpTo(last) => {
                 Some(&increments[increments.partition_point(|(link, _)| *link <= last)..])
@@ -122,7 +126,7 @@ pub trait Ledger: Send + Sync {
     /// one transaction, where the ledger says that it was in up to `from` ([`FlushMark::Nothing`] where it knows neither
     /// the flush nor a later one of its epoch) and that its term is still that of its data set. Otherwise nothing changes:
     /// another instance was faster, or the database crashed and lost what was not durable yet. Returns how far the flush is
-    /// in now: `up_to`, or the mark to go on from, or [`FlushMark::Superseded`].
+    /// in now: `up_to`, or the mark to go on from, or [`FlushMark::Superseded`], or [`FlushMark::OfAnother`].
     ///
     /// `part` has the links above `from` up to `up_to`, in rising order of ids; deleted ones are passed over. Only the
     /// last part, with [`FlushMark::Whole`], is durable when this returns, and with it all parts before.

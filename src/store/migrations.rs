@@ -66,10 +66,12 @@ const POSTGRES: Files = files! { "postgres":
     31 "api keys" "0031_api_keys.sql",
     35 "ids left out" "0035_ids_left_out.sql",
     36 "link series" "0036_link_series.sql",
+    41 "flush names" "0041_flush_names.sql",
     46 "removals" "0046_removals.sql",
     47 "removed links" "0047_removed_links.sql",
     48 "banned users" "0048_banned_users.sql",
     56 "web sessions" "0056_web_sessions.sql",
+    57 "links by end" "0057_links_by_end.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -91,9 +93,11 @@ const SQLITE: Files = files! { "sqlite":
     30 "deleted users" "0030_deleted_users.sql",
     31 "api keys" "0031_api_keys.sql",
     36 "link series" "0036_link_series.sql",
+    41 "flush names" "0041_flush_names.sql",
     46 "removals" "0046_removals.sql",
     48 "banned users" "0048_banned_users.sql",
     56 "web sessions" "0056_web_sessions.sql",
+    57 "links by end" "0057_links_by_end.sql",
 };
 
 /// The migrations of Postgres.

@@ -24,6 +24,7 @@ mod ledger;
 mod links;
 pub mod migrations;
 mod outbox;
+mod owner_rows;
 mod permits;
 mod postgres;
 mod removals;
@@ -34,6 +35,7 @@ mod sessions;
 mod snapshot;
 mod sqlite;
 mod users;
+mod written_clicks;
 
 pub use administration::{Administration, Kept, MAX_REPORTS_OF_LINK};
 pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
@@ -54,8 +56,8 @@ pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres
 pub use removals::{
     Actor, Covers, LOOKED_AT_IN_STEP, LookedAt, NewRemoval, Removals, Removed, Step,
 };
-pub use search::{FoundLinks, LinkSearch, Position};
-pub use series::{Series, SeriesSnapshot};
+pub use search::{FoundLinks, LinkSearch, MAX_SCANNED, Position, WrittenClicks};
+pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
 pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, Sessions, WebSession};
 pub use snapshot::{CountSnapshot, FlushesSeen};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};

@@ -398,6 +398,7 @@ pub(super) fn series_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<SeriesSnapsh
 /// A mark as the ledger keeps it. SQL statements contain these numbers, too.
 pub(super) fn stored_mark(mark: FlushMark) -> i64 {
     match mark {
+        FlushMark::OfAnother => -2,
         FlushMark::Superseded => -1,
         FlushMark::Nothing => 0,
         FlushMark::UpTo(link) => link.number(),
@@ -407,6 +408,7 @@ pub(super) fn stored_mark(mark: FlushMark) -> i64 {
 
 pub(super) fn flush_mark(stored: i64) -> FlushMark {
     match stored {
+        -2 => FlushMark::OfAnother,
         ..0 => FlushMark::Superseded,
         0 => FlushMark::Nothing,
         link => LinkId::parse(link).map_or(FlushMark::Whole, FlushMark::UpTo),

@@ -33,6 +33,8 @@ metrics! {
     histogram HTTP_DURATION = "shunt_http_request_duration_seconds" Seconds;
     /// Requests on the redirect path by result.
     counter REDIRECTS = "shunt_redirects_total";
+    /// Clients that watch the count of a link.
+    gauge LIVE_LISTENERS = "shunt_live_listeners";
     /// Links per call that makes many at once.
     histogram BULK_LINKS = "shunt_bulk_links";
     /// Entries of the blocklist in force.
@@ -245,9 +247,10 @@ const LIMITS: [&str; 20] = [
 ];
 
 /// Every outcome of a batch, by sink.
-const OUTCOMES: [(&str, &str); 5] = [
+const OUTCOMES: [(&str, &str); 6] = [
     ("redis", "acknowledged"),
     ("redis", "refused"),
+    ("redis", "overtaken"),
     ("redis", "in_doubt"),
     ("journal", "acknowledged"),
     ("journal", "failed"),

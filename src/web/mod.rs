@@ -8,7 +8,9 @@
 //! | `error_pages` | an error as a page, with the status of the JSON |
 //! | `start`, `preview` | pages for visitors: `/`, and `/{code}+` |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
-//! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `account`, `keys` | pages for owners, below `/app` |
+//! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
+//! | `live` | the count of a link as it rises |
+//! | `clicks` | clicks over time on a page: the range, a chart, a table |
 //!
 //! A page works without JavaScript. Its policy allows no script and no style in the page itself.
 
@@ -22,10 +24,12 @@ use axum::routing::{any, get, post};
 use crate::accounts::Accounts;
 use crate::config::Guards;
 use crate::http::{Admission, BodyLimits, with_admission};
-use crate::links::LinkService;
+use crate::links::{LinkService, LiveCounts};
 
 mod account;
+mod all_links;
 mod assets;
+mod clicks;
 mod csrf;
 mod error_pages;
 mod form;
@@ -34,6 +38,7 @@ mod language;
 mod link_form;
 mod link_list;
 mod links;
+mod live;
 mod one_link;
 mod page;
 mod preview;
@@ -51,6 +56,8 @@ pub struct WebState {
     pub accounts: Arc<Accounts>,
     /// Links of owners.
     pub links: Arc<LinkService>,
+    /// Counts as they rise.
+    pub live: Arc<LiveCounts>,
     /// What the operator says of the service.
     pub site: Site,
 }
@@ -65,6 +72,8 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/account/keys/{id}/delete", post(keys::delete))
         .route("/app/account/password", post(account::change_password))
         .route("/app/account/sessions/{id}/end", post(account::end_session))
+        .route("/app/all", get(all_links::show))
+        .route("/app/all/export", get(all_links::export))
         .route("/app/links", get(links::list).post(links::make))
         .route("/app/links/new", get(links::new))
         .route("/app/links/selected", post(links::selected))
@@ -73,6 +82,8 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             get(one_link::show).post(one_link::edit),
         )
         .route("/app/links/{short_code}/delete", post(one_link::delete))
+        .route("/app/links/{short_code}/export", get(one_link::export))
+        .route("/app/links/{short_code}/live", get(live::live))
         .route("/app/login", get(sign_in::show).post(sign_in::log_in))
         .route(
             "/app/register",

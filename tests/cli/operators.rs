@@ -270,6 +270,10 @@ fn shells_complete_every_command_and_the_manual_knows_it() {
         "healthcheck",
         "register",
         "login",
+        "logout",
+        "whoami",
+        "password",
+        "keys",
         "shorten",
         "list",
         "stats",
@@ -292,7 +296,11 @@ fn shells_complete_every_command_and_the_manual_knows_it() {
         let page = run(shunt().args(["man", command]), "").succeeds();
         assert!(page.contains(&format!(".TH shunt-{command} 1")), "{page}");
     }
+    let page = run(shunt().args(["man", "keys", "create"]), "").succeeds();
+    assert!(page.contains(".TH shunt-keys-create 1"), "{page}");
     run(shunt().args(["man", "nothing"]), "").fails(2, "no command `nothing`");
+    let nothing = run(shunt().args(["man", "keys", "nothing"]), "");
+    nothing.fails(2, "no command `keys nothing`");
 }
 
 #[test]
@@ -322,8 +330,8 @@ fn the_short_help_has_the_commands_of_clients_and_five_settings() {
         words.collect::<Vec<_>>()
     };
     let of_clients = [
-        "register", "login", "shorten", "list", "show", "edit", "stats", "qr", "open", "export",
-        "import", "rm",
+        "register", "login", "logout", "whoami", "password", "keys", "shorten", "list", "show",
+        "edit", "stats", "qr", "open", "export", "import", "rm",
     ];
     assert_eq!(commands(&short), of_clients);
     for command in of_clients
@@ -368,8 +376,13 @@ fn each_command_says_which_exit_codes_it_has() {
         ("stats", "01245"),
         ("register", "01235"),
         ("rm", "012345"),
+        ("logout", "01235"),
+        ("keys", "012345"),
+        ("keys create", "01235"),
+        ("keys delete", "012345"),
     ] {
-        let help = run(shunt().args([command, "--help"]), "").succeeds();
+        let words = command.split(' ').chain(["--help"]);
+        let help = run(shunt().args(words), "").succeeds();
         let said = help
             .split_once("Exit codes:\n")
             .map_or("", |(_, codes)| codes);

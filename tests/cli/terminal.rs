@@ -135,6 +135,12 @@ fn a_password_is_asked_for_and_not_shown() {
     assert!(!finished.out.contains(PASSWORD), "{finished:?}");
     let finished = on_terminal(&ada, &["login", "ada@example.org"], &typed, &[]);
     assert!(finished.out.contains("logged in at"), "{finished:?}");
+    let typed = format!("{PASSWORD}\na new password\na new password\n");
+    let finished = on_terminal(&ada, &["password"], &typed, &[]);
+    assert!(finished.out.contains("Old password: "), "{finished:?}");
+    assert!(finished.out.contains("New password: "), "{finished:?}");
+    assert!(!finished.out.contains("a new"), "{finished:?}");
+    assert_eq!(finished.code, 0, "{finished:?}");
     let typed = format!("{PASSWORD}\nanother one\n");
     let finished = on_terminal(&ada, &["register", "bob@example.org"], &typed, &[]);
     assert_eq!(finished.code, 2, "{finished:?}");

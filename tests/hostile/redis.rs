@@ -128,7 +128,7 @@ impl Components {
             interval: Interval::of(SystemClock.now()),
             clicks: vec![(self.links[0], 1)],
         };
-        let _ = sink.record(&batch).await;
+        let _ = sink.record(&batch, Some(1)).await;
         self.store
             .clicks
             .append(&batch, Some("epoch"))

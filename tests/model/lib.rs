@@ -44,7 +44,9 @@ pub struct Checked {
 const UNCHECKED: usize = 2;
 
 /// Checks every state that `depth` steps reach: to the end, or until `until` (a property) is broken.
-pub fn check<M>(model: M, depth: usize, until: Option<&'static str>) -> Checked
+///
+/// It is called in this package alone: generic code is compiled where it is called, and the tests are not optimised.
+fn check<M>(model: M, depth: usize, until: Option<&'static str>) -> Checked
 where
     M: Model + Send + Sync + 'static,
     M::State: Clone + std::fmt::Debug + std::hash::Hash + PartialEq + Send + Sync + 'static,

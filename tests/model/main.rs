@@ -1,6 +1,6 @@
 //! The click protocol as a model, checked exhaustively. Run with `--nocapture`, each check says how many states it saw.
 
-use shunt_model::{Checked, check, grants, pipeline};
+use shunt_model::{Checked, grants, pipeline};
 
 /// More steps than any way through the worlds that are checked to their ends.
 const TO_THE_END: usize = 100;
@@ -48,7 +48,7 @@ fn all_keep_their_rules(worlds: &[(&str, pipeline::World, usize, usize)]) {
     for (name, world, depth, long) in worlds {
         keeps_its_rules(
             name,
-            &check(*world, if is_long() { *long } else { *depth }, None),
+            &world.check(if is_long() { *long } else { *depth }, None),
         );
     }
 }
@@ -71,7 +71,7 @@ fn every_rule_that_is_switched_off_is_found_by_its_property() {
         is_found(
             &format!("{mutation:?}"),
             property,
-            &check(world, OF_MUTATIONS, Some(property)),
+            &world.check(OF_MUTATIONS, Some(property)),
         );
     }
 }
@@ -96,7 +96,7 @@ fn a_limit_of_clicks_is_kept_exactly_in_every_state_that_there_is() {
         ),
     ];
     for (name, world) in worlds {
-        let checked = check(world, TO_THE_END, None);
+        let checked = world.check(TO_THE_END, None);
         keeps_its_rules(name, &checked);
         assert!(checked.is_complete, "{name}: not all states were reached");
     }
@@ -109,7 +109,7 @@ fn every_part_of_the_rule_of_grants_that_is_switched_off_is_found_by_its_propert
         is_found(
             &format!("{mutation:?}"),
             property,
-            &check(world, OF_MUTATIONS, Some(property)),
+            &world.check(OF_MUTATIONS, Some(property)),
         );
     }
 }

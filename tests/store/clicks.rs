@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use futures_util::future::join_all;
 use shunt::domain::{Interval, LinkId};
 use shunt::store::FlushMark::{Nothing, Superseded, UpTo, Whole};
-use shunt::store::{ClickBatch, DataSet, FlushId, FlushesSeen, ParkedBatch, Raise, Store};
+use shunt::store::{
+    ClickBatch, DataSet, FlushId, FlushMark, FlushesSeen, ParkedBatch, Raise, Store,
+};
 
 use crate::backend::{both_stores, link, user};
 
@@ -28,6 +30,7 @@ fn interval(number: u64) -> Interval {
 /// A flush of this data set, in its term.
 fn flush(data_set: &DataSet, number: i64) -> FlushId {
     FlushId {
+        name: format!("flush {number}"),
         epoch: data_set.epoch.clone(),
         term: data_set.term,
         number,
@@ -121,6 +124,25 @@ both_stores! {
         store.clicks.append(&batch(7, 2, &[(one, 1)]), None).await.unwrap();
         store.clicks.append(&batch(8, 1, &[(one, 1)]), None).await.unwrap();
         assert_eq!(count(&store, one).await, 5);
+    }
+
+    async fn a_flush_is_not_taken_for_another_one_that_has_its_number(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let data_set = began(&store).await;
+        let first = flush(&data_set, 1);
+        let other = FlushId { name: "another".to_owned(), ..first.clone() };
+        let part = [(id, 3)];
+        let apply = async |flush| {
+            store.clicks.apply_flush(flush, FlushMark::Nothing, &part, FlushMark::Whole).await.unwrap()
+        };
+        assert_eq!(apply(&first).await, FlushMark::Whole);
+        assert_eq!(apply(&other).await, FlushMark::OfAnother);
+        assert_eq!(store.clicks.flush_mark(&other).await.unwrap(), FlushMark::OfAnother);
+        assert_eq!(store.clicks.flush_mark(&first).await.unwrap(), FlushMark::Whole);
+        assert_eq!(count(&store, id).await, 3);
+        assert_eq!(apply(&flush(&data_set, 2)).await, FlushMark::Whole);
+        assert_eq!(count(&store, id).await, 6);
     }
 
     async fn compaction_reports_its_work_and_changes_no_count(store) {

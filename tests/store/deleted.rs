@@ -58,6 +58,7 @@ async fn flush(store: &Store, number: i64, links: &[LinkId]) {
         store.clicks.begin(raise, "").await.unwrap().unwrap()
     };
     let flush = FlushId {
+        name: "flush".to_owned(),
         epoch: data_set.epoch,
         term: data_set.term,
         number,

@@ -39,6 +39,7 @@ async fn flush(
     clicks: &[(LinkId, u64)],
 ) {
     let flush = FlushId {
+        name: "flush".to_owned(),
         epoch: data_set.epoch.clone(),
         term: data_set.term,
         number,

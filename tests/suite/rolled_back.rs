@@ -194,3 +194,41 @@ async fn clicks_counted_by_the_new_master_survive_an_instance_that_still_reaches
     drop(other);
     app.finish().await;
 }
+
+/// As where Redis went back beneath living connections while two instances began the same flush.
+#[tokio::test]
+async fn a_flush_under_a_number_that_another_one_had_is_not_taken_for_that_one() {
+    let redis = RedisServer::start(&[]).await;
+    let url = redis.url();
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", &url), OFTEN]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    for _ in 0..5 {
+        assert_eq!(app.server.follow(&code).await, 302);
+    }
+    app.written_back(&code, 5).await;
+    let begin_again = "
+        local tag = string.match(redis.call('KEYS', '*:state')[1], '(.*):state')
+        local epoch, flush = unpack(redis.call('HMGET', tag .. ':state', 'epoch', 'flush'))
+        redis.call('HSET', tag .. ':flush:' .. epoch .. ':' .. flush, 1, 1)
+        redis.call('HSET', tag .. ':intervals', flush, 1, 'name:' .. flush, 'another')
+        redis.call('SADD', tag .. ':flushing', flush)";
+    let mut eval = redis::cmd("EVAL");
+    eval.arg(begin_again).arg(0);
+    eval.exec_async(&mut redis.connection().await)
+        .await
+        .unwrap();
+    eventually("the loss is reported", async || {
+        let metrics = app.get("/metrics").await.text;
+        metrics.contains("shunt_redis_stepped_back_total{shard=\"0\"} 1")
+    })
+    .await;
+    use_redis_again(&[&app.server]).await;
+    countable(&app, &code).await;
+    for clicks in 6..=20 {
+        assert_eq!(app.server.follow(&code).await, 302);
+        assert_eq!(app.clicks(&code).await, clicks);
+    }
+    app.written_back(&code, 20).await;
+    app.finish().await;
+}

@@ -86,7 +86,7 @@ impl Pipeline {
 
     async fn record(&mut self, interval: i64, clicks: u64) {
         let batch = self.batch(interval, clicks);
-        self.sink.record(&batch).await.unwrap();
+        self.sink.record(&batch, None).await.unwrap();
     }
 
     fn flusher(&self) -> Flusher {
@@ -218,7 +218,7 @@ async fn a_batch_in_doubt_is_settled_hours_later_in_its_own_interval() {
     parked.await.unwrap();
     let mut later = pipeline.batch(NOON + 12, 1);
     later.recorder = 8;
-    pipeline.sink.record(&later).await.unwrap();
+    pipeline.sink.record(&later, None).await.unwrap();
     let sink = RedisSink::new(pipeline.shard());
     for settled in [1, 0] {
         let settling = settle_parked(&sink, &*pipeline.store.clicks, &pipeline.cache);

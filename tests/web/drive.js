@@ -69,7 +69,7 @@ const shorten = async (page, to) => {
   return new URL(page.url()).pathname.split("/").pop();
 };
 
-const expectedErrors = /the server responded with a status of 404/;
+const expectedErrors = /the server responded with a status of (404|422)/;
 
 // A browser with a script: what is nicer with one.
 const browser = await open(hosts, { permissions: ["clipboard-read", "clipboard-write"] });
@@ -109,6 +109,58 @@ await step("edit it, and the edit is felt", async () => {
   assert.equal(arrivals, before + 1);
   await visitor.close();
 });
+// How much of a picture has the colour of the bars.
+const painted = (of) => of.evaluate((figure) => {
+  const canvas = figure.querySelector("canvas");
+  const probe = document.createElement("i");
+  probe.style.color = "var(--accent)";
+  figure.append(probe);
+  const [red, green, blue] = getComputedStyle(probe).color.match(/\d+/g).map(Number);
+  probe.remove();
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at] === red && data[at + 1] === green && data[at + 2] === blue && data[at + 3] === 255) count += 1;
+  }
+  return count;
+});
+await step("the clicks are drawn, and a part of the chart is asked for by dragging", async () => {
+  await page.goto(`${base}/app/links/${code}`);
+  const chart = page.locator("figure.chart");
+  await chart.locator("canvas").waitFor();
+  assert.ok(await painted(chart) > 200, `${await painted(chart)} pixels`);
+  const box = await chart.locator(".u-over").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.8, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.99, box.y + 60, { steps: 8 });
+  await page.mouse.up();
+  await page.waitForURL(/from=2/);
+  assert.match(page.url(), /interval=day/);
+  assert.equal(await page.locator(".sums strong").textContent(), "2");
+});
+await step("a range is typed, and a wrong one is named beside it", async () => {
+  await page.getByLabel("Time zone").fill("Asia/Kathmandu");
+  await page.getByLabel("By", { exact: true }).selectOption("hour");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.waitForURL(/tz=Asia/);
+  await page.locator("figure.chart canvas").waitFor();
+  await page.getByLabel("Time zone").fill("Mars/Olympus");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("alert").filter({ hasText: "tz: must be an IANA time zone" }).waitFor();
+});
+await step("the clicks are exported", async () => {
+  await page.goto(`${base}/app/links/${code}`);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Export as CSV" }).click()]);
+  const file = await readFile(await download.path(), "utf8");
+  assert.match(file, /^by,value,clicks,people\r\nday,/);
+  assert.equal(download.suggestedFilename(), `${code}.csv`);
+});
+await step("all links have a page", async () => {
+  await page.getByRole("link", { name: "All clicks" }).click();
+  await page.getByRole("heading", { name: "Ending soon" }).waitFor();
+  assert.ok(await painted(page.locator("figure.chart")) > 200);
+  await page.goto(`${base}/app/links/${code}`);
+});
 await step("the link's page has no faults", () => accessible(page, "link"));
 await picture(page, "link");
 for (const [title, to] of [["Handbook", "handbook"], ["Press kit", "press"], ["", "a-longer/path/to/something?with=a&query=of-some-length&and=more-of-it-still"]]) {
@@ -131,7 +183,7 @@ await step("search while typing keeps its place", async () => {
 await step("every page of an owner has no faults and fits a telephone, light and dark", async () => {
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
-    for (const [path, name] of [["/app", "links"], ["/app/links/new", "new"], [`/app/links/${code}`, "link"], ["/app/account", "account"]]) {
+    for (const [path, name] of [["/app", "links"], ["/app/all", "all"], ["/app/links/new", "new"], [`/app/links/${code}`, "link"], ["/app/account", "account"]]) {
       await page.setViewportSize({ width: 1280, height: 900 });
       await page.goto(base + path);
       await accessible(page, `${path} ${colorScheme}`);

@@ -18,10 +18,10 @@ pub(in crate::cli) struct AccountArgs {
     pub(super) service: ServiceArgs,
 }
 
-/// The response to both.
+/// The response with a token.
 #[derive(Deserialize)]
-struct TokenResponse {
-    access_token: String,
+pub(super) struct TokenResponse {
+    pub(super) access_token: String,
 }
 
 /// Creates an account and logs in.

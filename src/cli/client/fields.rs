@@ -49,7 +49,7 @@ impl FieldArgs {
 }
 
 /// A moment, as a time with a zone or as a span from now on.
-fn end(given: &str) -> Result<Timestamp, String> {
+pub(super) fn end(given: &str) -> Result<Timestamp, String> {
     end_from(given, SystemClock.now())
 }
 

@@ -7,11 +7,14 @@ use super::output;
 
 mod account;
 mod api;
+mod change_password;
 mod edit;
 mod export;
 mod fields;
 mod import;
+mod keys;
 mod list;
+mod log_out;
 mod open;
 mod password;
 mod qr;
@@ -24,6 +27,7 @@ mod show;
 mod stats;
 mod target;
 mod token_file;
+mod whoami;
 mod whole_file;
 
 use api::{Api, Call, Link};
@@ -44,6 +48,23 @@ pub(super) enum Command {
     /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Login(account::AccountArgs),
+    /// Log out: forget the token that is kept.
+    ///
+    /// The token itself is good until it expires; with `--everywhere`, it and all others of the account end at once.
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
+    Logout(log_out::LogOutArgs),
+    /// Show the account that you are logged in to.
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
+    Whoami(whoami::WhoamiArgs),
+    /// Change your password.
+    ///
+    /// The old and the new password are asked for, or read from the first two lines of standard input where that is no
+    /// terminal. All other log-ins of the account end; this one gets a new token.
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
+    Password(change_password::PasswordArgs),
+    /// Make, list and delete keys for programs.
+    #[command(subcommand, after_long_help = exit_codes!(0 1 2 3 key 5))]
+    Keys(keys::Command),
     /// Create short links and print them.
     ///
     /// A target that cannot be shortened does not stop the others; the exit code is that of the first.
@@ -91,6 +112,10 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Register(args) => account::register(args),
         Command::Login(args) => account::log_in(args),
+        Command::Logout(args) => log_out::log_out(args),
+        Command::Whoami(args) => whoami::whoami(args),
+        Command::Password(args) => change_password::change_password(args),
+        Command::Keys(command) => keys::run(command),
         Command::Shorten(args) => shorten::shorten(args),
         Command::List(args) => list::list(args),
         Command::Show(args) => show::show(args),

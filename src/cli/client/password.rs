@@ -1,6 +1,6 @@
 //! The password: from the terminal without echo, or from standard input.
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,14 +16,26 @@ const MAX_LINE: u64 = 4096;
 pub(super) fn read(is_new: bool) -> Result<String, Failure> {
     let stdin = io::stdin();
     if !stdin.is_terminal() {
-        return first_line(stdin.lock());
+        return next_line(&mut stdin.lock());
     }
     let terminal = Terminal::new().map_err(|error| unreadable(&error))?;
-    let password = terminal.ask("Password: ")?;
-    if is_new && terminal.ask("The same again: ")? != password {
-        return Err(Failure::Usage("the two passwords differ".into()));
+    if is_new {
+        terminal.ask_twice("Password: ")
+    } else {
+        terminal.ask("Password: ")
     }
-    Ok(password)
+}
+
+/// Reads the old password of an account and the new one.
+pub(super) fn read_change() -> Result<(String, String), Failure> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        let mut lines = stdin.lock();
+        return Ok((next_line(&mut lines)?, next_line(&mut lines)?));
+    }
+    let terminal = Terminal::new().map_err(|error| unreadable(&error))?;
+    let old = terminal.ask("Old password: ")?;
+    Ok((old, terminal.ask_twice("New password: ")?))
 }
 
 /// A terminal that is restored, also after Ctrl-C: rpassword raises the signal before it turns the echo on again.
@@ -37,6 +49,15 @@ impl Terminal {
         let is_ended_at_once = Arc::new(AtomicBool::new(true));
         flag::register_conditional_default(SIGINT, Arc::clone(&is_ended_at_once))?;
         Ok(Self { is_ended_at_once })
+    }
+
+    /// Asks for a new password.
+    fn ask_twice(&self, prompt: &str) -> Result<String, Failure> {
+        let password = self.ask(prompt)?;
+        if self.ask("The same again: ")? != password {
+            return Err(Failure::Usage("the two passwords differ".into()));
+        }
+        Ok(password)
     }
 
     fn ask(&self, prompt: &str) -> Result<String, Failure> {
@@ -53,15 +74,15 @@ impl Terminal {
     }
 }
 
-fn first_line(input: impl BufRead) -> Result<String, Failure> {
+fn next_line(input: &mut impl BufRead) -> Result<String, Failure> {
     let mut line = String::new();
-    let read = input.take(MAX_LINE).read_line(&mut line);
+    let read = input.by_ref().take(MAX_LINE).read_line(&mut line);
     read.map_err(|error| unreadable(&error))?;
     let password = line.strip_suffix('\n').unwrap_or(&line);
     let password = password.strip_suffix('\r').unwrap_or(password);
     if password.is_empty() {
         return Err(Failure::Usage(
-            "standard input is no terminal and its first line is empty: no password".into(),
+            "standard input is no terminal and its line is empty or missing: no password".into(),
         ));
     }
     Ok(password.to_owned())
@@ -76,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_is_the_password() {
+    fn a_line_is_a_password() {
         for (input, expected) in [
             ("secret words\n", Some("secret words")),
             ("secret\r\nmore\n", Some("secret")),
@@ -85,7 +106,7 @@ mod tests {
             ("\nlate", None),
         ] {
             assert_eq!(
-                first_line(input.as_bytes()).ok().as_deref(),
+                next_line(&mut input.as_bytes()).ok().as_deref(),
                 expected,
                 "{input:?}"
             );

@@ -23,9 +23,9 @@ pub(super) struct TokenFile {
 
 /// A login as it is kept.
 #[derive(Serialize, Deserialize)]
-struct Login {
-    email: String,
-    access_token: String,
+pub(super) struct Login {
+    pub(super) email: String,
+    pub(super) access_token: String,
 }
 
 /// Logins by the address of their service.
@@ -47,10 +47,9 @@ impl TokenFile {
         &self.path
     }
 
-    /// The token for a service, if the user has logged in there.
-    pub(super) fn token(&self, service: &str) -> Result<Option<String>, Failure> {
-        let login = self.read()?.remove(service);
-        Ok(login.map(|login| login.access_token))
+    /// The login at a service, if the user has logged in there.
+    pub(super) fn login(&self, service: &str) -> Result<Option<Login>, Failure> {
+        Ok(self.read()?.remove(service))
     }
 
     /// Checks that a token can be kept: creates the folder, and writes the file again as it is.
@@ -80,6 +79,21 @@ impl TokenFile {
         };
         logins.insert(service.to_owned(), login);
         self.write(&logins).map_err(|error| self.fault(&error))
+    }
+
+    /// Forgets the login at a service. Returns whether there was one.
+    pub(super) fn forget(&self, service: &str) -> Result<bool, Failure> {
+        // Where there is nothing to forget, no folder is made.
+        if !self.read()?.contains_key(service) {
+            return Ok(false);
+        }
+        let _folder = self.locked_folder()?;
+        let mut logins = self.read()?;
+        if logins.remove(service).is_none() {
+            return Ok(false);
+        }
+        self.write(&logins).map_err(|error| self.fault(&error))?;
+        Ok(true)
     }
 
     fn read(&self) -> Result<Logins, Failure> {

@@ -2,7 +2,8 @@
 -- no further one is started.
 -- KEYS: state, pending, flushing, intervals, flusher. ARGV: term, prefix of flush keys, the interval of clicks for which none
 -- is noted, name of the flusher, lease in ms, newest flush in the ledger.
--- Returns false while another flusher has the lease, otherwise the numbers of the flushes under way, and their intervals.
+-- Returns false while another flusher has the lease, otherwise the numbers of the flushes under way, their intervals and names.
+-- A name is unique: a number may come twice where the data set went back unnoticed.
 local name, lease, in_ledger = unpack(ARGV, 4)
 
 if newest_flush < tonumber(in_ledger) then
@@ -25,7 +26,7 @@ if not is_unfinished and redis.call('EXISTS', pending) == 1 then
 end
 note_read(name)
 
-local under_way, of_intervals = redis.call('SMEMBERS', flushing), {}
+local under_way, of_intervals, names = redis.call('SMEMBERS', flushing), {}, {}
 local is_known = { [string.format('%d', newest_flush + 1)] = true }
 for i, number in ipairs(under_way) do
   is_known[number] = true
@@ -34,13 +35,21 @@ for i, number in ipairs(under_way) do
     of_intervals[i] = ARGV[3]
     redis.call('HSET', intervals, number, ARGV[3])
   end
+  local field = 'name:' .. number
+  is_known[field] = true
+  names[i] = redis.call('HGET', intervals, field)
+  if not names[i] then
+    local now = redis.call('TIME')
+    names[i] = name .. ':' .. now[1] .. '.' .. now[2]
+    redis.call('HSET', intervals, field, names[i])
+  end
 end
 -- Those of flushes that an instance of the version before finished.
-if redis.call('HLEN', intervals) > #under_way + 1 then
+if redis.call('HLEN', intervals) > 2 * #under_way + 1 then
   for _, number in ipairs(redis.call('HKEYS', intervals)) do
     if not is_known[number] then
       redis.call('HDEL', intervals, number)
     end
   end
 end
-return { under_way, of_intervals }
+return { under_way, of_intervals, names }

@@ -2,7 +2,7 @@
 -- KEYS: state, pending, flushing, changes, intervals. ARGV: term, replication ID, now, the epoch that was read ('' if none), the
 -- epoch from now on, newest flush in the ledger, prefix of flush keys.
 -- Returns how many links had their pending clicks dropped (-1 where nothing was dropped) and 1 if scripts had found the
--- data set to be rolled back; 'behind' where the ledger knows a later flush of this epoch, 'moved' where the data set is
+-- data set to be rolled back; 'behind' where the ledger knows another flush of this epoch, 'moved' where the data set is
 -- not as it was read, or in a later term. In these two cases nothing is changed.
 local data_set, pending, flushing, changes, intervals = unpack(KEYS)
 local term, replication_id, now, epoch_read, epoch, in_ledger, flush_prefix = unpack(ARGV)
@@ -24,7 +24,7 @@ if epoch ~= epoch_read then
   redis.call('UNLINK', pending, flushing, intervals)
   redis.call('HSET', data_set, 'epoch', epoch, 'flush', 0)
   redis.call('HDEL', data_set, 'pending_in', 'begun')
-elseif tonumber(flush) < tonumber(in_ledger) then
+elseif tonumber(flush) < tonumber(in_ledger) or rolled_back == 'flush' then
   return 'behind'
 end
 -- Above every change that was announced before and may be lost here, so that every instance clears its cache.

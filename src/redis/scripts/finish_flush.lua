@@ -1,9 +1,13 @@
 -- Removes a flush that is written to the database.
--- KEYS: state, flushing, the flush, intervals. ARGV: term, number.
+-- KEYS: state, flushing, the flush, intervals. ARGV: term, number, name.
 local flushing, batch, intervals = unpack(KEYS, 2)
-local number = ARGV[2]
+local number, name = unpack(ARGV, 2)
+local noted = redis.call('HGET', intervals, 'name:' .. number)
 
+if noted and noted ~= name and redis.call('SISMEMBER', flushing, number) == 1 then
+  return rolled_back('flush')
+end
 redis.call('SREM', flushing, number)
 redis.call('UNLINK', batch)
-redis.call('HDEL', intervals, number)
+redis.call('HDEL', intervals, number, 'name:' .. number)
 return true

@@ -1,10 +1,12 @@
 -- Applies one batch of clicks, once.
 -- KEYS: state, pending, flushing, intervals, flusher, recorders. ARGV: term, prefix of flush keys, interval, recorder, number of
--- the batch, number of the recorder's last batch that was acknowledged in this term (0 if there was none), the ids of at most
--- 1,000 links, then as many numbers of clicks.
--- Returns the number of the newest link change.
+-- the batch, number of the recorder's last batch that was acknowledged in this term (0 if there was none), number of the newest
+-- link change that the sender knows ('' to apply the batch whatever changed), the ids of at most 1,000 links, then as many
+-- numbers of clicks.
+-- Returns the number of the newest link change, with a minus where the sender does not know it: nothing is applied then, as the
+-- clicks may be of links that may not be followed any more.
 local recorders = KEYS[6]
-local recorder, number, acknowledged = unpack(ARGV, 4, 6)
+local recorder, number, acknowledged, known_change = unpack(ARGV, 4, 7)
 
 -- The place of a batch that is older than the pending clicks: a flush of its interval that no flusher has read yet, or else
 -- one that starts now. An instance of the version before does not note what it reads: where one has the lease, every such
@@ -51,19 +53,22 @@ if applied < tonumber(acknowledged) then
   return rolled_back()
 end
 if applied < tonumber(number) then
+  if known_change ~= '' and known_change ~= change then
+    return '-' .. change
+  end
   -- By the clock of Redis, which also decides when an inactive recorder is removed.
   redis.call('HSET', recorders, recorder, number .. ' ' .. redis.call('TIME')[1] .. '000000')
   local place = place_of_batch()
   -- One command for the whole batch costs less, here and in the append-only file, than one for each link.
-  local links = (#ARGV - 6) / 2
-  local before = redis.call('HMGET', place, unpack(ARGV, 7, 6 + links))
+  local links = (#ARGV - 7) / 2
+  local before = redis.call('HMGET', place, unpack(ARGV, 8, 7 + links))
   local after = {}
   for i = 1, links do
-    local clicks = ARGV[6 + links + i]
+    local clicks = ARGV[7 + links + i]
     if before[i] then
       clicks = string.format('%.0f', before[i] + clicks)
     end
-    after[2 * i - 1] = ARGV[6 + i]
+    after[2 * i - 1] = ARGV[7 + i]
     after[2 * i] = clicks
   end
   redis.call('HSET', place, unpack(after))

@@ -147,8 +147,8 @@ impl Ledger for PostgresStore {
         // synchronous, makes all parts durable.
         let written: Option<i64> = self.pool.run(async |session| sqlx::query_scalar(
             "WITH noted AS (
-                 UPDATE data_sets SET flush = $3, up_to = $5 WHERE epoch = $1 AND term = $2
-                 AND (flush = $3 AND up_to = $4 OR flush < $3 AND $4 = 0)
+                 UPDATE data_sets SET flush = $3, up_to = $5, flush_name = $10 WHERE epoch = $1 AND term = $2
+                 AND (flush = $3 AND up_to = $4 AND flush_name IN ('', $10) OR flush < $3 AND $4 = 0)
                  RETURNING up_to
              )
              SELECT up_to, count_clicks($6, $7, $9), CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END
@@ -163,6 +163,7 @@ impl Ledger for PostgresStore {
         .bind(clicks)
         .bind(up_to != FlushMark::Whole)
         .bind(flush.interval.number())
+        .bind(&flush.name)
         .fetch_optional(session).await).await?;
         match written {
             Some(up_to) => Ok(rows::flush_mark(up_to)),
@@ -175,12 +176,13 @@ impl Ledger for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_scalar(
-                    "SELECT CASE WHEN flush = $3 THEN up_to WHEN flush < $3 THEN 0 ELSE -1 END
+                    "SELECT CASE WHEN flush < $3 THEN 0 WHEN flush > $3 THEN -1 WHEN flush_name IN ('', $4) THEN up_to ELSE -2 END
                      FROM data_sets WHERE epoch = $1 AND term = $2",
                 )
                 .bind(&flush.epoch)
                 .bind(flush.term)
                 .bind(flush.number)
+                .bind(&flush.name)
                 .fetch_optional(session)
                 .await
             })

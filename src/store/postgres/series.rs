@@ -6,9 +6,9 @@ use async_trait::async_trait;
 
 use super::PostgresStore;
 use super::clicks::counts;
-use crate::domain::{Interval, LinkId};
-use crate::store::rows;
-use crate::store::{FlushesSeen, Series, SeriesSnapshot, StoreError};
+use crate::domain::{Interval, LinkId, SearchTag};
+use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
+use crate::store::{owner_rows, rows};
 
 /// The series and the count of a link, in one statement and so of one snapshot.
 const SERIES: &str = concat!(
@@ -26,6 +26,35 @@ const SERIES: &str = concat!(
         FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) WHERE NOT held AND id = ANY ($1)
     ) AS newest WHERE at >= $6 AND at < $7"
 );
+
+/// The same of all links of an owner, with the ledger; the kinds of rows are those of `owner_rows`.
+const OWNER_SERIES: &str = "
+    WITH owned AS (
+        SELECT id, created_at FROM links
+        WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+          AND ($3::text IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))
+    )
+    SELECT 0, '', quarter::bigint, sum(clicks)::bigint FROM link_series JOIN owned ON id = link_id
+    WHERE quarter >= $4 AND quarter < $5 GROUP BY quarter
+    UNION ALL
+    SELECT 0, '', at, sum(n)::bigint FROM (
+        SELECT CASE quarter WHEN 0 THEN greatest(floor(extract(epoch FROM created_at) / 900)::bigint, 1) ELSE quarter END AS at,
+            CASE quarter WHEN 0 THEN clicks ELSE in_quarter END AS n
+        FROM link_clicks JOIN owned ON id = link_id
+        UNION ALL
+        SELECT coalesce(quarter, quarter_now()), n
+        FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) JOIN owned USING (id) WHERE NOT held
+    ) AS newest WHERE at >= $4 AND at < $5 GROUP BY at
+    UNION ALL
+    SELECT 1, epoch, flush, up_to FROM data_sets
+    UNION ALL
+    SELECT 2, epoch, term, (term = (SELECT max(term) FROM data_sets WHERE tag = seen.tag))::int
+        + 2 * EXISTS (SELECT FROM data_sets other WHERE other.tag = seen.tag AND drains_until > now())::int
+    FROM data_sets seen
+    UNION ALL
+    SELECT DISTINCT 3, coalesce(epoch, ''), 0::bigint, 0::bigint FROM click_journal WHERE held
+    UNION ALL
+    SELECT 4, '', id, 0::bigint FROM unnest($6::bigint[]) AS asked (id) JOIN owned USING (id)";
 
 #[async_trait]
 impl Series for PostgresStore {
@@ -49,5 +78,25 @@ impl Series for PostgresStore {
                 .await
         });
         rows::series_snapshot(found.await?)
+    }
+
+    async fn owner_series(
+        &self,
+        wanted: &OwnerSeries<'_>,
+        asked: &[LinkId],
+    ) -> Result<OwnerSnapshot, StoreError> {
+        let asked: Vec<_> = asked.iter().map(|link| link.number()).collect();
+        let found = self.pool.run(async |session| {
+            sqlx::query_as(OWNER_SERIES)
+                .bind(wanted.owner.user.0)
+                .bind(wanted.owner.key.as_bytes())
+                .bind(wanted.tag.map(SearchTag::as_str))
+                .bind(wanted.range.start.number())
+                .bind(wanted.range.end.number())
+                .bind(asked)
+                .fetch_all(session)
+                .await
+        });
+        owner_rows::owner_snapshot(found.await?)
     }
 }

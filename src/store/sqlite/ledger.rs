@@ -108,16 +108,19 @@ impl Ledger for SqliteStore {
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
         let mark = mark(&mut *transaction, flush).await?;
-        if mark != from || mark == FlushMark::Superseded {
+        if mark != from || matches!(mark, FlushMark::Superseded | FlushMark::OfAnother) {
             return Ok(mark);
         }
         count(&mut transaction, part, flush.interval).await?;
-        sqlx::query("UPDATE data_sets SET flush = ?2, up_to = ?3 WHERE epoch = ?1")
-            .bind(&flush.epoch)
-            .bind(flush.number)
-            .bind(rows::stored_mark(up_to))
-            .execute(&mut *transaction)
-            .await?;
+        sqlx::query(
+            "UPDATE data_sets SET flush = ?2, up_to = ?3, flush_name = ?4 WHERE epoch = ?1",
+        )
+        .bind(&flush.epoch)
+        .bind(flush.number)
+        .bind(rows::stored_mark(up_to))
+        .bind(&flush.name)
+        .execute(&mut *transaction)
+        .await?;
         transaction.commit().await?;
         Ok(up_to)
     }
@@ -163,12 +166,13 @@ async fn mark(
     flush: &FlushId,
 ) -> Result<FlushMark, sqlx::Error> {
     let mark: Option<i64> = sqlx::query_scalar(
-        "SELECT CASE WHEN flush = ?3 THEN up_to WHEN flush < ?3 THEN 0 ELSE -1 END
+        "SELECT CASE WHEN flush < ?3 THEN 0 WHEN flush > ?3 THEN -1 WHEN flush_name IN ('', ?4) THEN up_to ELSE -2 END
          FROM data_sets WHERE epoch = ?1 AND term = ?2",
     )
     .bind(&flush.epoch)
     .bind(flush.term)
     .bind(flush.number)
+    .bind(&flush.name)
     .fetch_optional(database)
     .await?;
     Ok(mark.map_or(FlushMark::Superseded, rows::flush_mark))

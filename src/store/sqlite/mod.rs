@@ -37,6 +37,7 @@ mod ledger;
 mod links;
 mod log;
 mod migrate;
+mod ordered_links;
 mod outbox;
 mod pool;
 mod presence;

@@ -12,6 +12,8 @@ mod transitions;
 
 use stateright::{Model, Property};
 
+use crate::Checked;
+
 /// What a world has, and what is switched off in it.
 #[derive(Clone, Copy, Debug)]
 pub struct World {
@@ -66,6 +68,12 @@ impl World {
         kills: 0,
         mutation: None,
     };
+
+    /// Checks every state that `depth` steps reach: to the end, or until `until` (a property) is broken.
+    #[must_use]
+    pub fn check(self, depth: usize, until: Option<&'static str>) -> Checked {
+        crate::check(self, depth, until)
+    }
 }
 
 impl Mutation {

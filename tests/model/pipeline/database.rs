@@ -1,7 +1,7 @@
 //! The transactions of the database.
 
 use super::properties::Broken;
-use super::state::{BATCHES, Database, Entry, LINKS, Link, Part, State, View};
+use super::state::{BATCHES, Database, Entry, FlushId, LINKS, Link, Part, State, View};
 use super::{Mutation, World};
 
 /// A transaction that is durable when it ends, and with it all before.
@@ -100,19 +100,35 @@ impl Link {
     }
 }
 
-/// Adds the next part of a flush, where the ledger stands at its beginning. Returns how far the flush is in now; `None` where
-/// it is superseded.
+/// How far a flush is in.
+pub(super) enum Written {
+    UpTo(u8),
+    Superseded,
+    /// The ledger has another one under its number.
+    OfAnother,
+}
+
+/// Adds the next part of a flush, where the ledger stands at its beginning.
 pub(super) fn write_part(
     world: &World,
     state: &mut State,
     view: View,
-    number: u8,
+    id: FlushId,
     mark: u8,
     part: &Part,
-) -> Option<u8> {
-    let row = state.database.row(view.epoch)?;
+) -> Written {
+    let Some(row) = state.database.row(view.epoch) else {
+        return Written::Superseded;
+    };
+    let number = id.number;
     if row.term != view.term && !world.without(Mutation::LedgerIgnoresTerms) {
-        return None;
+        return Written::Superseded;
+    }
+    if row.flush == number
+        && row.flush_name != id.name
+        && !world.without(Mutation::FlushesHaveNoNames)
+    {
+        return Written::OfAnother;
     }
     let is_at_mark = row.flush == number
         && (row.up_to == mark || world.without(Mutation::MarkIsIgnored))
@@ -120,9 +136,9 @@ pub(super) fn write_part(
         || row.flush > number && world.without(Mutation::LaterFlushIsIgnored);
     if !is_at_mark {
         return match number.cmp(&row.flush) {
-            std::cmp::Ordering::Equal => Some(row.up_to),
-            std::cmp::Ordering::Greater => Some(0),
-            std::cmp::Ordering::Less => None,
+            std::cmp::Ordering::Equal => Written::UpTo(row.up_to),
+            std::cmp::Ordering::Greater => Written::UpTo(0),
+            std::cmp::Ordering::Less => Written::Superseded,
         };
     }
     let is_last = usize::from(mark) + 1 == LINKS;
@@ -140,10 +156,10 @@ pub(super) fn write_part(
         Err(at) => state.database.parts.insert(at, written),
     }
     if let Some(row) = state.database.row_mut(view.epoch) {
-        (row.flush, row.up_to) = (number, mark + 1);
+        (row.flush, row.flush_name, row.up_to) = (number, id.name, mark + 1);
     }
     count(world, state, usize::from(mark), part);
-    Some(mark + 1)
+    Written::UpTo(mark + 1)
 }
 
 /// What a mutated flusher writes after the counts.

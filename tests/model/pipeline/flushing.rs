@@ -1,8 +1,9 @@
 //! The steps of a flush.
 
 use super::actions::Action;
+use super::database::Written;
 use super::state::{BATCHES, Flush, LINKS, State};
-use super::{Mutation, World, database, recovery, redis};
+use super::{Mutation, World, database, redis};
 
 /// One step; `None` where there is none.
 pub(super) fn step(world: &World, state: &mut State, action: &Action) -> Option<()> {
@@ -31,10 +32,18 @@ pub(super) fn step(world: &World, state: &mut State, action: &Action) -> Option<
             };
             let view = state.instances[number].view?;
             match redis::begin_flush(world, state, view, in_ledger) {
-                Some((flush, part)) => {
+                Some((id, part)) => {
                     let row = state.database.row(view.epoch)?;
-                    let mark = match flush.cmp(&row.flush) {
+                    let mark = match id.number.cmp(&row.flush) {
                         _ if row.term != view.term => return Some(()),
+                        std::cmp::Ordering::Equal
+                            if row.flush_name != id.name
+                                && !world.without(Mutation::FlushesHaveNoNames) =>
+                        {
+                            redis::doubt_flush(state, view);
+                            state.instances[number].view = None;
+                            return Some(());
+                        }
                         std::cmp::Ordering::Equal => row.up_to,
                         std::cmp::Ordering::Greater => 0,
                         std::cmp::Ordering::Less => return Some(()),
@@ -42,7 +51,7 @@ pub(super) fn step(world: &World, state: &mut State, action: &Action) -> Option<
                     state.instances[number].flush = Flush::Writing {
                         view,
                         part,
-                        number: flush,
+                        id,
                         mark,
                     };
                 }
@@ -56,25 +65,33 @@ pub(super) fn step(world: &World, state: &mut State, action: &Action) -> Option<
             let Flush::Writing {
                 view,
                 part,
-                number: flush,
+                id,
                 mark,
             } = state.instances[number].flush.clone()
             else {
                 return None;
             };
-            let mark = database::write_part(world, state, view, flush, mark, &part);
-            state.instances[number].flush = mark.map_or(Flush::Idle, |mark| Flush::Writing {
-                view,
-                part,
-                number: flush,
-                mark,
-            });
+            let written = database::write_part(world, state, view, id, mark, &part);
+            state.instances[number].flush = match written {
+                Written::UpTo(mark) => Flush::Writing {
+                    view,
+                    part,
+                    id,
+                    mark,
+                },
+                Written::Superseded => Flush::Idle,
+                Written::OfAnother => {
+                    redis::doubt_flush(state, view);
+                    state.instances[number].view = None;
+                    Flush::Idle
+                }
+            };
         }
         Action::FinishFlush(number) => {
             let Flush::Writing {
                 view,
                 part,
-                number: flush,
+                id,
                 mark,
             } = std::mem::take(&mut state.instances[number].flush)
             else {
@@ -83,13 +100,7 @@ pub(super) fn step(world: &World, state: &mut State, action: &Action) -> Option<
             if world.without(Mutation::ClassesAreWrittenLater) && usize::from(mark) == LINKS {
                 database::write_classes(state, &part);
             }
-            let before = state.servers[view.server].data.clone();
-            redis::finish_flush(state, view, flush);
-            // A data set that slipped back may have begun another flush of this number, with clicks that came since. They are
-            // dropped with it, as all that waits in it is when it is found.
-            if state.books.has_slipped_back {
-                recovery::admit_missing(state, &before, view.server);
-            }
+            redis::finish_flush(world, state, view, id);
         }
         _ => return None,
     }

@@ -28,6 +28,8 @@ pub use state::State;
 
 use stateright::{Model, Property};
 
+use crate::Checked;
+
 /// What a world has, and which part of which rule is switched off in it.
 #[expect(
     clippy::struct_excessive_bools,
@@ -62,6 +64,12 @@ pub struct World {
 }
 
 impl World {
+    /// Checks every state that `depth` steps reach: to the end, or until `until` (a property) is broken.
+    #[must_use]
+    pub fn check(self, depth: usize, until: Option<&'static str>) -> Checked {
+        crate::check(self, depth, until)
+    }
+
     pub(crate) fn without(&self, mutation: Mutation) -> bool {
         self.mutation == Some(mutation)
     }

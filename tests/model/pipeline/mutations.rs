@@ -48,6 +48,8 @@ pub enum Mutation {
     AcknowledgedIsNotNamed,
     /// Rule 7: flushes do not name what the ledger has.
     LedgerIsNotNamed,
+    /// Rule 7: two flushes with the same number are the same.
+    FlushesHaveNoNames,
     /// Rule 8: a batch in doubt is sent again in any epoch.
     DoubtOutlivesItsEpoch,
     /// Quarters: a flush takes the clicks of every quarter.
@@ -85,6 +87,7 @@ impl Mutation {
         Self::RolledBackIsKept,
         Self::AcknowledgedIsNotNamed,
         Self::LedgerIsNotNamed,
+        Self::FlushesHaveNoNames,
         Self::DoubtOutlivesItsEpoch,
         Self::FlushMixesQuarters,
         Self::LateClicksAreOfNow,
@@ -119,6 +122,7 @@ impl Mutation {
             Self::RolledBackIsKept => (rules::ROLLED_BACK, World::FAULTS),
             Self::AcknowledgedIsNotNamed => (rules::NOTICED, World::FAULTS),
             Self::LedgerIsNotNamed => (rules::NOTICED, World::FAULTS),
+            Self::FlushesHaveNoNames => (rules::KEPT, World::FAULTS),
             Self::DoubtOutlivesItsEpoch => (rules::ONE_EPOCH, World::DOUBTFUL_FAULTS),
             Self::FlushMixesQuarters => (rules::QUARTER, World::QUARTERLY),
             Self::LateClicksAreOfNow => (rules::QUARTER, World::QUARTERLY),

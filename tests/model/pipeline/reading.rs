@@ -53,7 +53,9 @@ pub(super) fn read_redis(world: &World, state: &mut State, number: usize) -> Opt
             *sum += clicks;
         }
     }
-    let flush = data.flushing.map(|(flush, part)| (flush, part.clicks));
+    let flush = data
+        .flushing
+        .map(|(flush, part)| (flush.number, part.clicks));
     instance.reading.as_mut()?.redis = Some(Shown {
         view,
         newest: data.flush,

@@ -51,6 +51,7 @@ fn begin(state: &mut State, term: u8, run: u8) -> Row {
         term,
         run,
         flush: 0,
+        flush_name: 0,
         up_to: 0,
     };
     database::commit(state);
@@ -86,9 +87,9 @@ pub(super) fn note(world: &World, state: &mut State, instance: usize) -> Option<
             data.pending = <_>::default();
             data.flushing = None;
         }
-        (data.epoch, data.flush) = (row.epoch, 0);
+        (data.epoch, data.flush, data.is_doubted) = (row.epoch, 0, false);
         admit_missing(state, &before, number);
-    } else if data.flush < row.flush {
+    } else if data.flush < row.flush || data.is_doubted {
         let is_newest = state.database.newest() == Some(row);
         if is_newest && row.term < LAST_TERM {
             let row = begin(state, row.term + 1, row.run);
@@ -157,7 +158,7 @@ pub(super) fn restart(state: &mut State, number: usize, with: Data) {
 
 pub(super) fn slip_back(state: &mut State, number: usize) {
     let data = older_or(state, number, Data::Older);
-    state.books.has_slipped_back = true;
+    state.books.slips += 1;
     replace_data(state, number, data, true);
 }
 

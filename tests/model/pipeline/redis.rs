@@ -1,7 +1,7 @@
 //! The scripts of Redis.
 
 use super::properties::Broken;
-use super::state::{BATCHES, DataSet, Part, QUARTERS, State, View};
+use super::state::{BATCHES, DataSet, FlushId, Part, QUARTERS, State, View};
 use super::{Mutation, World};
 
 /// How many classes the clicks of a quarter may have room for.
@@ -83,7 +83,8 @@ pub(super) fn begin_flush(
     state: &mut State,
     view: View,
     in_ledger: u8,
-) -> Option<(u8, Part)> {
+) -> Option<(FlushId, Part)> {
+    let name = state.books.slips;
     let data = &mut state.servers[view.server].data;
     let mut broken = None;
     if data.term != Some(view.term) {
@@ -102,7 +103,8 @@ pub(super) fn begin_flush(
         let part = oldest(world, data);
         if part.clicks != [0; BATCHES] {
             data.flush += 1;
-            data.flushing = Some((data.flush, part));
+            let number = data.flush;
+            data.flushing = Some((FlushId { number, name }, part));
         }
     }
     let flushing = data.flushing;
@@ -132,16 +134,30 @@ fn oldest(world: &World, data: &mut DataSet) -> Part {
 }
 
 /// Forgets a flush. It has to be in the database for good.
-pub(super) fn finish_flush(state: &mut State, view: View, number: u8) {
+pub(super) fn finish_flush(world: &World, state: &mut State, view: View, id: FlushId) {
     let durable = state.durable.as_deref().unwrap_or(&state.database);
     let is_whole = durable
         .row(view.epoch)
-        .is_some_and(|row| (row.flush, row.up_to) >= (number, 2));
+        .is_some_and(|row| (row.flush, row.up_to) >= (id.number, 2));
     let data = &mut state.servers[view.server].data;
-    if data.term == Some(view.term) && data.flushing.is_some_and(|(flush, _)| flush == number) {
-        data.flushing = None;
-        if !is_whole {
-            state.breaks(Broken::ForgottenEarly);
-        }
+    let flushing = data.flushing.map(|(flush, _)| flush);
+    if data.term != Some(view.term) || flushing.is_none_or(|flush| flush.number != id.number) {
+        return;
+    }
+    if flushing != Some(id) && !world.without(Mutation::FlushesHaveNoNames) {
+        (data.term, data.is_doubted) = (None, true);
+        return;
+    }
+    data.flushing = None;
+    if !is_whole {
+        state.breaks(Broken::ForgottenEarly);
+    }
+}
+
+/// Has a data set recovered whose flush is not the one of the ledger.
+pub(super) fn doubt_flush(state: &mut State, view: View) {
+    let data = &mut state.servers[view.server].data;
+    if data.term == Some(view.term) {
+        (data.term, data.is_doubted) = (None, true);
     }
 }

@@ -136,9 +136,17 @@ pub enum Flush {
     Writing {
         view: View,
         part: Part,
-        number: u8,
+        id: FlushId,
         mark: u8,
     },
+}
+
+/// A flush of an epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FlushId {
+    pub number: u8,
+    /// Unique: how often Redis had gone back when the flush was begun.
+    pub name: u8,
 }
 
 /// A count under way.
@@ -189,7 +197,9 @@ pub struct DataSet {
     /// The last number of each recorder.
     pub recorders: [u8; 2 * PAIR],
     pub pending: [Part; QUARTERS],
-    pub flushing: Option<(u8, Part)>,
+    pub flushing: Option<(FlushId, Part)>,
+    /// Whether a flush was found to be another one than that of the ledger.
+    pub is_doubted: bool,
     /// The books: how often it applied each batch.
     pub applied: Times,
 }
@@ -216,6 +226,7 @@ pub struct Row {
     pub term: u8,
     pub run: u8,
     pub flush: u8,
+    pub flush_name: u8,
     /// How many links of that flush are written.
     pub up_to: u8,
 }
@@ -283,8 +294,8 @@ pub struct Books {
     pub admitted: Set,
     /// Whether Redis ever lost data.
     pub has_redis_lost: bool,
-    /// Whether it went back beneath living connections.
-    pub has_slipped_back: bool,
+    /// How often it went back beneath living connections.
+    pub slips: u8,
     /// The epoch in which Redis applied each batch.
     pub epochs: [Option<u8>; BATCHES],
     /// What was written to the journal uncounted by Redis.
@@ -331,6 +342,7 @@ impl State {
             term: 1,
             run: 1,
             flush: 0,
+            flush_name: 0,
             up_to: 0,
         });
         state

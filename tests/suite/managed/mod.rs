@@ -2,6 +2,7 @@
 
 mod edit;
 mod expiry;
+mod felt_elsewhere;
 mod forwarding;
 mod make;
 mod max_clicks;

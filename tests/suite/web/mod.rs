@@ -1,5 +1,6 @@
 //! Pages for people, over plain HTTP: a browser without JavaScript.
 
 mod browser;
+mod clicks;
 mod owners;
 mod visitors;

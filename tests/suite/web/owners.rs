@@ -189,6 +189,18 @@ both_modes! {
         app.get_as(&key, "/urls/my").await.is_error(401, "Not authenticated");
     }
 
+    async fn signing_in_again_begins_a_new_session_and_the_former_one_ends(app) {
+        let mut browser = Browser::new(app);
+        let email = browser.sign_up().await;
+        let mut copied = Browser::new(app);
+        copied.cookies = browser.cookies.clone();
+        assert_eq!(copied.get("/app").await.status, 200);
+        let login = [("email", email.as_str()), ("password", "correct horse")];
+        leads_to(&browser.send("/app/login", "/app/login", &login).await, "/app");
+        assert_eq!(browser.get("/app").await.status, 200);
+        leads_to(&copied.get("/app").await, "/app/login");
+    }
+
     async fn sessions_end_one_by_one_and_all_together(app) {
         let mut here = Browser::new(app);
         let email = here.sign_up().await;

@@ -12,7 +12,7 @@ use ureq::{Agent, Body};
 
 use super::service_args::ServiceArgs;
 use super::service_url::ServiceUrl;
-use super::token_file::TokenFile;
+use super::token_file::{Login, TokenFile};
 use super::{Failure, output};
 
 mod header;
@@ -127,12 +127,17 @@ impl Api {
         &self.service
     }
 
-    /// The token kept for this service.
-    pub(super) fn token(&self) -> Result<String, Failure> {
-        let kept = TokenFile::of_user()?.token(&self.service.to_string())?;
+    /// The login kept for this service.
+    pub(super) fn login(&self) -> Result<Login, Failure> {
+        let kept = TokenFile::of_user()?.login(&self.service.to_string())?;
         kept.ok_or_else(|| {
             Failure::Refused(refusal::please_log_in(&self.service, "not logged in", ""))
         })
+    }
+
+    /// The token kept for this service.
+    pub(super) fn token(&self) -> Result<String, Failure> {
+        Ok(self.login()?.access_token)
     }
 
     /// Sends a request and reads the value in its response.

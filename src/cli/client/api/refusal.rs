@@ -112,6 +112,7 @@ impl Refusal {
                 ))
             }
             401 => Failure::Refused(detail.clone()),
+            403 if detail == "Incorrect password" => Failure::Refused(detail.clone()),
             404 => Failure::NotFound(format!(
                 "{service} answered 404: {detail}; is the address right?"
             )),
