@@ -1,8 +1,10 @@
 //! Against abuse: links, hosts, accounts and addresses are removed; visitors report links.
 
 mod bans;
+mod blocklist;
 mod hosts;
 mod links;
+mod operator;
 mod reports;
 mod roles;
 
