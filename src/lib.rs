@@ -16,6 +16,7 @@
 //! | [`redirect`] | 5 | **the redirect path**: from a short code to a 302 |
 //! | [`links`] | 5 | shorten, list, statistics, delete; announces every change of a link |
 //! | [`accounts`] | 5 | register, log in; passwords and tokens |
+//! | [`abuse`] | 5 | removals by administrators, reports, the audit |
 //! | [`clicks`] | 4 | the click pipeline: recorder, sinks, flusher, exact counts, recovery |
 //! | [`analytics`] | 3 | the class of a click: what is kept of its visitor |
 //! | [`limits`] | 3 | limits by address and by account |
@@ -41,6 +42,12 @@
 //! ([`cache`]). Every acknowledgement of a click batch carries the number of the newest change, so an instance that is
 //! behind catches up before it answers a redirect. An instance without Redis reads the outbox twice a second.
 //!
+//! # How a removal travels
+//!
+//! A removal ([`abuse`]) covers links; a link that one covers is inactive in its row, with the status that it is answered by. That
+//! of one link is made in one transaction, and travels as a deletion does. Any other one is noted, and a job looks through the
+//! links in small steps, each of which is a transaction whose changes are announced.
+//!
 //! # Glossary
 //!
 //! * **batch**: the clicks that one recorder gathered while the batch before was being delivered.
@@ -61,6 +68,7 @@
 //! * **outbox**: changes of links in the database that are not published in Redis yet.
 //! * **replica**: a Postgres that follows the primary and may lag behind it.
 
+pub mod abuse;
 pub mod accounts;
 pub mod analytics;
 pub mod api;

@@ -97,6 +97,15 @@ impl PasswordHasher {
         })
     }
 
+    /// The PHC string of a password, where no client waits: for the operator.
+    ///
+    /// # Errors
+    /// [`HashError::Failed`].
+    pub async fn hash_alone(&self, password: Password) -> Result<String, HashError> {
+        let operator = Client::new("command line".into());
+        self.permit(&operator).await?.hash(password).await
+    }
+
     async fn wait(&self, client: &Client) -> Result<Permit, HashError> {
         let _waiting = GaugeGuard::new(metrics::gauge!(HASHING, "state" => "waiting"));
         let entered = tokio::select! {

@@ -6,6 +6,7 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
+use crate::abuse::{Abuse, Administrator};
 use crate::accounts::{Access, Accounts, TokenFault};
 use crate::domain::{Principal, User};
 use crate::http::{ApiError, ClientAddress};
@@ -25,6 +26,26 @@ pub(super) struct ListeningOwner {
 
 /// The account that a valid token names, not looked up. Keys for programs are refused.
 pub(super) struct LoggedIn(pub Principal);
+
+/// The administrator that a valid token names, looked up with the role. Keys for programs are refused.
+pub(super) struct Admin(pub Administrator);
+
+impl<S> FromRequestParts<S> for Admin
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+    Arc<Abuse>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let LoggedIn(principal) = LoggedIn::from_request_parts(parts, state).await?;
+        let Ok(client) = ClientAddress::from_request_parts(parts, state).await;
+        let abuse = Arc::<Abuse>::from_ref(state);
+        let administrator = abuse.administrator(principal, client.as_str());
+        Ok(Self(administrator.await?))
+    }
+}
 
 impl<S> FromRequestParts<S> for TokenOwner
 where

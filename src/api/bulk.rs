@@ -126,19 +126,22 @@ pub(super) async fn bulk(
         if slice.is_empty() {
             return Ok(results.response());
         }
-        create(&links, owner, &slice, &mut results).await?;
+        create(&links, (owner, client.as_str()), &slice, &mut results).await?;
     }
 }
 
 /// Creates those of a slice that can be, and adds the result of each.
 async fn create(
     links: &LinkService,
-    owner: Principal,
+    (owner, address): (Principal, &str),
     slice: &[Result<LinkRequest, ApiError>],
     results: &mut Results,
 ) -> Result<(), ApiError> {
     let requests: Vec<_> = slice.iter().filter_map(|link| link.as_ref().ok()).collect();
-    let mut outcomes = links.shorten_many(owner, &requests).await?.into_iter();
+    let mut outcomes = links
+        .shorten_many(owner, &requests, address)
+        .await?
+        .into_iter();
     for link in slice {
         let outcome = match link {
             Ok(request) => outcomes.next().map(|outcome| (request, outcome)),

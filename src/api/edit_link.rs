@@ -104,6 +104,8 @@ impl LinkPatch {
         )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
+        (status = 409, description = "The administrators of this service removed the link: it can be deleted, and nothing else",
+            body = ErrorBody, example = json!({"detail": "URL removed"})),
         (status = 412, description = "The link is in none of the states of `If-Match`", body = ErrorBody,
             example = json!({"detail": "If-Match: the link was changed meanwhile; read it again"})),
         TakesBody, NeedsToken, NeedsWriteKey, NeedsDatabase,

@@ -194,6 +194,7 @@ mod tests {
                 properties,
                 created_at: Timestamp::from_micros(1_700_000_000_123_456).unwrap(),
                 updated_at: Timestamp::from_micros(1_700_000_000_123_457).unwrap(),
+                removed: None,
             };
             (link, clicks)
         });

@@ -13,6 +13,7 @@ use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::config::{BaseUrl, Guards};
 use crate::http::{self, Admission, BodyLimits, TrustedProxies, with_admission};
@@ -23,6 +24,7 @@ use crate::telemetry::requests::routed;
 use crate::telemetry::seconds_since;
 
 mod account_bodies;
+mod admin;
 mod authentication;
 mod base_address;
 mod breakdown_body;
@@ -60,6 +62,7 @@ mod prometheus;
 mod qr;
 mod ready;
 mod register;
+mod report;
 mod series_body;
 mod shorten;
 mod show_link;
@@ -79,6 +82,8 @@ pub struct ApiState {
     pub accounts: Arc<Accounts>,
     /// Links of owners.
     pub links: Arc<LinkService>,
+    /// Removals and reports.
+    pub abuse: Arc<Abuse>,
     /// Counts as they rise.
     pub live: Arc<LiveCounts>,
     /// The redirect path, for codes that need decoding.
@@ -152,6 +157,16 @@ fn routes(
             edit_link::edit,
             delete_link::delete
         ))
+        .routes(routes!(report::report))
+        .routes(routes!(admin::audit::audit))
+        .routes(routes!(admin::search_links::search_links))
+        .routes(routes!(
+            admin::list_removals::list_removals,
+            admin::remove::remove
+        ))
+        .routes(routes!(admin::take_back::take_back))
+        .routes(routes!(admin::reports::reports))
+        .routes(routes!(admin::search_users::search_users))
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,

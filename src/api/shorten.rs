@@ -13,7 +13,7 @@ use super::link_fields::{LinkObject, LinkQuery};
 use crate::accounts::Accounts;
 use crate::domain::OwnHost;
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesBody, TakesQuery};
-use crate::http::{ApiError, ErrorBody, OptionalJsonBody, QueryOf};
+use crate::http::{ApiError, ClientAddress, ErrorBody, OptionalJsonBody, QueryOf};
 use crate::links::{LinkRequest, LinkService, RequestKey};
 
 /// The header of a request that may be repeated.
@@ -65,7 +65,7 @@ pub(super) async fn shorten(
     State(base_address): State<BaseAddress>,
     TokenOwner(owner): TokenOwner,
     query: Result<QueryOf<LinkQuery>, ApiError>,
-    headers: HeaderMap,
+    (headers, client): (HeaderMap, ClientAddress),
     body: Result<OptionalJsonBody<LinkObject>, ApiError>,
 ) -> Result<Response, ApiError> {
     let asked = match ask(query, body, &headers, &links.own_host) {
@@ -81,7 +81,9 @@ pub(super) async fn shorten(
         .key
         .as_deref()
         .map(|key| RequestKey { key, form: &form });
-    let created = links.shorten(owner, &asked.link, key).await?;
+    let created = links
+        .shorten(owner, &asked.link, key, client.as_str())
+        .await?;
     let now = links.clock.now();
     Ok(one_link(&created, asked.view, now, &base_address))
 }

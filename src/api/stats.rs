@@ -19,9 +19,13 @@ pub(super) struct StatsBody {
     /// The link's path.
     #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: String,
-    /// Where it leads.
-    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
-    target_url: String,
+    /// Where it leads; `null` where the link was removed.
+    #[schema(
+        required = true,
+        example = "https://example.org/a/long/path",
+        max_length = 2048
+    )]
+    target_url: Option<String>,
     /// Exact number of answered redirects.
     #[schema(example = 42)]
     clicks: u64,
@@ -55,7 +59,7 @@ pub(super) async fn stats(
     let stats = stats.ok_or_else(ApiError::not_found)?;
     let body = StatsBody {
         short_code: code.as_str().to_owned(),
-        target_url: stats.target.as_str().to_owned(),
+        target_url: stats.target.map(|target| target.as_str().to_owned()),
         clicks: stats.clicks,
         total: stats.clicks,
     };

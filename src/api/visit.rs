@@ -28,6 +28,20 @@ pub(super) enum RedirectResponses {
     /// No link has this code, or the link is inactive, has expired or is used up; nothing is counted
     #[response(status = 404, example = json!({"detail": "URL not found"}))]
     NotFound(ErrorBody),
+    /// The service's administrators removed the link; nothing is counted
+    #[response(
+        status = 410,
+        headers(("Link" = String, description = "`</>; rel=\"blocked-by\"`")),
+        example = json!({"detail": "URL removed"}),
+    )]
+    Removed(ErrorBody),
+    /// The link was removed for legal reasons; nothing is counted
+    #[response(
+        status = 451,
+        headers(("Link" = String, description = "`</>; rel=\"blocked-by\"`: who removed it (RFC 7725)")),
+        example = json!({"detail": "URL removed"}),
+    )]
+    Blocked(ErrorBody),
     /// The client's address asked for too many codes that no link has
     #[response(
         status = 429,

@@ -199,6 +199,7 @@ mod tests {
             shard: Shard::ONLY,
             location: Location::parse("https://example.com/").unwrap(),
             is_active: true,
+            removed: None,
             end: LinkEnd::NEVER,
             is_limited: false,
             forward_query: false,

@@ -2,7 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::domain::{Click, Clock, LinkId, LinkTarget, Location, Shard, Timestamp};
+use crate::domain::{
+    Click, Clock, LinkId, LinkState, LinkTarget, Location, NotFollowed, RemovalStatus, Shard,
+    Timestamp,
+};
 
 /// The part of a link that a redirect needs, ready to be sent. With the counters of its `Arc` it takes one line of the
 /// processor's cache.
@@ -18,6 +21,8 @@ pub struct CachedLink {
     pub shard: Shard,
     /// An inactive link is not followed.
     pub is_active: bool,
+    /// How it is answered, where it was removed.
+    pub removed: Option<RemovalStatus>,
     /// Whether the database grants each of its clicks.
     pub is_limited: bool,
     /// Whether a visitor's query is added to the location.
@@ -84,10 +89,25 @@ impl CachedLink {
             end: LinkEnd::at(link.expires_at),
             shard,
             is_active: link.is_active,
+            removed: link.removed,
             is_limited: link.is_limited,
             forward_query: link.forward_query,
             used_up: UsedUp::default(),
         }
+    }
+
+    /// Whether it is followed now. The database alone knows whether its clicks are used up.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn followable(&self, clock: &dyn Clock) -> Result<(), NotFollowed> {
+        let state = LinkState {
+            is_active: self.is_active,
+            has_expired: self.end.has_come(clock),
+            is_used_up: false,
+            removed: self.removed,
+        };
+        state.followable()
     }
 
     /// A click of this link.

@@ -1,21 +1,26 @@
 //! A cached link as text in Redis, readable with `redis-cli`.
 
 use super::link::{CachedLink, LinkEnd, UsedUp};
-use crate::domain::{LinkId, Location, Shard, Timestamp};
+use crate::domain::{LinkId, Location, RemovalStatus, Shard, Timestamp};
 
 /// `generation id flags end location`. The generation is included because a Redis that was away, or was rolled back, may
-/// bring back links that were removed since. The flags are `a` (active) or `i`, then `l` (limited) and `q` (a visitor's
-/// query is added); the end is in microseconds, or `-`. The version before wrote a digit for the flags and no end: each
-/// version reads the other's links as a miss.
+/// bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451), then `l` (limited) and `q` (a visitor's
+/// query is added); the end is in microseconds, or `-`. The version before wrote a digit for the flags and no end, and the versions before
+/// this one knew no removed links: each reads what it does not know as a miss.
 pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
     let id = link.id.number();
-    let active = if link.is_active { "a" } else { "i" };
+    let state = match link.removed {
+        Some(RemovalStatus::Gone) => "g",
+        Some(RemovalStatus::LegalReasons) => "b",
+        None if link.is_active => "a",
+        None => "i",
+    };
     let limited = if link.is_limited { "l" } else { "" };
     let forwards = if link.forward_query { "q" } else { "" };
     let location = link.location.as_str();
     match link.end.moment().map(Timestamp::micros) {
-        Some(end) => format!("{generation} {id} {active}{limited}{forwards} {end} {location}"),
-        None => format!("{generation} {id} {active}{limited}{forwards} - {location}"),
+        Some(end) => format!("{generation} {id} {state}{limited}{forwards} {end} {location}"),
+        None => format!("{generation} {id} {state}{limited}{forwards} - {location}"),
     }
 }
 
@@ -27,9 +32,13 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
         .splitn(4, ' ');
     let id = LinkId::parse(fields.next()?.parse().ok()?)?;
     let flags = fields.next()?;
-    let (is_active, flags) = match flags.strip_prefix('a') {
-        Some(flags) => (true, flags),
-        None => (false, flags.strip_prefix('i')?),
+    let (state, flags) = flags.split_at_checked(1)?;
+    let (is_active, removed) = match state {
+        "a" => (true, None),
+        "i" => (false, None),
+        "g" => (false, Some(RemovalStatus::Gone)),
+        "b" => (false, Some(RemovalStatus::LegalReasons)),
+        _ => return None,
     };
     let (is_limited, forward_query) = match flags {
         "" => (false, false),
@@ -49,6 +58,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
         location,
         end: LinkEnd::at(expires_at),
         is_active,
+        removed,
         is_limited,
         forward_query,
         used_up: UsedUp::default(),
@@ -67,6 +77,7 @@ mod tests {
         fn a_stored_link_is_read_as_it_was_written(
             id in 0..=LinkId::LAST.number(),
             (is_active, is_limited, forward_query) in any::<(bool, bool, bool)>(),
+            removed in option::of(prop_oneof![Just(RemovalStatus::Gone), Just(RemovalStatus::LegalReasons)]),
             end in option::of(0..4_000_000_000_000_000_i64),
             path in "[!-~]{0,50}",
         ) {
@@ -75,7 +86,8 @@ mod tests {
                 id: LinkId::parse(id).unwrap(),
                 shard: Shard::ONLY,
                 location,
-                is_active,
+                is_active: is_active && removed.is_none(),
+                removed,
                 end: LinkEnd::at(end.and_then(Timestamp::from_micros)),
                 is_limited,
                 forward_query,
@@ -92,8 +104,16 @@ mod tests {
         }
 
         #[test]
+        fn a_removed_link_has_flags_that_the_version_before_does_not_know(id in 0..=LinkId::LAST.number()) {
+            let stored = format!("first {id} g - https://example.com/");
+            let link = decode(&stored, "first", Shard::ONLY).unwrap();
+            prop_assert_eq!(link.removed, Some(RemovalStatus::Gone));
+            prop_assert_eq!(encode(&link, "first"), stored);
+        }
+
+        #[test]
         fn any_other_text_is_a_miss(
-            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [ai1][lq]{0,2} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}"],
+            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [aigb1][lq]{0,2} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}"],
         ) {
             if let Some(link) = decode(&stored, "first", Shard::ONLY) {
                 prop_assert_eq!(link.click().link(), link.id);

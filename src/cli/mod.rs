@@ -8,6 +8,7 @@ use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use shunt::config::{Config, ConfigError};
 
+mod admin;
 mod client;
 mod failure;
 mod harmless;
@@ -55,6 +56,12 @@ enum Command {
     /// Bring the schema of the database up to date, print each step, and do nothing else.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Migrate(Config),
+    /// Administer accounts, on the database itself. With SQLite the service has to be stopped meanwhile.
+    #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
+    Admin {
+        #[command(subcommand)]
+        action: admin::Action,
+    },
     /// Drop clicks in doubt that are parked for a Redis which is gone. Give the settings that the service is to start with.
     DropParkedClicks(Config),
     /// Print the settings in force and where each comes from; passwords and secrets are hidden.
@@ -232,6 +239,7 @@ fn carry_out(cli: Cli, given: &ArgMatches) -> Result<(), Failure> {
         None => service::serve(cli.config),
         Some(Command::Serve(config)) => service::serve(config),
         Some(Command::Migrate(config)) => service::migrate(config),
+        Some(Command::Admin { action }) => admin::run(action),
         Some(Command::DropParkedClicks(config)) => service::drop_parked_clicks(config),
         Some(Command::Config(args)) => {
             // Only the matches of the sub-command know where a value comes from.

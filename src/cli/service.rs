@@ -51,7 +51,7 @@ fn raise_file_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-fn start(
+pub(super) fn start(
     config: Config,
     work: impl AsyncFnOnce(Config, LogFilter) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Failure> {

@@ -279,10 +279,34 @@ pub struct Config {
     #[arg(long, env = "PRIVATE_TARGETS", value_name = "WHICH")]
     #[arg(action = ArgAction::Set, default_value = "allow", value_parser = setting(private_targets))]
     pub private_targets: bool,
+    /// A file of hosts, `*.hosts` (with all below them) and beginnings of URLs to which no link may lead, one a line; `!` before a
+    /// line is an exception, `#` a comment. Existing links to them are removed, and put back when their line goes.
+    ///
+    /// It is read again when it changes, and upon SIGHUP; a file with a wrong line changes nothing then. All instances need the same
+    /// one. A line takes 8 bytes of memory.
+    #[arg(long, env = "BLOCKLIST", value_name = "PATH")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
+    pub blocklist: Optional<PathBuf>,
+    /// Ask search engines not to list short links: `X-Robots-Tag: noindex` on redirects. `true` or `false`.
+    #[arg(
+        long,
+        env = "NOINDEX",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    #[arg(default_value = "false", value_parser = setting(yes_or_no), action = ArgAction::Set)]
+    pub noindex: bool,
     /// Who may register: `open`, `closed`, or the domains of e-mail addresses with commas between, as example.org.
     #[arg(long, env = "REGISTRATION", value_name = "WHO")]
     #[arg(default_value = "open", value_parser = setting(Registration::parse))]
     pub registration: Registration,
+    /// Days for which a link keeps the address that it was made from, and reports of links and the audit of administrators are kept;
+    /// 0: links keep no address, and the rest is kept for a day.
+    #[arg(long, env = "AUDIT_DAYS", value_name = "DAYS")]
+    #[arg(default_value = "90", value_parser = number(0..=36_500_u32))]
+    pub audit_days: u32,
     /// Where to report a weakness: a `mailto:` or `https:` address, served in `/.well-known/security.txt`.
     #[arg(long, env = "SECURITY_CONTACT", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(security_contact))]

@@ -3,7 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{LinkProperties, ShortCode, TargetUrl, Timestamp, UserId};
+use super::{
+    LinkProperties, LinkState, NotFollowed, RemovalStatus, ShortCode, TargetUrl, Timestamp, UserId,
+};
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
 ///
@@ -52,6 +54,8 @@ pub struct Link {
     pub created_at: Timestamp,
     /// When its properties were changed last, or it was created.
     pub updated_at: Timestamp,
+    /// How it is answered, where it was removed.
+    pub removed: Option<RemovalStatus>,
 }
 
 impl Link {
@@ -64,14 +68,18 @@ impl Link {
             max_clicks,
             ..
         } = &self.properties;
-        if !is_active {
-            LinkStatus::Inactive
-        } else if expires_at.is_some_and(|end| end <= now) {
-            LinkStatus::Expired
-        } else if max_clicks.is_some_and(|max| max.number() <= clicks) {
-            LinkStatus::UsedUp
-        } else {
-            LinkStatus::Active
+        let state = LinkState {
+            is_active: *is_active,
+            has_expired: expires_at.is_some_and(|end| end <= now),
+            is_used_up: max_clicks.is_some_and(|max| max.number() <= clicks),
+            removed: self.removed,
+        };
+        match state.followable() {
+            Ok(()) => LinkStatus::Active,
+            Err(NotFollowed::Removed(_)) => LinkStatus::Removed,
+            Err(NotFollowed::Inactive) => LinkStatus::Inactive,
+            Err(NotFollowed::Expired) => LinkStatus::Expired,
+            Err(NotFollowed::UsedUp) => LinkStatus::UsedUp,
         }
     }
 }
@@ -125,8 +133,10 @@ pub struct LinkTarget {
     pub id: LinkId,
     /// Where it leads.
     pub target: TargetUrl,
-    /// An inactive link does not redirect.
+    /// An inactive link does not redirect, nor does a removed one, which is inactive for versions that know no removals.
     pub is_active: bool,
+    /// How it is answered, where it was removed.
+    pub removed: Option<RemovalStatus>,
     /// The moment from which it does not redirect any more.
     pub expires_at: Option<Timestamp>,
     /// Whether it has a number of clicks after which it ends: the database grants each.

@@ -4,16 +4,21 @@
 //! parser refuses.
 
 mod api_key;
+mod audit;
+mod blocklist;
 mod click_class;
 mod code;
 mod email;
 mod forward_query;
+mod host;
 mod interval;
 mod limits;
 mod link;
 mod link_properties;
+mod link_state;
 mod password;
 mod registration;
+mod removal;
 mod search;
 mod series_range;
 mod shard;
@@ -25,17 +30,24 @@ mod user;
 mod zone;
 
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
+pub use audit::{AuditEntry, Newest, NewestWanted, Report, SeenLink, SeenUser};
+pub use blocklist::{Blocklist, CurrentBlocklist, InvalidBlocklist, InvalidEntry};
 pub use click_class::{ClickClass, Dimension};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
+pub use host::{HostPattern, InvalidHostPattern};
 pub use interval::Interval;
 pub use limits::Limits;
 pub use link::{Link, LinkId, LinkStatus, LinkTarget};
 pub use link_properties::{
     FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title,
 };
+pub use link_state::{LinkState, NotFollowed};
 pub use password::{InvalidPassword, Password};
 pub use registration::{Registration, RegistrationRefused};
+pub use removal::{
+    AddressRange, InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
+};
 pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag, SearchText};
 pub use series_range::{InvalidRange, RangeQuery, SeriesRange, Tally};
 pub use shard::{Click, Shard};

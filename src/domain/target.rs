@@ -5,6 +5,7 @@ use std::fmt;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use url::{Host, Url};
 
+use super::host::normal;
 use super::target_network::Network;
 
 /// Longest target, in bytes (contract).
@@ -103,6 +104,14 @@ impl TargetUrl {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Its host in one spelling: a name in lower case and punycode without the root's dot, or an address. `None`: it is none
+    /// of this version's.
+    #[must_use]
+    pub fn host(&self) -> Option<String> {
+        let url = Url::parse(&self.0).ok()?;
+        url.host().map(normal)
     }
 
     /// The `Location` that leads there: the same string, with an international host in punycode, and characters that a

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{LINK, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -11,8 +11,10 @@ use utoipa::ToSchema;
 
 use super::json::Json;
 use super::security_headers::SECURITY_HEADERS;
+use crate::abuse::AbuseError;
 use crate::accounts::{AccountError, HashError, MAX_KEYS, TokenFault};
 use crate::clicks::counts::CountError;
+use crate::domain::RemovalStatus;
 use crate::limits::TooMany;
 use crate::links::LinkError;
 use crate::qr::QrError;
@@ -137,6 +139,30 @@ impl ApiError {
     /// 404 of a code.
     pub fn url_not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "URL not found")
+    }
+
+    /// 410 or 451 of a code: the service's administrators took the link away. `Link` names who did (RFC 7725), by a
+    /// reference to the service's own root.
+    pub fn url_removed(status: RemovalStatus) -> Self {
+        let status = match status {
+            RemovalStatus::Gone => StatusCode::GONE,
+            RemovalStatus::LegalReasons => StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS,
+        };
+        let mut error = Self::new(status, "URL removed");
+        let blocked_by = HeaderValue::from_static("</>; rel=\"blocked-by\"");
+        error.headers.insert(LINK, blocked_by);
+        error
+    }
+
+    /// 403: what administrators alone may do.
+    fn no_admin() -> Self {
+        let detail = "This needs the role of an administrator";
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    /// 404 of a removal.
+    pub fn removal_not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "Removal not found")
     }
 
     /// 404 of a key.
@@ -281,11 +307,15 @@ impl From<LinkError> for ApiError {
             LinkError::TooMany(too_many) => too_many.into(),
             LinkError::QuotaReached(max) => Self::quota_reached(max),
             LinkError::CodeTaken => Self::conflict("custom_code: is taken"),
+            LinkError::TargetRefused => {
+                Self::invalid("target_url: must not lead to a target that this service refuses")
+            }
             LinkError::EndsInPast => Self::invalid("expires_at: must be in the future"),
             LinkError::KeyReused => Self::invalid(
                 "Idempotency-Key: was used for another request; send a new one with each new request",
             ),
             LinkError::NotAsExpected => Self::precondition_failed(),
+            LinkError::Removed => Self::conflict("URL removed"),
             LinkError::Count(error) => error.into(),
             LinkError::Store(error) => error.into(),
             LinkError::NoCode(_) => Self::internal(&error.to_string()),
@@ -318,6 +348,22 @@ impl From<AccountError> for ApiError {
     }
 }
 
+impl From<AbuseError> for ApiError {
+    fn from(error: AbuseError) -> Self {
+        match error {
+            AbuseError::Gone => AccountError::Gone.into(),
+            AbuseError::NoAdmin => Self::no_admin(),
+            AbuseError::Unknown => Self::new(StatusCode::NOT_FOUND, format!("value: {error}")),
+            AbuseError::Already(id) => {
+                let detail = format!("value: was removed already, by removal {}", id.0);
+                Self::conflict(&detail)
+            }
+            AbuseError::TooMany(too_many) => too_many.into(),
+            AbuseError::Store(error) => error.into(),
+        }
+    }
+}
+
 impl From<TokenFault> for ApiError {
     fn from(fault: TokenFault) -> Self {
         Self::invalid_token(&fault)
@@ -339,6 +385,7 @@ impl From<RedirectError> for ApiError {
     fn from(error: RedirectError) -> Self {
         match error {
             RedirectError::TooMany(too_many) => too_many.into(),
+            RedirectError::Removed(status) => Self::url_removed(status),
             error if error.is_not_found() => Self::url_not_found(),
             // Logged with the look-up: clients may be very many.
             _ => Self::not_now(),

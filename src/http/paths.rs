@@ -34,8 +34,14 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 31] = [
+pub const ROUTES: [Route; 38] = [
     route("/.well-known/security.txt", Class::Unbounded),
+    route("/admin/audit", Class::Bounded),
+    route("/admin/links", Class::Bounded),
+    route("/admin/removals", Class::Bounded),
+    route("/admin/removals/{id}", Class::Bounded),
+    route("/admin/reports", Class::Bounded),
+    route("/admin/users", Class::Bounded),
     route("/auth/keys", Class::Bounded),
     route("/auth/keys/{id}", Class::Bounded),
     route("/auth/login", Class::Queued),
@@ -50,6 +56,7 @@ pub const ROUTES: [Route; 31] = [
     route(METRICS, Class::Unbounded),
     route("/openapi.json", Class::Unbounded),
     route("/ready", Class::Unbounded),
+    route("/report", Class::Bounded),
     route("/robots.txt", Class::Unbounded),
     route("/urls/bulk", Class::Bounded),
     route("/urls/export", Class::Bounded),

@@ -37,6 +37,9 @@ const LOCAL_PART: u32 = 8;
 /// Callers that one process keeps count of at once.
 const MAX_CALLERS: u64 = 100_000;
 
+/// Reports of links per minute and address: more than a person writes.
+const REPORTS: u32 = 20;
+
 /// What is limited per minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
@@ -46,6 +49,8 @@ pub enum Action {
     Register,
     /// Links made, per user.
     Create,
+    /// Reports of links, per address.
+    Report,
 }
 
 impl Action {
@@ -54,6 +59,7 @@ impl Action {
             Self::Login => "login",
             Self::Register => "register",
             Self::Create => "create",
+            Self::Report => "report",
         }
     }
 }
@@ -126,6 +132,7 @@ impl Limiter {
             Action::Login => limits.login,
             Action::Register => limits.register,
             Action::Create => limits.create,
+            Action::Report => REPORTS,
         };
         if limit == 0 {
             return Ok(());
@@ -212,7 +219,7 @@ impl CountHere {
 fn local_part(action: Action, limit: u32) -> u32 {
     match action {
         Action::Create if limit >= LARGE => limit / LOCAL_PART,
-        Action::Create | Action::Login | Action::Register => 0,
+        Action::Create | Action::Login | Action::Register | Action::Report => 0,
     }
 }
 

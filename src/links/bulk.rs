@@ -48,14 +48,22 @@ impl LinkService {
         &self,
         owner: Principal,
         requests: &[&LinkRequest],
+        address: &str,
     ) -> Result<Vec<BulkOutcome>, LinkError> {
         let now = self.clock.now();
         let mut outcomes = Vec::new();
         outcomes.resize_with(requests.len(), || Err(LinkError::CodeTaken));
         let (mut chosen, mut drawn) = (Vec::new(), Vec::new());
         let mut codes = HashSet::new();
+        let targets: Vec<_> = requests
+            .iter()
+            .map(|request| &request.properties.target)
+            .collect();
+        let refused = self.refused_targets(&targets).await?;
         for (place, request) in requests.iter().copied().enumerate() {
-            if request.has_ended(now) {
+            if refused.contains(&place) {
+                outcomes[place] = Err(LinkError::TargetRefused);
+            } else if request.has_ended(now) {
                 outcomes[place] = Err(LinkError::EndsInPast);
             } else if let Some(code) = &request.custom_code {
                 // The first of several with the same code has it.
@@ -76,14 +84,14 @@ impl LinkService {
                 });
             }
         }
-        self.create_pending(owner, now, &chosen, &mut outcomes)
+        self.create_pending((owner, address), now, &chosen, &mut outcomes)
             .await?;
         let mut attempts = 0;
         while !drawn.is_empty() {
             if attempts == DRAWS {
                 return Err(LinkError::NoCode("every draw was taken".into()));
             }
-            self.create_pending(owner, now, &drawn, &mut outcomes)
+            self.create_pending((owner, address), now, &drawn, &mut outcomes)
                 .await?;
             attempts += 1;
             // The code of such a link is another's: another one is drawn.
@@ -97,7 +105,7 @@ impl LinkService {
 
     async fn create_pending(
         &self,
-        owner: Principal,
+        (owner, address): (Principal, &str),
         now: Timestamp,
         pending: &[Pending<'_>],
         outcomes: &mut [BulkOutcome],
@@ -109,6 +117,7 @@ impl LinkService {
         let new = pending.iter().map(|link| NewLink {
             is_chosen: link.request.custom_code.is_some(),
             clicks: link.request.clicks,
+            address: self.kept_address(address),
             ..NewLink::new(&link.code, &link.request.properties, owner, now)
         });
         let new: Vec<_> = new.collect();

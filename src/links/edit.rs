@@ -1,5 +1,7 @@
 //! Changing a link.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::{CountedLink, LinkError, LinkService, Revision};
 use crate::domain::{Click, FieldEdit, Link, LinkEdit, Principal, ShortCode};
 use crate::store::{Edited, ToCount};
@@ -30,7 +32,7 @@ impl LinkService {
     /// the link as it was. `None` where there is no such link, or it is another's.
     ///
     /// # Errors
-    /// [`LinkError::NotAsExpected`], [`LinkError::Count`], [`LinkError::Store`].
+    /// [`LinkError::NotAsExpected`], [`LinkError::Removed`], [`LinkError::TargetRefused`], [`LinkError::Count`], [`LinkError::Store`].
     pub async fn edit(
         &self,
         owner: Principal,
@@ -38,13 +40,19 @@ impl LinkService {
         edit: &LinkEdit,
         expected: &Expected,
     ) -> Result<Option<CountedLink>, LinkError> {
+        if let Some(target) = &edit.target {
+            self.check_target(target).await?;
+        }
+        let is_removed = AtomicBool::new(false);
         let edited = |link: &Link| {
-            let is_met = expected.is_met_by(link);
+            is_removed.store(link.removed.is_some(), Ordering::Relaxed);
+            let is_met = expected.is_met_by(link) && link.removed.is_none();
             is_met.then(|| edit.apply(&link.properties))
         };
         let now = self.clock.now();
         let (edited, change) = match self.links.edit_link(owner, code, &edited, now).await? {
             Edited::NotFound => return Ok(None),
+            Edited::Refused if is_removed.into_inner() => return Err(LinkError::Removed),
             Edited::Refused => return Err(LinkError::NotAsExpected),
             Edited::Done(link, change) => (*link, change),
         };

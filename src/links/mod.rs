@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
-use crate::domain::{Clock, OwnHost};
+use crate::domain::{Clock, CurrentBlocklist, OwnHost};
 use crate::limits::{CurrentLimits, Limiter, MissLimiter, TooMany};
-use crate::store::{Details, Links, Outbox, StoreError};
+use crate::store::{Details, Links, Outbox, Removals, StoreError};
 
 mod announce;
 mod at_once;
@@ -23,6 +23,7 @@ mod lengthen;
 mod list;
 mod live;
 mod outbox;
+mod refused;
 mod revision;
 mod series;
 mod shorten;
@@ -49,6 +50,12 @@ pub use stats::LinkStats;
 pub struct LinkService {
     /// The source of truth.
     pub links: Arc<dyn Links>,
+    /// Which hosts are removed.
+    pub removals: Arc<dyn Removals>,
+    /// Targets that are refused besides.
+    pub blocklist: CurrentBlocklist,
+    /// For how many days a link keeps the address that it was made from; 0: not at all.
+    pub audit_days: u32,
     /// Changes that are not published yet.
     pub outbox: Arc<dyn Outbox>,
     /// Exact counts.
@@ -98,6 +105,9 @@ pub enum LinkError {
     /// The code that the owner chose belongs to a link, or belonged to a link of another owner.
     #[error("the code is taken")]
     CodeTaken,
+    /// The target is on a host that administrators removed, or on the blocklist.
+    #[error("no link may lead to this target")]
+    TargetRefused,
     /// A new link may not have ended already.
     #[error("the link would have ended already")]
     EndsInPast,
@@ -107,6 +117,9 @@ pub enum LinkError {
     /// The link is not as the client expected.
     #[error("the link was changed meanwhile")]
     NotAsExpected,
+    /// The service's administrators took the link away: its owner may delete it, and change nothing.
+    #[error("the link is removed")]
+    Removed,
     /// An exact count cannot be read.
     #[error(transparent)]
     Count(#[from] CountError),

@@ -6,7 +6,7 @@ use ring::digest::{Context, SHA256};
 
 use crate::domain::{Link, LinkProperties, MaxClicks, Tags, Timestamp, Title};
 
-/// A digest of all that an owner may change. Clicks are no part of it.
+/// A digest of all that an owner may change, and of a removal. Clicks are no part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision(String);
 
@@ -17,6 +17,9 @@ impl Revision {
         let mut digest = Context::new(&SHA256);
         digest.update(&link.id.number().to_le_bytes());
         digest.update(&canonical(&link.properties));
+        if let Some(status) = link.removed {
+            digest.update(&status.code().to_le_bytes());
+        }
         let digest = digest.finish();
         let number = digest.as_ref().first_chunk().copied();
         Self(format!(

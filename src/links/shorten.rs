@@ -74,6 +74,7 @@ impl LinkRequest {
                 properties: self.properties.clone(),
                 created_at: used.created_at,
                 updated_at: used.created_at,
+                removed: None,
             },
             clicks: self.clicks,
         }
@@ -81,7 +82,7 @@ impl LinkRequest {
 }
 
 impl LinkService {
-    /// Creates a link. With a key, the same request gives the same link for a day, however often it is sent.
+    /// Creates a link, for a client at `address`. With a key, the same request gives the same link for a day, however often it is sent.
     ///
     /// # Errors
     /// [`LinkError`].
@@ -90,11 +91,12 @@ impl LinkService {
         owner: Principal,
         request: &LinkRequest,
         key: Option<RequestKey<'_>>,
+        address: &str,
     ) -> Result<CountedLink, LinkError> {
         let caller = owner.user.0.to_string();
         self.limiter.count(Action::Create, &caller).await?;
         let Some(RequestKey { key, form }) = key else {
-            return self.create(owner, request, None).await;
+            return self.create(owner, request, None, address).await;
         };
         let fingerprint = request.fingerprint(form);
         let fingerprint = fingerprint.as_ref();
@@ -102,7 +104,7 @@ impl LinkService {
             return Ok(link);
         }
         let first = IdempotentRequest { key, fingerprint };
-        match self.create(owner, request, Some(first)).await {
+        match self.create(owner, request, Some(first), address).await {
             // The same request may have been faster just now, also with the code.
             Err(error @ (LinkError::KeyReused | LinkError::CodeTaken)) => {
                 let link = self.repeated(owner, request, key, fingerprint).await?;
@@ -134,17 +136,20 @@ impl LinkService {
         owner: Principal,
         request: &LinkRequest,
         key: Option<IdempotentRequest<'_>>,
+        address: &str,
     ) -> Result<CountedLink, LinkError> {
         let now = self.clock.now();
         if request.has_ended(now) {
             return Err(LinkError::EndsInPast);
         }
+        self.check_target(&request.properties.target).await?;
         let max_links = self.limits.get().links_per_account;
         let create = async |code: &ShortCode| {
             let new = NewLink {
                 is_chosen: request.custom_code.is_some(),
                 clicks: request.clicks,
                 request: key,
+                address: self.kept_address(address),
                 ..NewLink::new(code, &request.properties, owner, now)
             };
             self.links.create_link(new, max_links).await
@@ -179,6 +184,11 @@ impl LinkService {
 }
 
 impl LinkService {
+    /// The address of a client, where links keep it.
+    pub(super) fn kept_address<'a>(&self, address: &'a str) -> Option<&'a str> {
+        Some(address).filter(|_| self.audit_days > 0)
+    }
+
     pub(super) fn draw_code(&self) -> Result<ShortCode, LinkError> {
         let length = self.code_length.get();
         draw(self.is_kept_word, || ShortCode::generate(length))

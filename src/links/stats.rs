@@ -1,14 +1,16 @@
 //! Reading a link's statistics.
 
 use super::{LinkError, LinkService};
-use crate::domain::{Click, ShortCode, TargetUrl, Timestamp};
+use crate::domain::{Click, RemovalStatus, ShortCode, TargetUrl, Timestamp};
 use crate::store::ToCount;
 
 /// A link's statistics at one moment.
 #[derive(Debug)]
 pub struct LinkStats {
-    /// Where the link leads.
-    pub target: TargetUrl,
+    /// How the link is answered, where it is removed.
+    pub removed: Option<RemovalStatus>,
+    /// Where the link leads; `None`: it is removed, and that is not shown.
+    pub target: Option<TargetUrl>,
     /// Exact number of answered redirects.
     pub clicks: u64,
 }
@@ -34,7 +36,8 @@ impl LinkService {
         let click = Click::new(link.id, self.cache.shard_of(code));
         let counts = counting.of(&[click], has_parked).await?;
         Ok(counts.get(&link.id).map(|clicks| LinkStats {
-            target: link.target,
+            removed: link.removed,
+            target: link.removed.is_none().then_some(link.target),
             clicks: *clicks,
         }))
     }

@@ -78,9 +78,8 @@ impl Redirect {
             }
             Box::pin(self.admitted(click.link())).await?;
         }
-        let has_ended = |now: &Arc<CachedLink>| {
-            now.click() == click && (!now.is_active || now.end.has_come(&*self.clock))
-        };
+        let has_ended =
+            |now: &Arc<CachedLink>| now.click() == click && now.followable(&*self.clock).is_err();
         if now.as_ref().is_some_and(has_ended) {
             // The click came before that: it is counted already, and the count stays.
             return Ok(Redirected::by_click(link, source, receipt));

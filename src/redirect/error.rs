@@ -1,6 +1,7 @@
 //! Reasons why a request for a link is not redirected.
 
 use crate::clicks::counts::CountError;
+use crate::domain::{NotFollowed, RemovalStatus};
 use crate::limits::TooMany;
 use crate::store::StoreError;
 
@@ -19,6 +20,9 @@ pub enum RedirectError {
     /// The link has redirected as often as it may.
     #[error("the link is used up")]
     UsedUp,
+    /// The service's administrators took the link away.
+    #[error("the link is removed")]
+    Removed(RemovalStatus),
     /// The client's address had too many unknown codes looked up.
     #[error(transparent)]
     TooMany(#[from] TooMany),
@@ -33,7 +37,18 @@ impl RedirectError {
     pub fn is_not_found(&self) -> bool {
         match self {
             Self::Unknown | Self::Inactive | Self::Expired | Self::UsedUp => true,
-            Self::TooMany(_) | Self::Unavailable(_) => false,
+            Self::Removed(_) | Self::TooMany(_) | Self::Unavailable(_) => false,
+        }
+    }
+}
+
+impl From<NotFollowed> for RedirectError {
+    fn from(why: NotFollowed) -> Self {
+        match why {
+            NotFollowed::Removed(status) => Self::Removed(status),
+            NotFollowed::Inactive => Self::Inactive,
+            NotFollowed::Expired => Self::Expired,
+            NotFollowed::UsedUp => Self::UsedUp,
         }
     }
 }

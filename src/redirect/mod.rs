@@ -58,6 +58,8 @@ pub struct Redirect {
     pub classifier: Classifier,
     /// How many unknown codes an address may have looked up.
     pub misses: MissLimiter,
+    /// Whether search engines are asked not to list short links.
+    pub noindex: bool,
 }
 
 /// The link, where there is one that may be followed now.
@@ -66,13 +68,8 @@ fn followable(
     clock: &dyn Clock,
 ) -> Result<Arc<CachedLink>, RedirectError> {
     let link = link.ok_or(RedirectError::Unknown)?;
-    if !link.is_active {
-        Err(RedirectError::Inactive)
-    } else if link.end.has_come(clock) {
-        Err(RedirectError::Expired)
-    } else {
-        Ok(link)
-    }
+    link.followable(clock)?;
+    Ok(link)
 }
 
 impl Redirect {
@@ -93,7 +90,7 @@ impl Redirect {
             .map_or_else(|_| Instant::now(), Redirected::at);
         self.metrics.duration.record(end.duration_since(start));
         self.note(&followed);
-        followed
+        followed.map(|redirected| redirected.with_noindex(self.noindex))
     }
 
     async fn followed(
@@ -122,7 +119,7 @@ impl Redirect {
     ) -> Result<Redirected, RedirectError> {
         let previewed = self.previewed(code, visitor).await;
         self.note(&previewed);
-        previewed
+        previewed.map(|redirected| redirected.with_noindex(self.noindex))
     }
 
     async fn previewed(
@@ -152,6 +149,7 @@ impl Redirect {
             Err(RedirectError::Inactive) => &metrics.inactive,
             Err(RedirectError::Expired) => &metrics.expired,
             Err(RedirectError::UsedUp) => &metrics.used_up,
+            Err(RedirectError::Removed(_)) => &metrics.removed,
             Err(RedirectError::TooMany(_)) => &metrics.limited,
             Err(RedirectError::Unavailable(_)) => &metrics.unavailable,
         };

@@ -15,6 +15,7 @@ pub struct Redirected {
     counted: Counted,
     /// The location with the visitor's query.
     forwarded: Option<Location>,
+    noindex: bool,
 }
 
 /// Why the client may be redirected.
@@ -39,6 +40,7 @@ impl Redirected {
             source,
             counted,
             forwarded: None,
+            noindex: false,
         }
     }
 
@@ -60,6 +62,16 @@ impl Redirected {
     #[must_use]
     pub fn location(&self) -> &Location {
         self.forwarded.as_ref().unwrap_or(&self.link.location)
+    }
+
+    pub(super) fn with_noindex(self, noindex: bool) -> Self {
+        Self { noindex, ..self }
+    }
+
+    /// Whether search engines are asked not to list the short link.
+    #[must_use]
+    pub fn noindex(&self) -> bool {
+        self.noindex
     }
 
     /// Adds the query of the visitor's request to the location, where the link wants it.

@@ -1,12 +1,13 @@
 //! All parts, put together from the settings: the parts themselves do not know the settings.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
+use crate::abuse::{Abuse, read_blocklist};
 use crate::accounts::{
     Accounts, CommonPasswords, PasswordHasher, Secrets, Tokens, load_or_create_secret,
 };
@@ -19,7 +20,7 @@ use crate::clicks::{
     RedisSink, Sinks,
 };
 use crate::config::{BaseUrl, Config, DatabaseUrl};
-use crate::domain::Clock;
+use crate::domain::{Clock, CurrentBlocklist};
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
 use crate::links::{AtOnce, ClickOrders, CodeLength, LinkService, LiveCounts};
@@ -70,6 +71,7 @@ pub(super) struct App {
     pub(super) grants: Arc<Grants>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) links: Arc<LinkService>,
+    pub(super) abuse: Arc<Abuse>,
     accounts: Arc<Accounts>,
     lookups: Lookups,
     misses: MissLimiter,
@@ -80,6 +82,9 @@ pub(super) struct App {
     analytics: Option<Analytics>,
     pub(super) countries: Countries,
     pub(super) detail_days: u32,
+    noindex: bool,
+    /// The file of the blocklist.
+    pub(super) blocklist: Option<PathBuf>,
     /// The deadline of the journal until it was late, and the one after that.
     journal_deadlines: (Duration, Duration),
 }
@@ -128,8 +133,19 @@ impl App {
             Arc::clone(&clock),
         );
         let accounts = accounts.with_registration(config.registration.clone());
+        let blocklist = blocklist(config)?;
+        let abuse = Abuse::new(
+            &store,
+            limiter.clone(),
+            misses.clone(),
+            blocklist.clone(),
+            Arc::clone(&clock),
+        );
         let links = LinkService {
             links: Arc::clone(&store.links),
+            removals: Arc::clone(&store.removals),
+            blocklist,
+            audit_days: config.audit_days,
             outbox: Arc::clone(&store.outbox),
             counts,
             details: Arc::clone(&store.details),
@@ -186,6 +202,7 @@ impl App {
             clock,
             accounts: Arc::new(accounts),
             links: Arc::new(links),
+            abuse: Arc::new(abuse),
             lookups,
             misses,
             security_contact: config.security_contact.as_deref().map(Arc::from),
@@ -194,6 +211,8 @@ impl App {
             analytics,
             countries,
             detail_days: config.analytics.analytics_detail_days,
+            noindex: config.noindex,
+            blocklist: config.blocklist.clone(),
             journal_deadlines,
         })
     }
@@ -217,6 +236,7 @@ impl App {
             live,
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
+            abuse: Arc::clone(&self.abuse),
             redirect: Arc::new(redirect),
             readiness: Arc::new(Readiness::new(
                 Arc::clone(&self.store.database),
@@ -292,6 +312,7 @@ impl App {
                     .analytics
                     .as_ref()
                     .map_or_else(Classifier::off, Classifier::new),
+                noindex: self.noindex,
             },
             tasks: RedirectTasks {
                 deliveries,
@@ -322,6 +343,16 @@ fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {
         let path = file.unwrap_or(Path::new("")).display();
         ServeError::CommonPasswords(path.to_string(), error)
     })
+}
+
+fn blocklist(config: &Config) -> Result<CurrentBlocklist, ServeError> {
+    let current = CurrentBlocklist::default();
+    if let Some(path) = config.blocklist.as_deref() {
+        let read = read_blocklist(path);
+        let read = read.map_err(|error| ServeError::Blocklist(path.display().to_string(), error));
+        current.set(read?);
+    }
+    Ok(current)
 }
 
 /// The secrets of the settings; with SQLite also the one beside the database, which is made where there is none.

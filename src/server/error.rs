@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::abuse::BlocklistError;
 use crate::accounts::{HasherError, SecretError};
 use crate::analytics::CountriesError;
 use crate::config::ConfigError;
@@ -39,6 +40,9 @@ pub enum ServeError {
     /// The file of countries cannot be used.
     #[error("GEOIP_DATABASE: {0}: {1}; give a file such as GeoLite2-Country.mmdb, or unset it")]
     Countries(String, CountriesError),
+    /// The blocklist cannot be read.
+    #[error("BLOCKLIST: {0}: {1}; mend it, or unset BLOCKLIST")]
+    Blocklist(String, BlocklistError),
     /// The setting names no Redis.
     #[error(transparent)]
     Redis(#[from] InvalidRedisUrl),

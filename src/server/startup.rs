@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 
+use crate::abuse::Operator;
 use crate::cache::LinkCache;
 use crate::clicks::{DrainError, RecoveryError};
 use crate::config::{Config, DatabaseUrl};
@@ -144,6 +145,16 @@ pub async fn migrate(config: &Config, report: Report) -> Result<(), ConnectError
         dependency: "DATABASE_URL",
         reason: error.to_string(),
     })
+}
+
+/// Opens the database for the operator. Its schema has to be that of this version.
+///
+/// # Errors
+/// When the database is not there or refuses.
+pub async fn operator(config: &Config) -> Result<Operator, ConnectError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let opened = with_schema(Schema::Require, config, &clock).await?;
+    Ok(Operator::new(opened.store, clock))
 }
 
 /// Waits for every shard of Redis, for a while from `started` on, takes it into use, and warns of settings of Redis that put clicks at risk. A shard

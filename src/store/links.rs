@@ -45,6 +45,8 @@ pub struct NewLink<'a> {
     pub clicks: u64,
     /// The key and the fingerprint of the request, where it may be repeated.
     pub request: Option<IdempotentRequest<'a>>,
+    /// The address of the client, where the link is to keep it.
+    pub address: Option<&'a str>,
 }
 
 impl<'a> NewLink<'a> {
@@ -64,6 +66,7 @@ impl<'a> NewLink<'a> {
             created_at,
             clicks: 0,
             request: None,
+            address: None,
         }
     }
 
@@ -76,6 +79,7 @@ impl<'a> NewLink<'a> {
             properties: self.properties.clone(),
             created_at: self.created_at,
             updated_at: self.created_at,
+            removed: None,
         }
     }
 

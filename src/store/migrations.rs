@@ -68,6 +68,9 @@ const POSTGRES: Files = files! { "postgres":
     36 "link series" "0036_link_series.sql",
     37 "click details" "0037_click_details.sql",
     41 "flush names" "0041_flush_names.sql",
+    46 "removals" "0046_removals.sql",
+    47 "removed links" "0047_removed_links.sql",
+    48 "banned users" "0048_banned_users.sql",
     53 "portable locks" "0053_portable_locks.sql",
     56 "web sessions" "0056_web_sessions.sql",
     57 "links by end" "0057_links_by_end.sql",
@@ -94,6 +97,8 @@ const SQLITE: Files = files! { "sqlite":
     36 "link series" "0036_link_series.sql",
     37 "click details" "0037_click_details.sql",
     41 "flush names" "0041_flush_names.sql",
+    46 "removals" "0046_removals.sql",
+    48 "banned users" "0048_banned_users.sql",
     56 "web sessions" "0056_web_sessions.sql",
     57 "links by end" "0057_links_by_end.sql",
 };

@@ -10,6 +10,8 @@
 
 use std::sync::Arc;
 
+mod admin_rows;
+mod administration;
 mod api_keys;
 mod bulk;
 mod click_batch;
@@ -27,6 +29,7 @@ mod outbox;
 mod owner_rows;
 mod permits;
 mod postgres;
+mod removals;
 mod rows;
 mod search;
 mod series;
@@ -37,6 +40,7 @@ mod summing;
 mod users;
 mod written_clicks;
 
+pub use administration::{Administration, Kept, MAX_REPORTS_OF_LINK};
 pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_details::{ClickDetails, DetailedClicks};
@@ -57,6 +61,9 @@ pub use links::{
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
+pub use removals::{
+    Actor, Covers, LOOKED_AT_IN_STEP, LookedAt, NewRemoval, Removals, Removed, Step,
+};
 pub use search::{FoundLinks, LinkSearch, Position, WrittenClicks};
 pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
 pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, Sessions, WebSession};
@@ -75,6 +82,10 @@ pub struct Store {
     pub sessions: Arc<dyn Sessions>,
     /// Links.
     pub links: Arc<dyn Links>,
+    /// Removals by administrators.
+    pub removals: Arc<dyn Removals>,
+    /// Roles, reports and the audit.
+    pub administration: Arc<dyn Administration>,
     /// Changes of links that are not published yet.
     pub outbox: Arc<dyn Outbox>,
     /// Counted clicks.
@@ -90,13 +101,25 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Users + ApiKeys + Sessions + Links + Outbox + Clicks + Details + Database + 'static,
+        T: Users
+            + ApiKeys
+            + Sessions
+            + Links
+            + Removals
+            + Administration
+            + Outbox
+            + Clicks
+            + Details
+            + Database
+            + 'static,
     {
         Self {
             users: implementation.clone(),
             keys: implementation.clone(),
             sessions: implementation.clone(),
             links: implementation.clone(),
+            removals: implementation.clone(),
+            administration: implementation.clone(),
             outbox: implementation.clone(),
             clicks: implementation.clone(),
             details: implementation.clone(),

@@ -7,11 +7,12 @@ use super::{
 };
 use crate::domain::{
     ApiKey, EmailAddress, Interval, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks,
-    Principal, Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, User, UserId,
+    Principal, RemovalStatus, Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey,
+    User, UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `is_active`, `title`, `tags` as a JSON array, `forward_query`, `created_at`,
-/// `updated_at` and `expires_at` in microseconds, `max_clicks`, whether batches are parked.
+/// `updated_at` and `expires_at` in microseconds, `max_clicks`, `removed_status`, whether batches are parked.
 pub(super) type LinkRow = (
     i64,
     String,
@@ -24,6 +25,7 @@ pub(super) type LinkRow = (
     Option<i64>,
     Option<i64>,
     Option<i64>,
+    Option<i64>,
     bool,
 );
 
@@ -33,11 +35,21 @@ pub(super) type UsedKeyRow = (Vec<u8>, i64, String, i64);
 /// `id`, `token_key`, `email`, `password_hash` of an account.
 pub(super) type CredentialsRow = (i64, Vec<u8>, String, String);
 
-/// `id`, `target_url`, `is_active`, `expires_at` in microseconds, whether it has `max_clicks`, `forward_query`.
-pub(super) type TargetRow = (i64, String, bool, Option<i64>, bool, bool);
+/// `id`, `target_url`, `is_active`, `expires_at` in microseconds, whether it has `max_clicks`, `forward_query`,
+/// `removed_status`.
+pub(super) type TargetRow = (i64, String, bool, Option<i64>, bool, bool, Option<i64>);
 
 /// The same, and whether batches are parked.
-pub(super) type CountedRow = (i64, String, bool, Option<i64>, bool, bool, bool);
+pub(super) type CountedRow = (
+    i64,
+    String,
+    bool,
+    Option<i64>,
+    bool,
+    bool,
+    Option<i64>,
+    bool,
+);
 
 /// Batches in the journal, changes in the outbox.
 pub(super) fn usage((journal, outbox): (i64, i64), disk: Option<DiskUsage>) -> Usage {
@@ -73,12 +85,13 @@ pub(super) fn link_id(number: i64) -> Result<LinkId, StoreError> {
 }
 
 pub(super) fn target(
-    (id, target, is_active, expires_at, is_limited, forward_query): TargetRow,
+    (id, target, is_active, expires_at, is_limited, forward_query, removed): TargetRow,
 ) -> Result<LinkTarget, StoreError> {
     Ok(LinkTarget {
         id: link_id(id)?,
         target: TargetUrl::from_stored(&target),
         is_active,
+        removed: removed.map(removal_status).transpose()?,
         expires_at: expires_at.map(timestamp).transpose()?,
         is_limited,
         forward_query,
@@ -169,7 +182,7 @@ pub(super) fn api_keys(rows: Vec<NullableApiKeyRow>) -> Result<Option<Vec<ApiKey
 }
 
 pub(super) fn counted(
-    (id, target_url, is_active, expires_at, is_limited, forward_query, has_parked): CountedRow,
+    (id, target_url, is_active, expires_at, is_limited, forward_query, removed, has_parked): CountedRow,
 ) -> Result<ToCount<LinkTarget>, StoreError> {
     Ok(ToCount {
         value: target((
@@ -179,6 +192,7 @@ pub(super) fn counted(
             expires_at,
             is_limited,
             forward_query,
+            removed,
         ))?,
         has_parked,
     })
@@ -254,6 +268,7 @@ fn link(
         updated_at,
         expires_at,
         max_clicks,
+        removed,
         _,
     ): LinkRow,
 ) -> Result<Link, StoreError> {
@@ -273,7 +288,14 @@ fn link(
         },
         created_at,
         updated_at: updated_at.map_or(Ok(created_at), timestamp)?,
+        removed: removed.map(removal_status).transpose()?,
     })
+}
+
+pub(super) fn removal_status(stored: i64) -> Result<RemovalStatus, StoreError> {
+    let status = u16::try_from(stored).ok();
+    let status = status.and_then(|code| RemovalStatus::parse(code).ok());
+    status.ok_or_else(|| StoreError::Unexpected(format!("{stored} is no status of a removal")))
 }
 
 /// A title as databases keep it.
@@ -325,12 +347,12 @@ pub(super) fn changes(rows: Vec<(i64, String)>) -> Vec<Change> {
         .collect()
 }
 
-fn timestamp(micros: i64) -> Result<Timestamp, StoreError> {
+pub(super) fn timestamp(micros: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_micros(micros)
         .ok_or_else(|| StoreError::Unexpected(format!("{micros} is no moment in microseconds")))
 }
 
-fn code(stored: &str) -> Result<ShortCode, StoreError> {
+pub(super) fn code(stored: &str) -> Result<ShortCode, StoreError> {
     ShortCode::parse(stored)
         .ok_or_else(|| StoreError::Unexpected(format!("`{stored}` is no short code")))
 }

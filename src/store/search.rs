@@ -82,6 +82,11 @@ impl Pattern {
         if text.chars().any(has_cases) {
             return Self::Classes(text.chars().map(cases).collect());
         }
+        Self::Like(Self::like(text))
+    }
+
+    /// A text as a pattern for `LIKE`.
+    pub(super) fn like(text: &str) -> String {
         let mut like = String::with_capacity(text.len() + 2);
         like.push('%');
         for char in text.chars() {
@@ -91,7 +96,7 @@ impl Pattern {
             like.push(char);
         }
         like.push('%');
-        Self::Like(like)
+        like
     }
 }
 

@@ -37,6 +37,10 @@ metrics! {
     gauge LIVE_LISTENERS = "shunt_live_listeners";
     /// Links per call that makes many at once.
     histogram BULK_LINKS = "shunt_bulk_links";
+    /// Entries of the blocklist in force.
+    gauge BLOCKLIST_ENTRIES = "shunt_blocklist_entries";
+    /// 1 while the file of the blocklist has a wrong line or cannot be read, and the list before is in force.
+    gauge BLOCKLIST_REFUSED = "shunt_blocklist_refused";
     /// Click batches by sink and outcome.
     counter BATCHES = "shunt_click_batches_total";
     /// Clicks per batch.

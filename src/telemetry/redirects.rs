@@ -24,6 +24,8 @@ pub struct RedirectMetrics {
     pub expired: Counter,
     /// The link has redirected as often as it may.
     pub used_up: Counter,
+    /// The service's administrators took the link away.
+    pub removed: Counter,
     /// The client's address had too many unknown codes looked up.
     pub limited: Counter,
     /// The link could not be looked up.
@@ -43,6 +45,7 @@ impl Default for RedirectMetrics {
             inactive: by_result("inactive"),
             expired: by_result("expired"),
             used_up: by_result("used_up"),
+            removed: by_result("removed"),
             limited: by_result("limited"),
             unavailable: by_result("unavailable"),
             duration: REDIRECT_DURATIONS.for_worker(),

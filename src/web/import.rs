@@ -99,7 +99,10 @@ pub(super) async fn import(
         let _place = calls.begin(owner.user, client.as_str())?;
         links.begin_bulk(owner, read.len()).await?;
         let requests: Vec<_> = read.iter().filter_map(|link| link.as_ref().ok()).collect();
-        let mut outcomes = links.shorten_many(owner, &requests).await?.into_iter();
+        let mut outcomes = links
+            .shorten_many(owner, &requests, client.as_str())
+            .await?
+            .into_iter();
         let mut shown = shown_lines(&read);
         for line in shown.iter_mut().filter(|line| line.refusal.is_empty()) {
             match outcomes.next() {

@@ -15,7 +15,7 @@ use super::page::{Frame, Site, own_page, see_other};
 use super::session::SignedIn;
 use crate::domain::{LinkEdit, Principal, Tags};
 use crate::http::paths::parse_code;
-use crate::http::{ApiError, QueryOf};
+use crate::http::{ApiError, ClientAddress, QueryOf};
 use crate::links::{Expected, LinkError, LinkService};
 
 /// Links that are changed at once: those of a page.
@@ -134,13 +134,15 @@ pub(super) async fn make(
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
     signed_in: SignedIn,
+    client: ClientAddress,
     form: Form,
 ) -> Result<Response, ApiError> {
     signed_in.check(&site, &form)?;
     let fields = LinkForm::sent(&form);
     let made = async {
         let request = fields.request(&links.own_host)?;
-        Ok::<_, ApiError>(links.shorten(signed_in.principal, &request, None).await?)
+        let made = links.shorten(signed_in.principal, &request, None, client.as_str());
+        Ok::<_, ApiError>(made.await?)
     };
     match made.await {
         Ok(made) => Ok(see_other(&format!("/app/links/{}?new=1", made.link.code))),

@@ -99,6 +99,10 @@ pub(super) async fn preview(
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let stats = links.stats(&code, client.as_str()).await?;
     let stats = stats.ok_or_else(ApiError::url_not_found)?;
+    if let Some(status) = stats.removed {
+        return Err(ApiError::url_removed(status));
+    }
+    let target = stats.target.ok_or_else(ApiError::url_not_found)?;
     let made = links.made_at(&code).await?;
     let page = PreviewPage {
         made: made.map_or_else(String::new, Timestamp::date),
@@ -106,7 +110,7 @@ pub(super) async fn preview(
         short_url: site.short_url(&code),
         code: code.to_string(),
         clicks: grouped(stats.clicks),
-        target: ShownTarget::of(stats.target.as_str()),
+        target: ShownTarget::of(target.as_str()),
     };
     public_page(StatusCode::OK, &page)
 }

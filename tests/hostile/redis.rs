@@ -96,6 +96,7 @@ impl Components {
             id: LinkId::parse(7).unwrap(),
             target: target("https://known.example/"),
             is_active: true,
+            removed: None,
             expires_at: None,
             is_limited: false,
             forward_query: false,

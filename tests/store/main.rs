@@ -14,6 +14,7 @@ mod links;
 mod migrations;
 mod owner_series;
 mod recorders;
+mod removals;
 mod replica;
 mod series;
 mod upgrade;

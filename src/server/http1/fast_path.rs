@@ -24,7 +24,7 @@ use super::parse::{Head, MAX_HEAD_BYTES, RedirectRequest, header_values, parse};
 use super::render::{FastPathRenderer, PreparedResponse, ResponseHeaders};
 use super::request_target;
 use crate::analytics::{AddressOf, Visitor};
-use crate::domain::Clock;
+use crate::domain::{Clock, RemovalStatus};
 use crate::http::{ApiError, ClientAddress, FORWARDED_FOR, RequestIds, TrustedProxies};
 use crate::redirect::{Redirect, RedirectError};
 use crate::server::shutdown::Shutdown;
@@ -43,6 +43,9 @@ pub(super) struct FastPath {
     renderer: FastPathRenderer,
     /// The response to an unknown code, as the router gives it.
     not_found: PreparedResponse,
+    /// The responses to the code of a removed link, as the router gives them.
+    gone: PreparedResponse,
+    blocked: PreparedResponse,
     /// The response where the code cannot be looked up, as the router gives it.
     unavailable: PreparedResponse,
     ids: Arc<RequestIds>,
@@ -71,9 +74,11 @@ impl FastPath {
         request_timeout: Duration,
     ) -> Self {
         Self {
+            renderer: FastPathRenderer::new(clock, redirect.noindex),
             redirect,
-            renderer: FastPathRenderer::new(clock),
             not_found: PreparedResponse::new(ApiError::url_not_found().into_response()).await,
+            gone: removed(RemovalStatus::Gone).await,
+            blocked: removed(RemovalStatus::LegalReasons).await,
             unavailable: PreparedResponse::new(ApiError::not_now().into_response()).await,
             ids,
             proxies,
@@ -196,6 +201,13 @@ impl FastPath {
                         limited = PreparedResponse::new(response).await;
                         (429, &limited)
                     }
+                    RedirectError::Removed(status) => {
+                        let prepared = match status {
+                            RemovalStatus::Gone => &self.gone,
+                            RemovalStatus::LegalReasons => &self.blocked,
+                        };
+                        (status.code(), prepared)
+                    }
                     error if error.is_not_found() => (404, &self.not_found),
                     _ => (503, &self.unavailable),
                 };
@@ -210,6 +222,10 @@ impl FastPath {
         }
         closes
     }
+}
+
+async fn removed(status: RemovalStatus) -> PreparedResponse {
+    PreparedResponse::new(ApiError::url_removed(status).into_response()).await
 }
 
 /// What the client whose request has this head wishes instead of JSON. It is looked at where there is no redirect alone.

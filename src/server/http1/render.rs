@@ -18,6 +18,8 @@ use crate::http::{RequestId, RequestIds, security_header_lines};
 pub(in crate::server) struct FastPathRenderer {
     clock: Arc<dyn Clock>,
     date: Mutex<DateHeader>,
+    /// What follows the location of a redirect.
+    after_location: &'static [u8],
 }
 
 /// The headers that differ from response to response.
@@ -30,10 +32,16 @@ pub(in crate::server) struct ResponseHeaders<'a> {
 }
 
 impl FastPathRenderer {
-    pub(in crate::server) fn new(clock: Arc<dyn Clock>) -> Self {
+    /// `noindex`: search engines are asked not to list short links.
+    pub(in crate::server) fn new(clock: Arc<dyn Clock>, noindex: bool) -> Self {
         Self {
             clock,
             date: Mutex::default(),
+            after_location: if noindex {
+                b"\r\ncache-control: private, no-store\r\nx-robots-tag: noindex\r\ncontent-length: 0\r\n"
+            } else {
+                b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n"
+            },
         }
     }
 
@@ -46,7 +54,7 @@ impl FastPathRenderer {
     ) {
         to.extend_from_slice(b"HTTP/1.1 302 Found\r\nlocation: ");
         to.extend_from_slice(location.as_bytes());
-        to.extend_from_slice(b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n");
+        to.extend_from_slice(self.after_location);
         self.end_head(headers, to);
     }
 

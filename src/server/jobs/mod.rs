@@ -14,6 +14,7 @@ use crate::server::redis_recovery::RedisRecovery;
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::metrics::Exposition;
 
+mod blocklist;
 mod code_length;
 mod countries;
 mod database;
@@ -29,6 +30,7 @@ mod memory_only;
 mod outbox;
 mod probe;
 mod prune;
+mod removals;
 mod replica;
 mod retention;
 mod runner;
@@ -81,12 +83,24 @@ pub(super) fn spawn(
     ));
     jobs.spawn(code_length::run(Arc::clone(&app.links)));
     jobs.spawn(prune::run(flusher()));
+    let links = Arc::clone(&app.links);
+    jobs.spawn(removals::run(Arc::clone(&app.abuse), links));
+    let list = app.links.blocklist.clone();
+    jobs.spawn(blocklist::run(
+        app.blocklist.clone(),
+        list,
+        Arc::clone(&app.abuse),
+    ));
     jobs.spawn(maintain::run(database()));
     jobs.spawn(database::run(database()));
     jobs.spawn(memory_only::run(Arc::clone(&app.memory_only)));
     let watch = HistoryWatch::new(&app.store.database, &app.cache, app.redis.as_ref());
     jobs.spawn(history::run(watch));
-    jobs.spawn(retention::run(app.store.clone(), Arc::clone(&app.clock)));
+    jobs.spawn(retention::run(
+        app.store.clone(),
+        Arc::clone(&app.clock),
+        app.links.audit_days,
+    ));
     let details = || Arc::clone(&app.store.details);
     jobs.spawn(details::run_sums(details(), flush_interval));
     jobs.spawn(details::run_removals(

@@ -1,5 +1,6 @@
 //! Removes from the database what no instance needs any more: links of deleted accounts, old changes of links, clicks of
-//! deleted links, keys of requests that may not be repeated any more, sessions of browsers that have ended.
+//! deleted links, keys of requests that may not be repeated any more, sessions of browsers that have ended; and what is
+//! kept against abuse for some days.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,10 +10,13 @@ use tokio::time::sleep;
 use super::runner::every;
 use crate::domain::Clock;
 use crate::links::keys_expire_before;
-use crate::store::{Links, Outbox, Sessions, Store, StoreError, Users};
+use crate::store::{Administration, Kept, Links, Outbox, Sessions, Store, StoreError, Users};
 
 /// Pause between two runs.
 const PAUSE: Duration = Duration::from_mins(1);
+
+/// 24 hours.
+const DAY: Duration = Duration::from_hours(24);
 
 /// Rows removed in one step: it takes some milliseconds.
 const ROWS_PER_STEP: u32 = 1_000;
@@ -20,12 +24,13 @@ const ROWS_PER_STEP: u32 = 1_000;
 /// The same for links, each of which has rows in other tables, too.
 const LINKS_PER_STEP: u32 = 250;
 
-pub(super) async fn run(store: Store, clock: Arc<dyn Clock>) {
+pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32) {
     every(PAUSE, "removing what is no longer needed", || async {
         remove_deleted_users(&*store.users).await?;
         remove_changes(&*store.outbox).await?;
         remove_keys(&*store.links, &*clock).await?;
         remove_sessions(&*store.sessions, &*clock).await?;
+        remove_audited(&*store.administration, &*clock, audit_days).await?;
         remove_clicks(&*store.links).await
     })
     .await;
@@ -72,6 +77,29 @@ async fn remove_sessions(sessions: &dyn Sessions, clock: &dyn Clock) -> Result<(
         }
         sleep(started.elapsed()).await;
     }
+}
+
+async fn remove_audited(
+    administration: &dyn Administration,
+    clock: &dyn Clock,
+    days: u32,
+) -> Result<(), StoreError> {
+    let before = |days: u32| clock.now().before(DAY * days);
+    for (kept, before) in [
+        (Kept::Addresses, before(days)),
+        (Kept::Reports, before(days.max(1))),
+        (Kept::Audit, before(days.max(1))),
+    ] {
+        loop {
+            let started = Instant::now();
+            let removed = administration.prune(kept, before, ROWS_PER_STEP).await?;
+            if removed < u64::from(ROWS_PER_STEP) {
+                break;
+            }
+            sleep(started.elapsed()).await;
+        }
+    }
+    Ok(())
 }
 
 async fn remove_clicks(links: &dyn Links) -> Result<(), StoreError> {

@@ -113,6 +113,11 @@ async fn insert(
          ),
          announced AS (
              INSERT INTO link_changes (short_code) SELECT short_code FROM created WHERE $5 RETURNING number, short_code
+         ),
+         addressed AS (
+             INSERT INTO link_addresses (link_id, address, noted_at) SELECT id, $14::text, ",
+        moment!("$3"),
+        " FROM created WHERE $14::text IS NOT NULL
          )
          SELECT 0, id, short_code FROM created
          UNION ALL SELECT 1, number, short_code FROM announced
@@ -133,6 +138,7 @@ async fn insert(
     .bind(ends.collect::<Vec<_>>())
     .bind(properties().map(rows::stored_max).collect::<Vec<_>>())
     .bind(properties().map(|link| link.forward_query).collect::<Vec<_>>())
+    .bind(first.address)
     .fetch_all(session)
     .await?;
     let mut inserted = Inserted::default();

@@ -68,6 +68,11 @@ impl PostgresStore {
                          SELECT $3, $15::text, $16::bytea, id, $1, ",
                     moment!("$4"),
                     " FROM created WHERE $15::text IS NOT NULL
+                     ),
+                     addressed AS (
+                         INSERT INTO link_addresses (link_id, address, noted_at) SELECT id, $17::text, ",
+                    moment!("$4"),
+                    " FROM created WHERE $17::text IS NOT NULL
                      )
                      SELECT (SELECT id FROM created), (SELECT number FROM announced), EXISTS (SELECT FROM owner),
                          (SELECT is_checked FROM server), coalesce((SELECT links FROM total), 0) >= $6"
@@ -88,6 +93,7 @@ impl PostgresStore {
                 .bind(signed(link.clicks))
                 .bind(link.request.map(|request| request.key))
                 .bind(link.request.map(|request| request.fingerprint))
+                .bind(link.address)
                 .fetch_all(session)
                 .await
             })

@@ -2,6 +2,7 @@
 
 use super::{OpenError, StoreSettings};
 
+mod administration;
 mod api_keys;
 mod bulk_links;
 mod click_limits;
@@ -18,6 +19,8 @@ mod migrate;
 mod ordered_links;
 mod outbox;
 mod pool;
+mod removal_steps;
+mod removals;
 mod replica;
 mod searched_links;
 mod seen;
@@ -87,7 +90,7 @@ macro_rules! target_columns {
         concat!(
             "links.id, target_url, is_active, ",
             $crate::store::postgres::micros!("expires_at"),
-            ", max_clicks IS NOT NULL, forward_query"
+            ", max_clicks IS NOT NULL, forward_query, removed_status::bigint"
         )
     };
 }
@@ -103,13 +106,13 @@ macro_rules! not_of_deleted_user {
 macro_rules! link_columns {
     () => {
         concat!(
-            "links.id, short_code, target_url, is_active, title, array_to_json(tags)::text, forward_query, ",
+            "links.id, short_code, target_url, coalesce(active_unremoved, is_active), title, array_to_json(tags)::text, forward_query, ",
             $crate::store::postgres::micros!("links.created_at"),
             ", ",
             $crate::store::postgres::micros!("updated_at"),
             ", ",
             $crate::store::postgres::micros!("expires_at"),
-            ", max_clicks, EXISTS (SELECT FROM click_journal WHERE held)"
+            ", max_clicks, removed_status::bigint, EXISTS (SELECT FROM click_journal WHERE held)"
         )
     };
 }

@@ -136,6 +136,7 @@ impl PostgresReplica {
             Option<i64>,
             Option<bool>,
             Option<bool>,
+            Option<i64>,
         );
         let row: Row = self
             .primary
@@ -154,10 +155,13 @@ impl PostgresReplica {
                 .await
             })
             .await?;
-        let (timeline, bytes, id, target, is_active, expires_at, is_limited, forwards) = row;
+        let (timeline, bytes, id, target, is_active, expires_at, is_limited, forwards, removed) =
+            row;
         let found = id.zip(target).zip(is_active).zip(is_limited).zip(forwards);
         let link = found.map(|((((id, target), is_active), is_limited), forwards)| {
-            rows::target((id, target, is_active, expires_at, is_limited, forwards))
+            rows::target((
+                id, target, is_active, expires_at, is_limited, forwards, removed,
+            ))
         });
         Ok((link.transpose()?, WalPosition { timeline, bytes }))
     }

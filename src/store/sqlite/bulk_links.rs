@@ -54,6 +54,16 @@ impl SqliteStore {
             return Ok(None);
         }
         let ids = insert(&mut transaction, links).await?;
+        if let Some(address) = first.address {
+            let made: serde_json::Value = ids.values().copied().collect();
+            sqlx::query("INSERT INTO link_addresses (link_id, address, noted_at) SELECT value, ?2, ?3 FROM json_each(?1)")
+                .bind(made.to_string())
+                .bind(address)
+                .bind(first.created_at.micros())
+                .execute(&mut *transaction)
+                .await
+                .map_err(StoreError::from)?;
+        }
         let mut changes = HashMap::new();
         if first.is_chosen {
             changes = announce(&mut transaction, ids.keys()).await?;

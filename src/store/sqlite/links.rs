@@ -240,6 +240,12 @@ impl Links for SqliteStore {
     ) -> Result<Option<Change>, StoreError> {
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
+        let is_removed: Option<bool> = sqlx::query_scalar(
+            "SELECT removed_status IS NOT NULL FROM links WHERE short_code = ?1",
+        )
+        .bind(code.as_str())
+        .fetch_optional(&mut *transaction)
+        .await?;
         // A trigger notes the change and retires the code.
         let deleted = sqlx::query(
             "DELETE FROM links
@@ -253,6 +259,13 @@ impl Links for SqliteStore {
         .await?;
         if deleted.rows_affected() == 0 {
             return Ok(None);
+        }
+        if is_removed == Some(true) {
+            // It is nobody's any more.
+            sqlx::query("UPDATE retired_codes SET owner_id = NULL WHERE short_code = ?1")
+                .bind(code.as_str())
+                .execute(&mut *transaction)
+                .await?;
         }
         // No other writer comes in between: the newest change of the code is this one.
         let number =

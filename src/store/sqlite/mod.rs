@@ -23,6 +23,7 @@ use super::migrations::Schema;
 use super::{OpenError, StoreSettings};
 use crate::domain::Clock;
 
+mod administration;
 mod api_keys;
 mod batch;
 mod bulk_links;
@@ -41,6 +42,8 @@ mod ordered_links;
 mod outbox;
 mod pool;
 mod presence;
+mod removal_steps;
+mod removals;
 mod searched_links;
 mod series;
 mod sessions;
@@ -228,7 +231,7 @@ fn lock(path: &Path) -> Result<File, OpenError> {
 /// The columns of a `TargetRow` of `links`.
 macro_rules! target_columns {
     () => {
-        "id, target_url, is_active, expires_at, max_clicks IS NOT NULL, forward_query"
+        "id, target_url, is_active, expires_at, max_clicks IS NOT NULL, forward_query, removed_status"
     };
 }
 
@@ -242,8 +245,8 @@ macro_rules! not_of_deleted_user {
 /// The columns of a `LinkRow` of `links`.
 macro_rules! link_columns {
     () => {
-        "links.id, short_code, target_url, is_active, title, tags, forward_query, links.created_at, updated_at, expires_at,
-         max_clicks, EXISTS (SELECT 1 FROM click_journal WHERE held)"
+        "links.id, short_code, target_url, coalesce(active_unremoved, is_active), title, tags, forward_query, links.created_at, updated_at, expires_at,
+         max_clicks, removed_status, EXISTS (SELECT 1 FROM click_journal WHERE held)"
     };
 }
 

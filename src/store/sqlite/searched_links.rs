@@ -145,10 +145,10 @@ fn push_source(query: &mut Query, owner: Principal, search: &LinkSearch<'_>, key
 /// Conditions that have an index of their own: links of a rare status are found without a look at all others.
 pub(super) fn narrowing(filter: &LinkFilter) -> &'static str {
     match filter.status {
-        Some(LinkStatus::Inactive) => " AND NOT links.is_active",
+        Some(LinkStatus::Inactive) => " AND NOT links.is_active AND links.removed_status IS NULL",
         Some(LinkStatus::Expired) => " AND links.expires_at IS NOT NULL",
         Some(LinkStatus::UsedUp) => " AND links.max_clicks IS NOT NULL",
-        Some(LinkStatus::Removed) => " AND false",
+        Some(LinkStatus::Removed) => " AND links.removed_status IS NOT NULL",
         Some(LinkStatus::Active) | None => "",
     }
 }
@@ -168,7 +168,10 @@ fn push_order(query: &mut Query, search: &LinkSearch<'_>, key: &str, id: &str) {
 pub(super) fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp) {
     const IS_USED_UP: &str = "(max_clicks IS NOT NULL AND max_clicks <= clicks)";
     query.push("(true");
-    if let Some(status) = filter.status {
+    if filter.status == Some(LinkStatus::Removed) {
+        query.push(" AND removed_status IS NOT NULL");
+    } else if let Some(status) = filter.status {
+        query.push(" AND removed_status IS NULL");
         let is_active = status != LinkStatus::Inactive;
         query.push(format_args!(" AND is_active = {is_active}"));
         if is_active {

@@ -85,6 +85,17 @@ impl SqliteStore {
                 return Err(CreateLinkError::KeyUsed);
             }
         }
+        if let Some(address) = link.address {
+            sqlx::query(
+                "INSERT INTO link_addresses (link_id, address, noted_at) VALUES (?1, ?2, ?3)",
+            )
+            .bind(id)
+            .bind(address)
+            .bind(link.created_at.micros())
+            .execute(&mut *transaction)
+            .await
+            .map_err(StoreError::from)?;
+        }
         let mut change = None;
         if link.is_chosen {
             let number: Vec<i64> = sqlx::query_scalar(

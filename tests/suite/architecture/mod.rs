@@ -18,6 +18,7 @@ const LAYERS: [(&str, u8); 20] = [
     ("redirect", 5),
     ("links", 5),
     ("accounts", 5),
+    ("abuse", 5),
     ("clicks", 4),
     ("analytics", 3),
     ("limits", 3),
@@ -194,8 +195,8 @@ const HTTP_NAMES: [&str; 6] = [
 fn services_know_no_http() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let modules = [
-        "accounts", "cache", "clicks", "domain", "limits", "links", "qr", "redirect", "redis",
-        "store",
+        "abuse", "accounts", "cache", "clicks", "domain", "limits", "links", "qr", "redirect",
+        "redis", "store",
     ];
     let mut wrong = Vec::new();
     for path in modules

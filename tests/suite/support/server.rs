@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 52] = [
+const SETTINGS: [&str; 54] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -47,6 +47,9 @@ const SETTINGS: [&str; 52] = [
     "LIMIT_MISSES",
     "PRIVATE_TARGETS",
     "REGISTRATION",
+    "AUDIT_DAYS",
+    "BLOCKLIST",
+    "NOINDEX",
     "SECURITY_CONTACT",
     "SITE_NAME",
     "SITE_CONTACT",

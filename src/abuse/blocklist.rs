@@ -1,0 +1,32 @@
+//! The file of the blocklist.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use ring::digest::{SHA256, digest};
+
+use crate::domain::{Blocklist, InvalidBlocklist};
+
+/// Why a file is no blocklist.
+#[derive(Debug, thiserror::Error)]
+pub enum BlocklistError {
+    /// It cannot be read, or is no text.
+    #[error("{0}")]
+    Read(#[from] io::Error),
+    /// A line is no entry.
+    #[error(transparent)]
+    Invalid(#[from] InvalidBlocklist),
+}
+
+/// Reads a blocklist.
+///
+/// # Errors
+/// [`BlocklistError`].
+pub fn read_blocklist(path: &Path) -> Result<Blocklist, BlocklistError> {
+    let text = fs::read_to_string(path)?;
+    let digest = digest(&SHA256, text.as_bytes());
+    let name = digest.as_ref().iter().take(16);
+    let name = name.map(|byte| format!("{byte:02x}")).collect();
+    Ok(Blocklist::parse(&text, name)?)
+}

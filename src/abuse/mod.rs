@@ -1,0 +1,316 @@
+//! Against abuse: what administrators remove, ban and see, and what visitors report. Knows no HTTP.
+//!
+//! A removal of one link is done with its transaction. Any other one is noted at once, bans an account at once, and goes on
+//! over the links in small steps ([`Abuse::step`]), off the redirect's path.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::domain::{
+    AddressRange, AuditEntry, Clock, CurrentBlocklist, EmailAddress, HostPattern, Newest,
+    NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Report,
+    SeenLink, SeenUser, ShortCode, TargetUrl, UserId,
+};
+use crate::limits::{Action, Limiter, MissLimiter, TooMany};
+use crate::store::{
+    Actor, Administration, Change, LookedAt, NewRemoval, Removals, Removed, Store, StoreError,
+    Users,
+};
+
+mod blocklist;
+mod events;
+mod operator;
+
+use events::Event;
+
+pub use blocklist::{BlocklistError, read_blocklist};
+pub use operator::Operator;
+
+/// Removals, and what administrators see.
+pub struct Abuse {
+    removals: Arc<dyn Removals>,
+    administration: Arc<dyn Administration>,
+    users: Arc<dyn Users>,
+    limiter: Limiter,
+    misses: MissLimiter,
+    blocklist: CurrentBlocklist,
+    clock: Arc<dyn Clock>,
+    begun: Notify,
+}
+
+/// An administrator at work, whose role was just looked up.
+#[derive(Clone, Debug)]
+pub struct Administrator {
+    user: UserId,
+    address: String,
+}
+
+impl Administrator {
+    fn actor(&self) -> Actor<'_> {
+        Actor {
+            user: Some(self.user),
+            address: &self.address,
+        }
+    }
+}
+
+/// Why an operation against abuse failed.
+#[derive(Debug, thiserror::Error)]
+pub enum AbuseError {
+    /// The account of the token is gone, or its tokens have ended.
+    #[error("the account of the token is gone, or its tokens have ended")]
+    Gone,
+    /// The account does not administer the service.
+    #[error("the account does not administer the service")]
+    NoAdmin,
+    /// There is no such link or account.
+    #[error("there is nothing of this kind with this value")]
+    Unknown,
+    /// This removal is in force for it already.
+    #[error("it was removed already")]
+    Already(RemovalId),
+    /// The client reached a limit.
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Abuse {
+    /// Removals of what is in `store`.
+    #[must_use]
+    pub fn new(
+        store: &Store,
+        limiter: Limiter,
+        misses: MissLimiter,
+        blocklist: CurrentBlocklist,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
+            removals: Arc::clone(&store.removals),
+            administration: Arc::clone(&store.administration),
+            users: Arc::clone(&store.users),
+            limiter,
+            misses,
+            blocklist,
+            clock,
+            begun: Notify::new(),
+        }
+    }
+
+    /// The administrator that a token names, at an address.
+    ///
+    /// # Errors
+    /// [`AbuseError::Gone`], [`AbuseError::NoAdmin`], [`AbuseError::Store`].
+    pub async fn administrator(
+        &self,
+        principal: Principal,
+        address: &str,
+    ) -> Result<Administrator, AbuseError> {
+        match self.administration.is_admin(principal).await? {
+            None => Err(AbuseError::Gone),
+            Some(false) => {
+                Event::AccessDenied.log(principal.user, address, "");
+                Err(AbuseError::NoAdmin)
+            }
+            Some(true) => Ok(Administrator {
+                user: principal.user,
+                address: address.to_owned(),
+            }),
+        }
+    }
+
+    /// The number of the account with an e-mail address.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`], [`AbuseError::Store`].
+    pub async fn user_with(&self, email: &EmailAddress) -> Result<UserId, AbuseError> {
+        let credentials = self.users.credentials(email).await?;
+        credentials
+            .map(|credentials| credentials.principal.user)
+            .ok_or(AbuseError::Unknown)
+    }
+
+    /// Removes something. Returns the removal, and the changes of links, which are to be announced.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`], [`AbuseError::Already`], [`AbuseError::Store`].
+    pub async fn remove(
+        &self,
+        by: &Administrator,
+        target: &RemovalTarget,
+        reason: &Reason,
+        status: RemovalStatus,
+    ) -> Result<(Removal, Vec<Change>), AbuseError> {
+        let removal = NewRemoval {
+            target,
+            reason,
+            status,
+            by: by.actor(),
+            at: self.clock.now(),
+        };
+        match self.removals.remove(removal).await? {
+            Removed::Unknown => Err(AbuseError::Unknown),
+            Removed::Already(id) => Err(AbuseError::Already(id)),
+            Removed::Done(removal, changes) => {
+                let done = format!("remove {} {}", removal.kind, removal.value);
+                Event::Administration.log(by.user, &by.address, &done);
+                if let RemovalTarget::User(user) = target {
+                    Event::TokenRevoked.log(*user, &by.address, "banned");
+                }
+                self.begun.notify_one();
+                Ok((*removal, changes))
+            }
+        }
+    }
+
+    /// Takes a removal back. Returns it, and the changes of links, which are to be announced.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`], [`AbuseError::Store`].
+    pub async fn take_back(
+        &self,
+        by: &Administrator,
+        id: RemovalId,
+    ) -> Result<(Removal, Vec<Change>), AbuseError> {
+        let taken_back = self.removals.take_back(id, by.actor(), self.clock.now());
+        let (removal, changes) = taken_back.await?.ok_or(AbuseError::Unknown)?;
+        let done = format!("take back {} {}", removal.kind, removal.value);
+        Event::Administration.log(by.user, &by.address, &done);
+        self.begun.notify_one();
+        Ok((removal, changes))
+    }
+
+    /// Removals, newest first.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn removals(&self, wanted: &NewestWanted) -> Result<Newest<Removal>, AbuseError> {
+        let before = wanted.before.map(RemovalId);
+        let mut entries = self.removals.removals(before, wanted.limit + 1).await?;
+        let is_full = entries.len() > wanted.limit as usize;
+        entries.truncate(wanted.limit as usize);
+        let next = entries.last().filter(|_| is_full);
+        let next = next.map(|removal| removal.id.0);
+        Ok(Newest { entries, next })
+    }
+
+    /// Links of all accounts.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn links(&self, wanted: &NewestWanted) -> Result<Newest<SeenLink>, AbuseError> {
+        Ok(self.administration.seen_links(wanted).await?)
+    }
+
+    /// Accounts.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn accounts(&self, wanted: &NewestWanted) -> Result<Newest<SeenUser>, AbuseError> {
+        Ok(self.administration.seen_users(wanted).await?)
+    }
+
+    /// Reports of links.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn reports(&self, wanted: &NewestWanted) -> Result<Newest<Report>, AbuseError> {
+        Ok(self.administration.reports(wanted).await?)
+    }
+
+    /// What administrators did.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn audit(&self, wanted: &NewestWanted) -> Result<Newest<AuditEntry>, AbuseError> {
+        Ok(self.administration.audit(wanted).await?)
+    }
+
+    /// Notes the report of a link by a client at an address. A link that was reported often already gets no further one.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`] where no link has the code, [`AbuseError::TooMany`], [`AbuseError::Store`].
+    pub async fn report(
+        &self,
+        code: &ShortCode,
+        reason: &Reason,
+        address: &str,
+    ) -> Result<(), AbuseError> {
+        self.limiter.count(Action::Report, address).await?;
+        self.misses.check(address)?;
+        let now = self.clock.now();
+        let reported = self.administration.report(code, reason, address, now);
+        if reported.await? {
+            return Ok(());
+        }
+        self.misses.count(address);
+        Err(AbuseError::Unknown)
+    }
+
+    /// Has all links looked at with the blocklist of this name, unless the one before had it, too.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn begin_blocklist(&self, digest: &str) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        if self.removals.begin_blocklist(digest, now).await? {
+            tracing::info!("the blocklist is another one: all links are looked at");
+            self.begun.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Returns when a removal of this process has begun.
+    pub async fn has_begun(&self) {
+        self.begun.notified().await;
+    }
+
+    /// Works on removals that have begun. Returns the changes of links, which are to be announced; `None`: there is nothing to
+    /// do now.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn step(&self) -> Result<Option<Vec<Change>>, StoreError> {
+        let list = self.blocklist.get();
+        let covers = |at: LookedAt<'_>| match at.kind {
+            // Another instance may have another list by now: it does the work.
+            "blocklist" => {
+                let is_this_one = list.digest() == at.value;
+                is_this_one.then(|| list.blocks(&TargetUrl::from_stored(at.text)))
+            }
+            _ => covers(at),
+        };
+        let step = self.removals.step(&covers, self.clock.now()).await?;
+        Ok(step.map(|step| step.changes))
+    }
+}
+
+/// Whether a removal covers a link.
+fn covers(looked_at: LookedAt<'_>) -> Option<bool> {
+    let LookedAt { kind, value, text } = looked_at;
+    match kind {
+        "host" => {
+            let pattern = HostPattern::parse(value).ok();
+            let host = TargetUrl::from_stored(text).host();
+            Some(
+                pattern
+                    .zip(host)
+                    .is_some_and(|(pattern, host)| pattern.matches(&host)),
+            )
+        }
+        "address" => {
+            let range = AddressRange::parse(value);
+            let address = text.parse::<IpAddr>().ok();
+            Some(
+                range
+                    .zip(address)
+                    .is_some_and(|(range, address)| range.contains(address)),
+            )
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,137 @@
+//! What the operator does on the command line, on the database itself. Running instances learn of it from the outbox.
+
+use std::sync::Arc;
+
+use super::AbuseError;
+use crate::domain::{
+    AuditEntry, Clock, EmailAddress, Newest, NewestWanted, Reason, Removal, RemovalId,
+    RemovalStatus, RemovalTarget, SeenUser, TokenKey, UserId,
+};
+use crate::store::{Actor, NewRemoval, Removed, Store};
+
+/// Removals of an account that are looked through for its ban.
+const REMOVALS: u32 = 1_000;
+
+/// Administration without an account.
+pub struct Operator {
+    store: Store,
+    clock: Arc<dyn Clock>,
+}
+
+const BY: Actor<'static> = Actor {
+    user: None,
+    address: "command line",
+};
+
+impl Operator {
+    /// The operator of the service whose database `store` is.
+    #[must_use]
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
+
+    async fn user(&self, email: &EmailAddress) -> Result<UserId, AbuseError> {
+        let found = self.store.users.credentials(email).await?;
+        let found = found.map(|credentials| credentials.principal.user);
+        found.ok_or(AbuseError::Unknown)
+    }
+
+    /// Lets an account administer the service.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`], [`AbuseError::Store`].
+    pub async fn grant(&self, email: &EmailAddress) -> Result<(), AbuseError> {
+        let user = self.user(email).await?;
+        let granted = self.store.administration.grant(user, BY, self.clock.now());
+        granted.await?.then_some(()).ok_or(AbuseError::Unknown)
+    }
+
+    /// Gives an account another password, by its hash; all its tokens end.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`], also of a banned account; [`AbuseError::Store`].
+    pub async fn reset_password(
+        &self,
+        email: &EmailAddress,
+        hash: &str,
+        key: TokenKey,
+    ) -> Result<(), AbuseError> {
+        let user = self.user(email).await?;
+        let administration = &self.store.administration;
+        let reset = administration.reset_password(user, hash, key, BY, self.clock.now());
+        reset.await?.then_some(()).ok_or(AbuseError::Unknown)
+    }
+
+    /// Accounts, newest first.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn users(&self, wanted: &NewestWanted) -> Result<Newest<SeenUser>, AbuseError> {
+        Ok(self.store.administration.seen_users(wanted).await?)
+    }
+
+    /// What administrators did, newest first.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn audit(&self, wanted: &NewestWanted) -> Result<Newest<AuditEntry>, AbuseError> {
+        Ok(self.store.administration.audit(wanted).await?)
+    }
+
+    /// Bans an account. A running instance removes its links.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`], [`AbuseError::Already`], [`AbuseError::Store`].
+    pub async fn ban(&self, email: &EmailAddress, reason: &Reason) -> Result<Removal, AbuseError> {
+        let target = RemovalTarget::User(self.user(email).await?);
+        let removal = NewRemoval {
+            target: &target,
+            reason,
+            status: RemovalStatus::Gone,
+            by: BY,
+            at: self.clock.now(),
+        };
+        match self.store.removals.remove(removal).await? {
+            Removed::Unknown => Err(AbuseError::Unknown),
+            Removed::Already(id) => Err(AbuseError::Already(id)),
+            Removed::Done(removal, _) => Ok(*removal),
+        }
+    }
+
+    /// Takes the ban of an account back. A running instance puts its links back.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`] where the account is not banned; [`AbuseError::Store`].
+    pub async fn unban(&self, email: &EmailAddress) -> Result<(), AbuseError> {
+        let value = RemovalTarget::User(self.user(email).await?).value();
+        let id = self.ban_of(&value).await?.ok_or(AbuseError::Unknown)?;
+        let removals = &self.store.removals;
+        let taken_back = removals.take_back(id, BY, self.clock.now()).await?;
+        taken_back.map(drop).ok_or(AbuseError::Unknown)
+    }
+
+    async fn ban_of(&self, value: &str) -> Result<Option<RemovalId>, AbuseError> {
+        let mut before = None;
+        loop {
+            let page = self.store.removals.removals(before, REMOVALS).await?;
+            let is_ban = |removal: &&Removal| {
+                removal.kind == "user" && removal.value == value && removal.taken_back_at.is_none()
+            };
+            if let Some(ban) = page.iter().find(is_ban) {
+                return Ok(Some(ban.id));
+            }
+            before = page.last().map(|removal| removal.id);
+            if before.is_none() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Leaves the database in order.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn close(self) -> Result<(), AbuseError> {
+        Ok(self.store.database.close().await?)
+    }
+}

@@ -1,0 +1,87 @@
+//! `GET /admin/audit`: what administrators did.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{NeedsRole, NewestQuery};
+use crate::abuse::Abuse;
+use crate::api::authentication::Admin;
+use crate::domain::AuditEntry;
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+
+/// Something that an administrator did.
+#[derive(Serialize, ToSchema)]
+struct AuditEntryBody {
+    /// Identifier.
+    #[schema(example = 21, minimum = 1)]
+    id: i64,
+    /// When, in UTC.
+    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    at: String,
+    /// The account of the administrator; `null`: the operator on the command line.
+    #[schema(required = true, example = 1)]
+    user: Option<i64>,
+    /// The address of the administrator's client.
+    #[schema(example = "198.51.100.7")]
+    address: String,
+    /// `remove`, `take_back`, `grant` or `reset_password`.
+    #[schema(example = "remove")]
+    action: String,
+    /// To what.
+    #[schema(example = "removal 7")]
+    subject: String,
+    /// In more words.
+    #[schema(example = "link K7mXq2R: phishing")]
+    detail: String,
+}
+
+impl AuditEntryBody {
+    fn new(entry: AuditEntry) -> Self {
+        Self {
+            id: entry.id,
+            at: entry.at.to_string(),
+            user: entry.user.map(|user| user.0),
+            address: entry.address,
+            action: entry.action,
+            subject: entry.subject,
+            detail: entry.detail,
+        }
+    }
+}
+
+/// A page of the audit.
+#[derive(Serialize, ToSchema)]
+pub(in crate::api) struct AuditBody {
+    /// The entries, newest first.
+    entries: Vec<AuditEntryBody>,
+    /// `before` of the next page, where there is one.
+    #[schema(required = true, example = 21)]
+    next: Option<i64>,
+}
+
+/// See what administrators did, newest first.
+#[utoipa::path(
+    get, path = "/admin/audit", tag = "administration", operation_id = "audit", params(NewestQuery),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The entries", body = AuditBody),
+        (status = 422, description = "A parameter breaks its rule", body = ErrorBody, example = json!({"detail": "limit: must be from 1 to 200"})),
+        TakesQuery, NeedsToken, NeedsRole, NeedsDatabase,
+    ),
+)]
+pub(in crate::api) async fn audit(
+    State(abuse): State<Arc<Abuse>>,
+    _: Admin,
+    QueryOf(query): QueryOf<NewestQuery>,
+) -> Result<Json<AuditBody>, ApiError> {
+    let (wanted, _) = query.parse()?;
+    let found = abuse.audit(&wanted).await?;
+    Ok(Json(AuditBody {
+        entries: found.entries.into_iter().map(AuditEntryBody::new).collect(),
+        next: found.next,
+    }))
+}

@@ -1,0 +1,47 @@
+//! `GET /admin/removals`: what was removed.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::removal_body::RemovalBody;
+use super::{NeedsRole, NewestQuery};
+use crate::abuse::Abuse;
+use crate::api::authentication::Admin;
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+
+/// A page of removals.
+#[derive(Serialize, ToSchema)]
+pub(in crate::api) struct RemovalsBody {
+    /// The removals, newest first.
+    removals: Vec<RemovalBody>,
+    /// `before` of the next page, where there is one.
+    #[schema(required = true, example = 7)]
+    next: Option<i64>,
+}
+
+/// List removals, newest first.
+#[utoipa::path(
+    get, path = "/admin/removals", tag = "administration", operation_id = "list_removals", params(NewestQuery),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The removals", body = RemovalsBody),
+        (status = 422, description = "A parameter breaks its rule", body = ErrorBody, example = json!({"detail": "limit: must be from 1 to 200"})),
+        TakesQuery, NeedsToken, NeedsRole, NeedsDatabase,
+    ),
+)]
+pub(in crate::api) async fn list_removals(
+    State(abuse): State<Arc<Abuse>>,
+    _: Admin,
+    QueryOf(query): QueryOf<NewestQuery>,
+) -> Result<Json<RemovalsBody>, ApiError> {
+    let (wanted, _) = query.parse()?;
+    let found = abuse.removals(&wanted).await?;
+    Ok(Json(RemovalsBody {
+        removals: found.entries.iter().map(RemovalBody::new).collect(),
+        next: found.next,
+    }))
+}

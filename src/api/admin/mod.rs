@@ -1,0 +1,88 @@
+//! What administrators ask for: one file per endpoint.
+
+use serde::Deserialize;
+use utoipa::{IntoParams, IntoResponses};
+
+use crate::domain::{EmailAddress, NewestWanted, SearchText, UserId};
+use crate::http::{ApiError, ErrorBody};
+
+pub(super) mod audit;
+pub(super) mod list_removals;
+pub(super) mod removal_body;
+pub(super) mod remove;
+pub(super) mod reports;
+pub(super) mod search_links;
+pub(super) mod search_users;
+pub(super) mod take_back;
+
+/// Entries of a page, unless others are asked for.
+const DEFAULT_LIMIT: u32 = 50;
+
+/// A route for administrators alone.
+#[derive(IntoResponses)]
+#[expect(
+    dead_code,
+    reason = "it only describes the responses in the OpenAPI document"
+)]
+pub(super) enum NeedsRole {
+    /// The token's account does not administer this service
+    #[response(status = 403, example = json!({"detail": "This needs the role of an administrator"}))]
+    Forbidden(ErrorBody),
+}
+
+/// Which part of a list is wanted.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct NewestQuery {
+    /// Text anywhere in an entry, in any case.
+    q: Option<String>,
+    /// The account whose links are wanted: its number, or its e-mail address.
+    owner: Option<String>,
+    /// The entries before this number: `next` of the page before.
+    #[param(minimum = 1)]
+    before: Option<i64>,
+    /// Entries of a page.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+}
+
+/// An account as a person names it.
+pub(super) enum NamedUser {
+    Number(UserId),
+    Email(EmailAddress),
+}
+
+impl NamedUser {
+    pub(super) fn parse(raw: &str) -> Option<Self> {
+        let raw = raw.trim();
+        if raw.contains('@') {
+            return raw.parse().ok().map(Self::Email);
+        }
+        let number: Option<i64> = raw.parse().ok();
+        let number = number.filter(|number| *number > 0);
+        number.map(|number| Self::Number(UserId(number)))
+    }
+}
+
+impl NewestQuery {
+    fn parse(self) -> Result<(NewestWanted, Option<NamedUser>), ApiError> {
+        let invalid = |error: crate::domain::InvalidSearch| ApiError::invalid(error.to_string());
+        let text = self.q.as_deref().map(SearchText::parse).transpose();
+        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
+        if !(1..=200).contains(&limit) {
+            return Err(ApiError::invalid("limit: must be from 1 to 200"));
+        }
+        let owner = self.owner.as_deref().map(|raw| {
+            let message = "owner: must be an account's number, or its e-mail address";
+            NamedUser::parse(raw).ok_or_else(|| ApiError::invalid(message))
+        });
+        let wanted = NewestWanted {
+            text: text.map_err(invalid)?.flatten(),
+            owner: None,
+            before: self.before,
+            limit,
+        };
+        Ok((wanted, owner.transpose()?))
+    }
+}

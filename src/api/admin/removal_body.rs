@@ -1,0 +1,62 @@
+//! A removal in bodies.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::Removal;
+
+/// A removal.
+#[derive(Serialize, ToSchema)]
+pub(in crate::api) struct RemovalBody {
+    /// Identifier.
+    #[schema(example = 7, minimum = 1)]
+    id: i64,
+    /// What was removed: `link`, `host`, `user`, `address`, or `blocklist`, the service's own of all that its list covers.
+    #[schema(example = "link")]
+    kind: String,
+    /// The code, the host, the account's number, or the address.
+    #[schema(example = "K7mXq2R")]
+    value: String,
+    /// Why.
+    #[schema(example = "phishing")]
+    reason: String,
+    /// How its links are answered: 410 or 451.
+    #[schema(example = 410)]
+    status: u16,
+    /// The account of the administrator; `null`: the operator, or the service itself.
+    #[schema(required = true, example = 1)]
+    removed_by: Option<i64>,
+    /// When, in UTC.
+    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    removed_at: String,
+    /// When it was taken back.
+    #[schema(required = true, example = "2027-02-01T18:00:00Z", format = DateTime)]
+    taken_back_at: Option<String>,
+    /// Links that it covers now; 100,000 stands for as many or more.
+    #[schema(example = 1)]
+    links: u64,
+    /// `running` while links are still looked through, then `done`.
+    #[schema(example = "done")]
+    progress: &'static str,
+}
+
+impl RemovalBody {
+    pub(super) fn new(removal: &Removal) -> Self {
+        Self {
+            id: removal.id.0,
+            kind: removal.kind.clone(),
+            value: removal.value.clone(),
+            reason: removal.reason.clone(),
+            status: removal.status.code(),
+            removed_by: removal.removed_by.map(|user| user.0),
+            removed_at: removal.removed_at.to_string(),
+            taken_back_at: removal.taken_back_at.map(|at| at.to_string()),
+            links: removal.links,
+            progress: if removal.is_running {
+                "running"
+            } else {
+                "done"
+            },
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `POST /admin/removals`: removes a link, all links to a host, an account with its links, or all links from an address.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::removal_body::RemovalBody;
+use super::{NamedUser, NeedsRole};
+use crate::abuse::Abuse;
+use crate::api::authentication::Admin;
+use crate::domain::{InvalidRemoval, Reason, RemovalStatus, RemovalTarget};
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesBody};
+use crate::http::{ApiError, ErrorBody, Json, JsonBody};
+use crate::links::LinkService;
+
+/// What is to be removed.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::api) struct NewRemovalBody {
+    /// `link`, `host`, `user` or `address`.
+    #[schema(example = "link", pattern = "^(link|host|user|address)$")]
+    kind: String,
+    /// A short code; a host (`example.org`, or `*.example.org` with all below it); an account's number or e-mail address; an IP
+    /// address, or a range of them.
+    #[schema(example = "K7mXq2R", min_length = 1)]
+    value: String,
+    /// Why, for people.
+    #[schema(example = "phishing", min_length = 1, max_length = 1000)]
+    reason: String,
+    /// How the links are answered: 410 (gone; without a status), or 451 (unavailable for legal reasons).
+    #[schema(example = 410)]
+    status: Option<u16>,
+}
+
+/// Remove something.
+///
+/// Once this is answered, no instance follows a removed link. The links of a host, an account or an address are removed in the
+/// background: `progress` says whether that is done. New links to a removed host are refused; an account is banned: its tokens,
+/// sessions and keys end, and it cannot log in.
+#[utoipa::path(
+    post, path = "/admin/removals", tag = "administration", operation_id = "remove", security(("bearer" = [])),
+    request_body = NewRemovalBody,
+    responses(
+        (status = 200, description = "The removal", body = RemovalBody),
+        (status = 404, description = "There is no such link or account", body = ErrorBody,
+            example = json!({"detail": "value: there is nothing of this kind with this value"})),
+        (status = 409, description = "It was removed already", body = ErrorBody,
+            example = json!({"detail": "value: was removed already, by removal 7"})),
+        TakesBody, NeedsToken, NeedsRole, NeedsDatabase,
+    ),
+)]
+pub(in crate::api) async fn remove(
+    State(abuse): State<Arc<Abuse>>,
+    State(links): State<Arc<LinkService>>,
+    Admin(administrator): Admin,
+    JsonBody(body): JsonBody<NewRemovalBody>,
+) -> Result<Json<RemovalBody>, ApiError> {
+    let invalid = |error: InvalidRemoval| ApiError::invalid(error.to_string());
+    let reason = Reason::parse(&body.reason).map_err(invalid)?;
+    let status = body.status.unwrap_or(RemovalStatus::Gone.code());
+    let status = RemovalStatus::parse(status).map_err(invalid)?;
+    let target = match NamedUser::parse(&body.value) {
+        Some(NamedUser::Email(email)) if body.kind == "user" => {
+            RemovalTarget::User(abuse.user_with(&email).await?)
+        }
+        _ => RemovalTarget::parse(&body.kind, &body.value).map_err(invalid)?,
+    };
+    let removed = abuse.remove(&administrator, &target, &reason, status);
+    let (removal, changes) = removed.await?;
+    links.announce_all(&changes).await;
+    Ok(Json(RemovalBody::new(&removal)))
+}

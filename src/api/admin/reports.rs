@@ -1,0 +1,87 @@
+//! `GET /admin/reports`: links that visitors reported.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{NeedsRole, NewestQuery};
+use crate::abuse::Abuse;
+use crate::api::authentication::Admin;
+use crate::domain::{RemovalStatus, Report};
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+
+/// A report of a link.
+#[derive(Serialize, ToSchema)]
+struct ReportBody {
+    /// Identifier.
+    #[schema(example = 5, minimum = 1)]
+    id: i64,
+    /// The link's path.
+    #[schema(example = "K7mXq2R")]
+    short_code: String,
+    /// Where it leads.
+    #[schema(example = "https://example.org/a/long/path")]
+    target_url: String,
+    /// 410 or 451, where the link is removed by now.
+    #[schema(required = true, example = 410)]
+    removed: Option<u16>,
+    /// Why it was reported.
+    #[schema(example = "phishing")]
+    reason: String,
+    /// The address of the client.
+    #[schema(example = "198.51.100.7")]
+    address: String,
+    /// When, in UTC.
+    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    reported_at: String,
+}
+
+impl ReportBody {
+    fn new(report: Report) -> Self {
+        Self {
+            id: report.id,
+            short_code: report.code.to_string(),
+            target_url: report.target.as_str().to_owned(),
+            removed: report.removed.map(RemovalStatus::code),
+            reason: report.reason,
+            address: report.address,
+            reported_at: report.reported_at.to_string(),
+        }
+    }
+}
+
+/// A page of reports.
+#[derive(Serialize, ToSchema)]
+pub(in crate::api) struct ReportsBody {
+    /// The reports, newest first.
+    reports: Vec<ReportBody>,
+    /// `before` of the next page, where there is one.
+    #[schema(required = true, example = 5)]
+    next: Option<i64>,
+}
+
+/// List reports of links, newest first.
+#[utoipa::path(
+    get, path = "/admin/reports", tag = "administration", operation_id = "list_reports", params(NewestQuery),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The reports", body = ReportsBody),
+        (status = 422, description = "A parameter breaks its rule", body = ErrorBody, example = json!({"detail": "limit: must be from 1 to 200"})),
+        TakesQuery, NeedsToken, NeedsRole, NeedsDatabase,
+    ),
+)]
+pub(in crate::api) async fn reports(
+    State(abuse): State<Arc<Abuse>>,
+    _: Admin,
+    QueryOf(query): QueryOf<NewestQuery>,
+) -> Result<Json<ReportsBody>, ApiError> {
+    let (wanted, _) = query.parse()?;
+    let found = abuse.reports(&wanted).await?;
+    Ok(Json(ReportsBody {
+        reports: found.entries.into_iter().map(ReportBody::new).collect(),
+        next: found.next,
+    }))
+}

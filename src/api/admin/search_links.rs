@@ -1,0 +1,97 @@
+//! `GET /admin/links`: links of all accounts.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{NamedUser, NeedsRole, NewestQuery};
+use crate::abuse::Abuse;
+use crate::api::authentication::Admin;
+use crate::domain::{RemovalStatus, SeenLink};
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+
+/// A link as administrators see it.
+#[derive(Serialize, ToSchema)]
+struct SeenLinkBody {
+    /// Identifier.
+    #[schema(example = 12, minimum = 1)]
+    id: i64,
+    /// Its path.
+    #[schema(example = "K7mXq2R")]
+    short_code: String,
+    /// Where it leads.
+    #[schema(example = "https://example.org/a/long/path")]
+    target_url: String,
+    /// The number of its account.
+    #[schema(example = 3)]
+    owner: i64,
+    /// The address that it was made from, as long as that is kept.
+    #[schema(required = true, example = "198.51.100.7")]
+    made_from: Option<String>,
+    /// When it was made, in UTC.
+    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    created_at: String,
+    /// Whether its owner has it switched on.
+    is_active: bool,
+    /// 410 or 451, where it is removed.
+    #[schema(required = true, example = 410)]
+    removed: Option<u16>,
+}
+
+impl SeenLinkBody {
+    fn new(link: SeenLink) -> Self {
+        Self {
+            id: link.id,
+            short_code: link.code.to_string(),
+            target_url: link.target.as_str().to_owned(),
+            owner: link.owner.0,
+            made_from: link.address,
+            created_at: link.created_at.to_string(),
+            is_active: link.is_active,
+            removed: link.removed.map(RemovalStatus::code),
+        }
+    }
+}
+
+/// A page of links.
+#[derive(Serialize, ToSchema)]
+pub(in crate::api) struct SeenLinksBody {
+    /// The links, newest first: a page may have fewer than asked for, although others follow.
+    links: Vec<SeenLinkBody>,
+    /// `before` of the next page, where there is one.
+    #[schema(required = true, example = 12)]
+    next: Option<i64>,
+}
+
+/// Search links of all accounts.
+#[utoipa::path(
+    get, path = "/admin/links", tag = "administration", operation_id = "search_all_links", params(NewestQuery),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The links", body = SeenLinksBody),
+        (status = 404, description = "No account has this e-mail address", body = ErrorBody,
+            example = json!({"detail": "value: there is nothing of this kind with this value"})),
+        (status = 422, description = "A parameter breaks its rule", body = ErrorBody, example = json!({"detail": "limit: must be from 1 to 200"})),
+        TakesQuery, NeedsToken, NeedsRole, NeedsDatabase,
+    ),
+)]
+pub(in crate::api) async fn search_links(
+    State(abuse): State<Arc<Abuse>>,
+    _: Admin,
+    QueryOf(query): QueryOf<NewestQuery>,
+) -> Result<Json<SeenLinksBody>, ApiError> {
+    let (mut wanted, owner) = query.parse()?;
+    wanted.owner = match owner {
+        None => None,
+        Some(NamedUser::Number(user)) => Some(user),
+        Some(NamedUser::Email(email)) => Some(abuse.user_with(&email).await?),
+    };
+    let found = abuse.links(&wanted).await?;
+    Ok(Json(SeenLinksBody {
+        links: found.entries.into_iter().map(SeenLinkBody::new).collect(),
+        next: found.next,
+    }))
+}

@@ -1,0 +1,88 @@
+//! `GET /admin/users`: accounts.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{NamedUser, NeedsRole, NewestQuery};
+use crate::abuse::Abuse;
+use crate::api::authentication::Admin;
+use crate::domain::SeenUser;
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+
+/// An account as administrators see it.
+#[derive(Serialize, ToSchema)]
+struct SeenUserBody {
+    /// Identifier.
+    #[schema(example = 3, minimum = 1)]
+    id: i64,
+    /// Its address.
+    #[schema(example = "ada@example.org")]
+    email: String,
+    /// When it was made, in UTC.
+    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    created_at: String,
+    /// How many links it has.
+    #[schema(example = 12)]
+    links: u64,
+    /// Whether it administers this service.
+    is_admin: bool,
+    /// Whether it is banned.
+    is_banned: bool,
+}
+
+impl SeenUserBody {
+    fn new(user: &SeenUser) -> Self {
+        Self {
+            id: user.id.0,
+            email: user.email.as_str().to_owned(),
+            created_at: user.created_at.to_string(),
+            links: user.links,
+            is_admin: user.is_admin,
+            is_banned: user.is_banned,
+        }
+    }
+}
+
+/// A page of accounts.
+#[derive(Serialize, ToSchema)]
+pub(in crate::api) struct SeenUsersBody {
+    /// The accounts, newest first: a page may have fewer than asked for, although others follow.
+    users: Vec<SeenUserBody>,
+    /// `before` of the next page, where there is one.
+    #[schema(required = true, example = 3)]
+    next: Option<i64>,
+}
+
+/// Search accounts.
+#[utoipa::path(
+    get, path = "/admin/users", tag = "administration", operation_id = "search_users", params(NewestQuery),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The accounts", body = SeenUsersBody),
+        (status = 404, description = "No account has this e-mail address", body = ErrorBody,
+            example = json!({"detail": "value: there is nothing of this kind with this value"})),
+        (status = 422, description = "A parameter breaks its rule", body = ErrorBody, example = json!({"detail": "limit: must be from 1 to 200"})),
+        TakesQuery, NeedsToken, NeedsRole, NeedsDatabase,
+    ),
+)]
+pub(in crate::api) async fn search_users(
+    State(abuse): State<Arc<Abuse>>,
+    _: Admin,
+    QueryOf(query): QueryOf<NewestQuery>,
+) -> Result<Json<SeenUsersBody>, ApiError> {
+    let (mut wanted, owner) = query.parse()?;
+    wanted.owner = match owner {
+        None => None,
+        Some(NamedUser::Number(user)) => Some(user),
+        Some(NamedUser::Email(email)) => Some(abuse.user_with(&email).await?),
+    };
+    let found = abuse.accounts(&wanted).await?;
+    Ok(Json(SeenUsersBody {
+        users: found.entries.iter().map(SeenUserBody::new).collect(),
+        next: found.next,
+    }))
+}

@@ -1,0 +1,60 @@
+//! `DELETE /admin/removals/{id}`: takes a removal back.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use utoipa::IntoParams;
+
+use super::NeedsRole;
+use super::removal_body::RemovalBody;
+use crate::abuse::Abuse;
+use crate::api::authentication::Admin;
+use crate::domain::RemovalId;
+use crate::http::documented::{NeedsDatabase, NeedsToken};
+use crate::http::{ApiError, ErrorBody, Json};
+use crate::links::LinkService;
+
+/// The removal in the path.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(in crate::api) struct RemovalParameter {
+    /// Identifier of a removal.
+    #[param(example = 7, minimum = 1)]
+    #[expect(
+        dead_code,
+        reason = "the handler reads it as text: any other word is an unknown removal"
+    )]
+    id: i64,
+}
+
+/// Take a removal back.
+///
+/// Its links are as their owners have them, unless another removal covers them; those of a host, an account or an address are
+/// put back in the background. An account may log in again; its keys stay ended. What the blocklist removes comes back when
+/// its line goes.
+#[utoipa::path(
+    delete, path = "/admin/removals/{id}", tag = "administration", operation_id = "take_back", params(RemovalParameter),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The removal", body = RemovalBody),
+        (status = 404, description = "No removal in force has this identifier", body = ErrorBody,
+            example = json!({"detail": "Removal not found"})),
+        NeedsToken, NeedsRole, NeedsDatabase,
+    ),
+)]
+pub(in crate::api) async fn take_back(
+    State(abuse): State<Arc<Abuse>>,
+    State(links): State<Arc<LinkService>>,
+    Admin(administrator): Admin,
+    Path(id): Path<String>,
+) -> Result<Json<RemovalBody>, ApiError> {
+    // No removal has the number 0.
+    let id = RemovalId(id.parse().unwrap_or_default());
+    let taken_back = abuse.take_back(&administrator, id).await;
+    let (removal, changes) = taken_back.map_err(|error| match error {
+        crate::abuse::AbuseError::Unknown => ApiError::removal_not_found(),
+        error => error.into(),
+    })?;
+    links.announce_all(&changes).await;
+    Ok(Json(RemovalBody::new(&removal)))
+}

@@ -1,0 +1,57 @@
+//! `POST /report`: a visitor reports a link.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::abuse::Abuse;
+use crate::domain::{InvalidRemoval, Reason};
+use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
+use crate::http::paths::parse_code;
+use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
+
+/// A report of a link.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct NewReportBody {
+    /// Code of the link.
+    #[schema(example = "K7mXq2R")]
+    short_code: String,
+    /// What is wrong with it.
+    #[schema(
+        example = "It asks for my bank's password",
+        min_length = 1,
+        max_length = 1000
+    )]
+    reason: String,
+}
+
+/// Report a link.
+///
+/// The administrators of this service see the report, with the address of the client. A link keeps 20 reports.
+#[utoipa::path(
+    post, path = "/report", tag = "links", operation_id = "report",
+    request_body(content = NewReportBody, description = "Any JSON object with these fields; others are ignored"),
+    responses(
+        (status = 202, description = "The report is noted"),
+        (status = 404, description = "No link has this code", body = ErrorBody, example = json!({"detail": "URL not found"})),
+        TakesBody, Limited, NeedsDatabase,
+    ),
+)]
+pub(super) async fn report(
+    State(abuse): State<Arc<Abuse>>,
+    client: ClientAddress,
+    JsonBody(body): JsonBody<NewReportBody>,
+) -> Result<StatusCode, ApiError> {
+    let invalid = |error: InvalidRemoval| ApiError::invalid(error.to_string());
+    let reason = Reason::parse(&body.reason).map_err(invalid)?;
+    let code = parse_code(&body.short_code).ok_or_else(ApiError::url_not_found)?;
+    let reported = abuse.report(&code, &reason, client.as_str()).await;
+    reported.map_err(|error| match error {
+        crate::abuse::AbuseError::Unknown => ApiError::url_not_found(),
+        error => error.into(),
+    })?;
+    Ok(StatusCode::ACCEPTED)
+}

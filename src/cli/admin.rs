@@ -1,0 +1,155 @@
+//! `shunt admin`: what operators do on the database itself.
+
+use std::error::Error;
+use std::io::{self, Write, stdout};
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use shunt::abuse::Operator;
+use shunt::accounts::{PasswordHasher, random_text};
+use shunt::config::Config;
+use shunt::domain::{EmailAddress, NewestWanted, Password, Reason, SearchText, TokenKey};
+use shunt::server;
+
+use super::harmless::harmless;
+use super::{Failure, service};
+
+/// Most entries that are printed.
+const MAX_ENTRIES: u32 = 1_000;
+
+#[derive(Subcommand)]
+pub(super) enum Action {
+    /// Let an account administer the service.
+    Grant(OfAccount),
+    /// Give an account another password, which is printed; all its tokens end.
+    ResetPassword(OfAccount),
+    /// List accounts, newest first.
+    Users(Users),
+    /// Ban an account: its tokens, sessions and keys end, it cannot log in, and its links are removed.
+    Ban(Ban),
+    /// Take the ban of an account back. Its keys stay ended.
+    Unban(OfAccount),
+    /// List what administrators did, newest first.
+    Audit(Audit),
+}
+
+#[derive(Args)]
+pub(super) struct OfAccount {
+    /// Its e-mail address.
+    email: String,
+    #[command(flatten)]
+    config: Config,
+}
+
+#[derive(Args)]
+pub(super) struct Users {
+    /// Text in their e-mail addresses.
+    text: Option<String>,
+    #[command(flatten)]
+    config: Config,
+}
+
+#[derive(Args)]
+pub(super) struct Ban {
+    /// Its e-mail address.
+    email: String,
+    /// Why, for the audit.
+    #[arg(long, default_value = "banned by the operator")]
+    reason: String,
+    #[command(flatten)]
+    config: Config,
+}
+
+#[derive(Args)]
+pub(super) struct Audit {
+    #[command(flatten)]
+    config: Config,
+}
+
+/// Does what was asked, on the database of the settings.
+pub(super) fn run(action: Action) -> Result<(), Failure> {
+    match action {
+        Action::Grant(OfAccount { email, config }) => on_database(config, async |operator| {
+            operator.grant(&address(&email)?).await?;
+            print(&format!("{} administers the service", harmless(&email)))
+        }),
+        Action::ResetPassword(OfAccount { email, config }) => {
+            on_database(config, async |operator| reset(operator, &email).await)
+        }
+        Action::Users(Users { text, config }) => on_database(config, async |operator| {
+            let text = text.as_deref().map(SearchText::parse).transpose()?;
+            let wanted = NewestWanted {
+                text: text.flatten(),
+                limit: MAX_ENTRIES,
+                ..NewestWanted::default()
+            };
+            for user in operator.users(&wanted).await?.entries {
+                let line = json!({
+                    "id": user.id.0, "email": user.email.as_str(), "created_at": user.created_at.to_string(),
+                    "links": user.links, "is_admin": user.is_admin, "is_banned": user.is_banned,
+                });
+                print(&line.to_string())?;
+            }
+            Ok(())
+        }),
+        Action::Ban(Ban {
+            email,
+            reason,
+            config,
+        }) => on_database(config, async |operator| {
+            let reason = Reason::parse(&reason)?;
+            let removal = operator.ban(&address(&email)?, &reason).await?;
+            print(&format!("banned, by removal {}", removal.id.0))
+        }),
+        Action::Unban(OfAccount { email, config }) => on_database(config, async |operator| {
+            operator.unban(&address(&email)?).await?;
+            print(&format!("{} may log in again", harmless(&email)))
+        }),
+        Action::Audit(Audit { config }) => on_database(config, async |operator| {
+            let wanted = NewestWanted {
+                limit: MAX_ENTRIES,
+                ..NewestWanted::default()
+            };
+            for entry in operator.audit(&wanted).await?.entries {
+                let line = json!({
+                    "at": entry.at.to_string(), "user": entry.user.map(|user| user.0), "address": entry.address,
+                    "action": entry.action, "subject": entry.subject, "detail": entry.detail,
+                });
+                print(&line.to_string())?;
+            }
+            Ok(())
+        }),
+    }
+}
+
+async fn reset(operator: &Operator, email: &str) -> Result<(), Box<dyn Error>> {
+    let text = random_text()?;
+    let password = Password::parse(text.clone())?;
+    let hash = PasswordHasher::new(1)?.hash_alone(password).await?;
+    let key = TokenKey::generate()?;
+    operator
+        .reset_password(&address(email)?, &hash, key)
+        .await?;
+    print(&text)
+}
+
+fn address(email: &str) -> Result<EmailAddress, Box<dyn Error>> {
+    Ok(email.parse()?)
+}
+
+fn on_database(
+    config: Config,
+    work: impl AsyncFnOnce(&Operator) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Failure> {
+    service::start(config, async |config, _| {
+        let operator = server::operator(&config).await?;
+        let done = work(&operator).await;
+        operator.close().await?;
+        done
+    })
+}
+
+fn print(line: &str) -> Result<(), Box<dyn Error>> {
+    let written: io::Result<()> = writeln!(stdout(), "{line}");
+    Ok(written?)
+}

@@ -1,0 +1,101 @@
+//! What administrators see: links, accounts, reports, and what was done.
+
+use super::{EmailAddress, RemovalStatus, SearchText, ShortCode, TargetUrl, Timestamp, UserId};
+
+/// A part of a list by falling numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Newest<T> {
+    /// Entries, the newest first: fewer than asked for, even none, also where others come later.
+    pub entries: Vec<T>,
+    /// The number before which others may come.
+    pub next: Option<i64>,
+}
+
+/// Which entries of a list are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct NewestWanted {
+    /// Those with this text in them.
+    pub text: Option<SearchText>,
+    /// Those of this account.
+    pub owner: Option<UserId>,
+    /// Those before this number.
+    pub before: Option<i64>,
+    /// How many at most.
+    pub limit: u32,
+}
+
+/// A link as administrators see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenLink {
+    /// The database's own number.
+    pub id: i64,
+    /// Its code.
+    pub code: ShortCode,
+    /// Where it leads.
+    pub target: TargetUrl,
+    /// Whose it is.
+    pub owner: UserId,
+    /// The address that it was made from, as long as that is kept.
+    pub address: Option<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Whether its owner has it switched on.
+    pub is_active: bool,
+    /// How it is answered, where it was removed.
+    pub removed: Option<RemovalStatus>,
+}
+
+/// An account as administrators see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenUser {
+    /// Identifier.
+    pub id: UserId,
+    /// Its address.
+    pub email: EmailAddress,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// How many links it has.
+    pub links: u64,
+    /// Whether it may administer the service.
+    pub is_admin: bool,
+    /// Whether it is banned.
+    pub is_banned: bool,
+}
+
+/// A report of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The database's own number.
+    pub id: i64,
+    /// The link's code.
+    pub code: ShortCode,
+    /// Where it leads.
+    pub target: TargetUrl,
+    /// Whether the link is removed by now.
+    pub removed: Option<RemovalStatus>,
+    /// Why it was reported.
+    pub reason: String,
+    /// The address of the client.
+    pub address: String,
+    /// When.
+    pub reported_at: Timestamp,
+}
+
+/// Something that an administrator did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// The database's own number.
+    pub id: i64,
+    /// When.
+    pub at: Timestamp,
+    /// The administrator's account; `None`: an operator on the command line, or the service itself.
+    pub user: Option<UserId>,
+    /// The address of the administrator's client, or a word for the command line.
+    pub address: String,
+    /// What was done: `remove`, `take_back`, `grant`, `reset_password`.
+    pub action: String,
+    /// To what.
+    pub subject: String,
+    /// In more words.
+    pub detail: String,
+}

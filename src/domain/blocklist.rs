@@ -1,0 +1,415 @@
+//! The blocklist: hosts, hosts with all below them, and beginnings of URLs, to which no link leads.
+//!
+//! A line is an entry: `example.org`, `*.example.org` (this host and all below it), or `example.org/path` with or without
+//! `https://` (this path and all below it, of either scheme). `!` before an entry is an exception, which goes before every other entry.
+//! Empty lines, and those that begin with `#`, are left out. Entries are kept as hashes of 64 bits: 8 bytes each.
+
+use std::hash::{BuildHasher, Hash};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use foldhash::quality::FixedState;
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use super::host::normal;
+use super::{HostPattern, InvalidHostPattern, TargetUrl};
+
+/// Which targets are refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Blocklist {
+    blocked: Entries,
+    excepted: Entries,
+    digest: String,
+}
+
+/// The first line of a list that is no entry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {why}")]
+pub struct InvalidBlocklist {
+    /// The line, from 1 up.
+    pub line: usize,
+    /// Why it is none.
+    pub why: InvalidEntry,
+}
+
+/// Why a line is no entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidEntry {
+    /// See [`InvalidHostPattern`].
+    #[error(transparent)]
+    Host(#[from] InvalidHostPattern),
+    /// A URL without a path would be all of its host.
+    #[error("must have a path behind the host; a host alone is written without https:// and /")]
+    WholeHost,
+    /// Entries are of all ports.
+    #[error("must not have a port, a user name or a fragment")]
+    Port,
+}
+
+/// An entry that was parsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Entry {
+    Hosts(HostPattern),
+    Prefix { host: String, path: Vec<u8> },
+}
+
+impl Entry {
+    fn parse(raw: &str) -> Result<Self, InvalidEntry> {
+        let rest = ["https://", "http://"].iter().find_map(|scheme| {
+            let head = raw.get(..scheme.len())?;
+            head.eq_ignore_ascii_case(scheme)
+                .then(|| &raw[scheme.len()..])
+        });
+        let is_url = rest.is_some();
+        let rest = rest.unwrap_or(raw);
+        let Some(end) = rest.find(['/', '?']) else {
+            if is_url {
+                return Err(InvalidEntry::WholeHost);
+            }
+            return Ok(Self::Hosts(HostPattern::parse(rest)?));
+        };
+        let HostPattern::One(_) =
+            HostPattern::parse(rest[..end].trim_end_matches(':')).map_err(|why| {
+                if rest[..end].contains([':', '@']) {
+                    InvalidEntry::Port
+                } else {
+                    why.into()
+                }
+            })?
+        else {
+            return Err(InvalidHostPattern::NoHost.into());
+        };
+        let url = Url::parse(&format!("https://{rest}"))
+            .map_err(|_| InvalidEntry::Host(InvalidHostPattern::NoHost))?;
+        if url.port().is_some() || !url.username().is_empty() || url.fragment().is_some() {
+            return Err(InvalidEntry::Port);
+        }
+        let host = url.host().map(normal);
+        let host = host.ok_or(InvalidEntry::Host(InvalidHostPattern::NoHost))?;
+        let path = plain_path(&url);
+        if path == b"/" {
+            return Err(InvalidEntry::WholeHost);
+        }
+        Ok(Self::Prefix { host, path })
+    }
+}
+
+/// The path and the query of a URL, with all percent-encoding undone: `/%61` and `/a` are the same.
+fn plain_path(url: &Url) -> Vec<u8> {
+    let mut path: Vec<u8> = percent_decode_str(url.path()).collect();
+    if let Some(query) = url.query() {
+        path.push(b'?');
+        path.extend(percent_decode_str(query));
+    }
+    path
+}
+
+/// Entries as hashes, sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Entries {
+    hosts: Box<[u64]>,
+    tops: Box<[u64]>,
+    prefixes: Box<[u64]>,
+    /// Hosts of prefixes, each with the length of a prefix.
+    lengths: Box<[u64]>,
+}
+
+fn hash(value: impl Hash) -> u64 {
+    FixedState::with_seed(0).hash_one(value)
+}
+
+fn has(sorted: &[u64], value: impl Hash) -> bool {
+    !sorted.is_empty() && sorted.binary_search(&hash(value)).is_ok()
+}
+
+fn sorted(mut hashes: Vec<u64>) -> Box<[u64]> {
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes.into()
+}
+
+impl Entries {
+    fn cover(&self, host: &str, url: &Url) -> bool {
+        if has(&self.hosts, host) {
+            return true;
+        }
+        let mut top = Some(host);
+        while let Some(name) = top.filter(|_| !self.tops.is_empty()) {
+            if has(&self.tops, name) {
+                return true;
+            }
+            top = name.split_once('.').map(|(_, rest)| rest);
+        }
+        !self.prefixes.is_empty() && self.cover_path(host, &plain_path(url))
+    }
+
+    fn cover_path(&self, host: &str, path: &[u8]) -> bool {
+        let is_end = |byte: u8| matches!(byte, b'/' | b'?');
+        (1..=path.len()).any(|length| {
+            let is_boundary =
+                length == path.len() || is_end(path[length]) || is_end(path[length - 1]);
+            is_boundary
+                && has(&self.lengths, (host, length))
+                && has(&self.prefixes, (host, &path[..length]))
+        })
+    }
+}
+
+#[derive(Default)]
+struct Gathered {
+    hosts: Vec<u64>,
+    tops: Vec<u64>,
+    prefixes: Vec<u64>,
+    lengths: Vec<u64>,
+}
+
+impl Gathered {
+    fn add(&mut self, entry: Entry) {
+        match entry {
+            Entry::Hosts(HostPattern::One(host)) => self.hosts.push(hash(&*host)),
+            Entry::Hosts(HostPattern::AndBelow(top)) => self.tops.push(hash(&*top)),
+            Entry::Prefix { host, path } => {
+                self.lengths.push(hash((&*host, path.len())));
+                self.prefixes.push(hash((&*host, &path[..])));
+            }
+        }
+    }
+
+    fn sorted(self) -> Entries {
+        Entries {
+            hosts: sorted(self.hosts),
+            tops: sorted(self.tops),
+            prefixes: sorted(self.prefixes),
+            lengths: sorted(self.lengths),
+        }
+    }
+}
+
+impl Blocklist {
+    /// Reads a whole list. `digest` names it.
+    ///
+    /// # Errors
+    /// The first line that is no entry.
+    pub fn parse(text: &str, digest: String) -> Result<Self, InvalidBlocklist> {
+        let (mut blocked, mut excepted) = (Gathered::default(), Gathered::default());
+        for (at, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (to, raw) = match line.strip_prefix('!') {
+                Some(rest) => (&mut excepted, rest.trim_start()),
+                None => (&mut blocked, line),
+            };
+            let entry = Entry::parse(raw).map_err(|why| InvalidBlocklist { line: at + 1, why })?;
+            to.add(entry);
+        }
+        Ok(Self {
+            blocked: blocked.sorted(),
+            excepted: excepted.sorted(),
+            digest,
+        })
+    }
+
+    /// Whether no link may lead to a target.
+    #[must_use]
+    pub fn blocks(&self, target: &TargetUrl) -> bool {
+        if self.entries() == 0 {
+            return false;
+        }
+        let Ok(url) = Url::parse(target.as_str()) else {
+            return false;
+        };
+        let host = url.host().map(normal);
+        host.is_some_and(|host| {
+            self.blocked.cover(&host, &url) && !self.excepted.cover(&host, &url)
+        })
+    }
+
+    /// The name of the list; empty where there is none.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// How many entries it has, exceptions included, and each once.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        let count = |of: &Entries| of.hosts.len() + of.tops.len() + of.prefixes.len();
+        count(&self.blocked) + count(&self.excepted)
+    }
+}
+
+/// The blocklist in force, which a running service may be given anew; cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct CurrentBlocklist(Arc<RwLock<Arc<Blocklist>>>);
+
+impl CurrentBlocklist {
+    /// The list in force.
+    #[must_use]
+    pub fn get(&self) -> Arc<Blocklist> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts another list in force.
+    pub fn set(&self, list: Blocklist) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(list);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+    use std::time::Instant;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn list(text: &str) -> Blocklist {
+        Blocklist::parse(text, "list".into()).unwrap()
+    }
+
+    fn blocks(list: &Blocklist, target: &str) -> bool {
+        list.blocks(&TargetUrl::from_stored(target))
+    }
+
+    #[test]
+    fn hosts_tops_and_paths_are_blocked_in_all_spellings() {
+        let list = list(
+            "# a comment\n\nexample.org\r\n*.evil.example\nhttps://docs.example/forms/a\nfiles.example/x?id=1\nbücher.example\n",
+        );
+        for target in [
+            "https://example.org/",
+            "http://EXAMPLE.org:8080/a",
+            "https://example.org./",
+            "https://evil.example/",
+            "https://a.b.evil.example/x",
+            "https://docs.example/forms/a",
+            "http://docs.example:81/forms/a/b?c",
+            "https://docs.example/forms/%61/",
+            "https://docs.example/forms/a?b",
+            "https://docs.example/x/../forms/a#top",
+            "https://files.example/x?id=1",
+            "https://xn--bcher-kva.example/",
+        ] {
+            assert!(blocks(&list, target), "{target}");
+        }
+        for target in [
+            "https://www.example.org/",
+            "https://notevil.example/",
+            "https://docs.example/",
+            "https://docs.example/forms/ab",
+            "https://files.example/x?id=12",
+            "https://files.example/x",
+        ] {
+            assert!(!blocks(&list, target), "{target}");
+        }
+    }
+
+    #[test]
+    fn exceptions_go_before_all_other_entries() {
+        let list = list("*.example.org\n!good.example.org\n! example.org/docs\n");
+        assert!(blocks(&list, "https://example.org/"));
+        assert!(blocks(&list, "https://bad.example.org/"));
+        assert!(!blocks(&list, "https://good.example.org/"));
+        assert!(!blocks(&list, "https://example.org/docs/a"));
+    }
+
+    #[test]
+    fn no_shared_host_is_blocked_by_accident() {
+        let refused = |line: &str| {
+            let text = format!("example.org\n{line}\n");
+            Blocklist::parse(&text, String::new()).unwrap_err()
+        };
+        for line in ["*.com", "*.co.uk", "*.github.io", "!*.com"] {
+            let why = InvalidEntry::Host(InvalidHostPattern::PublicSuffix);
+            assert_eq!(refused(line), InvalidBlocklist { line: 2, why }, "{line}");
+        }
+        for line in [
+            "https://docs.example",
+            "https://docs.example/",
+            "docs.example/",
+        ] {
+            assert_eq!(refused(line).why, InvalidEntry::WholeHost, "{line}");
+        }
+        for line in [
+            "docs.example:8080/a",
+            "user@docs.example/a",
+            "docs.example/a#b",
+        ] {
+            assert_eq!(refused(line).why, InvalidEntry::Port, "{line}");
+        }
+        for line in ["*", "a b", "*.example.org/a", "/path", "!"] {
+            assert_eq!(
+                refused(line).why,
+                InvalidEntry::Host(InvalidHostPattern::NoHost),
+                "{line}"
+            );
+        }
+        assert_eq!(
+            refused("*.com").to_string(),
+            "line 2: must not be all of a public suffix, below which others have their names"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "\\PC{0,40}|[a-c*.!/?:@%# \n]{0,40}", target in "https?://[a-c.]{1,9}(/[a-c%?]{0,5}){0,3}") {
+            if let Ok(list) = Blocklist::parse(&text, String::new()) {
+                let blocked = blocks(&list, &target);
+                prop_assert!(!blocked || list.entries() > 0);
+            }
+        }
+
+        #[test]
+        fn what_is_listed_is_blocked_and_what_is_excepted_is_not(host in "[a-c]{1,3}\\.example", path in "(/[a-c]{1,3}){1,3}", more in "(/[a-c]{1,3}){0,2}") {
+            let entry = format!("{host}{path}");
+            let target = format!("https://{host}{path}{more}");
+            prop_assert!(blocks(&list(&entry), &target));
+            prop_assert!(blocks(&list(&host), &target));
+            let excepted = format!("{host}\n!{entry}");
+            prop_assert!(!blocks(&list(&excepted), &target));
+        }
+    }
+
+    /// `cargo test --release --lib a_check_of_a_million_lines -- --ignored --nocapture` prints it.
+    #[test]
+    #[ignore = "a measurement, in release mode"]
+    fn a_check_of_a_million_lines_takes_less_than_ten_microseconds() {
+        const CHECKS: u32 = 100_000;
+        let mut text = String::new();
+        for n in 0..400_000 {
+            let _ = writeln!(text, "host{n}.example");
+            let _ = writeln!(text, "*.top{n}.example");
+        }
+        for n in 0..200_000 {
+            let _ = writeln!(text, "https://docs.example/forms/{n}/view");
+        }
+        let started = Instant::now();
+        let list = list(&text);
+        let read = started.elapsed();
+        let count =
+            |of: &Entries| of.hosts.len() + of.tops.len() + of.prefixes.len() + of.lengths.len();
+        let bytes = 8 * (count(&list.blocked) + count(&list.excepted));
+        let targets: Vec<_> = (0..CHECKS)
+            .map(|n| match n % 4 {
+                0 => format!("https://www.some{n}.example.com/a/b/c?d=e"),
+                1 => format!("https://docs.example/forms/{}/edit?a=b", n * 7),
+                2 => format!("https://host{n}.example/"),
+                _ => format!("https://a.b.c.top{n}.example/x"),
+            })
+            .map(|target| TargetUrl::from_stored(&target))
+            .collect();
+        let started = Instant::now();
+        let blocked = targets.iter().filter(|target| list.blocks(target)).count();
+        let each = started.elapsed() / CHECKS;
+        println!(
+            "{} entries, read in {read:?}, {} MB; a check takes {each:?}; {blocked} of {CHECKS} blocked",
+            list.entries(),
+            bytes / 1_000_000
+        );
+        assert_eq!(blocked, CHECKS as usize / 2);
+        assert!(each.as_micros() < 10, "{each:?}");
+    }
+}

@@ -1,0 +1,79 @@
+//! Whether a link is followed, or why not: the one place that decides it.
+
+use super::RemovalStatus;
+
+/// All that decides whether a link is followed at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkState {
+    /// Whether its owner has it switched on.
+    pub is_active: bool,
+    /// Whether its time is over.
+    pub has_expired: bool,
+    /// Whether it has redirected as often as it may, as far as that is known.
+    pub is_used_up: bool,
+    /// Whether the service's administrators took it away, and why.
+    pub removed: Option<RemovalStatus>,
+}
+
+/// Why a link is not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotFollowed {
+    /// The service's administrators took it away.
+    Removed(RemovalStatus),
+    /// Its owner switched it off.
+    Inactive,
+    /// Its time is over.
+    Expired,
+    /// It has redirected as often as it may.
+    UsedUp,
+}
+
+impl LinkState {
+    /// Whether the link is followed.
+    ///
+    /// # Errors
+    /// The first reason why it is not: a removal goes before all that its owner set.
+    pub fn followable(self) -> Result<(), NotFollowed> {
+        if let Some(status) = self.removed {
+            Err(NotFollowed::Removed(status))
+        } else if !self.is_active {
+            Err(NotFollowed::Inactive)
+        } else if self.has_expired {
+            Err(NotFollowed::Expired)
+        } else if self.is_used_up {
+            Err(NotFollowed::UsedUp)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn removed() -> impl Strategy<Value = Option<RemovalStatus>> {
+        prop_oneof![
+            Just(None),
+            Just(Some(RemovalStatus::Gone)),
+            Just(Some(RemovalStatus::LegalReasons)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_link_is_followed_exactly_where_nothing_is_against_it(
+            (is_active, has_expired, is_used_up) in any::<(bool, bool, bool)>(),
+            removed in removed(),
+        ) {
+            let state = LinkState { is_active, has_expired, is_used_up, removed };
+            let nothing_against = is_active && !has_expired && !is_used_up && removed.is_none();
+            prop_assert_eq!(state.followable().is_ok(), nothing_against);
+            if let Some(status) = removed {
+                prop_assert_eq!(state.followable(), Err(NotFollowed::Removed(status)));
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Administration in Postgres.
+
+use async_trait::async_trait;
+
+use super::removals::note;
+use super::session::Session;
+use super::{PostgresStore, micros, moment, not_of_deleted_user};
+use crate::domain::{
+    AuditEntry, Newest, NewestWanted, Principal, Reason, Report, SeenLink, SeenUser, ShortCode,
+    Timestamp, TokenKey, UserId,
+};
+use crate::store::admin_rows::{self, AuditRow, ReportRow, SeenLinkRow, SeenUserRow};
+use crate::store::administration::{MAX_LOOKED_AT, MAX_REPORTS_OF_LINK};
+use crate::store::rows;
+use crate::store::{Actor, Administration, Kept, StoreError};
+
+#[async_trait]
+impl Administration for PostgresStore {
+    async fn is_admin(&self, principal: Principal) -> Result<Option<bool>, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_scalar(
+                "SELECT EXISTS (SELECT FROM user_roles WHERE user_id = users.id AND role = 'admin')
+                 FROM users WHERE id = $1 AND token_key = $2",
+            )
+            .bind(principal.user.0)
+            .bind(principal.key.as_bytes())
+            .fetch_optional(session)
+            .await
+        });
+        Ok(found.await?)
+    }
+
+    async fn grant(&self, user: UserId, by: Actor<'_>, at: Timestamp) -> Result<bool, StoreError> {
+        let granted = self.pool.transaction(async |session| {
+            let granted = sqlx::query(concat!(
+                "INSERT INTO user_roles (user_id, role, granted_at) SELECT id, 'admin', ",
+                moment!("$2"),
+                " FROM users WHERE id = $1 AND NOT EXISTS (
+                     SELECT FROM banned_users WHERE user_id = users.id UNION ALL SELECT FROM deleted_users WHERE user_id = users.id) ON CONFLICT (user_id) DO UPDATE SET role = excluded.role"
+            ))
+            .bind(user.0)
+            .bind(at.micros())
+            .execute(&mut *session)
+            .await?;
+            noted(session, granted.rows_affected(), by, at, "grant", user).await
+        });
+        Ok(granted.await?)
+    }
+
+    async fn reset_password(
+        &self,
+        user: UserId,
+        password_hash: &str,
+        key: TokenKey,
+        by: Actor<'_>,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let reset = self.pool.transaction(async |session| {
+            let reset = sqlx::query(
+                "UPDATE users SET password_hash = $2, token_key = $3 WHERE id = $1 AND NOT EXISTS (
+                     SELECT FROM banned_users WHERE user_id = users.id UNION ALL SELECT FROM deleted_users WHERE user_id = users.id)",
+            )
+            .bind(user.0)
+            .bind(password_hash)
+            .bind(key.as_bytes())
+            .execute(&mut *session)
+            .await?;
+            noted(session, reset.rows_affected(), by, at, "reset_password", user).await
+        });
+        Ok(reset.await?)
+    }
+
+    async fn seen_links(&self, wanted: &NewestWanted) -> Result<Newest<SeenLink>, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_as(concat!(
+                "WITH looked_at AS MATERIALIZED (
+                     SELECT * FROM links WHERE id < $1 AND ($2::bigint IS NULL OR owner_id = $2) ORDER BY id DESC LIMIT $3
+                 ),
+                 matching AS (
+                     SELECT * FROM looked_at
+                     WHERE $4::text IS NULL OR (short_code || E'\\n' || target_url || E'\\n' || title) ILIKE $4
+                     ORDER BY id DESC LIMIT $5
+                 )
+                 SELECT id, short_code, target_url, owner_id, (SELECT address FROM link_addresses WHERE link_id = id), ",
+                micros!("created_at"),
+                ", coalesce(active_unremoved, is_active), removed_status::bigint FROM matching
+                 UNION ALL SELECT min(id), '', '', 0, NULL, count(*), NULL, NULL FROM looked_at"
+            ))
+            .bind(wanted.before.unwrap_or(i64::MAX))
+            .bind(wanted.owner.map(|owner| owner.0))
+            .bind(MAX_LOOKED_AT)
+            .bind(admin_rows::like(wanted))
+            .bind(i64::from(wanted.limit) + 1)
+            .fetch_all(session)
+            .await
+        });
+        let found: Vec<SeenLinkRow> = found.await?;
+        admin_rows::seen_links(found, wanted.limit)
+    }
+
+    async fn seen_users(&self, wanted: &NewestWanted) -> Result<Newest<SeenUser>, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_as(concat!(
+                "WITH looked_at AS MATERIALIZED (
+                     SELECT * FROM users WHERE id < $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY id DESC LIMIT $3
+                 ),
+                 matching AS (
+                     SELECT * FROM looked_at WHERE email <> '' AND ($4::text IS NULL OR email ILIKE $4) ORDER BY id DESC LIMIT $5
+                 )
+                 SELECT id, email, ",
+                micros!("created_at"),
+                ", coalesce((SELECT links FROM link_totals WHERE owner_id = id), 0),
+                     EXISTS (SELECT FROM user_roles WHERE user_id = id AND role = 'admin'),
+                     EXISTS (SELECT FROM banned_users WHERE user_id = id) FROM matching
+                 UNION ALL SELECT min(id), '', count(*), 0, NULL, NULL FROM looked_at"
+            ))
+            .bind(wanted.before.unwrap_or(i64::MAX))
+            .bind(wanted.owner.map(|owner| owner.0))
+            .bind(MAX_LOOKED_AT)
+            .bind(admin_rows::like(wanted))
+            .bind(i64::from(wanted.limit) + 1)
+            .fetch_all(session)
+            .await
+        });
+        let found: Vec<SeenUserRow> = found.await?;
+        admin_rows::seen_users(found, wanted.limit)
+    }
+
+    async fn report(
+        &self,
+        code: &ShortCode,
+        reason: &Reason,
+        address: &str,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let reported = self.pool.run(async |session| {
+            sqlx::query_scalar(concat!(
+                "WITH link AS (SELECT id FROM links WHERE short_code = $1",
+                not_of_deleted_user!(),
+                "),
+                 reported AS (
+                     INSERT INTO reports (link_id, reason, address, reported_at)
+                     SELECT id, $2, $3, ",
+                moment!("$4"),
+                " FROM link WHERE (SELECT count(*) FROM reports WHERE link_id = link.id) < $5
+                 )
+                 SELECT EXISTS (SELECT FROM link)"
+            ))
+            .bind(code.as_str())
+            .bind(reason.as_str())
+            .bind(address)
+            .bind(at.micros())
+            .bind(MAX_REPORTS_OF_LINK)
+            .fetch_all(session)
+            .await
+        });
+        Ok(rows::written(reported.await?).unwrap_or(false))
+    }
+
+    async fn reports(&self, wanted: &NewestWanted) -> Result<Newest<Report>, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_as(concat!(
+                "SELECT reports.id, short_code, target_url, removed_status::bigint, reason, address, ",
+                micros!("reported_at"),
+                " FROM reports JOIN links ON links.id = link_id WHERE reports.id < $1 ORDER BY reports.id DESC LIMIT $2"
+            ))
+            .bind(wanted.before.unwrap_or(i64::MAX))
+            .bind(i64::from(wanted.limit) + 1)
+            .fetch_all(session)
+            .await
+        });
+        let found: Vec<ReportRow> = found.await?;
+        admin_rows::reports(found, wanted.limit)
+    }
+
+    async fn audit(&self, wanted: &NewestWanted) -> Result<Newest<AuditEntry>, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_as(concat!(
+                "SELECT id, ",
+                micros!("at"),
+                ", user_id, address, action, subject, detail FROM audit_log WHERE id < $1 ORDER BY id DESC LIMIT $2"
+            ))
+            .bind(wanted.before.unwrap_or(i64::MAX))
+            .bind(i64::from(wanted.limit) + 1)
+            .fetch_all(session)
+            .await
+        });
+        let found: Vec<AuditRow> = found.await?;
+        admin_rows::audit(found, wanted.limit)
+    }
+
+    async fn prune(&self, kept: Kept, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let sql = match kept {
+            // Links are made in the order of their numbers, and so this needs no index by time.
+            Kept::Addresses => concat!(
+                "DELETE FROM link_addresses WHERE noted_at < ",
+                moment!("$1"),
+                " AND link_id = ANY (ARRAY(SELECT link_id FROM link_addresses ORDER BY link_id LIMIT $2))"
+            ),
+            Kept::Reports => concat!(
+                "DELETE FROM reports WHERE id = ANY (ARRAY(SELECT id FROM reports WHERE reported_at < ",
+                moment!("$1"),
+                " LIMIT $2))"
+            ),
+            Kept::Audit => concat!(
+                "DELETE FROM audit_log WHERE id = ANY (ARRAY(SELECT id FROM audit_log WHERE at < ",
+                moment!("$1"),
+                " LIMIT $2))"
+            ),
+        };
+        let pruned = self.pool.run(async |session| {
+            sqlx::query(sql)
+                .bind(before.micros())
+                .bind(i64::from(limit))
+                .execute(session)
+                .await
+        });
+        Ok(pruned.await?.rows_affected())
+    }
+}
+
+/// Notes what was done to an account, where something was.
+async fn noted(
+    session: &mut Session,
+    accounts: u64,
+    by: Actor<'_>,
+    at: Timestamp,
+    action: &str,
+    user: UserId,
+) -> Result<bool, sqlx::Error> {
+    if accounts > 0 {
+        note(session, by, at, action, &format!("user {}", user.0), "").await?;
+    }
+    Ok(accounts > 0)
+}

@@ -1,0 +1,62 @@
+//! Removals of all links to a host, or from an address.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::{admin, becomes, id_of, remove, send, take_back};
+use crate::support::both_modes;
+
+const REFUSED: &str = "target_url: must not lead to a target that this service refuses";
+
+both_modes! {
+    async fn all_links_to_a_removed_host_are_removed_and_put_back(app) {
+        let (admin, token) = (admin(app).await, app.register().await);
+        let mut bad = Vec::new();
+        for target in ["https://bad.example/a", "http://BAD.example:8080/", "https://bad.example./", "https://www.bad.example/"] {
+            bad.push(app.shorten(&token, target).await);
+        }
+        let good = app.shorten(&token, "https://notbad.example/").await;
+        let id = id_of(&remove(app, &admin, "host", "*.bad.example", 451).await);
+        for code in &bad {
+            becomes(app, code, 451).await;
+        }
+        assert_eq!(app.visit(&format!("/{good}")).await.status, 302);
+        let listed = app.get_as(&admin, "/admin/removals").await.json();
+        assert_eq!((&listed["removals"][0]["id"], &listed["removals"][0]["links"]), (&json!(id), &json!(4)));
+        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        for code in &bad {
+            becomes(app, code, 302).await;
+        }
+    }
+
+    async fn new_links_to_a_removed_host_are_refused_everywhere(app) {
+        let (admin, token) = (admin(app).await, app.register().await);
+        let kept = app.shorten(&token, "https://example.org/").await;
+        let id = id_of(&remove(app, &admin, "host", "bad.example", 410).await);
+        app.try_shorten(&token, "https://BAD.example/").await.is_error(422, REFUSED);
+        let edit = json!({ "target_url": "https://bad.example/" });
+        send(app, Method::PATCH, &token, &format!("/urls/{kept}"), &edit).await.is_error(422, REFUSED);
+        let many = json!([{ "target_url": "https://bad.example/" }, { "target_url": "https://sub.bad.example/" }]);
+        let made = send(app, Method::POST, &token, "/urls/bulk", &many).await.json();
+        assert_eq!((&made[0]["status"], &made[0]["detail"], &made[1]["status"]), (&json!(422), &json!(REFUSED), &json!(200)));
+        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        assert_eq!(app.try_shorten(&token, "https://bad.example/").await.status, 200);
+    }
+
+    async fn links_that_were_made_from_an_address_are_removed(app) {
+        let (admin, token) = (admin(app).await, app.register().await);
+        let code = app.shorten(&token, "https://example.org/").await;
+        let many = json!([{ "target_url": "https://example.org/" }, { "target_url": "https://example.org/", "custom_code": "of-bulk" }]);
+        let made = send(app, Method::POST, &token, "/urls/bulk", &many).await.json();
+        let seen = app.get_as(&admin, "/admin/links?q=of-bulk").await.json();
+        assert_eq!(seen["links"][0]["made_from"], "127.0.0.1");
+        let other = id_of(&remove(app, &admin, "address", "198.51.100.0/24", 410).await);
+        let id = id_of(&remove(app, &admin, "address", "127.0.0.0/8", 410).await);
+        for code in [&*code, "of-bulk", made[0]["short_code"].as_str().unwrap()] {
+            becomes(app, code, 410).await;
+        }
+        assert_eq!(take_back(app, &admin, other).await.status, 200);
+        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        becomes(app, &code, 302).await;
+    }
+}

@@ -1,0 +1,61 @@
+//! `shunt admin`, beside a running service.
+
+use serde_json::Value;
+
+use super::{PASSWORD, account, becomes};
+use crate::support::{App, Mode, command};
+
+fn run(app: &App, args: &[&str]) -> (bool, String) {
+    let output = command(&app.backend.settings())
+        .arg("admin")
+        .args(args)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+    (output.status.success(), text)
+}
+
+#[tokio::test]
+async fn the_operator_grants_bans_resets_and_reads_the_audit() {
+    let app = App::start(Mode::Production).await;
+    let (email, token) = account(&app).await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    assert_eq!(app.get_as(&token, "/admin/audit").await.status, 403);
+    assert!(run(&app, &["grant", &email]).0);
+    assert_eq!(app.get_as(&token, "/admin/audit").await.status, 200);
+
+    assert!(run(&app, &["ban", &email, "--reason", "spam"]).0);
+    assert_eq!(app.get_as(&token, "/urls/my").await.status, 401);
+    becomes(&app, &code, 410).await;
+    assert!(!run(&app, &["ban", &email]).0, "it is banned already");
+    assert!(!run(&app, &["reset-password", &email]).0, "it is banned");
+    let (_, users) = run(&app, &["users", &email]);
+    let user: Value = serde_json::from_str(users.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&user["email"], &user["is_banned"]),
+        (&email.as_str().into(), &true.into())
+    );
+    assert!(run(&app, &["unban", &email]).0);
+    becomes(&app, &code, 302).await;
+
+    let (is_reset, password) = run(&app, &["reset-password", &email]);
+    assert!(is_reset);
+    app.account("/auth/login", &email, PASSWORD)
+        .await
+        .is_error(401, "Incorrect email or password");
+    let password = password.lines().last().unwrap();
+    assert_eq!(
+        app.account("/auth/login", &email, password).await.status,
+        200
+    );
+    let (_, audit) = run(&app, &["audit"]);
+    for action in ["grant", "remove", "take_back", "reset_password"] {
+        assert!(
+            audit.contains(&format!("\"action\":\"{action}\"")),
+            "{action}: {audit}"
+        );
+    }
+    assert!(!run(&app, &["grant", "nobody@example.org"]).0);
+    app.server_only().await;
+}

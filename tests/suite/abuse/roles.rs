@@ -1,0 +1,78 @@
+//! Who may administer the service, what they see, and what is noted of it.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::{account, admin, id_of, remove, send, take_back};
+use crate::support::{Response, both_modes};
+
+const ROUTES: [(&str, &str); 7] = [
+    ("GET", "/admin/audit"),
+    ("GET", "/admin/links"),
+    ("GET", "/admin/removals"),
+    ("POST", "/admin/removals"),
+    ("DELETE", "/admin/removals/1"),
+    ("GET", "/admin/reports"),
+    ("GET", "/admin/users"),
+];
+
+both_modes! {
+    async fn routes_of_administrators_are_forbidden_to_all_others(app) {
+        let token = app.register().await;
+        let key = json!({ "name": "script", "scope": "write" });
+        let key = send(app, Method::POST, &token, "/auth/keys", &key).await.json();
+        for (method, path) in ROUTES {
+            let request = || app.request(method.parse().unwrap(), path).json(&json!({}));
+            Response::of(request()).await.is_error(401, "Not authenticated");
+            let forbidden = Response::of(request().bearer_auth(&token)).await;
+            forbidden.is_error(403, "This needs the role of an administrator");
+            let with_key = Response::of(request().bearer_auth(key["key"].as_str().unwrap())).await;
+            assert_eq!(with_key.status, 401, "{with_key:?}");
+        }
+        assert!(app.server.log().contains("authz_fail"));
+    }
+
+    async fn a_key_of_an_administrator_does_not_administer(app) {
+        let admin = admin(app).await;
+        let key = json!({ "name": "script", "scope": "write" });
+        let key = send(app, Method::POST, &admin, "/auth/keys", &key).await.json();
+        for (method, path) in ROUTES {
+            let request = app.request(method.parse().unwrap(), path).json(&json!({}));
+            let refused = Response::of(request.bearer_auth(key["key"].as_str().unwrap())).await;
+            assert_eq!(refused.status, 401, "{refused:?}");
+        }
+    }
+
+    async fn administrators_search_links_and_accounts(app) {
+        let admin = admin(app).await;
+        let (email, token) = account(app).await;
+        let code = app.shorten(&token, "https://needle.example/100%").await;
+        app.shorten(&token, "https://other.example/").await;
+        for query in ["q=NEEDLE", &format!("q={code}"), "q=100%25", &format!("q=needle&owner={email}")] {
+            let found = app.get_as(&admin, &format!("/admin/links?{query}")).await.json();
+            assert_eq!(found["links"].as_array().unwrap().len(), 1, "{query}");
+            assert_eq!((&found["links"][0]["short_code"], &found["next"]), (&json!(code), &json!(null)));
+        }
+        let page = app.get_as(&admin, &format!("/admin/links?owner={email}&limit=1")).await.json();
+        let next = page["next"].as_i64().unwrap();
+        let page = app.get_as(&admin, &format!("/admin/links?owner={email}&limit=1&before={next}")).await.json();
+        assert_eq!((&page["links"][0]["short_code"], &page["next"]), (&json!(code), &json!(null)));
+        let users = app.get_as(&admin, &format!("/admin/users?q={email}")).await.json();
+        assert_eq!((&users["users"][0]["email"], &users["users"][0]["links"], &users["users"][0]["is_admin"]), (&json!(email), &json!(2), &json!(false)));
+        app.get_as(&admin, "/admin/links?limit=0").await.is_error(422, "limit: must be from 1 to 200");
+        app.get_as(&admin, "/admin/users?befor=1").await.is_error(422, "befor: is not known here; did you mean before?");
+    }
+
+    async fn what_administrators_do_is_in_the_audit_and_in_the_log(app) {
+        let (admin, token) = (admin(app).await, app.register().await);
+        let code = app.shorten(&token, "https://example.org/").await;
+        let id = id_of(&remove(app, &admin, "link", &code, 410).await);
+        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        let audit = app.get_as(&admin, "/admin/audit").await.json();
+        let [back, removed] = [&audit["entries"][0], &audit["entries"][1]];
+        assert_eq!((&back["action"], &back["subject"]), (&json!("take_back"), &json!(format!("removal {id}"))));
+        assert_eq!((&removed["action"], &removed["detail"]), (&json!("remove"), &json!(format!("link {code}: phishing"))));
+        assert_eq!((&removed["address"], removed["user"].is_i64()), (&json!("127.0.0.1"), true));
+        assert_eq!(app.server.log().matches("authz_admin").count(), 2);
+    }
+}
