@@ -26,7 +26,7 @@ pub enum BlocklistError {
 pub fn read_blocklist(path: &Path) -> Result<Blocklist, BlocklistError> {
     let text = fs::read_to_string(path)?;
     let digest = digest(&SHA256, text.as_bytes());
-    let name = digest.as_ref().iter().take(16);
-    let name = name.map(|byte| format!("{byte:02x}")).collect();
-    Ok(Blocklist::parse(&text, name)?)
+    let number = digest.as_ref().first_chunk().copied();
+    let number = u128::from_be_bytes(number.unwrap_or_default());
+    Ok(Blocklist::parse(&text, format!("{number:032x}"))?)
 }

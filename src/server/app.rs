@@ -177,11 +177,7 @@ impl App {
             metrics: LookupMetrics::default(),
             log: Arc::default(),
         };
-        // The other half of the deadline is Redis's.
-        let journal_deadlines = match redis {
-            Some(_) => (JOURNAL_TIMEOUT, config.click_deadline / 2),
-            None => (JOURNAL_TIMEOUT_ALONE, config.click_deadline),
-        };
+        let journal_deadlines = journal_deadlines(config, redis.is_some());
         let database_runtime = match config.database {
             DatabaseUrl::Postgres(_) => Some(Handle::current()),
             DatabaseUrl::Sqlite(_) => None,
@@ -343,6 +339,16 @@ fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {
         let path = file.unwrap_or(Path::new("")).display();
         ServeError::CommonPasswords(path.to_string(), error)
     })
+}
+
+/// The deadline of the journal until it was late, and the one after that.
+fn journal_deadlines(config: &Config, has_redis: bool) -> (Duration, Duration) {
+    if has_redis {
+        // The other half of the deadline is Redis's.
+        (JOURNAL_TIMEOUT, config.click_deadline / 2)
+    } else {
+        (JOURNAL_TIMEOUT_ALONE, config.click_deadline)
+    }
 }
 
 fn blocklist(config: &Config) -> Result<CurrentBlocklist, ServeError> {

@@ -230,7 +230,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 20] = [
+const LIMITS: [&str; 21] = [
     "connections",
     "requests",
     "request_time",
@@ -249,6 +249,7 @@ const LIMITS: [&str; 20] = [
     "bulk",
     "bulk_calls",
     "misses",
+    "report",
     "links_of_account",
     "connections_of_address",
 ];

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::abuse::{Abuse, read_blocklist};
 use crate::domain::CurrentBlocklist;
@@ -44,12 +44,11 @@ pub(super) async fn run(path: Option<PathBuf>, list: CurrentBlocklist, abuse: Ar
                 noted = Some(current.digest().to_owned());
             }
         }
-        let is_asked = match &mut hangup {
-            Some(hangup) => timeout(PAUSE, hangup.recv()).await.is_ok(),
-            None => {
-                tokio::time::sleep(PAUSE).await;
-                false
-            }
+        let is_asked = if let Some(hangup) = &mut hangup {
+            timeout(PAUSE, hangup.recv()).await.is_ok()
+        } else {
+            sleep(PAUSE).await;
+            false
         };
         let Some(path) = path.clone() else { continue };
         let found = stamp(&path);
