@@ -35,6 +35,8 @@ PAGES = {
     "a text in all links": ["urls/my?limit=50&q=example"],
     "a text in one of 1,000": ["urls/my?limit=50&q=harvest"],
     "most clicks": ["urls/my?limit=50&sort=-clicks"],
+    "fewest clicks, inactive": ["urls/my?limit=50&sort=clicks&status=inactive"],
+    "most clicks, a text in one of 1,000": ["urls/my?limit=50&sort=-clicks&q=harvest"],
 }
 
 
@@ -44,6 +46,12 @@ def searches(stock: Stock, generators: Generators, results: Results, seconds: fl
     folder = stock.testbed.folder
     with stock.running() as running:
         api = Api(running.port, stock.long_token)
+        begin = time.monotonic()
+        with api.open("GET", "/urls/my?limit=50&sort=-clicks") as response:
+            response.read()
+        first = (time.monotonic() - begin) * 1000
+        results.figure("the first page by clicks after a start: ms", first)
+        say(f"  the first page by clicks after a start: {first:.0f} ms")
         pages = PAGES | {"deep in the list": deep_pages(api)}
         for what, paths in pages.items():
             file = write_paths(folder / "pages.paths", paths)

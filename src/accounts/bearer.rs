@@ -26,6 +26,13 @@ impl Accounts {
         Ok(self.tokens.principal(bearer)?)
     }
 
+    /// Whether a token that was valid before has not expired yet. Whether it was ended otherwise, and whether a key for programs
+    /// was, an operation of the account shows.
+    #[must_use]
+    pub fn has_time_left(&self, bearer: &str) -> bool {
+        bearer.starts_with(api_key::PREFIX) || self.tokens.principal(bearer).is_ok()
+    }
+
     /// The account that a token or a key names; it may be gone since, and the key ended: the operation's own statement
     /// compares.
     ///

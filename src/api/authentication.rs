@@ -17,6 +17,12 @@ pub(super) struct CurrentUser(pub User);
 /// may read alone is refused where the method changes something.
 pub(super) struct TokenOwner(pub Principal);
 
+/// The same with the token or key itself, for a response that lasts.
+pub(super) struct ListeningOwner {
+    pub(super) principal: Principal,
+    pub(super) bearer: String,
+}
+
 /// The account that a valid token names, not looked up. Keys for programs are refused.
 pub(super) struct LoggedIn(pub Principal);
 
@@ -37,6 +43,20 @@ where
         let Ok(client) = ClientAddress::from_request_parts(parts, state).await;
         let owner = accounts.owner(bearer(parts)?, access, client.as_str());
         Ok(Self(owner.await?))
+    }
+}
+
+impl<S> FromRequestParts<S> for ListeningOwner
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let TokenOwner(principal) = TokenOwner::from_request_parts(parts, state).await?;
+        let bearer = bearer(parts)?.to_owned();
+        Ok(Self { principal, bearer })
     }
 }
 

@@ -9,7 +9,7 @@ use csv::{ByteRecord, ReaderBuilder, Terminator, WriterBuilder};
 use super::link_fields::{Fields, flag, invalid, max_clicks};
 use super::link_json::clicks;
 use crate::domain::{OwnHost, Tags, Timestamp, Title};
-use crate::http::{ApiError, unknown_name};
+use crate::http::{ApiError, harmless_cell, unknown_name, value_of_cell};
 use crate::links::{LinkRequest, ListedLink};
 
 /// The columns of an export, in their order.
@@ -36,30 +36,6 @@ const CUSTOM_CODE: &str = "custom_code";
 /// Columns of an export that the service itself sets.
 const READ_OVER: [&str; 4] = ["id", "short_url", "status", "updated_at"];
 
-/// With one of these at its beginning, a spreadsheet takes a cell for a formula.
-const BEGINS_FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
-
-const APOSTROPHE: char = '\'';
-
-/// A cell that no spreadsheet takes for a formula.
-fn harmless(value: &str) -> String {
-    let apostrophe = if needs_apostrophe(value) { "'" } else { "" };
-    format!("{apostrophe}{value}")
-}
-
-/// Whether a value begins a formula, perhaps after apostrophes.
-fn needs_apostrophe(value: &str) -> bool {
-    value
-        .trim_start_matches(APOSTROPHE)
-        .starts_with(BEGINS_FORMULA)
-}
-
-/// The value of a cell.
-fn value_of(cell: &str) -> &str {
-    let rest = cell.strip_prefix(APOSTROPHE);
-    rest.filter(|rest| needs_apostrophe(rest)).unwrap_or(cell)
-}
-
 /// The header line of an export.
 pub(super) fn header() -> Vec<u8> {
     let mut line = EXPORTED.join(",").into_bytes();
@@ -79,11 +55,11 @@ pub(super) fn write(
     let max = properties.max_clicks.map(|max| max.number().to_string());
     let cells = [
         link.id.number().to_string(),
-        harmless(link.code.as_str()),
+        harmless_cell(link.code.as_str()),
         short_url.to_owned(),
-        harmless(properties.target.as_str()),
-        harmless(title),
-        harmless(&properties.tags.to_string()),
+        harmless_cell(properties.target.as_str()),
+        harmless_cell(title),
+        harmless_cell(&properties.tags.to_string()),
         listed.clicks.to_string(),
         properties.is_active.to_string(),
         listed.status.as_str().to_owned(),
@@ -174,7 +150,7 @@ impl<'a> Lines<'a> {
             let Ok(cell) = std::str::from_utf8(cell) else {
                 return Err(ApiError::invalid(format!("{column}: must be UTF-8")));
             };
-            let value = value_of(cell);
+            let value = value_of_cell(cell);
             if value.is_empty() || READ_OVER.contains(&column.as_str()) {
                 continue;
             }
@@ -203,20 +179,4 @@ impl<'a> Lines<'a> {
 /// `true` or `false`, also in the capitals of spreadsheets.
 fn truth(column: &str, value: &str) -> Result<bool, ApiError> {
     flag(column, &value.to_ascii_lowercase())
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn a_value_comes_back_from_its_cell_and_the_cell_begins_no_formula(value in "['=+@\\-\t\ra]{0,4}\\PC{0,5}") {
-            let cell = harmless(&value);
-            prop_assert_eq!(value_of(&cell), value);
-            prop_assert!(!cell.starts_with(BEGINS_FORMULA));
-        }
-    }
 }

@@ -43,8 +43,9 @@ pub(super) struct ListQuery {
     /// Links with this status. `used_up` goes by clicks that are written back, about a second after they were answered.
     #[param(pattern = "^(active|inactive|expired|used_up|removed)$")]
     status: Option<String>,
-    /// The order: `-created_at`, the newest first, unless given. By clicks it goes by those that are written back, and a link
-    /// whose clicks change between two pages may be on both, or on none.
+    /// The order: `-created_at`, the newest first, unless given. By clicks it goes by those that are written back, in an account
+    /// with 10,000 links or more by those of some seconds ago, and a link whose clicks change between two pages may be on
+    /// both, or on none.
     #[param(pattern = "^-?(created_at|clicks)$")]
     sort: Option<String>,
     /// `full`: all fields of the links.

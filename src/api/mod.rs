@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use crate::accounts::Accounts;
 use crate::config::{BaseUrl, Guards};
 use crate::http::{self, Admission, BodyLimits, TrustedProxies, with_admission};
-use crate::links::LinkService;
+use crate::links::{LinkService, LiveCounts};
 use crate::redirect::Redirect;
 use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS};
 use crate::telemetry::requests::routed;
@@ -36,22 +36,28 @@ mod document;
 mod edit_link;
 mod explorer;
 mod export;
+mod export_series;
+mod for_pages;
 mod health;
 mod key_body;
 mod link_body;
 mod link_csv;
 mod link_fields;
 mod link_json;
+mod link_series;
 mod link_stream;
 mod list_keys;
 mod list_links;
+mod live;
 mod log_out_everywhere;
 mod login;
 mod me;
+mod my_series;
 mod prometheus;
 mod qr;
 mod ready;
 mod register;
+mod series_body;
 mod shorten;
 mod show_link;
 mod stats;
@@ -59,6 +65,7 @@ mod visit;
 mod well_known;
 
 pub use base_address::BaseAddress;
+pub use for_pages::{csv_of_links, links_of_csv};
 pub use ready::Readiness;
 pub use well_known::SecurityContact;
 
@@ -69,6 +76,8 @@ pub struct ApiState {
     pub accounts: Arc<Accounts>,
     /// Links of owners.
     pub links: Arc<LinkService>,
+    /// Counts as they rise.
+    pub live: Arc<LiveCounts>,
     /// The redirect path, for codes that need decoding.
     pub redirect: Arc<Redirect>,
     /// The dependencies of readiness.
@@ -127,7 +136,11 @@ fn routes(
         .routes(routes!(bulk::bulk))
         .routes(routes!(export::export))
         .routes(routes!(list_links::list))
+        .routes(routes!(my_series::my_series))
         .routes(routes!(stats::stats))
+        .routes(routes!(link_series::link_series))
+        .routes(routes!(export_series::export_series))
+        .routes(routes!(live::live))
         .routes(routes!(qr::qr))
         .routes(routes!(
             show_link::show,

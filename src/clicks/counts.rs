@@ -22,6 +22,7 @@ use crate::domain::{Click, Interval, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, scripts};
 use crate::store::{Clicks, CountSnapshot, StoreError};
 
+mod owner;
 mod parts;
 
 pub use parts::LinkSeries;

@@ -22,6 +22,17 @@ impl Interval {
         Self::from_number(moment.micros().div_euclid(SECONDS * 1_000_000))
     }
 
+    /// The first one that starts at a moment or later.
+    #[must_use]
+    pub fn not_before(moment: Timestamp) -> Self {
+        let within = Self::of(moment);
+        if within.starts_at() < moment {
+            within.next()
+        } else {
+            within
+        }
+    }
+
     /// The one with this number, or the nearest that there is.
     #[must_use]
     pub fn from_number(number: i64) -> Self {

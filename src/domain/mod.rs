@@ -14,12 +14,14 @@ mod link_properties;
 mod password;
 mod registration;
 mod search;
+mod series_range;
 mod shard;
 mod target;
 mod target_network;
 mod time;
 mod token_secret;
 mod user;
+mod zone;
 
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
@@ -33,8 +35,10 @@ pub use link_properties::{
 pub use password::{InvalidPassword, Password};
 pub use registration::{Registration, RegistrationRefused};
 pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag, SearchText};
+pub use series_range::{InvalidRange, RangeQuery, SeriesRange, Tally};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};
 pub use time::{Clock, InvalidTimestamp, ManualClock, SystemClock, Timestamp};
 pub use token_secret::{TokenSecret, WeakSecret};
 pub use user::{Principal, TokenKey, User, UserId};
+pub use zone::{Step, Zone};

@@ -70,6 +70,15 @@ impl Timestamp {
         self.0.strftime("%Y-%m-%d").to_string()
     }
 
+    pub(super) fn as_jiff(self) -> jiff::Timestamp {
+        self.0
+    }
+
+    /// Digits past the microsecond are dropped.
+    pub(super) fn from_jiff(moment: jiff::Timestamp) -> Self {
+        Self::from_micros(moment.as_microsecond()).unwrap_or(Self(moment))
+    }
+
     /// The moment `duration` earlier, or the first moment.
     #[must_use]
     pub fn before(self, duration: Duration) -> Self {

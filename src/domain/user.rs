@@ -71,7 +71,7 @@ impl fmt::Display for TokenKey {
 }
 
 /// The account that a token names. Every operation in its name compares both parts with the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Principal {
     /// The account's identifier.
     pub user: UserId,

@@ -4,6 +4,7 @@
 
 mod admission;
 mod client_address;
+mod csv;
 mod cursor;
 pub mod documented;
 mod errors;
@@ -11,6 +12,7 @@ mod extractors;
 mod fallback;
 mod html;
 mod json;
+mod live;
 pub mod paths;
 mod redirects;
 mod request_id;
@@ -18,6 +20,7 @@ mod security_headers;
 
 pub use admission::{Admission, with_admission};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
+pub use csv::{harmless_cell, series_csv, value_of_cell};
 pub use cursor::{cursor, parse_cursor};
 pub use errors::{ApiError, ErrorBody, LinkHasEnded};
 pub use extractors::{
@@ -27,5 +30,6 @@ pub use extractors::{
 pub use fallback::{method_not_allowed, not_found, panicked};
 pub use html::{HTML, prefers_html, ranked};
 pub use json::{JSON, Json, json_line};
+pub use live::{MayListen, Unending, live_events};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
 pub use security_headers::{security_header_lines, with_security_headers};

@@ -34,7 +34,7 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 25] = [
+pub const ROUTES: [Route; 29] = [
     route("/.well-known/security.txt", Class::Unbounded),
     route("/auth/keys", Class::Bounded),
     route("/auth/keys/{id}", Class::Bounded),
@@ -54,16 +54,20 @@ pub const ROUTES: [Route; 25] = [
     route("/urls/bulk", Class::Bounded),
     route("/urls/export", Class::Bounded),
     route("/urls/my", Class::Bounded),
+    route("/urls/my/series", Class::Bounded),
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),
     route("/urls/{short_code}", Class::Bounded),
     route("/urls/{short_code}/qr", Class::Bounded),
     route("/urls/{short_code}/stats", Class::Bounded),
+    route("/urls/{short_code}/stats/export", Class::Bounded),
+    route("/urls/{short_code}/stats/live", Class::Bounded),
+    route("/urls/{short_code}/stats/series", Class::Bounded),
     route("/{short_code}", Class::Redirect),
 ];
 
 /// Every page for people; their routes are those of `web`, and no part of the API's document.
-pub const PAGES: [Route; 19] = [
+pub const PAGES: [Route; 25] = [
     route("/", Class::Unbounded),
     route("/app", Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -72,11 +76,17 @@ pub const PAGES: [Route; 19] = [
     route("/app/account/keys/{id}/delete", Class::Bounded),
     route("/app/account/password", Class::Queued),
     route("/app/account/sessions/{id}/end", Class::Bounded),
+    route("/app/all", Class::Bounded),
+    route("/app/all/export", Class::Bounded),
+    route("/app/export", Class::Bounded),
+    route("/app/import", Class::Bounded),
     route("/app/links", Class::Bounded),
     route("/app/links/new", Class::Bounded),
     route("/app/links/selected", Class::Bounded),
     route("/app/links/{short_code}", Class::Bounded),
     route("/app/links/{short_code}/delete", Class::Bounded),
+    route("/app/links/{short_code}/export", Class::Bounded),
+    route("/app/links/{short_code}/live", Class::Bounded),
     route("/app/login", Class::Queued),
     route("/app/logout", Class::Bounded),
     route("/app/logout-everywhere", Class::Bounded),

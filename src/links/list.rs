@@ -86,7 +86,11 @@ impl LinkService {
                 limit,
                 now: read_at,
             };
-            let ToCount { value, has_parked } = self.links.search_links(owner, &search).await?;
+            let ToCount { value, has_parked } = if listing.order.is_by_clicks() {
+                self.by_clicks(owner, &search).await?
+            } else {
+                self.links.search_links(owner, &search).await?
+            };
             (value.links, value.next, has_parked)
         };
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
@@ -98,6 +102,25 @@ impl LinkService {
             wanted: listing.filter.status,
             read_at,
             next,
+        })
+    }
+
+    /// Up to `limit` active links of an owner that end, those that end first at the beginning.
+    ///
+    /// # Errors
+    /// [`LinkError::Count`], [`LinkError::Store`].
+    pub async fn ending(&self, owner: Principal, limit: u32) -> Result<Page, LinkError> {
+        let read_at = self.clock.now();
+        let counting = self.counts.begin();
+        let read = self.links.ending_links(owner, read_at, limit).await?;
+        let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
+        let to_count: Vec<_> = read.value.iter().map(click_of).collect();
+        Ok(Page {
+            clicks: counting.of(&to_count, read.has_parked).await?,
+            links: read.value,
+            wanted: Some(LinkStatus::Active),
+            read_at,
+            next: None,
         })
     }
 

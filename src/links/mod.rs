@@ -12,6 +12,7 @@ use crate::store::{Links, Outbox, StoreError};
 mod announce;
 mod at_once;
 mod bulk;
+mod by_clicks;
 mod code_length;
 mod delete;
 mod edit;
@@ -19,20 +20,25 @@ mod exists;
 mod follow;
 mod lengthen;
 mod list;
+mod live;
 mod outbox;
 mod revision;
+mod series;
 mod shorten;
 mod show;
 mod stats;
 
 pub use at_once::{AtOnce, Place};
 pub use bulk::{BulkLink, BulkOutcome};
+pub use by_clicks::ClickOrders;
 pub use code_length::CodeLength;
 pub use edit::Expected;
 pub use follow::ChangeFollower;
 pub use list::{ListedLink, Listing, Page};
+pub use live::{Listener, LiveCount, LiveCounts};
 pub use outbox::{OutboxError, publish_pending, publishes};
 pub use revision::Revision;
+pub use series::{ComparedSeries, Series};
 pub use shorten::{LinkRequest, RequestKey, keys_expire_before};
 pub use show::CountedLink;
 pub use stats::LinkStats;
@@ -49,6 +55,8 @@ pub struct LinkService {
     pub before_limit: Arc<ClicksBeforeLimit>,
     /// The cached links, which a change invalidates.
     pub cache: LinkCache,
+    /// Orders of links by clicks, of owners of many.
+    pub click_orders: ClickOrders,
     /// How often a user may create links.
     pub limiter: Limiter,
     /// How many unknown codes an address may ask for.

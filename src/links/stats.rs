@@ -1,7 +1,7 @@
 //! Reading a link's statistics.
 
 use super::{LinkError, LinkService};
-use crate::domain::{Click, ShortCode, TargetUrl};
+use crate::domain::{Click, ShortCode, TargetUrl, Timestamp};
 use crate::store::ToCount;
 
 /// A link's statistics at one moment.
@@ -37,5 +37,13 @@ impl LinkService {
             target: link.target,
             clicks: *clicks,
         }))
+    }
+
+    /// When the link with this code was made, for somebody who has seen its statistics.
+    ///
+    /// # Errors
+    /// [`LinkError::Store`].
+    pub async fn made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, LinkError> {
+        Ok(self.links.link_made_at(code).await?)
     }
 }

@@ -153,7 +153,7 @@ impl PendingConnection {
         let task = Handle::current().spawn(async move { connecting.connect().await });
         let opening = async move {
             task.await
-                .unwrap_or_else(|error| Err(RedisFailure::Refused(error.to_string())))
+                .unwrap_or_else(|error| Err(RedisFailure::refused(&error)))
         };
         Self {
             master,

@@ -1,5 +1,7 @@
 //! Why Redis did not do what it was asked, and whether it may have done it all the same.
 
+use std::fmt::Display;
+
 use redis::RedisError;
 
 /// The first words of Redis's own refusals. Any other error reply may come from a proxy, or from the middle of a script.
@@ -42,6 +44,11 @@ pub enum RedisFailure {
 }
 
 impl RedisFailure {
+    /// A refusal for this reason.
+    pub(super) fn refused(why: &dyn Display) -> Self {
+        Self::Refused(one_line(why))
+    }
+
     pub(super) fn late() -> Self {
         Self::NoAnswer("the deadline passed".into())
     }
@@ -55,9 +62,16 @@ impl RedisFailure {
     }
 }
 
+/// The text of an error of the client, which may end with a line break: an event is one line of the log.
+fn one_line(error: &dyn Display) -> String {
+    let text = error.to_string();
+    let lines: Vec<_> = text.lines().map(str::trim).collect();
+    lines.join(" ")
+}
+
 impl From<RedisError> for RedisFailure {
     fn from(error: RedisError) -> Self {
-        let why = error.to_string();
+        let why = one_line(&error);
         match error.code() {
             Some("OOM") => Self::Full(why),
             Some("TERM") => Self::OtherTerm(why),
@@ -72,6 +86,15 @@ mod tests {
     use redis::{ErrorKind, RedisError, Value};
 
     use super::*;
+
+    #[test]
+    fn a_failure_is_one_line_of_the_log() {
+        let failure = RedisFailure::refused(&"the hook failed: refused\r\n  by a proxy\n");
+        assert_eq!(
+            failure.to_string(),
+            "Redis refused: the hook failed: refused by a proxy"
+        );
+    }
 
     #[test]
     fn only_refusals_of_redis_itself_mean_that_nothing_was_done() {

@@ -104,7 +104,7 @@ impl Master {
             .runtime(Runtime::Tokio1)
             .post_create(same_replication_id)
             .build()
-            .map_err(|error| RedisFailure::Refused(error.to_string()))?;
+            .map_err(|error| RedisFailure::refused(&error))?;
         Ok(Self {
             client,
             pool,

@@ -35,6 +35,15 @@ scripts! {
     ///   those of each flush; then the interval of each of these, nil where an instance of the version before noted none
     READ_COUNTS => ["term.lua", "read_counts.lua"],
 
+    /// Reads all clicks that are pending and in flushes, as of one moment.
+    ///
+    /// * KEYS: `state`, `pending`, `flushing`, `intervals`
+    /// * ARGV: term, prefix of flush keys, links at most
+    /// * returns: newest flush, numbers of the flushes under way, then lists of links, each with its clicks behind it: the
+    ///   pending ones, then those of each flush; then the interval of each of these, nil where an instance of the version
+    ///   before noted none. Or nil where there are more links
+    READ_ALL_COUNTS => ["term.lua", "read_all_counts.lua"],
+
     /// Counts the links with clicks that are not written back.
     ///
     /// * KEYS: `state`, `pending`, `flushing`

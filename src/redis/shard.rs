@@ -358,7 +358,7 @@ impl RedisShard {
             let mut connection = match master.pool.get().await {
                 Ok(connection) => connection,
                 Err(error) => {
-                    let failure = RedisFailure::Refused(error.to_string());
+                    let failure = RedisFailure::refused(&error);
                     // A failure to connect does mean that Redis is away.
                     if !matches!(error, PoolError::Timeout(_)) {
                         self.trip(&failure);

@@ -69,11 +69,22 @@ impl Running {
         tasks.spawn(async move { delivering.await.expect("its panic is this task's, too") });
         tasks.spawn(Arc::clone(&app.grants).run(drained.clone().cancelled_owned()));
 
-        let state = app.api_state(redirect, base_url, metrics.clone(), &shutdown);
+        let live = app.live_counts(&shutdown);
+        let state = app.api_state(
+            redirect,
+            base_url,
+            metrics.clone(),
+            Arc::clone(&live),
+            &shutdown,
+        );
         let proxies = TrustedProxies(config.trusted_proxies.clone().into());
         let admission = Admission::new(&config.guards);
         let site = Site::new(config, base_url);
-        let pages = web::router(app.web_state(site.clone()), &config.guards, &admission);
+        let pages = web::router(
+            app.web_state(site.clone(), base_url, live),
+            &config.guards,
+            &admission,
+        );
         let router = api::router(
             state,
             proxies.clone(),

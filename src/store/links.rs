@@ -2,8 +2,10 @@
 
 use async_trait::async_trait;
 
-use super::{Change, FoundLinks, LinkSearch, Position, StoreError};
-use crate::domain::{Link, LinkId, LinkProperties, LinkTarget, Principal, ShortCode, Timestamp};
+use super::{Change, FoundLinks, LinkSearch, Position, StoreError, WrittenClicks};
+use crate::domain::{
+    Link, LinkFilter, LinkId, LinkProperties, LinkTarget, Principal, ShortCode, Timestamp, UserId,
+};
 
 /// Why a link was not created.
 #[derive(Debug, thiserror::Error)]
@@ -204,6 +206,9 @@ pub trait Links: Send + Sync {
         code: &ShortCode,
     ) -> Result<Option<ToCount<LinkTarget>>, StoreError>;
 
+    /// When the link with this code was made.
+    async fn link_made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, StoreError>;
+
     /// A link of this owner, read in order to count its clicks.
     async fn link_of(
         &self,
@@ -225,6 +230,15 @@ pub trait Links: Send + Sync {
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError>;
 
+    /// Up to `limit` active links of an owner that end after `now`, those that end first at the beginning. None of an owner
+    /// whose account is gone or has another key.
+    async fn ending_links(
+        &self,
+        owner: Principal,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<ToCount<Vec<Link>>, StoreError>;
+
     /// The links of an owner that match, in the wanted order. Looks at a bounded number of links where the order is by moments,
     /// so that a page may be short, or empty, and others still follow. `used_up`, and the order by clicks, go by the clicks
     /// that are written back. None of an owner whose account is gone or has another key.
@@ -233,6 +247,34 @@ pub trait Links: Send + Sync {
         owner: Principal,
         search: &LinkSearch<'_>,
     ) -> Result<ToCount<FoundLinks>, StoreError>;
+
+    /// Whether an owner has at least so many links with this tag, and maybe of this status; the text is left out. `false` of an
+    /// owner whose account is gone or has another key.
+    async fn has_links(
+        &self,
+        owner: Principal,
+        filter: &LinkFilter,
+        count: u32,
+    ) -> Result<bool, StoreError>;
+
+    /// Up to `limit` links of an owner with the clicks that are written back, in the order in which they were made, from just
+    /// after `after`, a position by moments. Asks for no key: its caller shows nothing of it to a client.
+    async fn clicks_of_links(
+        &self,
+        owner: UserId,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<Vec<WrittenClicks>, StoreError>;
+
+    /// Those of the links with these numbers that are the owner's and match, in the order of the numbers. None of an owner
+    /// whose account is gone or has another key.
+    async fn links_among(
+        &self,
+        owner: Principal,
+        ids: &[LinkId],
+        filter: &LinkFilter,
+        now: Timestamp,
+    ) -> Result<ToCount<Vec<Link>>, StoreError>;
 
     /// Gives a link of this owner the properties that `edit` makes of its present ones, and notes the change in the outbox,
     /// in one transaction; edits of one link come one after the other. `edit` returns `None` to leave the link alone.

@@ -69,6 +69,7 @@ const POSTGRES: Files = files! { "postgres":
     41 "flush names" "0041_flush_names.sql",
     53 "portable locks" "0053_portable_locks.sql",
     56 "web sessions" "0056_web_sessions.sql",
+    57 "links by end" "0057_links_by_end.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -92,6 +93,7 @@ const SQLITE: Files = files! { "sqlite":
     36 "link series" "0036_link_series.sql",
     41 "flush names" "0041_flush_names.sql",
     56 "web sessions" "0056_web_sessions.sql",
+    57 "links by end" "0057_links_by_end.sql",
 };
 
 /// The migrations of Postgres.

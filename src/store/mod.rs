@@ -22,6 +22,7 @@ mod ledger;
 mod links;
 pub mod migrations;
 mod outbox;
+mod owner_rows;
 mod permits;
 mod postgres;
 mod rows;
@@ -31,6 +32,7 @@ mod sessions;
 mod snapshot;
 mod sqlite;
 mod users;
+mod written_clicks;
 
 pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
@@ -47,8 +49,8 @@ pub use links::{
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
-pub use search::{FoundLinks, LinkSearch, Position};
-pub use series::{Series, SeriesSnapshot};
+pub use search::{FoundLinks, LinkSearch, MAX_SCANNED, Position, WrittenClicks};
+pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
 pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, Sessions, WebSession};
 pub use snapshot::{CountSnapshot, FlushesSeen};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};

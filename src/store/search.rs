@@ -3,7 +3,7 @@
 use crate::domain::{Link, LinkFilter, LinkId, LinkOrder, SearchText, Timestamp};
 
 /// Links that are looked at for one page: a page takes no longer, however many links the owner has.
-pub(super) const MAX_SCANNED: u32 = 10_000;
+pub const MAX_SCANNED: u32 = 10_000;
 
 /// A place in a sorted list of links: just after one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,15 @@ pub struct LinkSearch<'a> {
     pub limit: u32,
     /// The moment by which a link is expired or not.
     pub now: Timestamp,
+}
+
+/// A link and the clicks that are written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenClicks {
+    /// Its position in a list by moments.
+    pub made: Position,
+    /// Its clicks.
+    pub clicks: i64,
 }
 
 /// A part of a list, and where the next one begins.

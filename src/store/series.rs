@@ -1,11 +1,12 @@
 //! The contract of series: clicks by the quarter of an hour in which they were recorded.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use async_trait::async_trait;
 
-use super::{CountSnapshot, FlushesSeen, StoreError};
-use crate::domain::{Interval, LinkId};
+use super::{CountSnapshot, FlushMark, FlushesSeen, StoreError};
+use crate::domain::{Interval, LinkId, Principal, SearchTag};
 
 /// The series of a link and its count, from one snapshot of the database.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,55 @@ pub struct SeriesSnapshot {
     pub counts: CountSnapshot,
     /// Clicks by interval, in no order; an interval may come several times, those without clicks do not come.
     pub points: Vec<(Interval, u64)>,
+}
+
+/// Which links of an owner a series is of, and over which intervals.
+#[derive(Clone, Debug)]
+pub struct OwnerSeries<'a> {
+    /// The owner.
+    pub owner: Principal,
+    /// Only links with this tag.
+    pub tag: Option<&'a SearchTag>,
+    /// The intervals.
+    pub range: Range<Interval>,
+}
+
+/// The series of an owner's links and the whole ledger, from one snapshot of the database.
+#[derive(Clone, Debug, Default)]
+pub struct OwnerSnapshot {
+    /// Clicks by interval, in no order; an interval may come several times.
+    pub points: Vec<(Interval, u64)>,
+    /// Those of the links asked about that are the owner's, with the tag.
+    pub owned: HashSet<LinkId>,
+    /// The data sets of the ledger.
+    pub data_sets: Vec<WrittenBack>,
+    /// Epochs with parked batches in the journal.
+    pub parked_in: HashSet<String>,
+}
+
+/// How far a data set is written back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenBack {
+    /// Names its lifetime.
+    pub epoch: String,
+    /// The term under which it is used.
+    pub term: i64,
+    /// Its newest flush of which anything is written back.
+    pub flush: i64,
+    /// How far that one is.
+    pub up_to: FlushMark,
+    /// Whether no other data set of its tag has a newer term.
+    pub is_newest: bool,
+    /// Whether a data set with the same tag, which was replaced a moment ago, may still have clicks to write back.
+    pub is_draining: bool,
+}
+
+impl WrittenBack {
+    /// Whether the clicks of a link in a flush are in the database: flushes are written back in their order.
+    #[must_use]
+    pub fn includes(&self, flush: i64, link: LinkId) -> bool {
+        flush < self.flush || flush == self.flush && self.up_to.includes(link)
+    }
 }
 
 /// Reads what the writers of counts keep: a click is added to the sum of its interval in the transaction that counts it.
@@ -32,4 +82,13 @@ pub trait Series: Send + Sync {
         range: Range<Interval>,
         flushes: Option<FlushesSeen<'_>>,
     ) -> Result<SeriesSnapshot, StoreError>;
+
+    /// The clicks of all links of an owner by interval, as [`Series::series`] reads those of one; and which of the links
+    /// `asked` about are among them. No points of an owner whose account is gone or has another key. The work grows with the
+    /// links of the owner.
+    async fn owner_series(
+        &self,
+        wanted: &OwnerSeries<'_>,
+        asked: &[LinkId],
+    ) -> Result<OwnerSnapshot, StoreError>;
 }

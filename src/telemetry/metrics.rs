@@ -33,6 +33,8 @@ metrics! {
     histogram HTTP_DURATION = "shunt_http_request_duration_seconds" Seconds;
     /// Requests on the redirect path by result.
     counter REDIRECTS = "shunt_redirects_total";
+    /// Clients that watch the count of a link.
+    gauge LIVE_LISTENERS = "shunt_live_listeners";
     /// Links per call that makes many at once.
     histogram BULK_LINKS = "shunt_bulk_links";
     /// Click batches by sink and outcome.

@@ -48,11 +48,13 @@ pub(super) struct Paths {
     pub(super) script: String,
     pub(super) htmx: String,
     pub(super) mark: String,
+    pub(super) uplot: String,
+    pub(super) uplot_style: String,
 }
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static ASSETS: LazyLock<[Asset; 4]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[Asset; 6]> = LazyLock::new(|| {
     [
         Asset::new(
             "style",
@@ -73,17 +75,31 @@ static ASSETS: LazyLock<[Asset; 4]> = LazyLock::new(|| {
             "image/svg+xml",
             include_bytes!("assets/mark.svg"),
         ),
+        Asset::new(
+            "uplot",
+            "js",
+            JAVASCRIPT,
+            include_bytes!("assets/uplot-1.6.32.min.js"),
+        ),
+        Asset::new(
+            "uplot",
+            "css",
+            "text/css; charset=utf-8",
+            include_bytes!("assets/uplot-1.6.32.min.css"),
+        ),
     ]
 });
 
 static PATHS: LazyLock<Paths> = LazyLock::new(|| {
-    let [style, script, htmx, mark] = &*ASSETS;
+    let [style, script, htmx, mark, uplot, uplot_style] = &*ASSETS;
     let path = |asset: &Asset| format!("/assets/{}", asset.name);
     Paths {
         style: path(style),
         script: path(script),
         htmx: path(htmx),
         mark: path(mark),
+        uplot: path(uplot),
+        uplot_style: path(uplot_style),
     }
 });
 

@@ -8,32 +8,41 @@
 //! | `error_pages` | an error as a page, with the status of the JSON |
 //! | `start`, `preview` | pages for visitors: `/`, and `/{code}+` |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
-//! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `account`, `keys` | pages for owners, below `/app` |
+//! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
+//! | `documents` | what an import and an export need of the API |
+//! | `import` | links of a table, looked at before they are made; all links as a table |
+//! | `live` | the count of a link as it rises |
+//! | `clicks` | clicks over time on a page: the range, a chart, a table |
 //!
 //! A page works without JavaScript. Its policy allows no script and no style in the page itself.
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get, post};
+use axum::{Extension, Router};
 
 use crate::accounts::Accounts;
 use crate::config::Guards;
 use crate::http::{Admission, BodyLimits, with_admission};
-use crate::links::LinkService;
+use crate::links::{LinkService, LiveCounts};
 
 mod account;
+mod all_links;
 mod assets;
+mod clicks;
 mod csrf;
+mod documents;
 mod error_pages;
 mod form;
+mod import;
 mod keys;
 mod language;
 mod link_form;
 mod link_list;
 mod links;
+mod live;
 mod one_link;
 mod page;
 mod preview;
@@ -41,6 +50,7 @@ mod session;
 mod sign_in;
 mod start;
 
+pub use documents::{ExportLinks, LinkDocuments, ReadLinks};
 pub use error_pages::{ErrorPages, PageWish};
 pub use page::Site;
 
@@ -51,6 +61,10 @@ pub struct WebState {
     pub accounts: Arc<Accounts>,
     /// Links of owners.
     pub links: Arc<LinkService>,
+    /// Counts as they rise.
+    pub live: Arc<LiveCounts>,
+    /// Links as documents.
+    pub documents: LinkDocuments,
     /// What the operator says of the service.
     pub site: Site,
 }
@@ -65,6 +79,15 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/account/keys/{id}/delete", post(keys::delete))
         .route("/app/account/password", post(account::change_password))
         .route("/app/account/sessions/{id}/end", post(account::end_session))
+        .route("/app/all", get(all_links::show))
+        .route("/app/all/export", get(all_links::export))
+        .route("/app/export", get(import::export))
+        .route(
+            "/app/import",
+            get(import::show)
+                .post(import::import)
+                .layer(Extension(import::LIMITS)),
+        )
         .route("/app/links", get(links::list).post(links::make))
         .route("/app/links/new", get(links::new))
         .route("/app/links/selected", post(links::selected))
@@ -73,6 +96,8 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             get(one_link::show).post(one_link::edit),
         )
         .route("/app/links/{short_code}/delete", post(one_link::delete))
+        .route("/app/links/{short_code}/export", get(one_link::export))
+        .route("/app/links/{short_code}/live", get(live::live))
         .route("/app/login", get(sign_in::show).post(sign_in::log_in))
         .route(
             "/app/register",
@@ -82,7 +107,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/logout-everywhere", post(account::log_out_everywhere))
         .route("/app/preview/{short_code}", get(preview::preview))
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
-        .layer(axum::Extension(BodyLimits {
+        .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,
             timeout: guards.body_timeout,
         }))

@@ -8,12 +8,14 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
+use super::clicks::{ClicksQuery, ClicksView};
 use super::form::Form;
 use super::link_form::LinkForm;
 use super::link_list::word;
 use super::page::{Frame, Site, own_page, see_other};
 use super::session::SignedIn;
-use crate::http::{ApiError, PathCode, QueryOf};
+use crate::domain::{SeriesRange, ShortCode};
+use crate::http::{ApiError, PathCode, QueryOf, series_csv};
 use crate::links::{CountedLink, Expected, LinkService, Revision};
 
 #[derive(Template)]
@@ -29,6 +31,7 @@ struct LinkPage<'a> {
     revision: String,
     said: &'static str,
     form: LinkForm,
+    series: ClicksView,
 }
 
 /// What was done just now.
@@ -45,50 +48,82 @@ pub(super) async fn show(
     signed_in: SignedIn,
     PathCode(code): PathCode,
     QueryOf(done): QueryOf<Done>,
+    QueryOf(query): QueryOf<ClicksQuery>,
 ) -> Result<Response, ApiError> {
     let code = code.ok_or_else(ApiError::url_not_found)?;
-    let shown = links.show(signed_in.principal, &code).await?;
-    let shown = shown.ok_or_else(ApiError::url_not_found)?;
+    let (range, fault) = query.range(links.clock.now(), signed_in.headers());
+    let found = links.own_series(signed_in.principal, &code, &range).await?;
+    let (shown, clicks) = found.ok_or_else(ApiError::url_not_found)?;
     let said = match (done.new.is_empty(), done.saved.is_empty()) {
         (false, _) => "Your link is ready.",
         (_, false) => "Saved.",
         _ => "",
     };
+    let status = fault.as_ref().map_or(StatusCode::OK, ApiError::status);
     let form = LinkForm::of(&shown.link);
-    page(
-        &links,
-        &site,
-        &signed_in,
-        &shown,
-        StatusCode::OK,
-        said,
-        form,
-    )
-}
-
-fn page(
-    links: &LinkService,
-    site: &Site,
-    signed_in: &SignedIn,
-    shown: &CountedLink,
-    status: StatusCode,
-    said: &'static str,
-    form: LinkForm,
-) -> Result<Response, ApiError> {
-    let link = &shown.link;
-    let page = LinkPage {
-        frame: Frame::own(site, signed_in.owner()),
-        csrf: signed_in.owner().csrf,
-        code: link.code.to_string(),
-        short_url: site.short_url(&link.code),
-        clicks: shown.clicks,
-        status: word(shown.status(links.clock.now())),
-        created: link.created_at.date(),
-        revision: Revision::of(link).to_string(),
+    let series = ClicksView::new(page_of(&code), "", &range, &clicks, fault.as_ref());
+    let page = Page {
+        shown,
+        series,
         said,
         form,
     };
-    own_page(status, &page)
+    page.render(&links, &site, &signed_in, status)
+}
+
+/// What the page of a link shows.
+struct Page {
+    shown: CountedLink,
+    series: ClicksView,
+    said: &'static str,
+    form: LinkForm,
+}
+
+impl Page {
+    fn render(
+        self,
+        links: &LinkService,
+        site: &Site,
+        signed_in: &SignedIn,
+        status: StatusCode,
+    ) -> Result<Response, ApiError> {
+        let link = &self.shown.link;
+        let page = LinkPage {
+            frame: Frame::own(site, signed_in.owner()),
+            csrf: signed_in.owner().csrf,
+            code: link.code.to_string(),
+            short_url: site.short_url(&link.code),
+            clicks: self.shown.clicks,
+            status: word(self.shown.status(links.clock.now())),
+            created: link.created_at.date(),
+            revision: Revision::of(link).to_string(),
+            said: self.said,
+            form: self.form,
+            series: self.series,
+        };
+        own_page(status, &page)
+    }
+}
+
+fn page_of(code: &ShortCode) -> String {
+    format!("/app/links/{code}")
+}
+
+/// The clicks over time as a file.
+pub(super) async fn export(
+    State(links): State<Arc<LinkService>>,
+    signed_in: SignedIn,
+    PathCode(code): PathCode,
+    QueryOf(query): QueryOf<ClicksQuery>,
+) -> Result<Response, ApiError> {
+    let code = code.ok_or_else(ApiError::url_not_found)?;
+    let (range, fault) = query.range(links.clock.now(), signed_in.headers());
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    let found = links.own_series(signed_in.principal, &code, &range).await?;
+    let (_, clicks) = found.ok_or_else(ApiError::url_not_found)?;
+    series_csv(code.as_str(), &range, &clicks.series)
 }
 
 pub(super) async fn edit(
@@ -101,8 +136,9 @@ pub(super) async fn edit(
     signed_in.check(&site, &form)?;
     let owner = signed_in.principal;
     let code = code.ok_or_else(ApiError::url_not_found)?;
-    let shown = links.show(owner, &code).await?;
-    let shown = shown.ok_or_else(ApiError::url_not_found)?;
+    let range = SeriesRange::usual(links.clock.now());
+    let found = links.own_series(owner, &code, &range).await?;
+    let (shown, clicks) = found.ok_or_else(ApiError::url_not_found)?;
     let fields = LinkForm::sent(&form);
     let edited = async {
         let edit = fields.edit(&shown.link, &links.own_host)?;
@@ -114,8 +150,13 @@ pub(super) async fn edit(
         Ok(_) => Ok(see_other(&format!("/app/links/{code}?saved=1"))),
         Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => {
-            let form = fields.refused(&error);
-            page(&links, &site, &signed_in, &shown, error.status(), "", form)
+            let page = Page {
+                series: ClicksView::new(page_of(&code), "", &range, &clicks, None),
+                shown,
+                said: "",
+                form: fields.refused(&error),
+            };
+            page.render(&links, &site, &signed_in, error.status())
         }
     }
 }

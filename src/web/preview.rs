@@ -13,6 +13,7 @@ use url::{Host, Url};
 
 use super::error_pages::PageWish;
 use super::page::{Frame, Site, public_page};
+use crate::domain::Timestamp;
 use crate::http::{ApiError, ClientAddress, PathCode};
 use crate::links::LinkService;
 
@@ -23,6 +24,8 @@ struct PreviewPage<'a> {
     short_url: String,
     code: String,
     clicks: u64,
+    /// The date on which the link was made.
+    made: String,
     target: ShownTarget<'a>,
 }
 
@@ -96,7 +99,9 @@ pub(super) async fn preview(
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let stats = links.stats(&code, client.as_str()).await?;
     let stats = stats.ok_or_else(ApiError::url_not_found)?;
+    let made = links.made_at(&code).await?;
     let page = PreviewPage {
+        made: made.map_or_else(String::new, Timestamp::date),
         frame: Frame::public(&site, wish.language()),
         short_url: site.short_url(&code),
         code: code.to_string(),

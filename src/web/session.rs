@@ -32,6 +32,16 @@ impl SignedIn {
         Owner { csrf: &self.csrf }
     }
 
+    /// The cookie of the session.
+    pub(super) fn cookie(&self) -> &str {
+        &self.cookie
+    }
+
+    /// The headers of the request.
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
     /// Refuses a form that none of the service's own pages sent.
     pub(super) fn check(&self, site: &Site, form: &Form) -> Result<(), ApiError> {
         check(site, &self.headers, &self.cookie, form)
@@ -186,6 +196,24 @@ pub(super) async fn begin(
     set_cookie(&mut response, site, session_name(site), &cookie, seconds);
     set_cookie(&mut response, site, form_name(site), "", Some(0));
     Ok(response)
+}
+
+/// Ends the session that the browser has had until now: a user who signs in again leaves none behind.
+pub(super) async fn end_former(
+    accounts: &Accounts,
+    site: &Site,
+    headers: &HeaderMap,
+    address: &str,
+) -> Result<(), ApiError> {
+    let Some(cookie) = cookie(headers, session_name(site)) else {
+        return Ok(());
+    };
+    if let Some(former) = accounts.session(&cookie).await? {
+        accounts
+            .end_session(address, former.principal, former.id)
+            .await?;
+    }
+    Ok(())
 }
 
 /// Leads to the start, without the cookie.

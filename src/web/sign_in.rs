@@ -155,7 +155,10 @@ async fn signed_in(
         Ok::<_, ApiError>(accounts.principal_of(&token)?)
     };
     match entered.await {
-        Ok(principal) => session::begin(accounts, site, headers, principal, form.get("next")).await,
+        Ok(principal) => {
+            session::end_former(accounts, site, headers, client.address()).await?;
+            session::begin(accounts, site, headers, principal, form.get("next")).await
+        }
         Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => shown(
             site,

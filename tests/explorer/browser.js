@@ -31,6 +31,8 @@ export async function open(hosts, options = {}) {
   context.on("requestfailed", (request) => {
     // The explorer shows the redirect: the browser reports the request that it would send, and sends none.
     if (request.redirectedFrom()?.isNavigationRequest() === false) return;
+    // A stream of events ends with its page, and a download is no page.
+    if (request.resourceType() === "eventsource") return;
     faults.push(`failed: ${request.url()} ${request.failure().errorText}`);
   });
   context.on("console", (message) => {

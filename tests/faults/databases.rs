@@ -191,7 +191,12 @@ async fn a_postgres_that_refuses_all_connections_is_away_and_no_defect() {
 async fn postgres_behind_a_bad_network_stops_no_redirect_of_a_known_code_and_loses_no_click() {
     let postgres = Postgres::start();
     let proxy = Proxy::to(&postgres.url()).await;
-    let settings = [("DATABASE_URL", proxy.url()), ("FLUSH_INTERVAL_MS", "20")];
+    let settings = [
+        ("DATABASE_URL", proxy.url()),
+        ("FLUSH_INTERVAL_MS", "20"),
+        // As above.
+        ("CLICK_DEADLINE_MS", "1000"),
+    ];
     let app = App::start_with(Mode::Production, &settings).await;
     let caller = Caller::of(&app).await;
     let codes = warm_links(&app).await;

@@ -1,6 +1,9 @@
 //! Links and the outbox of their changes.
 
-use shunt::domain::{Clock, LinkId, Principal, ShortCode, SystemClock, TokenKey, UserId};
+use shunt::domain::{
+    Clock, LinkFilter, LinkId, LinkProperties, Principal, SearchTag, ShortCode, SystemClock, Tags,
+    TokenKey, UserId,
+};
 use shunt::store::{CreateLinkError, NewLink, Position, Raise};
 
 use crate::backend::{both_stores, link, moment, plain, target, user};
@@ -129,6 +132,47 @@ both_stores! {
             paged.extend(page.iter().map(|link| link.id));
         }
         assert_eq!(paged, order);
+    }
+
+    async fn links_are_read_with_their_clicks_in_the_order_in_which_they_were_made(store) {
+        let (ada, bob) = (user(&store).await, user(&store).await);
+        let first = link(&store, ada).await.1;
+        link(&store, bob).await;
+        let second = link(&store, ada).await.1;
+        let read = store.links.clicks_of_links(ada.user, None, 9).await.unwrap();
+        let ids: Vec<_> = read.iter().map(|link| (link.made.id, link.clicks)).collect();
+        assert_eq!(ids, [(first, 0), (second, 0)]);
+        let rest = store.links.clicks_of_links(ada.user, Some(read[0].made), 9).await.unwrap();
+        assert_eq!(rest, [read[1]]);
+        assert_eq!(store.links.clicks_of_links(ada.user, None, 1).await.unwrap(), [read[0]]);
+    }
+
+    async fn links_are_found_among_numbers_in_their_order_where_they_are_the_owners_and_match(store) {
+        let (ada, bob) = (user(&store).await, user(&store).await);
+        let mut ids = Vec::new();
+        for (owner, tags) in [(ada, ""), (ada, "a,b"), (bob, "a"), (ada, "b")] {
+            let code = ShortCode::generate(7).unwrap();
+            let properties = LinkProperties { tags: Tags::parse_list(tags).unwrap(), ..plain() };
+            let new = NewLink::new(&code, &properties, owner, SystemClock.now());
+            ids.push(store.links.create_link(new, 0).await.unwrap().link.id);
+        }
+        let among = async |owner, ids: &[LinkId], filter: &LinkFilter| {
+            let found = store.links.links_among(owner, ids, filter, SystemClock.now()).await.unwrap();
+            found.value.iter().map(|link| link.id).collect::<Vec<_>>()
+        };
+        let all = LinkFilter::default();
+        let tagged = |tag| LinkFilter { tag: Some(SearchTag::parse(tag).unwrap()), ..LinkFilter::default() };
+        assert_eq!(among(ada, &[ids[3], ids[2], ids[0]], &all).await, [ids[3], ids[0]]);
+        assert_eq!(among(ada, &ids, &tagged("a")).await, [ids[1]]);
+        assert_eq!(among(ada, &ids, &tagged("b")).await, [ids[1], ids[3]]);
+        assert_eq!(among(ada, &[], &all).await, []);
+        let ended = Principal { key: TokenKey::generate().unwrap(), ..ada };
+        assert_eq!(among(ended, &ids, &all).await, []);
+        for (filter, count) in [(all, 3), (tagged("b"), 2), (tagged("c"), 0)] {
+            assert!(store.links.has_links(ada, &filter, count).await.unwrap());
+            assert!(!store.links.has_links(ada, &filter, count + 1).await.unwrap());
+            assert!(!store.links.has_links(ended, &filter, 1).await.unwrap());
+        }
     }
 
     async fn of_links_made_at_once_exactly_as_many_as_an_account_may_have_are_made(store) {

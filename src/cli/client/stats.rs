@@ -1,6 +1,6 @@
 //! `shunt stats`
 
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,27 @@ struct Stats {
     target_url: String,
     clicks: u64,
     total: u64,
+    /// The last 30 days; a service of an older version has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    series: Option<Series>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Series {
+    interval: String,
+    tz: String,
+    from: String,
+    to: String,
+    clicks: u64,
+    people: u64,
+    points: Vec<Point>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Point {
+    at: String,
+    clicks: u64,
+    people: u64,
 }
 
 /// Prints the statistics of a link.
@@ -31,7 +52,15 @@ pub(super) fn stats(args: StatsArgs) -> Result<(), Failure> {
     let api = Api::new(args.service)?;
     let code = api.code(&args.code)?;
     let read = api.read::<Stats>(Call::get(&format!("/urls/{code}/stats")));
-    let stats = read.map_err(|setback| setback.failure.not_found(&code))?;
+    let mut stats = read.map_err(|setback| setback.failure.not_found(&code))?;
+    if json || io::stdout().is_terminal() {
+        let read = api.read::<Series>(Call::get(&format!("/urls/{code}/stats/series")));
+        stats.series = match read.map_err(|setback| setback.failure) {
+            Ok(series) => Some(series),
+            Err(Failure::NotFound(_)) => None,
+            Err(failure) => return Err(failure),
+        };
+    }
     if json {
         return output::json_line(&stats);
     }
@@ -40,5 +69,39 @@ pub(super) fn stats(args: StatsArgs) -> Result<(), Failure> {
     writeln!(out, "{HEAD}code  {HEAD:#}  {HANDLE}{code}{HANDLE:#}")?;
     writeln!(out, "{HEAD}target{HEAD:#}  {target}")?;
     writeln!(out, "{HEAD}clicks{HEAD:#}  {}", stats.clicks)?;
+    if let Some(series) = stats.series {
+        let clicks: Vec<_> = series.points.iter().map(|point| point.clicks).collect();
+        let (line, sum) = (sparkline(&clicks), series.clicks);
+        writeln!(out, "{HEAD}30 days{HEAD:#} {line}  {sum}")?;
+    }
     Ok(())
+}
+
+/// A bar for each number, the highest for the largest; 0 has none.
+fn sparkline(numbers: &[u64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let largest = numbers.iter().copied().max().unwrap_or_default().max(1);
+    let bar = |number: &u64| {
+        // From 1 to 8, rounded up.
+        let height = (u128::from(*number) * 8).div_ceil(u128::from(largest));
+        let index = usize::try_from(height).unwrap_or_default().checked_sub(1);
+        index.and_then(|index| BARS.get(index)).copied()
+    };
+    numbers
+        .iter()
+        .map(|number| bar(number).unwrap_or('·'))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparkline_has_a_bar_for_each_number() {
+        assert_eq!(sparkline(&[0, 1, 2, 4, 8]), "·▁▂▄█");
+        assert_eq!(sparkline(&[u64::MAX, 1, 0]), "█▁·");
+        assert_eq!(sparkline(&[0, 0]), "··");
+        assert_eq!(sparkline(&[]), "");
+    }
 }

@@ -25,7 +25,7 @@ use crate::domain::ShortCode;
 use crate::http::paths::{self, Class, redirect_code, route_of};
 use crate::http::{
     Admission, ApiError, ClientAddress, ClientLeft, Peer, RequestId, RequestIds, TrustedProxies,
-    X_REQUEST_ID,
+    Unending, X_REQUEST_ID,
 };
 use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
@@ -292,6 +292,9 @@ impl Dispatcher {
             let Ok(response) = api.oneshot(request).await;
             if response.body().size_hint().exact().is_some() {
                 return response;
+            }
+            if response.extensions().get::<Unending>().is_some() {
+                return forward_body(response, &main, (), patience);
             }
             match admission.stream() {
                 Ok(permit) => forward_body(response, &main, permit, patience),

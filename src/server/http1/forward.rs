@@ -7,7 +7,7 @@ use axum::response::Response;
 use futures_util::StreamExt;
 use futures_util::stream::unfold;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use crate::telemetry::metrics::LIMIT_HITS;
@@ -57,11 +57,12 @@ impl Patience {
     }
 }
 
-/// Forwards a body that is still being made on the main runtime, until its end or until the client stops reading.
+/// Forwards a body that is still being made on the main runtime, until its end or until the client stops reading. The permit is
+/// kept for as long.
 pub(super) fn forward_body(
     response: Response,
     main: &Handle,
-    permit: OwnedSemaphorePermit,
+    permit: impl Send + 'static,
     mut patience: Patience,
 ) -> Response {
     response.map(|body| {
@@ -108,7 +109,7 @@ pub(super) fn forward_body(
 mod tests {
     use std::sync::Arc;
 
-    use tokio::sync::Semaphore;
+    use tokio::sync::{OwnedSemaphorePermit, Semaphore};
     use tokio::time::sleep;
 
     use super::*;

@@ -2,12 +2,14 @@
 
 use async_trait::async_trait;
 
-use super::{PostgresStore, link_columns, moment, not_of_deleted_user, target_columns};
-use crate::domain::{Link, LinkId, LinkTarget, Principal, ShortCode, Timestamp};
+use super::{PostgresStore, link_columns, micros, moment, not_of_deleted_user, target_columns};
+use crate::domain::{
+    Link, LinkFilter, LinkId, LinkTarget, Principal, ShortCode, Timestamp, UserId,
+};
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{
     Change, CreateLinkError, CreatedLink, CreatedOfMany, EditLink, Edited, FoundLinks, LinkSearch,
-    Links, NewLink, Position, StoreError, ToCount, UsedKey,
+    Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -135,6 +137,23 @@ impl Links for PostgresStore {
         found.map(rows::counted).transpose()
     }
 
+    async fn link_made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, StoreError> {
+        let found: Option<i64> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_scalar(concat!(
+                    "SELECT ",
+                    micros!("created_at"),
+                    " FROM links WHERE short_code = $1"
+                ))
+                .bind(code.as_str())
+                .fetch_optional(session)
+                .await
+            })
+            .await?;
+        Ok(found.and_then(Timestamp::from_micros))
+    }
+
     async fn links_made(&self) -> Result<u64, StoreError> {
         let made: i64 = self
             .pool
@@ -180,12 +199,68 @@ impl Links for PostgresStore {
         rows::links(owner.user, found)
     }
 
+    async fn ending_links(
+        &self,
+        owner: Principal,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<ToCount<Vec<Link>>, StoreError> {
+        let found: Vec<LinkRow> = self
+            .pool
+            .run(async |session| {
+                sqlx::query_as(concat!(
+                    "SELECT ",
+                    link_columns!(),
+                    " FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+                     AND is_active AND expires_at > ",
+                    moment!("$3"),
+                    " ORDER BY expires_at, id LIMIT $4"
+                ))
+                .bind(owner.user.0)
+                .bind(owner.key.as_bytes())
+                .bind(now.micros())
+                .bind(i64::from(limit))
+                .fetch_all(session)
+                .await
+            })
+            .await?;
+        rows::links(owner.user, found)
+    }
+
     async fn search_links(
         &self,
         owner: Principal,
         search: &LinkSearch<'_>,
     ) -> Result<ToCount<FoundLinks>, StoreError> {
         self.search(owner, search).await
+    }
+
+    async fn has_links(
+        &self,
+        owner: Principal,
+        filter: &LinkFilter,
+        count: u32,
+    ) -> Result<bool, StoreError> {
+        self.owner_has(owner, filter, count).await
+    }
+
+    async fn clicks_of_links(
+        &self,
+        owner: UserId,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<Vec<WrittenClicks>, StoreError> {
+        self.written_clicks(owner, after, limit).await
+    }
+
+    async fn links_among(
+        &self,
+        owner: Principal,
+        ids: &[LinkId],
+        filter: &LinkFilter,
+        now: Timestamp,
+    ) -> Result<ToCount<Vec<Link>>, StoreError> {
+        self.links_among_ids(owner, ids, filter, now).await
     }
 
     async fn delete_link(

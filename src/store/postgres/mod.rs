@@ -14,6 +14,7 @@ mod history;
 mod ledger;
 mod links;
 mod migrate;
+mod ordered_links;
 mod outbox;
 mod pool;
 mod replica;

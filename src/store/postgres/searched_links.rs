@@ -12,7 +12,7 @@ use crate::store::{FoundLinks, LinkSearch, StoreError, ToCount};
 /// All that a text is looked for in. The fields have no control characters, so that no text is found across two of them.
 const TEXT: &str = r"(short_code || E'\n' || target_url || E'\n' || title)";
 
-type Query = QueryBuilder<Postgres>;
+pub(super) type Query = QueryBuilder<Postgres>;
 
 impl PostgresStore {
     pub(super) async fn search(
@@ -89,7 +89,7 @@ fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
 }
 
 /// One page by the clicks that are written back. All links of the owner are looked at: an index of clicks would have to
-/// be changed with every click that is written back.
+/// be changed with every click that is written back. An owner of many links has an order that the service keeps.
 fn by_clicks(owner: Principal, search: &LinkSearch<'_>) -> Query {
     const CLICKS: &str = "coalesce(counted.clicks, 0)";
     let (direction, later) = direction(search);
@@ -135,7 +135,7 @@ fn direction(search: &LinkSearch<'_>) -> (&'static str, &'static str) {
 }
 
 /// Links, or tags of links, of this owner.
-fn push_owner(query: &mut Query, owner: Principal, filter: &LinkFilter) {
+pub(super) fn push_owner(query: &mut Query, owner: Principal, filter: &LinkFilter) {
     let table = if filter.tag.is_some() {
         "tagged"
     } else {
@@ -153,7 +153,7 @@ fn push_owner(query: &mut Query, owner: Principal, filter: &LinkFilter) {
 }
 
 /// Conditions that have an index of their own: links of a rare status are found without a look at all others.
-fn narrowing(filter: &LinkFilter) -> &'static str {
+pub(super) fn narrowing(filter: &LinkFilter) -> &'static str {
     match filter.status {
         Some(LinkStatus::Inactive) => " AND NOT links.is_active",
         Some(LinkStatus::Expired) => " AND links.expires_at IS NOT NULL",
@@ -164,7 +164,7 @@ fn narrowing(filter: &LinkFilter) -> &'static str {
 }
 
 /// Whether a row of `links` is wanted.
-fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp) {
+pub(super) fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp) {
     const IS_USED_UP: &str = "max_clicks IS NOT NULL
          AND max_clicks <= coalesce((SELECT clicks FROM link_clicks WHERE link_id = links.id), 0)";
     query.push("(true");

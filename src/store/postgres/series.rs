@@ -6,9 +6,9 @@ use async_trait::async_trait;
 
 use super::PostgresStore;
 use super::clicks::counts;
-use crate::domain::{Interval, LinkId};
-use crate::store::rows;
-use crate::store::{FlushesSeen, Series, SeriesSnapshot, StoreError};
+use crate::domain::{Interval, LinkId, SearchTag};
+use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
+use crate::store::{owner_rows, rows};
 
 /// The series and the count of a link, in one statement and so of one snapshot.
 const SERIES: &str = concat!(
@@ -25,6 +25,51 @@ const SERIES: &str = concat!(
         SELECT coalesce(quarter, quarter_now()), n
         FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) WHERE NOT held AND id = ANY ($1)
     ) AS newest WHERE at >= $6 AND at < $7"
+);
+
+/// Whether a row of `links` is one of those that are asked for.
+macro_rules! is_wanted {
+    () => {
+        "links.owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+            AND ($3::text IS NULL OR links.id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))"
+    };
+}
+
+/// The same of all links of an owner, with the ledger; the kinds of rows are those of `owner_rows`. Each part has a condition
+/// on its quarters alone, so that those of a short range are found first, and few links are looked up.
+const OWNER_SERIES: &str = concat!(
+    "SELECT 0, '', quarter::bigint, sum(link_series.clicks)::bigint FROM link_series JOIN links ON links.id = link_id
+    WHERE quarter >= $4 AND quarter < $5 AND ",
+    is_wanted!(),
+    " GROUP BY quarter
+    UNION ALL
+    SELECT 0, '', quarter::bigint, sum(in_quarter)::bigint FROM link_clicks JOIN links ON links.id = link_id
+    WHERE quarter >= $4 AND quarter < $5 AND ",
+    is_wanted!(),
+    " GROUP BY quarter
+    UNION ALL
+    SELECT 0, '', at, sum(n)::bigint FROM (
+        SELECT greatest(floor(extract(epoch FROM created_at) / 900)::bigint, 1) AS at, link_clicks.clicks AS n
+        FROM link_clicks JOIN links ON links.id = link_id WHERE quarter = 0 AND ",
+    is_wanted!(),
+    "
+        UNION ALL
+        SELECT coalesce(quarter, quarter_now()), n
+        FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) JOIN links USING (id) WHERE NOT held AND ",
+    is_wanted!(),
+    "
+    ) AS newest WHERE at >= $4 AND at < $5 GROUP BY at
+    UNION ALL
+    SELECT 1, epoch, flush, up_to FROM data_sets
+    UNION ALL
+    SELECT 2, epoch, term, (term = (SELECT max(term) FROM data_sets WHERE tag = seen.tag))::int
+        + 2 * EXISTS (SELECT FROM data_sets other WHERE other.tag = seen.tag AND drains_until > now())::int
+    FROM data_sets seen
+    UNION ALL
+    SELECT DISTINCT 3, coalesce(epoch, ''), 0::bigint, 0::bigint FROM click_journal WHERE held
+    UNION ALL
+    SELECT 4, '', links.id, 0::bigint FROM unnest($6::bigint[]) AS asked (id) JOIN links USING (id) WHERE ",
+    is_wanted!()
 );
 
 #[async_trait]
@@ -49,5 +94,25 @@ impl Series for PostgresStore {
                 .await
         });
         rows::series_snapshot(found.await?)
+    }
+
+    async fn owner_series(
+        &self,
+        wanted: &OwnerSeries<'_>,
+        asked: &[LinkId],
+    ) -> Result<OwnerSnapshot, StoreError> {
+        let asked: Vec<_> = asked.iter().map(|link| link.number()).collect();
+        let found = self.pool.run(async |session| {
+            sqlx::query_as(OWNER_SERIES)
+                .bind(wanted.owner.user.0)
+                .bind(wanted.owner.key.as_bytes())
+                .bind(wanted.tag.map(SearchTag::as_str))
+                .bind(wanted.range.start.number())
+                .bind(wanted.range.end.number())
+                .bind(asked)
+                .fetch_all(session)
+                .await
+        });
+        owner_rows::owner_snapshot(found.await?)
     }
 }

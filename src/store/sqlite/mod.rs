@@ -36,6 +36,7 @@ mod ledger;
 mod links;
 mod log;
 mod migrate;
+mod ordered_links;
 mod outbox;
 mod pool;
 mod presence;

@@ -12,7 +12,7 @@ use crate::store::{FoundLinks, LinkSearch, Position, StoreError, ToCount};
 /// All that a text is looked for in. The fields have no control characters, so that no text is found across two of them.
 const TEXT: &str = "(short_code || char(10) || target_url || char(10) || title)";
 
-type Query = QueryBuilder<Sqlite>;
+pub(super) type Query = QueryBuilder<Sqlite>;
 
 impl SqliteStore {
     pub(super) async fn search(
@@ -84,7 +84,7 @@ fn last_scanned(owner: Principal, search: &LinkSearch<'_>) -> Query {
 }
 
 /// One page by the clicks that are written back. All links of the owner are looked at: an index of clicks would have to
-/// be changed with every click that is written back.
+/// be changed with every click that is written back. An owner of many links has an order that the service keeps.
 fn by_clicks(owner: Principal, search: &LinkSearch<'_>) -> Query {
     let mut query = Query::new(concat!(
         "SELECT ",
@@ -108,9 +108,9 @@ fn keys(search: &LinkSearch<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// The owner's links after the position, by way of the index that has the fewest others.
-fn push_source(query: &mut Query, owner: Principal, search: &LinkSearch<'_>, key: &str, id: &str) {
-    let (source, table) = if search.filter.tag.is_some() {
+/// Links, or tags of links, of this owner.
+pub(super) fn push_owner(query: &mut Query, owner: Principal, filter: &LinkFilter) {
+    let (source, table) = if filter.tag.is_some() {
         (
             "link_tags AS tagged JOIN links ON links.id = tagged.link_id",
             "tagged",
@@ -124,23 +124,33 @@ fn push_source(query: &mut Query, owner: Principal, search: &LinkSearch<'_>, key
     ));
     query.push_bind(owner.user.0).push(" AND key = ");
     query.push_bind(owner.key.as_bytes().to_vec()).push(")");
-    if let Some(tag) = &search.filter.tag {
+    if let Some(tag) = &filter.tag {
         query.push(" AND tagged.tag = ");
         query.push_bind(tag.as_str().to_owned());
     }
+}
+
+/// The owner's links after the position, by way of the index that has the fewest others.
+fn push_source(query: &mut Query, owner: Principal, search: &LinkSearch<'_>, key: &str, id: &str) {
+    push_owner(query, owner, search.filter);
     if let Some(after) = search.after {
         let later = if search.order.is_falling() { "<" } else { ">" };
         query.push(format_args!(" AND ({key}, {id}) {later} ("));
         query.push_bind(after.key).push(", ");
         query.push_bind(after.id.number()).push(")");
     }
-    query.push(match search.filter.status {
+    query.push(narrowing(search.filter));
+}
+
+/// Conditions that have an index of their own: links of a rare status are found without a look at all others.
+pub(super) fn narrowing(filter: &LinkFilter) -> &'static str {
+    match filter.status {
         Some(LinkStatus::Inactive) => " AND NOT links.is_active",
         Some(LinkStatus::Expired) => " AND links.expires_at IS NOT NULL",
         Some(LinkStatus::UsedUp) => " AND links.max_clicks IS NOT NULL",
         Some(LinkStatus::Removed) => " AND false",
         Some(LinkStatus::Active) | None => "",
-    });
+    }
 }
 
 fn push_order(query: &mut Query, search: &LinkSearch<'_>, key: &str, id: &str) {
@@ -155,7 +165,7 @@ fn push_order(query: &mut Query, search: &LinkSearch<'_>, key: &str, id: &str) {
 }
 
 /// Whether a row of `links` is wanted.
-fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp) {
+pub(super) fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp) {
     const IS_USED_UP: &str = "(max_clicks IS NOT NULL AND max_clicks <= clicks)";
     query.push("(true");
     if let Some(status) = filter.status {

@@ -44,12 +44,120 @@ document.addEventListener("change", (event) => {
 document.addEventListener("htmx:afterSwap", prepare);
 prepare();
 
-// The count of a link's page, read again while the page is looked at.
+// The count of a link's page as it rises, while the page is looked at.
 const live = document.querySelector("[data-live]");
 if (live) {
-  setInterval(async () => {
+  const minute = document.querySelector("[data-minute]");
+  let source;
+  const listen = () => {
+    source?.close();
     if (document.hidden) return;
-    const answer = await fetch(live.dataset.live, { headers: { accept: "application/json" } });
-    if (answer.ok) live.textContent = (await answer.json()).clicks.toLocaleString("en");
-  }, 3000);
+    source = new EventSource(live.dataset.live);
+    source.addEventListener("message", (event) => {
+      const { clicks, last_minute: now } = JSON.parse(event.data);
+      live.textContent = clicks.toLocaleString("en");
+      minute.hidden = now === 0;
+      minute.textContent = ` · ${now.toLocaleString("en")} in the last minute`;
+    });
+  };
+  document.addEventListener("visibilitychange", listen);
+  listen();
+}
+
+// The browser's time zone, in which days begin unless the page's address names another one.
+const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (browserZone && !document.cookie.includes(`shunt_tz=${browserZone}`)) {
+  document.cookie = `shunt_tz=${browserZone}; path=/app; max-age=31536000; samesite=lax`;
+}
+
+// The chart of a page: its data is that of the server's own bars. Dragging over it asks for the part that is marked.
+const drawChart = (figure) => {
+  const { zone, step, at, end, clicks, previous } = JSON.parse(figure.dataset.chart);
+  const style = getComputedStyle(document.documentElement);
+  const color = (name) => {
+    // Only a property of an element has the colour of the scheme in use.
+    const probe = document.createElement("i");
+    probe.style.color = `var(${name})`;
+    figure.append(probe);
+    const found = getComputedStyle(probe).color;
+    probe.remove();
+    return found;
+  };
+  const [ink, soft, line, accent] = ["--ink", "--soft", "--line", "--accent"].map(color);
+  const font = `12px ${style.fontFamily}`;
+  const size = () => ({ width: figure.clientWidth, height: 260 });
+  const axis = { stroke: soft, font, ticks: { stroke: line, width: 1 }, grid: { stroke: line, width: 1 } };
+  const format = new Intl.DateTimeFormat("en-CA", {
+    timeZone: zone, year: "numeric", month: "2-digit",
+    ...(step === "month" ? {} : { day: "2-digit" }),
+    ...(step === "hour" ? { hour: "2-digit", minute: "2-digit", hour12: false } : {}),
+  });
+  const ask = (chart) => {
+    const { left, width } = chart.select;
+    if (width < 4) return;
+    const moment = (x) => new Date(Math.round(chart.posToVal(x, "x")) * 1000);
+    const [from, to] = [moment(left), moment(left + width)];
+    const query = new URLSearchParams(location.search);
+    query.delete("new");
+    query.delete("saved");
+    const days = (to - from) / 86_400_000;
+    query.set("interval", days <= 4 ? "hour" : days <= 200 ? "day" : "month");
+    query.set("from", from.toISOString());
+    query.set("to", to.toISOString());
+    query.set("tz", zone);
+    location.search = query;
+  };
+  const parts = (value) => {
+    const found = format.formatToParts(new Date(value * 1000));
+    return Object.fromEntries(found.map(({ type, value: text }) => [type, text]));
+  };
+  const dates = (_, values) => {
+    const apart = values.length > 1 ? values[1] - values[0] : 0;
+    return values.map((value) => {
+      const { year, month, day, hour, minute } = parts(value);
+      if (step === "month" || apart > 20 * 86_400) return `${year}-${month}`;
+      return step === "hour" && apart < 86_400 ? `${hour}:${minute}` : `${month}-${day}`;
+    });
+  };
+  const counts = (_, values) => values.map((value) => (Number.isInteger(value) ? value.toLocaleString("en") : ""));
+  const drawing = figure.querySelector("svg");
+  const label = drawing.getAttribute("aria-label");
+  const place = document.createElement("div");
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", label);
+  const chart = new uPlot({
+    ...size(),
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
+    cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false } },
+    scales: {
+      x: { range: () => [at[0], end] },
+      y: { range: (_, __, most) => [0, Math.max(1, most * 1.05)] },
+    },
+    axes: [{ ...axis, values: dates }, { ...axis, values: counts, size: 60 }],
+    series: [
+      { label: "From", value: (_, seconds) => (seconds == null ? "–" : format.format(new Date(seconds * 1000))) },
+      { label: "Clicks", stroke: accent, fill: accent, width: 0, paths: uPlot.paths.bars({ size: [0.8, 48], align: 1 }), points: { show: false } },
+      { label: "Before", stroke: ink, width: 1.5, dash: [4, 4], paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } },
+    ],
+    hooks: { setSelect: [ask] },
+  }, [at, clicks, at.map((_, index) => previous[index] ?? null)], (made, begin) => {
+    drawing.replaceWith(place);
+    figure.nextElementSibling.hidden = true;
+    place.append(made.root);
+    begin();
+  });
+  new ResizeObserver(() => chart.setSize(size())).observe(figure);
+};
+if (typeof uPlot === "function") {
+  for (const figure of document.querySelectorAll("[data-chart]")) drawChart(figure);
+}
+
+// A file of a table goes into the field for it.
+const file = document.querySelector("[data-file]");
+if (file) {
+  file.hidden = false;
+  file.querySelector("input").addEventListener("change", async (event) => {
+    const [chosen] = event.target.files;
+    if (chosen) document.getElementById("table").value = await chosen.text();
+  });
 }

@@ -18,8 +18,8 @@ class State(Enum):
     """Whether a link has to be there."""
 
     LIVE = "live"
-    DOUBTFUL = "a DELETE was sent and not answered"
-    DELETED = "deleted"
+    DOUBTFUL = "a DELETE, or an edit that ends it, was sent and not answered"
+    DELETED = "deleted, or ended"
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class Book:
     state: State = State.LIVE
     deleted_at: float = 0.0
     deleted_by: str = ""
+    is_ended: bool = False
+    """An edit ended it, or shall: it is not followed any more, and keeps its statistics."""
     is_announced_late: bool = False
     """The instance that deleted it said that it could not announce that."""
     by_instance: Counter[str] = field(default_factory=Counter)
@@ -126,7 +128,7 @@ class Book:
     def __str__(self) -> str:
         deleted = ""
         if self.deleted_at:
-            deleted = (f", DELETE answered by {self.deleted_by} {time.monotonic() - self.deleted_at:.3f} s ago"
+            deleted = (f", {'edit' if self.is_ended else 'DELETE'} answered by {self.deleted_by} {time.monotonic() - self.deleted_at:.3f} s ago"
                        + (", announced late" if self.is_announced_late else ""))
         reasons = f", exceptions so far: {'; '.join(self.reasons)}" if self.reasons else ""
         return (f"book of {self.code} -> {self.target}: {self.sent} sent, {self.answered} answered "

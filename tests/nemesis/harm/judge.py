@@ -108,8 +108,9 @@ class Judge:
                 self.violated(f"{instance.name} redirected beyond the limit\n{book}")
             if state is State.DELETED:
                 received = time.monotonic()
-                self.later(f"a deleted link was followed on {instance.name}, {sent - book.deleted_at:.3f} s after its "
-                           "DELETE was answered", book, lambda: self.why_followed(instance, book, sent, received))
+                what = "an ended link" if book.is_ended else "a deleted link"
+                self.later(f"{what} was followed on {instance.name}, {sent - book.deleted_at:.3f} s after that was answered",
+                           book, lambda: self.why_followed(instance, book, sent, received))
         elif response.status == 404:
             if book.may_be_used_up(RAISE_SECONDS):
                 self.seen["visit of a link that may be used up"] += 1
@@ -127,7 +128,7 @@ class Judge:
                 self.violated(f"two counts in one response: {stats}\n{book}")
             self.count(instance, book, mark, sent, stats["clicks"])
         elif response.status == 404:
-            if book.state is State.LIVE:
+            if book.state is State.LIVE or book.is_ended:
                 self.violated(f"statistics of a live link are answered 404 by {instance.name}\n{book}")
         else:
             self.refusal(instance, "a question for statistics", response)

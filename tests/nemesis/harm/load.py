@@ -24,6 +24,8 @@ OWNERS = 3
 LIMITED = 0.3
 """The share of links with `max_clicks`."""
 LIMITS = (50, 1_000)
+ENDED = 0.4
+"""The share of links without a limit that an edit ends, where others are deleted."""
 MORE = (1, 100)
 """By how much a limit is raised."""
 VISITORS = 6
@@ -144,10 +146,12 @@ class Load:
                 self.judge.stats(instance, book, mark, sent, response)
 
     async def read_deleted(self, instance: Instance, client: Client, book: Book) -> None:
-        """A deleted link has no statistics any more."""
-        state = book.state
+        """A deleted link has no statistics any more; one that was ended keeps them."""
+        state, mark, sent = book.state, book.mark(), time.monotonic()
         response = await self.api(instance, client, "statistics", "GET", f"/urls/{book.code}/stats")
-        if response and response.status == 200:
+        if response and book.is_ended:
+            self.judge.stats(instance, book, mark, sent, response)
+        elif response and response.status == 200:
             if state is State.DELETED:
                 self.judge.violated(f"{instance.name} has statistics of a deleted link: {response.body!r}\n{book}")
         elif response and response.status != 404:
@@ -160,7 +164,8 @@ class Load:
             await asyncio.sleep(self.rng.uniform(0.2, 0.8))
             owner, books = self.rng.randrange(OWNERS), self.world.books
             before = {book.code: book.mark() for book in books.live if book.owner == owner}
-            gone = [book for book in books.gone if book.owner == owner and book.state is State.DELETED]
+            gone = [book for book in books.gone
+                    if book.owner == owner and book.state is State.DELETED and not book.is_ended]
             sent = time.monotonic()
             response = await self.api(instance, client, "a list", "GET", "/urls/my", self.tokens[owner])
             if response is None:
@@ -201,7 +206,7 @@ class Load:
             async with self.change:
                 doubtful = [book for book in self.world.books.gone if book.state is State.DOUBTFUL]
                 if doubtful and self.rng.random() < 0.5:
-                    await self.delete(instance, clients[instance.name], self.rng.choice(doubtful))
+                    await self.take_away(instance, clients[instance.name], self.rng.choice(doubtful))
                 elif len(self.world.books.live) < LINKS:
                     await self.make(instance, clients[instance.name])
                 elif (used_up := self.used_up()) and self.rng.random() < 0.4:
@@ -209,7 +214,9 @@ class Load:
                 else:
                     # Links that redirect no more make room first.
                     books = used_up if used_up and self.rng.random() < 0.5 else self.world.books.live
-                    await self.delete(instance, clients[instance.name], self.rng.choice(books))
+                    book = self.rng.choice(books)
+                    book.is_ended = book.limit is None and self.rng.random() < ENDED
+                    await self.take_away(instance, clients[instance.name], book)
 
     async def make(self, instance: Instance, client: Client) -> bool:
         """Makes a link."""
@@ -252,22 +259,23 @@ class Load:
         else:
             self.judge.refusal(instance, "an edit", response)
 
-    async def delete(self, instance: Instance, client: Client, book: Book) -> None:
-        """Deletes a link, and follows it on every instance at once."""
+    async def take_away(self, instance: Instance, client: Client, book: Book) -> None:
+        """Deletes a link, or ends it by an edit, and follows it on every instance at once."""
         was_live = book.state is State.LIVE
         self.world.books.close(book, State.DOUBTFUL)
-        response = await self.api(instance, client, "a deletion", "DELETE", f"/urls/{book.code}",
-                                  self.tokens[book.owner])
+        what, method = ("an ending edit", "PATCH") if book.is_ended else ("a deletion", "DELETE")
+        response = await self.api(instance, client, what, method, f"/urls/{book.code}", self.tokens[book.owner],
+                                  {"is_active": False} if book.is_ended else None)
         if response is None:
             return
-        self.judge.seen[f"deletion {response.status}"] += 1
-        if response.status == 404 and was_live:
-            self.judge.violated(f"{instance.name} knows a live link not when it is to be deleted\n{book}")
-        elif response.status not in (204, 404):
-            return self.judge.refusal(instance, "a deletion", response)
+        self.judge.seen[f"{what} {response.status}"] += 1
+        if response.status == 404 and (was_live or book.is_ended):
+            self.judge.violated(f"{instance.name} knows a live link not for {what}\n{book}")
+        elif response.status not in (200, 204, 404):
+            return self.judge.refusal(instance, what, response)
         book.deleted_at, book.deleted_by = time.monotonic(), instance.name
-        # An earlier DELETE without a response did it, which was perhaps not announced.
-        book.is_announced_late = response.status == 404
+        # An earlier request without a response did it, which was perhaps not announced.
+        book.is_announced_late = response.status == 404 or book.is_ended and not was_live
         book.state = State.DELETED
         await asyncio.gather(*(self.try_deleted(other, book) for other in self.world.instances))
 

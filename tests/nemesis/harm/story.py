@@ -23,6 +23,8 @@ from .servers import Instance
 from .world import HEAL_SECONDS, World
 
 SAMPLE_PAUSE = 0.2
+ENDED = 12
+"""Links that an edit ended, whose counts are compared in a calm moment."""
 HISTORY_PAUSE = 0.1
 
 
@@ -161,6 +163,8 @@ class Story:
             while self.judge.verdicts:
                 await self.wait(0.05)
             books = [book for book in self.world.books.live if book.state is State.LIVE]
+            # The newest alone: there are ever more of them.
+            books += [book for book in self.world.books.gone if book.is_ended and book.state is State.DELETED][-ENDED:]
             by_instance = [await self.counts(instance, [book.code for book in books], end)
                            for instance in self.world.instances]
             for book, *counts in zip(books, *by_instance):

@@ -52,23 +52,28 @@ async fn an_address_that_sweeps_codes_is_stopped_and_no_other_is(mode: Mode) {
 
 /// Statistics and QR codes say, too, whether a link has a code.
 async fn codes_are_swept_by_no_other_route_either(mode: Mode) {
-    let settings = [("LIMIT_MISSES", "4"), ("TRUSTED_PROXIES", "127.0.0.0/8")];
+    let settings = [("LIMIT_MISSES", "6"), ("TRUSTED_PROXIES", "127.0.0.0/8")];
     let app = App::start_with(mode, &settings).await;
     let token = app.register().await;
     let known = app.shorten(&token, "https://example.org/known").await;
     let (sweeper, visitor) = ("203.0.113.9", "198.51.100.1");
     for number in 0..2 {
-        for route in ["stats", "qr"] {
+        for route in ["stats", "stats/series", "qr"] {
             let path = format!("/urls/unknown-{number}/{route}");
             assert_eq!(follow(&app, sweeper, &path).await.status, 404, "{path}");
         }
     }
-    for path in ["/urls/unknown-9/stats", "/urls/unknown-9/qr", "/unknown-9"] {
+    for path in [
+        "/urls/unknown-9/stats",
+        "/urls/unknown-9/stats/series",
+        "/urls/unknown-9/qr",
+        "/unknown-9",
+    ] {
         let stopped = follow(&app, sweeper, path).await;
         assert_eq!(stopped.status, 429, "{path}: {stopped:?}");
         stopped.header("retry-after");
     }
-    for route in ["stats", "qr"] {
+    for route in ["stats", "stats/series", "qr"] {
         let path = format!("/urls/{known}/{route}");
         assert_eq!(follow(&app, visitor, &path).await.status, 200, "{path}");
     }

@@ -122,21 +122,31 @@ impl Backend {
         assert!(changed > 0, "nothing was changed: {sql}");
     }
 
-    /// Clicks of a link that are written back, in production.
+    /// Clicks of a link that are written back: from Redis in production, from the journal otherwise.
     pub(crate) async fn clicks_in_database(&self, code: &str) -> u64 {
-        let Self::Production { database, .. } = self else {
-            panic!("only production writes back");
+        let clicks: Option<i64> = match self {
+            Self::Embedded { folder } => {
+                let url = format!("sqlite://{}", folder.path().join("shunt.db").display());
+                let mut connection = SqliteConnection::connect(&url).await.unwrap();
+                sqlx::query_scalar("SELECT clicks FROM links WHERE short_code = $1")
+                    .bind(code)
+                    .fetch_optional(&mut connection)
+                    .await
+                    .unwrap()
+            }
+            Self::Production { database, .. } => {
+                let mut connection = PgConnection::connect(&database_url(database))
+                    .await
+                    .unwrap();
+                sqlx::query_scalar(
+                    "SELECT clicks FROM link_clicks WHERE link_id = (SELECT id FROM links WHERE short_code = $1)",
+                )
+                .bind(code)
+                .fetch_optional(&mut connection)
+                .await
+                .unwrap()
+            }
         };
-        let mut connection = PgConnection::connect(&database_url(database))
-            .await
-            .unwrap();
-        let clicks: Option<i64> = sqlx::query_scalar(
-            "SELECT clicks FROM link_clicks WHERE link_id = (SELECT id FROM links WHERE short_code = $1)",
-        )
-        .bind(code)
-        .fetch_optional(&mut connection)
-        .await
-        .unwrap();
         clicks.unwrap_or_default().unsigned_abs()
     }
 

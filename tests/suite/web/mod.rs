@@ -1,5 +1,7 @@
 //! Pages for people, over plain HTTP: a browser without JavaScript.
 
 mod browser;
+mod clicks;
+mod import;
 mod owners;
 mod visitors;

@@ -77,6 +77,7 @@ both_modes! {
         assert!(shown.text.contains("https://<strong>xn--pple-43d.example</strong>"), "{shown:?}");
         assert!(shown.text.contains("аpple.example"), "the letters of the punycode are shown");
         assert!(shown.text.contains("different scripts"), "{shown:?}");
+        assert!(shown.text.contains("Made on <time datetime=\"20"), "{shown:?}");
         assert!(!shown.text.contains("<script"), "{shown:?}");
         assert_eq!(app.get(&format!("/urls/{code}/stats")).await.json()["clicks"], 0);
         app.get(&format!("/{code}+")).await.is_error(404, "URL not found");

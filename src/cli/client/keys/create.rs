@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shunt::domain::Timestamp;
 
-use super::{Api, Call, Failure, Scope, ServiceArgs, fields, output};
+use super::scope::Scope;
+use super::{Api, Call, Failure, ServiceArgs, fields, output};
 
 /// The key to make.
 #[derive(Args)]

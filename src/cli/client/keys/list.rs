@@ -6,7 +6,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::output::{HANDLE, HEAD, harmless};
-use super::{Api, Call, Failure, Scope, ServiceArgs, output};
+use super::scope::Scope;
+use super::{Api, Call, Failure, ServiceArgs, output};
 
 /// The service whose keys are listed.
 #[derive(Args)]

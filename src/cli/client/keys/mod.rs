@@ -1,7 +1,6 @@
 //! `shunt keys`: keys for programs.
 
-use clap::{Subcommand, ValueEnum};
-use serde::{Deserialize, Serialize};
+use clap::Subcommand;
 
 use super::several::Several;
 use super::{Api, Call, Failure, ServiceArgs, fields, output};
@@ -10,6 +9,7 @@ use crate::cli::failure::exit_codes;
 mod create;
 mod delete;
 mod list;
+mod scope;
 
 /// What to do with keys.
 #[derive(Subcommand)]
@@ -27,25 +27,6 @@ pub(in crate::cli) enum Command {
     /// One that cannot be deleted does not stop the others; the exit code is that of the first.
     #[command(after_long_help = exit_codes!(0 1 2 3 key 5))]
     Delete(delete::DeleteArgs),
-}
-
-/// What a key may do.
-#[derive(Clone, Copy, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-enum Scope {
-    /// Read links and their statistics.
-    Read,
-    /// Make, change and delete links, too.
-    Write,
-}
-
-impl Scope {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        }
-    }
 }
 
 /// Does what was asked for.

@@ -1,0 +1,52 @@
+//! `GET /urls/{short_code}/stats/export`: what is known of a link's clicks, for a spreadsheet.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+
+use super::authentication::TokenOwner;
+use super::series_body::SeriesQuery;
+use crate::accounts::Accounts;
+use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode, QueryOf, series_csv};
+use crate::links::LinkService;
+
+/// Export what is known of a link's clicks.
+///
+/// The series of one of your links as CSV, one line for each point: `by` names the interval, `value` is when it starts. A cell
+/// that a spreadsheet would take for a formula has an apostrophe before it.
+#[utoipa::path(
+    get, path = "/urls/{short_code}/stats/export", tag = "links", operation_id = "export_series",
+    params(CodeParameter, SeriesQuery), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The series", content((String = "text/csv")), headers(
+            ("Content-Disposition" = String, description = "A name for the file"),
+        )),
+        (status = 404, description = "No link of yours has this code", body = ErrorBody,
+            example = json!({"detail": "URL not found"})),
+        (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody,
+            example = json!({"detail": "interval: must be hour, day or month"})),
+        TakesQuery, NeedsToken, NeedsDatabase,
+    ),
+)]
+pub(super) async fn export_series(
+    State(links): State<Arc<LinkService>>,
+    State(accounts): State<Arc<Accounts>>,
+    TokenOwner(owner): TokenOwner,
+    PathCode(code): PathCode,
+    query: Result<QueryOf<SeriesQuery>, ApiError>,
+) -> Result<Response, ApiError> {
+    let asked = query.and_then(|QueryOf(query)| query.range(links.clock.now()));
+    let found = match (&asked, &code) {
+        (Ok(range), Some(code)) => links.own_series(owner, code, range).await?,
+        _ => None,
+    };
+    let Some((counted, compared)) = found else {
+        // A link would have shown that the account still exists.
+        accounts.user(owner).await?;
+        asked?;
+        return Err(ApiError::url_not_found());
+    };
+    series_csv(counted.link.code.as_str(), &asked?, &compared.series)
+}

@@ -1,0 +1,43 @@
+//! `GET /urls/{short_code}/stats/series`: when a link was followed.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+
+use super::series_body::{SeriesBody, SeriesQuery};
+use crate::http::documented::{LimitsMisses, NeedsDatabase, TakesQuery};
+use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, Json, PathCode, QueryOf};
+use crate::links::LinkService;
+
+/// When was a link followed?
+///
+/// Clicks by hour, day or month, as public and as exact as the statistics: over all time their sum is the count. A click
+/// belongs to the point in which it was recorded. Every point of the range is there, also one without clicks.
+#[utoipa::path(
+    get, path = "/urls/{short_code}/stats/series", tag = "links", operation_id = "link_series",
+    params(CodeParameter, SeriesQuery),
+    responses(
+        (status = 200, description = "The series", body = SeriesBody),
+        (status = 404, description = "No link has this code", body = ErrorBody, example = json!({"detail": "Not Found"})),
+        (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
+            ("interval" = (value = json!({"detail": "interval: must be hour, day or month"}))),
+            ("tz" = (value = json!({"detail": "tz: must be an IANA time zone, as Europe/Berlin"}))),
+            ("range" = (value = json!({"detail": "from: must be before to, which is now unless given, as from=2026-11-01&to=2026-11-25"}))),
+        )),
+        TakesQuery, LimitsMisses, NeedsDatabase,
+    ),
+)]
+pub(super) async fn link_series(
+    State(links): State<Arc<LinkService>>,
+    PathCode(code): PathCode,
+    client: ClientAddress,
+    QueryOf(query): QueryOf<SeriesQuery>,
+) -> Result<Response, ApiError> {
+    let range = query.range(links.clock.now())?;
+    let code = code.ok_or_else(ApiError::not_found)?;
+    let series = links.series(&code, &range, client.as_str()).await?;
+    let series = series.ok_or_else(ApiError::not_found)?;
+    let code = code.as_str().to_owned();
+    Ok(Json(SeriesBody::new(Some(code), &range, &series)).into_response())
+}

@@ -1,0 +1,23 @@
+//! What keys may do.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// What a key may do.
+#[derive(Clone, Copy, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Scope {
+    /// Read links and their statistics.
+    Read,
+    /// Make, change and delete links, too.
+    Write,
+}
+
+impl Scope {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Cells of CSV that no spreadsheet takes for a formula, and a series as CSV.
+
+use ::csv::{Terminator, WriterBuilder};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
+use axum::response::{IntoResponse, Response};
+
+use super::ApiError;
+use crate::domain::SeriesRange;
+use crate::links::Series;
+
+/// With one of these at its beginning, a spreadsheet takes a cell for a formula.
+const BEGINS_FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
+const APOSTROPHE: char = '\'';
+
+/// A cell that no spreadsheet takes for a formula.
+#[must_use]
+pub fn harmless_cell(value: &str) -> String {
+    let apostrophe = if needs_apostrophe(value) { "'" } else { "" };
+    format!("{apostrophe}{value}")
+}
+
+/// Whether a value begins a formula, perhaps after apostrophes.
+fn needs_apostrophe(value: &str) -> bool {
+    value
+        .trim_start_matches(APOSTROPHE)
+        .starts_with(BEGINS_FORMULA)
+}
+
+/// The value of a cell that [`harmless_cell`] made.
+#[must_use]
+pub fn value_of_cell(cell: &str) -> &str {
+    let rest = cell.strip_prefix(APOSTROPHE);
+    rest.filter(|rest| needs_apostrophe(rest)).unwrap_or(cell)
+}
+
+/// A series as a file: one line for each point, of the columns `by`, `value`, `clicks` and `people`.
+///
+/// # Errors
+/// A defect of the writer.
+pub fn series_csv(name: &str, range: &SeriesRange, series: &Series) -> Result<Response, ApiError> {
+    let file = lines(range, series).map_err(|error| ApiError::internal(&error.to_string()))?;
+    let disposition = format!("attachment; filename=\"{name}.csv\"");
+    let disposition = HeaderValue::try_from(disposition)
+        .map_err(|error| ApiError::internal(&error.to_string()))?;
+    let kind = HeaderValue::from_static("text/csv; charset=utf-8");
+    let headers = [(CONTENT_TYPE, kind), (CONTENT_DISPOSITION, disposition)];
+    Ok((headers, file).into_response())
+}
+
+fn lines(range: &SeriesRange, series: &Series) -> Result<Vec<u8>, ::csv::Error> {
+    let mut file = Vec::new();
+    let mut writer = WriterBuilder::new()
+        .terminator(Terminator::CRLF)
+        .from_writer(&mut file);
+    writer.write_record(["by", "value", "clicks", "people"])?;
+    let step = range.step().as_str();
+    for (at, tally) in &series.points {
+        let at = harmless_cell(&range.zone().written(*at));
+        let (clicks, people) = (tally.clicks.to_string(), tally.people().to_string());
+        writer.write_record([step, &at, &clicks, &people])?;
+    }
+    writer.flush()?;
+    drop(writer);
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_value_comes_back_from_its_cell_and_the_cell_begins_no_formula(value in "['=+@\\-\t\ra]{0,4}\\PC{0,5}") {
+            let cell = harmless_cell(&value);
+            prop_assert_eq!(value_of_cell(&cell), value);
+            prop_assert!(!cell.starts_with(BEGINS_FORMULA));
+        }
+    }
+}

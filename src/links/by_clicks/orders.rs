@@ -1,0 +1,195 @@
+//! The orders that the process keeps, each made anew while it is in use.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::order::Order;
+use crate::domain::{Clock, LinkFilter, Principal, UserId};
+use crate::store::{Links, StoreError, WrittenClicks};
+
+/// Links from which on an owner has an order of their own. The database sorts fewer in a few milliseconds.
+const MANY: u32 = 10_000;
+
+/// Memory of all orders.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Links that are read at once: a fraction of the deadline of an operation.
+const PART: u32 = 50_000;
+
+/// An order is made anew after this time, and after this many times as long as making it took.
+const REMADE_AFTER: Duration = Duration::from_secs(5);
+const TIMES_ITS_MAKING: u32 = 20;
+
+/// How much older an order may be that is shown while it is made anew.
+const SHOWN_FOR: Duration = Duration::from_mins(1);
+
+/// An order that was not asked for is dropped.
+const IDLE: Duration = Duration::from_mins(10);
+
+/// How long a client waits for an order that is being made.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long an order may wait for others, and be made.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Owners whose orders are made or wait for it.
+const MAX_WAITING: usize = 16;
+
+/// The orders of owners of many links; cheap to clone.
+#[derive(Clone)]
+pub struct ClickOrders(Arc<Inner>);
+
+struct Inner {
+    links: Arc<dyn Links>,
+    clock: Arc<dyn Clock>,
+    /// The runtime on which database calls run.
+    runtime: Handle,
+    /// `None`: the owner has too many links.
+    kept: Cache<UserId, Option<Arc<Order>>>,
+    under_way: Mutex<HashMap<UserId, Making>>,
+    /// One is made at a time.
+    maker: Semaphore,
+}
+
+/// An order that is being made, for each client that waits for it.
+type Making = Shared<BoxFuture<'static, Option<Arc<Order>>>>;
+
+impl ClickOrders {
+    /// Has to be called on the runtime on which database calls run.
+    #[must_use]
+    pub fn new(links: Arc<dyn Links>, clock: Arc<dyn Clock>) -> Self {
+        let bytes = |_: &UserId, order: &Option<Arc<Order>>| {
+            let links = order.as_ref().map_or(0, |order| order.len());
+            u32::try_from(Order::bytes(links)).unwrap_or(u32::MAX)
+        };
+        let kept = Cache::builder()
+            .max_capacity(MAX_BYTES)
+            .weigher(bytes)
+            .eviction_policy(EvictionPolicy::lru())
+            .time_to_idle(IDLE)
+            .build();
+        Self(Arc::new(Inner {
+            links,
+            clock,
+            runtime: Handle::current(),
+            kept,
+            under_way: Mutex::default(),
+            maker: Semaphore::new(1),
+        }))
+    }
+
+    /// The order of an owner's links, where they are too many to be sorted for each page. `None`: they are few, or an order
+    /// cannot be made in time.
+    pub(super) async fn of(
+        &self,
+        owner: Principal,
+        filter: &LinkFilter,
+    ) -> Result<Option<Arc<Order>>, StoreError> {
+        let kept = self.0.kept.get(&owner.user);
+        // That there is an order says enough of all links, and nothing of those with a tag.
+        let is_narrow = filter.tag.is_some() || filter.status.is_some();
+        if (is_narrow || kept.is_none()) && !self.0.links.has_links(owner, filter, MANY).await? {
+            return Ok(None);
+        }
+        let now = self.0.clock.now();
+        let making = match &kept {
+            Some(None) => return Ok(None),
+            Some(Some(order)) => {
+                let remade_after = REMADE_AFTER.max(order.took * TIMES_ITS_MAKING);
+                if order.read_at.after(remade_after) > now {
+                    return Ok(kept.flatten());
+                }
+                let making = self.making(owner.user);
+                if order.read_at.after(remade_after + SHOWN_FOR) > now {
+                    return Ok(kept.flatten());
+                }
+                making
+            }
+            None => self.making(owner.user),
+        };
+        let Some(making) = making else {
+            return Ok(None);
+        };
+        Ok(timeout(PATIENCE, making).await.unwrap_or_default())
+    }
+
+    /// The making of an owner's order, which goes on where the caller leaves; begins it unless it is under way. `None` where
+    /// too many wait.
+    fn making(&self, owner: UserId) -> Option<Making> {
+        let mut under_way = self.under_way();
+        if let Some(making) = under_way.get(&owner) {
+            return Some(making.clone());
+        }
+        if under_way.len() >= MAX_WAITING {
+            return None;
+        }
+        let this = self.clone();
+        let making = self.0.runtime.spawn(async move {
+            let made = timeout(DEADLINE, this.make(owner)).await;
+            let made = match made {
+                Ok(Ok(made)) => {
+                    this.0.kept.insert(owner, made.clone());
+                    made
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(owner = owner.0, %error, "links could not be put in the order of their clicks");
+                    None
+                }
+                Err(_) => {
+                    tracing::warn!(owner = owner.0, "it takes long to put links in the order of their clicks");
+                    None
+                }
+            };
+            this.under_way().remove(&owner);
+            made
+        });
+        let making = async { making.await.unwrap_or_default() }.boxed().shared();
+        under_way.insert(owner, making.clone());
+        Some(making)
+    }
+
+    /// Reads all links of an owner and puts them in order. `None`: they are too many.
+    async fn make(&self, owner: UserId) -> Result<Option<Arc<Order>>, StoreError> {
+        let _turn = self.0.maker.acquire().await;
+        let read_at = self.0.clock.now();
+        let mut links = Vec::new();
+        loop {
+            let after = links.last().map(|link: &WrittenClicks| link.made);
+            let part = self.0.links.clicks_of_links(owner, after, PART).await?;
+            let is_last = part.len() < PART as usize;
+            links.extend(part);
+            if Order::bytes(links.len()) as u64 > MAX_BYTES {
+                return Ok(None);
+            }
+            if is_last {
+                break;
+            }
+        }
+        let micros = self.0.clock.now().micros() - read_at.micros();
+        let took = Duration::from_micros(micros.try_into().unwrap_or_default());
+        let sorted = self
+            .0
+            .runtime
+            .spawn_blocking(move || Order::of(&links, read_at, took));
+        let order = sorted
+            .await
+            .map_err(|failed| StoreError::Unexpected(failed.to_string()))?;
+        Ok(Some(Arc::new(order)))
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, HashMap<UserId, Making>> {
+        self.0
+            .under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,158 @@
+//! When links were followed: the series of one link, and of all links of an owner.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::{CountedLink, LinkError, LinkService};
+use crate::domain::{
+    Click, Interval, LinkId, Principal, SearchTag, SeriesRange, ShortCode, Tally, Timestamp,
+};
+use crate::store::ToCount;
+
+/// The points of a range, empty ones included.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// The start of each point, and its clicks.
+    pub points: Vec<(Timestamp, Tally)>,
+}
+
+/// A series beside that of as many points before it.
+#[derive(Clone, Debug)]
+pub struct ComparedSeries {
+    /// That of the range.
+    pub series: Series,
+    /// That of [`SeriesRange::previous`].
+    pub previous: Option<Series>,
+}
+
+impl Series {
+    fn of(range: &SeriesRange, tallies: &BTreeMap<Interval, Tally>) -> Self {
+        Self {
+            points: range.sum(tallies),
+        }
+    }
+
+    /// All clicks of the range.
+    #[must_use]
+    pub fn sum(&self) -> Tally {
+        let mut sum = Tally::default();
+        for (_, tally) in &self.points {
+            sum.add(*tally);
+        }
+        sum
+    }
+}
+
+impl ComparedSeries {
+    /// The intervals of a range and of the one before it.
+    fn intervals(range: &SeriesRange) -> Range<Interval> {
+        let intervals = range.intervals();
+        let previous = range.previous();
+        let start = previous.map_or(intervals.start, |previous| previous.intervals().start);
+        start..intervals.end
+    }
+
+    fn of(range: &SeriesRange, clicks: BTreeMap<Interval, u64>) -> Self {
+        let tallies = tallies(clicks);
+        let previous = range.previous();
+        Self {
+            series: Series::of(range, &tallies),
+            previous: previous.map(|previous| Series::of(&previous, &tallies)),
+        }
+    }
+}
+
+/// The clicks of each interval. Bots are not counted apart yet, so that `people` equals `clicks`: this is the one place to
+/// change.
+fn tallies(clicks: BTreeMap<Interval, u64>) -> BTreeMap<Interval, Tally> {
+    let tally = |(at, clicks)| (at, Tally { clicks, bots: 0 });
+    clicks.into_iter().map(tally).collect()
+}
+
+impl LinkService {
+    /// The series of the link with this code, active or not, for a client at `address`; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`LinkError::TooMany`] where the client asked for too many codes that no link has; [`LinkError::Count`] where an exact
+    /// series cannot be read, [`LinkError::Store`].
+    pub async fn series(
+        &self,
+        code: &ShortCode,
+        range: &SeriesRange,
+        address: &str,
+    ) -> Result<Option<Series>, LinkError> {
+        let counting = self.counts.begin();
+        let Some(ToCount {
+            value: link,
+            has_parked,
+        }) = self.public_link(code, address).await?
+        else {
+            return Ok(None);
+        };
+        let click = self.click_of(link.id, code);
+        let read = counting.series_of(click, range.intervals(), has_parked);
+        Ok(Some(Series::of(range, &tallies(read.await?.points))))
+    }
+
+    /// A link of this owner and its series; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`LinkError::Count`], [`LinkError::Store`].
+    pub async fn own_series(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        range: &SeriesRange,
+    ) -> Result<Option<(CountedLink, ComparedSeries)>, LinkError> {
+        let counting = self.counts.begin();
+        let Some(ToCount {
+            value: link,
+            has_parked,
+        }) = self.links.link_of(owner, code).await?
+        else {
+            return Ok(None);
+        };
+        let click = self.click_of(link.id, code);
+        let read = counting.series_of(click, ComparedSeries::intervals(range), has_parked);
+        let read = read.await?;
+        let counted = CountedLink {
+            link,
+            clicks: read.count,
+        };
+        Ok(Some((counted, ComparedSeries::of(range, read.points))))
+    }
+
+    /// The series of all links of an owner, or of those with a tag. Without clicks also where the owner's account is gone.
+    ///
+    /// # Errors
+    /// [`LinkError::Count`], [`LinkError::Store`].
+    pub async fn series_of_owner(
+        &self,
+        owner: Principal,
+        tag: Option<&SearchTag>,
+        range: &SeriesRange,
+    ) -> Result<Series, LinkError> {
+        let counting = self.counts.begin();
+        let read = counting.series_of_owner(owner, tag, range.intervals());
+        Ok(Series::of(range, &tallies(read.await?)))
+    }
+
+    /// The same beside that of the range before.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn compared_series_of_owner(
+        &self,
+        owner: Principal,
+        tag: Option<&SearchTag>,
+        range: &SeriesRange,
+    ) -> Result<ComparedSeries, LinkError> {
+        let counting = self.counts.begin();
+        let read = counting.series_of_owner(owner, tag, ComparedSeries::intervals(range));
+        Ok(ComparedSeries::of(range, read.await?))
+    }
+
+    fn click_of(&self, link: LinkId, code: &ShortCode) -> Click {
+        Click::new(link, self.cache.shard_of(code))
+    }
+}

@@ -1,0 +1,91 @@
+//! Links in an order that the service keeps: by clicks, of an owner of many, in Postgres.
+//!
+//! Rows are looked up one by one by their keys: for some thousands the planner would rather read whole tables, with the links of
+//! all other owners.
+
+use sqlx::QueryBuilder;
+
+use super::searched_links::{narrowing, push_filter, push_owner};
+use super::{PostgresStore, link_columns, micros};
+use crate::domain::{Link, LinkFilter, LinkId, Principal, Timestamp, UserId};
+use crate::store::rows::{self, LinkRow};
+use crate::store::{Position, StoreError, ToCount, WrittenClicks, written_clicks};
+
+impl PostgresStore {
+    pub(super) async fn owner_has(
+        &self,
+        owner: Principal,
+        filter: &LinkFilter,
+        count: u32,
+    ) -> Result<bool, StoreError> {
+        let source = match &filter.tag {
+            Some(_) => "link_tags tagged JOIN links ON links.id = tagged.link_id",
+            None => "links",
+        };
+        let mut query =
+            QueryBuilder::new(format!("SELECT count(*) FROM (SELECT FROM {source} WHERE "));
+        push_owner(&mut query, owner, filter);
+        query.push(narrowing(filter)).push(" LIMIT ");
+        query.push_bind(i64::from(count)).push(") found");
+        let found: i64 = self
+            .pool
+            .run(async |session| query.build_query_scalar().fetch_one(session).await)
+            .await?;
+        Ok(found >= i64::from(count))
+    }
+
+    pub(super) async fn written_clicks(
+        &self,
+        owner: UserId,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<Vec<WrittenClicks>, StoreError> {
+        let (key, id) = written_clicks::just_before(after);
+        let found = self.pool.run(async |session| {
+            sqlx::query_as(concat!(
+                "SELECT links.id, ",
+                micros!("links.created_at"),
+                ", coalesce((SELECT clicks FROM link_clicks WHERE link_id = links.id), 0) FROM links
+                 WHERE links.owner_id = $1
+                 AND (links.created_at, links.id) > ('epoch'::timestamptz + $2 * interval '1 microsecond', $3)
+                 ORDER BY links.created_at, links.id LIMIT $4"
+            ))
+            .bind(owner.0)
+            .bind(key)
+            .bind(id)
+            .bind(i64::from(limit))
+            .fetch_all(session)
+            .await
+        });
+        written_clicks::of_rows(found.await?)
+    }
+
+    pub(super) async fn links_among_ids(
+        &self,
+        owner: Principal,
+        ids: &[LinkId],
+        filter: &LinkFilter,
+        now: Timestamp,
+    ) -> Result<ToCount<Vec<Link>>, StoreError> {
+        let ids: Vec<i64> = ids.iter().map(|id| id.number()).collect();
+        let mut query = QueryBuilder::new(concat!("SELECT ", link_columns!(), " FROM unnest("));
+        query.push_bind(ids).push(
+            "::bigint[]) WITH ORDINALITY wanted (link_id, n)
+             CROSS JOIN LATERAL (SELECT * FROM links WHERE id = wanted.link_id LIMIT 1) links WHERE ",
+        );
+        // A tag is looked for in the link itself.
+        push_owner(&mut query, owner, &LinkFilter::default());
+        if let Some(tag) = &filter.tag {
+            query.push(" AND links.tags @> ARRAY[");
+            query.push_bind(tag.as_str().to_owned()).push("]");
+        }
+        query.push(" AND ");
+        push_filter(&mut query, filter, now);
+        query.push(" ORDER BY wanted.n");
+        let found: Vec<LinkRow> = self
+            .pool
+            .run(async |session| query.build_query_as().fetch_all(session).await)
+            .await?;
+        rows::links(owner.user, found)
+    }
+}

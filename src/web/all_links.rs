@@ -1,0 +1,109 @@
+//! All links of an owner at once: their clicks over time, those with most clicks, and those that end soon.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::clicks::{ClicksQuery, ClicksView};
+use super::link_list::Row;
+use super::page::{Frame, Site, own_page};
+use super::session::SignedIn;
+use crate::domain::{LinkFilter, LinkOrder, SearchTag};
+use crate::http::{ApiError, QueryOf, series_csv};
+use crate::links::{LinkService, Listing};
+
+/// Links in each of the two lists.
+const LISTED: u32 = 10;
+
+const PATH: &str = "/app/all";
+
+#[derive(Template)]
+#[template(path = "all_links.html")]
+struct AllLinksPage<'a> {
+    frame: Frame<'a>,
+    tag: &'a str,
+    series: ClicksView,
+    most: Vec<Row>,
+    ending: Vec<Ending>,
+}
+
+/// A link that ends.
+struct Ending {
+    row: Row,
+    ends: String,
+}
+
+/// The tag to which the page is narrowed.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TagQuery {
+    tag: String,
+}
+
+impl TagQuery {
+    fn parse(&self) -> Result<Option<SearchTag>, ApiError> {
+        let tag = Some(self.tag.as_str()).filter(|tag| !tag.is_empty());
+        let tag = tag.map(SearchTag::parse).transpose();
+        tag.map_err(|error| ApiError::invalid(error.to_string()))
+    }
+}
+
+pub(super) async fn show(
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    QueryOf(tag): QueryOf<TagQuery>,
+    QueryOf(query): QueryOf<ClicksQuery>,
+) -> Result<Response, ApiError> {
+    let (range, fault) = query.range(links.clock.now(), signed_in.headers());
+    let wanted = tag.parse()?;
+    let owner = signed_in.principal;
+    let clicks = links.compared_series_of_owner(owner, wanted.as_ref(), &range);
+    let clicks = clicks.await?;
+    let listing = Listing {
+        filter: LinkFilter {
+            tag: wanted,
+            ..LinkFilter::default()
+        },
+        order: LinkOrder::MostClicks,
+    };
+    let most = links.page(owner, &listing, None, LISTED).await?;
+    let ending = links.ending(owner, LISTED).await?;
+    let ending = ending.links().map(|listed| Ending {
+        ends: listed
+            .link
+            .properties
+            .expires_at
+            .map_or_else(String::new, |end| range.zone().shown_to_the_minute(end)),
+        row: Row::of(listed, &site),
+    });
+    let status = fault.as_ref().map_or(StatusCode::OK, ApiError::status);
+    let page = AllLinksPage {
+        frame: Frame::own(&site, signed_in.owner()),
+        tag: &tag.tag,
+        series: ClicksView::new(PATH.to_owned(), &tag.tag, &range, &clicks, fault.as_ref()),
+        most: most.links().map(|link| Row::of(link, &site)).collect(),
+        ending: ending.collect(),
+    };
+    own_page(status, &page)
+}
+
+/// The clicks over time as a file.
+pub(super) async fn export(
+    State(links): State<Arc<LinkService>>,
+    signed_in: SignedIn,
+    QueryOf(tag): QueryOf<TagQuery>,
+    QueryOf(query): QueryOf<ClicksQuery>,
+) -> Result<Response, ApiError> {
+    let (range, fault) = query.range(links.clock.now(), signed_in.headers());
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    let tag = tag.parse()?;
+    let series = links.series_of_owner(signed_in.principal, tag.as_ref(), &range);
+    series_csv("clicks", &range, &series.await?)
+}

@@ -1,0 +1,282 @@
+//! Clicks over time on a page: the range that is asked for, a chart that the server draws, and the table behind it.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use form_urlencoded::Serializer;
+use serde::{Deserialize, Serialize};
+
+use super::session::cookie;
+use crate::domain::{RangeQuery, SeriesRange, Tally, Timestamp, Zone};
+use crate::http::ApiError;
+use crate::links::{ComparedSeries, Series};
+
+/// Lines of the table at most: the export has all of them.
+const MAX_LINES: usize = 100;
+
+/// Height of the chart in its own units; each point is ten wide.
+const HEIGHT: u64 = 100;
+
+/// The cookie in which the page's script notes the time zone of the browser.
+const ZONE: &str = "shunt_tz";
+
+/// The parameters of a page with clicks; those that are not known are ignored.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ClicksQuery {
+    interval: String,
+    from: String,
+    to: String,
+    tz: String,
+}
+
+impl ClicksQuery {
+    /// The range, of days in the zone of the browser unless another is given; where the parameters are refused, the usual one,
+    /// and why.
+    pub(super) fn range(
+        &self,
+        now: Timestamp,
+        headers: &HeaderMap,
+    ) -> (SeriesRange, Option<ApiError>) {
+        let noted = cookie(headers, ZONE).filter(|name| Zone::parse(name).is_some());
+        let given = |value: &'_ str| (!value.is_empty()).then(|| value.to_owned());
+        let (interval, from, to) = (given(&self.interval), given(&self.from), given(&self.to));
+        let tz = given(&self.tz).or(noted);
+        let query = RangeQuery {
+            interval: interval.as_deref(),
+            from: from.as_deref(),
+            to: to.as_deref(),
+            tz: tz.as_deref(),
+        };
+        match SeriesRange::parse(query, now) {
+            Ok(range) => (range, None),
+            Err(error) => (
+                SeriesRange::usual(now),
+                Some(ApiError::invalid(error.to_string())),
+            ),
+        }
+    }
+}
+
+/// Clicks over time, as a page shows them.
+pub(super) struct ClicksView {
+    /// Where the form of the range leads.
+    pub(super) path: String,
+    /// A tag to which the page is narrowed.
+    pub(super) tag: String,
+    pub(super) fault: Option<String>,
+    pub(super) interval: &'static str,
+    pub(super) zone: String,
+    /// The first and the last date.
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) sum: u64,
+    pub(super) people: u64,
+    pub(super) previous: Option<u64>,
+    /// By how much the sum differs from the one before, as `+12 %`.
+    pub(super) change: String,
+    pub(super) lines: Vec<Line>,
+    pub(super) points: usize,
+    /// Width of the chart in its own units.
+    pub(super) width: usize,
+    /// The bars of the range, and of the one before, as paths of SVG.
+    pub(super) bars: String,
+    pub(super) bars_before: String,
+    pub(super) largest: u64,
+    /// The data of the chart as JSON, for the script that draws a better one.
+    pub(super) data: String,
+    /// The parameters of the range, for links to the export.
+    pub(super) query: String,
+}
+
+/// A link to one of the usual ranges.
+pub(super) struct Preset {
+    pub(super) name: &'static str,
+    pub(super) path: String,
+}
+
+/// A line of the table.
+pub(super) struct Line {
+    pub(super) at: String,
+    pub(super) shown: String,
+    pub(super) clicks: u64,
+    pub(super) people: u64,
+    pub(super) previous: Option<u64>,
+}
+
+/// What the script reads.
+#[derive(Serialize)]
+struct Data<'a> {
+    zone: &'a str,
+    step: &'static str,
+    /// Seconds since 1970.
+    at: Vec<u64>,
+    end: u64,
+    clicks: Vec<u64>,
+    previous: Vec<u64>,
+}
+
+impl ClicksView {
+    pub(super) fn new(
+        path: String,
+        tag: &str,
+        range: &SeriesRange,
+        clicks: &ComparedSeries,
+        fault: Option<&ApiError>,
+    ) -> Self {
+        let ComparedSeries { series, previous } = clicks;
+        let (sum, before) = (series.sum(), previous.as_ref().map(Series::sum));
+        let zone = range.zone();
+        let largest = largest(series).max(previous.as_ref().map_or(0, largest));
+        let last = range.to().before(Duration::from_micros(1));
+        let (from, to) = (zone.date_at(range.from()), zone.date_at(last));
+        let empty = Vec::new();
+        let of_before = previous.as_ref().map_or(&empty, |series| &series.points);
+        let clicks_of = |points: &[(Timestamp, Tally)]| {
+            let clicks = points.iter().map(|(_, tally)| tally.clicks);
+            clicks.collect::<Vec<_>>()
+        };
+        let data = Data {
+            zone: zone.name(),
+            step: range.step().as_str(),
+            at: series
+                .points
+                .iter()
+                .map(|(at, _)| at.unix_seconds())
+                .collect(),
+            end: range.to().unix_seconds(),
+            clicks: clicks_of(&series.points),
+            previous: clicks_of(of_before),
+        };
+        let skipped = series.points.len().saturating_sub(MAX_LINES);
+        let lines = series.points.iter().enumerate().skip(skipped).rev();
+        let line = |(index, (at, tally)): (usize, &(Timestamp, Tally))| Line {
+            at: zone.written(*at),
+            shown: zone.shown(range.step(), *at),
+            clicks: tally.clicks,
+            people: tally.people(),
+            previous: of_before.get(index).map(|(_, tally)| tally.clicks),
+        };
+        let mut query = Serializer::new(String::new());
+        for (name, value) in [
+            ("interval", range.step().as_str()),
+            ("from", &range.from().to_string()),
+            ("to", &range.to().to_string()),
+            ("tz", zone.name()),
+            ("tag", tag),
+        ] {
+            if !value.is_empty() {
+                query.append_pair(name, value);
+            }
+        }
+        Self {
+            path,
+            tag: tag.to_owned(),
+            fault: fault.map(|error| error.detail().to_owned()),
+            interval: range.step().as_str(),
+            zone: zone.name().to_owned(),
+            from: from.to_string(),
+            to: to.to_string(),
+            sum: sum.clicks,
+            people: sum.people(),
+            previous: before.map(|before| before.clicks),
+            change: before.map_or_else(String::new, |before| change(before.clicks, sum.clicks)),
+            lines: lines.map(line).collect(),
+            points: series.points.len(),
+            width: series.points.len() * 10,
+            bars: bars(&data.clicks, largest, 1, 8),
+            bars_before: bars(&data.previous, largest, 3, 4),
+            largest,
+            data: serde_json::to_string(&data).unwrap_or_default(),
+            query: query.finish(),
+        }
+    }
+}
+
+impl ClicksView {
+    /// Links to the usual ranges.
+    pub(super) fn presets(&self) -> [Preset; 3] {
+        let usual = [
+            ("24 hours", "hour"),
+            ("30 days", "day"),
+            ("12 months", "month"),
+        ];
+        usual.map(|(name, interval)| {
+            let mut query = Serializer::new(String::new());
+            query.append_pair("interval", interval);
+            query.append_pair("tz", &self.zone);
+            if !self.tag.is_empty() {
+                query.append_pair("tag", &self.tag);
+            }
+            Preset {
+                name,
+                path: format!("{}?{}", self.path, query.finish()),
+            }
+        })
+    }
+}
+
+fn largest(series: &Series) -> u64 {
+    let clicks = series.points.iter().map(|(_, tally)| tally.clicks);
+    clicks.max().unwrap_or_default()
+}
+
+/// By how much a number differs from the one before, in whole per cent.
+fn change(before: u64, now: u64) -> String {
+    let (before, now) = (i128::from(before), i128::from(now));
+    if before == 0 {
+        return String::new();
+    }
+    format!("{:+} %", (now - before) * 100 / before)
+}
+
+/// Bars as one path of SVG: each begins `left` of its ten units, and is `width` wide.
+fn bars(clicks: &[u64], largest: u64, left: usize, width: usize) -> String {
+    let mut path = String::new();
+    for (index, clicks) in clicks.iter().enumerate().filter(|(_, clicks)| **clicks > 0) {
+        let height = u128::from(*clicks) * u128::from(HEIGHT) / u128::from(largest.max(1));
+        let top = u128::from(HEIGHT) - height.max(1);
+        let x = index * 10 + left;
+        // Writing to a string does not fail.
+        let _ = write!(path, "M{x} {HEIGHT}V{top}h{width}V{HEIGHT}z");
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_change_is_said_in_whole_per_cent() {
+        for (before, now, said) in [
+            (0, 5, ""),
+            (100, 112, "+12 %"),
+            (100, 50, "-50 %"),
+            (7, 7, "+0 %"),
+            (1, u64::MAX, "+1844674407370955161400 %"),
+        ] {
+            assert_eq!(change(before, now), said);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_point_with_clicks_has_a_bar_within_the_chart(clicks in vec(0..u64::MAX, 0..50)) {
+            let largest = clicks.iter().copied().max().unwrap_or_default();
+            let path = bars(&clicks, largest, 1, 8);
+            let tops: Vec<u64> = path
+                .split('V')
+                .skip(1)
+                .step_by(2)
+                .map(|top| top.split('h').next().unwrap().parse().unwrap())
+                .collect();
+            prop_assert_eq!(tops.len(), clicks.iter().filter(|clicks| **clicks > 0).count());
+            prop_assert!(tops.iter().all(|top| *top < HEIGHT));
+        }
+    }
+}
