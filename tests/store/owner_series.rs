@@ -43,7 +43,7 @@ both_stores! {
     async fn the_series_of_an_owner_is_the_sum_of_those_of_the_links(store) {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (_, one) = link(&store, ada).await;
-        let tagged = LinkProperties { tags: Tags::parse(["spring"].into_iter()).unwrap(), ..plain() };
+        let tagged = LinkProperties { tags: Tags::parse(["spring"]).unwrap(), ..plain() };
         let two = made(&store, ada, tagged, 0).await;
         let (_, foreign) = link(&store, bob).await;
         let raise = Raise { tag: "{tag}", from: 0, above: 0, replication_id: "server" };
