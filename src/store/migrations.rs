@@ -68,6 +68,7 @@ const POSTGRES: Files = files! { "postgres":
     36 "link series" "0036_link_series.sql",
     37 "click details" "0037_click_details.sql",
     41 "flush names" "0041_flush_names.sql",
+    53 "portable locks" "0053_portable_locks.sql",
     56 "web sessions" "0056_web_sessions.sql",
     57 "links by end" "0057_links_by_end.sql",
 };

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::domain::{LinkId, Timestamp};
 use crate::store::{Position, WrittenClicks};
 
-/// How long before the newest link of an order others may have been made that it does not have: their transactions ended
-/// later, or the clocks of two instances differ.
+/// How long before the reading of an order links may have been made that it does not have: their transactions ended later, or
+/// the clocks of two instances differ.
 const MADE_MEANWHILE: Duration = Duration::from_secs(5);
 
 /// Links of that time that are remembered.
@@ -33,10 +33,7 @@ pub(super) struct Order {
 impl Order {
     /// Of all links of an owner, in the order in which they were made.
     pub(super) fn of(links: &[WrittenClicks], read_at: Timestamp, took: Duration) -> Self {
-        let since = links.last().map_or(0, |last| {
-            let margin = i64::try_from(MADE_MEANWHILE.as_micros()).unwrap_or(i64::MAX);
-            last.made.key.saturating_sub(margin)
-        });
+        let since = read_at.before(MADE_MEANWHILE).micros();
         let older = links.partition_point(|link| link.made.key <= since);
         let older = older.max(links.len().saturating_sub(MAX_NEWEST));
         let mut newest: Vec<_> = links[older..].iter().map(|link| link.made.id).collect();
@@ -138,8 +135,12 @@ mod tests {
         WrittenClicks { made, clicks }
     }
 
+    const SECOND: i64 = 1_000_000;
+
+    /// Read at the 23rd second.
     fn order(links: &[WrittenClicks]) -> Order {
-        Order::of(links, Timestamp::MAX, Duration::ZERO)
+        let read_at = Timestamp::from_micros(23 * SECOND).unwrap();
+        Order::of(links, read_at, Duration::ZERO)
     }
 
     proptest! {
@@ -147,8 +148,8 @@ mod tests {
         fn pages_of_an_order_have_each_link_once_in_its_place(
             clicks in vec(0..9_i64, 0..60), newer in vec(0..9_i64, 0..9), limit in 1..9_usize, is_falling: bool,
         ) {
-            let links: Vec<_> = clicks.iter().enumerate().map(|(n, clicks)| link(n, 1, *clicks)).collect();
-            let newer: Vec<_> = newer.iter().enumerate().map(|(n, clicks)| link(100 + n, 2, *clicks)).collect();
+            let links: Vec<_> = clicks.iter().enumerate().map(|(n, clicks)| link(n, 22 * SECOND, *clicks)).collect();
+            let newer: Vec<_> = newer.iter().enumerate().map(|(n, clicks)| link(100 + n, 23 * SECOND, *clicks)).collect();
             let order = order(&links);
             let known: Vec<_> = links.iter().chain(&newer).copied().collect();
             let newer = order.without_known(&known);
@@ -172,18 +173,17 @@ mod tests {
 
     #[test]
     fn links_that_were_made_since_are_known_by_their_numbers() {
-        let second = 1_000_000;
         let links = [
-            link(1, second, 5),
-            link(2, 20 * second, 0),
-            link(4, 21 * second, 0),
+            link(1, SECOND, 5),
+            link(2, 20 * SECOND, 0),
+            link(4, 21 * SECOND, 0),
         ];
         let order = order(&links);
         let (after, limit) = order.newer();
         assert_eq!(after, Some(links[0].made));
         assert_eq!(limit, 2 + 1_000);
-        let late = link(3, 20 * second, 7);
-        let read = [links[1], late, links[2], link(5, 22 * second, 1)];
+        let late = link(3, 20 * SECOND, 7);
+        let read = [links[1], late, links[2], link(5, 22 * SECOND, 1)];
         let newer: Vec<_> = order.without_known(&read).iter().map(key).collect();
         let id = |number| LinkId::parse(number).unwrap();
         assert_eq!(newer, [(7, id(3)), (1, id(5))]);
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn of_many_links_that_were_made_at_once_the_last_are_remembered() {
-        let links: Vec<_> = (0..5_000).map(|n| link(n, 9, 0)).collect();
+        let links: Vec<_> = (0..5_000).map(|n| link(n, 22 * SECOND, 0)).collect();
         let order = order(&links);
         assert_eq!(order.newer(), (Some(links[2_999].made), 3_000));
         assert!(order.without_known(&links[3_000..]).is_empty());

@@ -1,4 +1,7 @@
 //! Links in an order that the service keeps: by clicks, of an owner of many, in Postgres.
+//!
+//! Rows are looked up one by one by their keys: for some thousands the planner would rather read whole tables, with the links of
+//! all other owners.
 
 use sqlx::QueryBuilder;
 
@@ -42,7 +45,7 @@ impl PostgresStore {
             sqlx::query_as(concat!(
                 "SELECT links.id, ",
                 micros!("links.created_at"),
-                ", coalesce(counted.clicks, 0) FROM links LEFT JOIN link_clicks counted ON counted.link_id = links.id
+                ", coalesce((SELECT clicks FROM link_clicks WHERE link_id = links.id), 0) FROM links
                  WHERE links.owner_id = $1
                  AND (links.created_at, links.id) > ('epoch'::timestamptz + $2 * interval '1 microsecond', $3)
                  ORDER BY links.created_at, links.id LIMIT $4"
@@ -67,7 +70,8 @@ impl PostgresStore {
         let ids: Vec<i64> = ids.iter().map(|id| id.number()).collect();
         let mut query = QueryBuilder::new(concat!("SELECT ", link_columns!(), " FROM unnest("));
         query.push_bind(ids).push(
-            "::bigint[]) WITH ORDINALITY wanted (link_id, n) JOIN links ON links.id = wanted.link_id WHERE ",
+            "::bigint[]) WITH ORDINALITY wanted (link_id, n)
+             CROSS JOIN LATERAL (SELECT * FROM links WHERE id = wanted.link_id LIMIT 1) links WHERE ",
         );
         // A tag is looked for in the link itself.
         push_owner(&mut query, owner, &LinkFilter::default());

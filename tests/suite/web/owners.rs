@@ -1,7 +1,7 @@
 //! Pages for owners, without JavaScript: signing in, links, the account, and what a hostile page may try.
 
 use super::browser::{Browser, leads_to, token};
-use crate::support::both_modes;
+use crate::support::{Mode, both_modes, with_app_and_settings};
 
 both_modes! {
     async fn signed_out_a_page_leads_to_the_form_and_back_but_never_elsewhere(app) {
@@ -241,4 +241,34 @@ both_modes! {
         leads_to(&here.send("/app/account", "/app/account/delete", &[("password", "battery staple")]).await, "/app/login");
         assert_eq!(here.send("/app/login", "/app/login", &login).await.status, 401);
     }
+}
+
+#[tokio::test]
+async fn behind_https_cookies_are_secure_and_tied_to_the_host() {
+    with_app_and_settings(
+        Mode::Embedded,
+        &[("BASE_URL", "https://sho.rt")],
+        async |app| {
+            let mut browser = Browser::new(app);
+            let csrf = token(&browser.get("/app/register").await.text);
+            let fields = [("email", "ada@example.org"), ("password", "correct horse")];
+            let response = browser
+                .send_with(&csrf, "/app/register", &fields, &[])
+                .await;
+            let cookies: Vec<_> = response.headers.get_all("set-cookie").iter().collect();
+            assert_eq!(
+                cookies.len(),
+                2,
+                "the session, and the end of the form's: {response:?}"
+            );
+            for cookie in cookies {
+                let cookie = cookie.to_str().unwrap();
+                assert!(cookie.starts_with("__Host-shunt"), "{cookie}");
+                let attributes = "; Path=/; HttpOnly; SameSite=Lax; Secure";
+                assert!(cookie.contains(attributes), "{cookie}");
+            }
+            assert_eq!(browser.get("/app").await.status, 200);
+        },
+    )
+    .await;
 }
