@@ -99,16 +99,16 @@ BEGIN
 END
 $$;
 
--- As compact_batches of that step, with the classes of the batches, which the caller has locked.
+-- As compact_batches of these batches, with their classes.
 CREATE FUNCTION compact_detailed_batches(
-    recorders bigint[], numbers bigint[], OUT batch_count bigint, OUT link_count bigint, OUT click_count bigint)
+    of_recorders bigint[], with_numbers bigint[], OUT batch_count bigint, OUT link_count bigint, OUT click_count bigint)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off AS $$
 BEGIN
     INSERT INTO click_detail_queue (quarter, details)
     SELECT coalesce(quarter, quarter_now()), details FROM click_journal
-    WHERE (recorder, number) IN (SELECT * FROM unnest(recorders, numbers)) AND details IS NOT NULL;
+    WHERE (recorder, number) IN (SELECT * FROM unnest(of_recorders, with_numbers)) AND details IS NOT NULL;
     SELECT compacted.batch_count, compacted.link_count, compacted.click_count INTO batch_count, link_count, click_count
-    FROM compact_batches(recorders, numbers) AS compacted;
+    FROM compact_batches(of_recorders, with_numbers) AS compacted;
 END
 $$;
 

@@ -10,7 +10,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `recorder` | gathers the clicks of one worker and shard into batches |
-//! | `gathered` | sums clicks by link and class, and keeps those that no sink takes |
+//! | `gathered` | the clicks of a batch, their sums by link and class, and those that no sink takes |
 //! | `delivery` | brings each batch to a sink, one at a time |
 //! | `redelivery` | one attempt to deliver what is in doubt or in memory |
 //! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |

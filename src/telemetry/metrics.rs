@@ -95,8 +95,7 @@ metrics! {
     counter CLICKS_DROPPED = "shunt_clicks_in_doubt_dropped_total";
     /// Classes of clicks that a worker worked out, because it did not have them in memory.
     counter CLASSES_MADE = "shunt_click_classes_made_total";
-    /// Clicks whose class is not known, by reason: `opt_out` (the visitor asked for it), `bound` (a header that is too long
-    /// or no text), `memory` and `redis_room` (no more room on the way to the database).
+    /// Clicks whose class is not known, by reason; they are counted.
     counter CLASSES_UNKNOWN = "shunt_clicks_unclassified_total";
     /// Age of the data in `GEOIP_DATABASE`.
     gauge COUNTRIES_AGE = "shunt_geoip_age_seconds" Seconds;
