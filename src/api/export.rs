@@ -14,6 +14,7 @@ use super::base_address::BaseAddress;
 use super::link_body::{FullLinkBody, View};
 use super::link_stream::{Form, LinkJson, WholeList};
 use crate::accounts::Accounts;
+use crate::domain::Principal;
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ClientAddress, ErrorBody, QueryOf};
 use crate::links::{LinkService, Listing};
@@ -68,21 +69,53 @@ pub(super) async fn export(
             return Err(refusal);
         }
     };
-    let (kind, name, form) = match format {
-        Format::Csv => (
-            "text/csv; charset=utf-8",
-            "attachment; filename=\"links.csv\"",
-            Form::Csv(base_address),
-        ),
-        Format::Ndjson => (
-            "application/x-ndjson",
-            "attachment; filename=\"links.ndjson\"",
-            Form::Lines(LinkJson {
+    let (is_empty, response) = match format {
+        Format::Csv => csv(links, owner, base_address, &client).await?,
+        Format::Ndjson => {
+            let json = LinkJson {
                 view: View::Full,
                 base_address,
-            }),
-        ),
+            };
+            file(
+                links,
+                owner,
+                Form::Lines(json),
+                (
+                    "application/x-ndjson",
+                    "attachment; filename=\"links.ndjson\"",
+                ),
+                &client,
+            )
+            .await?
+        }
     };
+    if is_empty {
+        accounts.user(owner).await?;
+    }
+    Ok(response)
+}
+
+/// All links as CSV, and whether there are none.
+pub(super) async fn csv(
+    links: Arc<LinkService>,
+    owner: Principal,
+    base_address: BaseAddress,
+    client: &ClientAddress,
+) -> Result<(bool, Response), ApiError> {
+    let (kind, name) = (
+        "text/csv; charset=utf-8",
+        "attachment; filename=\"links.csv\"",
+    );
+    file(links, owner, Form::Csv(base_address), (kind, name), client).await
+}
+
+async fn file(
+    links: Arc<LinkService>,
+    owner: Principal,
+    form: Form,
+    (kind, name): (&'static str, &'static str),
+    client: &ClientAddress,
+) -> Result<(bool, Response), ApiError> {
     let list = WholeList {
         links,
         owner,
@@ -90,14 +123,12 @@ pub(super) async fn export(
         form,
     };
     let first = list.first_page().await?;
-    if first.is_empty() {
-        accounts.user(owner).await?;
-    }
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static(kind)),
         (CONTENT_DISPOSITION, HeaderValue::from_static(name)),
     ];
-    Ok((headers, list.body(&first, &client)?).into_response())
+    let response = (headers, list.body(&first, client)?).into_response();
+    Ok((first.is_empty(), response))
 }
 
 impl Format {

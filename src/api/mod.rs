@@ -37,6 +37,7 @@ mod edit_link;
 mod explorer;
 mod export;
 mod export_series;
+mod for_pages;
 mod health;
 mod key_body;
 mod link_body;
@@ -64,6 +65,7 @@ mod visit;
 mod well_known;
 
 pub use base_address::BaseAddress;
+pub use for_pages::{csv_of_links, links_of_csv};
 pub use ready::Readiness;
 pub use well_known::SecurityContact;
 

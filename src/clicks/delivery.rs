@@ -10,7 +10,7 @@ use metrics::Gauge;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use crate::clicks::recorder::Gathered;
+use crate::clicks::gathered::Gathered;
 use crate::clicks::redelivery::{Attempt, Redelivered};
 use crate::clicks::sinks::{Appended, Sinks, count_batch, note_acknowledged, total};
 use crate::clicks::{MemoryOnly, RecordError, RedisSink};

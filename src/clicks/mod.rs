@@ -10,6 +10,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `recorder` | gathers the clicks of one worker and shard into batches |
+//! | `gathered` | the clicks of a batch, and the version of the cache at which their links were looked up |
 //! | `delivery` | brings each batch to a sink, one at a time |
 //! | `redelivery` | one attempt to deliver what is in doubt or in memory |
 //! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |
@@ -75,6 +76,7 @@ pub mod counts;
 mod delivery;
 mod draining;
 mod flusher;
+mod gathered;
 mod grants;
 mod recorder;
 mod recovery;

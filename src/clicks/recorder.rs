@@ -13,6 +13,7 @@ use tokio::task::yield_now;
 
 use crate::clicks::Delivery;
 use crate::clicks::delivery::Delivered;
+use crate::clicks::gathered::Gathered;
 use crate::domain::{Click, LinkId, Shard};
 
 /// The recorders of one worker, one for every shard; cheap to clone. Workers share none, and so no lock.
@@ -42,18 +43,6 @@ struct Batches {
     acknowledged: Option<Instant>,
     /// The newest batches whose clicks were not counted, by number.
     overtaken: VecDeque<u64>,
-}
-
-/// The clicks of a batch.
-#[derive(Default)]
-pub(super) struct Gathered {
-    /// One entry per click.
-    pub(super) clicks: Vec<LinkId>,
-    /// The oldest version of the cache at which the link of a click was looked up. The clicks may be counted while it is still
-    /// the version. `None` if they may be at any.
-    pub(super) version: Option<u64>,
-    /// Whether a click is among them that has to be counted, whatever changed.
-    has_unconditional: bool,
 }
 
 /// A click was not counted: some link changed after its own was looked up, perhaps this one.
@@ -260,17 +249,5 @@ impl Batches {
             self.overtaken.push_front(self.taken - 1);
         }
         std::mem::take(&mut self.under_way)
-    }
-}
-
-impl Gathered {
-    fn add(&mut self, click: LinkId, version: Option<u64>) {
-        self.clicks.push(click);
-        self.has_unconditional |= version.is_none();
-        self.version = if self.has_unconditional {
-            None
-        } else {
-            self.version.into_iter().chain(version).min()
-        };
     }
 }

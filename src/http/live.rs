@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::http::HeaderName;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::BoxFuture;
 use futures_util::stream::unfold;
 
 use crate::links::{Listener, LiveCount};
+
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Looks without news after which a comment is sent: a proxy closes a connection on which nothing comes.
 const QUIET: u32 = 15;
@@ -42,8 +45,12 @@ pub fn live_events(listener: Listener, may_listen: MayListen) -> Response {
         let piece = events.next().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), events))
     });
-    let kind = HeaderValue::from_static("text/event-stream");
-    let mut response = ([(CONTENT_TYPE, kind)], Body::from_stream(stream)).into_response();
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        // nginx would keep events back until there are many.
+        (X_ACCEL_BUFFERING, HeaderValue::from_static("no")),
+    ];
+    let mut response = (headers, Body::from_stream(stream)).into_response();
     response.extensions_mut().insert(Unending);
     response
 }

@@ -67,7 +67,7 @@ pub const ROUTES: [Route; 29] = [
 ];
 
 /// Every page for people; their routes are those of `web`, and no part of the API's document.
-pub const PAGES: [Route; 23] = [
+pub const PAGES: [Route; 25] = [
     route("/", Class::Unbounded),
     route("/app", Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -78,6 +78,8 @@ pub const PAGES: [Route; 23] = [
     route("/app/account/sessions/{id}/end", Class::Bounded),
     route("/app/all", Class::Bounded),
     route("/app/all/export", Class::Bounded),
+    route("/app/export", Class::Bounded),
+    route("/app/import", Class::Bounded),
     route("/app/links", Class::Bounded),
     route("/app/links/new", Class::Bounded),
     route("/app/links/selected", Class::Bounded),

@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, Semaphore};
 use crate::accounts::{
     Accounts, CommonPasswords, PasswordHasher, Secrets, Tokens, load_or_create_secret,
 };
-use crate::api::{ApiState, Readiness, SecurityContact};
+use crate::api::{ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, links_of_csv};
 use crate::cache::{CacheLimits, LinkCache};
 use crate::clicks::counts::Counts;
 use crate::clicks::{
@@ -31,7 +31,7 @@ use crate::server::startup::Databases;
 use crate::store::{PostgresReplica, Store, companion_file};
 use crate::telemetry::metrics::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
-use crate::web::{Site, WebState};
+use crate::web::{ExportLinks, LinkDocuments, Site, WebState};
 
 /// How long an unknown code is cached: a link that is made meanwhile is unknown for that long at most.
 const UNKNOWN_TTL: Duration = Duration::from_secs(5);
@@ -217,8 +217,22 @@ impl App {
     }
 
     /// The state of the pages' handlers.
-    pub(super) fn web_state(&self, site: Site, live: Arc<LiveCounts>) -> WebState {
+    pub(super) fn web_state(
+        &self,
+        site: Site,
+        base_url: &BaseUrl,
+        live: Arc<LiveCounts>,
+    ) -> WebState {
+        let (links, base_address) = (Arc::clone(&self.links), BaseAddress::from(base_url));
+        let export: Arc<ExportLinks> = Arc::new(move |owner, client| {
+            let (links, base_address) = (Arc::clone(&links), base_address.clone());
+            Box::pin(async move { csv_of_links(links, owner, base_address, &client).await })
+        });
         WebState {
+            documents: LinkDocuments {
+                read: links_of_csv,
+                export,
+            },
             live,
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),

@@ -81,7 +81,7 @@ impl Running {
         let admission = Admission::new(&config.guards);
         let site = Site::new(config, base_url);
         let pages = web::router(
-            app.web_state(site.clone(), live),
+            app.web_state(site.clone(), base_url, live),
             &config.guards,
             &admission,
         );

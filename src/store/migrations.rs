@@ -67,6 +67,7 @@ const POSTGRES: Files = files! { "postgres":
     35 "ids left out" "0035_ids_left_out.sql",
     36 "link series" "0036_link_series.sql",
     41 "flush names" "0041_flush_names.sql",
+    53 "portable locks" "0053_portable_locks.sql",
     56 "web sessions" "0056_web_sessions.sql",
     57 "links by end" "0057_links_by_end.sql",
 };

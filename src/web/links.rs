@@ -6,6 +6,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use futures_util::future::try_join_all;
 
 use super::form::Form;
 use super::link_form::LinkForm;
@@ -19,6 +20,9 @@ use crate::links::{Expected, LinkError, LinkService};
 
 /// Links that are changed at once: those of a page.
 const MAX_SELECTED: usize = 100;
+
+/// Of these, how many at the same time: each waits for its announcement.
+const AT_ONCE: usize = 10;
 
 #[derive(Template)]
 #[template(path = "links.html")]
@@ -177,8 +181,10 @@ pub(super) async fn selected(
     if codes.is_empty() {
         return Ok(see_other("/app"));
     }
-    for code in codes {
-        act(&links, signed_in.principal, code, &action).await?;
+    let owner = signed_in.principal;
+    for codes in codes.chunks(AT_ONCE) {
+        let acting = codes.iter().map(|code| act(&links, owner, code, &action));
+        try_join_all(acting).await?;
     }
     Ok(see_other(&format!("/app?done={done}")))
 }

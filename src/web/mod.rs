@@ -9,6 +9,8 @@
 //! | `start`, `preview` | pages for visitors: `/`, and `/{code}+` |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
 //! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
+//! | `documents` | what an import and an export need of the API |
+//! | `import` | links of a table, looked at before they are made; all links as a table |
 //! | `live` | the count of a link as it rises |
 //! | `clicks` | clicks over time on a page: the range, a chart, a table |
 //!
@@ -16,10 +18,10 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get, post};
+use axum::{Extension, Router};
 
 use crate::accounts::Accounts;
 use crate::config::Guards;
@@ -31,8 +33,10 @@ mod all_links;
 mod assets;
 mod clicks;
 mod csrf;
+mod documents;
 mod error_pages;
 mod form;
+mod import;
 mod keys;
 mod language;
 mod link_form;
@@ -46,6 +50,7 @@ mod session;
 mod sign_in;
 mod start;
 
+pub use documents::{ExportLinks, LinkDocuments, ReadLinks};
 pub use error_pages::{ErrorPages, PageWish};
 pub use page::Site;
 
@@ -58,6 +63,8 @@ pub struct WebState {
     pub links: Arc<LinkService>,
     /// Counts as they rise.
     pub live: Arc<LiveCounts>,
+    /// Links as documents.
+    pub documents: LinkDocuments,
     /// What the operator says of the service.
     pub site: Site,
 }
@@ -74,6 +81,13 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/account/sessions/{id}/end", post(account::end_session))
         .route("/app/all", get(all_links::show))
         .route("/app/all/export", get(all_links::export))
+        .route("/app/export", get(import::export))
+        .route(
+            "/app/import",
+            get(import::show)
+                .post(import::import)
+                .layer(Extension(import::LIMITS)),
+        )
         .route("/app/links", get(links::list).post(links::make))
         .route("/app/links/new", get(links::new))
         .route("/app/links/selected", post(links::selected))
@@ -93,7 +107,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/logout-everywhere", post(account::log_out_everywhere))
         .route("/app/preview/{short_code}", get(preview::preview))
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
-        .layer(axum::Extension(BodyLimits {
+        .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,
             timeout: guards.body_timeout,
         }))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shunt::domain::{Clock, Interval, LinkId, SystemClock};
-use shunt::store::{ClickBatch, Store};
+use shunt::store::{ClickBatch, Raise, Store};
 use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
@@ -102,6 +102,66 @@ async fn a_repetition_beside_the_original_waits_for_it_and_counts_nothing() {
         let (repeated, ()) = tokio::join!(store.clicks.append(&batch, None), ends);
         repeated.unwrap();
         assert_eq!(counted(&store, clicked).await, 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_repetition_that_waited_while_the_original_was_compacted_counts_nothing() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let (_, clicked) = link(&store, owner).await;
+        let mut first = PgConnection::connect(&url).await.unwrap();
+        let mut observer = PgConnection::connect(&url).await.unwrap();
+        // In one transaction, so that the repetition waits for both.
+        let mut original = first.begin().await.unwrap();
+        sqlx::query("SELECT append_clicks(7, 1, NULL, ARRAY[$1], ARRAY[3::bigint], 1)")
+            .bind(clicked.number())
+            .execute(&mut *original)
+            .await
+            .unwrap();
+        sqlx::query("SELECT compact_batches(ARRAY[7::bigint], ARRAY[1::bigint])")
+            .execute(&mut *original)
+            .await
+            .unwrap();
+        let ends = async {
+            until_a_session_waits(&mut observer).await;
+            original.commit().await.unwrap();
+        };
+        let batch = batch(1, clicked);
+        let (repeated, ()) = tokio::join!(store.clicks.append(&batch, None), ends);
+        repeated.unwrap();
+        assert_eq!(counted(&store, clicked).await, 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_term_waits_for_another_one_of_its_tag_in_this_version_and_the_one_before() {
+    const LOCKS: [&str; 2] = [
+        "INSERT INTO data_set_locks (tag) VALUES ('{shunt}')",
+        "SELECT pg_advisory_xact_lock(hashtext('shunt data set'), hashtext('{shunt}'))",
+    ];
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        for lock in LOCKS {
+            let mut other = PgConnection::connect(&url).await.unwrap();
+            let mut observer = PgConnection::connect(&url).await.unwrap();
+            let mut locked = other.begin().await.unwrap();
+            sqlx::query(lock).execute(&mut *locked).await.unwrap();
+            let ends = async {
+                until_a_session_waits(&mut observer).await;
+                locked.rollback().await.unwrap();
+            };
+            let raise = Raise {
+                tag: "{shunt}",
+                from: 0,
+                above: 0,
+                replication_id: "r",
+            };
+            let (_, ()) = tokio::join!(store.clicks.begin(raise, "e"), ends);
+        }
     })
     .await;
 }

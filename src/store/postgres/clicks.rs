@@ -18,29 +18,30 @@ type ParkedRow = (i64, i64, String, Vec<i64>, Vec<i64>, Option<String>, i32);
 /// Journal batches per step of compaction: bounds how long rows of links stay locked.
 const BATCHES_PER_STEP: i64 = 64;
 
-/// Compacts the batches that a query chooses by their `ctid`.
+/// Compacts the batches that a query chooses.
 macro_rules! compact {
     ($chosen:literal) => {
         concat!(
-            "SELECT batch_count, link_count, click_count FROM compact_batches(ARRAY(",
+            "SELECT compacted.* FROM (SELECT array_agg(recorder) AS recorders, array_agg(number) AS numbers FROM (",
             $chosen,
-            "))"
+            ") chosen) keys, compact_batches(recorders, numbers) AS compacted"
         )
     };
 }
 
 const COMPACT_ANY: &str = compact!(
-    "SELECT ctid FROM click_journal WHERE NOT held ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED"
+    "SELECT recorder, number FROM click_journal WHERE NOT held ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED"
 );
 
 /// The same for batches above the newest mark of recorders that are active. It reads none of the dead rows below,
 /// which nothing can remove while another session holds a snapshot.
 const COMPACT_NEWER: &str = compact!(
-    "SELECT live.ctid FROM (
+    "SELECT live.recorder, live.number FROM (
          SELECT recorder, max(number) AS number FROM journal_marks
          WHERE compacted_at > now() - interval '10 seconds' GROUP BY recorder
      ) mark CROSS JOIN LATERAL (
-         SELECT j.ctid FROM click_journal j WHERE j.recorder = mark.recorder AND j.number > mark.number AND NOT j.held
+         SELECT j.recorder, j.number FROM click_journal j
+         WHERE j.recorder = mark.recorder AND j.number > mark.number AND NOT j.held
          ORDER BY j.number LIMIT $1 FOR UPDATE SKIP LOCKED
      ) live LIMIT $1"
 );
@@ -182,25 +183,25 @@ impl Clicks for PostgresStore {
     async fn prune(&self, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
         let pruned = self.pool.run(async |session| sqlx::query(concat!(
             "WITH old_marks AS (
-                 DELETE FROM journal_marks WHERE ctid = ANY (ARRAY(
-                     SELECT ctid FROM journal_marks old WHERE EXISTS (
+                 DELETE FROM journal_marks WHERE (recorder, number) IN (
+                     SELECT recorder, number FROM journal_marks old WHERE EXISTS (
                          SELECT FROM journal_marks newer
                          WHERE newer.recorder = old.recorder AND newer.number > old.number)
                      OR compacted_at < least(now(), ",
             moment!("$1"),
             ") - interval '7 days'
-                     LIMIT $2))
+                     LIMIT $2)
                  RETURNING 1
              ),
              old_grants AS (
-                 DELETE FROM click_grants WHERE ctid = ANY (ARRAY(
-                     SELECT ctid FROM click_grants old WHERE EXISTS (
+                 DELETE FROM click_grants WHERE (recorder, number) IN (
+                     SELECT recorder, number FROM click_grants old WHERE EXISTS (
                          SELECT FROM click_grants newer
                          WHERE newer.recorder = old.recorder AND newer.number > old.number)
                      OR granted_at < least(now(), ",
             moment!("$1"),
             ") - interval '7 days'
-                     LIMIT $2))
+                     LIMIT $2)
                  RETURNING 1
              ),
              -- Those of instances of an older version.

@@ -198,11 +198,17 @@ async fn replace(
     raise: Raise<'_>,
     epoch: &str,
 ) -> Result<Option<i64>, sqlx::Error> {
-    // Where a tag has no row yet, there is nothing else to lock.
-    sqlx::query("SELECT pg_advisory_xact_lock(hashtext('shunt data set'), hashtext($1))")
-        .bind(raise.tag)
-        .execute(&mut *session)
-        .await?;
+    // A row of its own: where a tag is new, there is nothing else to lock. The advisory lock is that of the version before.
+    for lock in [
+        "INSERT INTO data_set_locks (tag) VALUES ($1) ON CONFLICT DO NOTHING",
+        "SELECT FROM data_set_locks WHERE tag = $1 FOR UPDATE",
+        "SELECT pg_advisory_xact_lock(hashtext('shunt data set'), hashtext($1))",
+    ] {
+        sqlx::query(lock)
+            .bind(raise.tag)
+            .execute(&mut *session)
+            .await?;
+    }
     let newest: Option<i64> = sqlx::query_scalar("SELECT max(term) FROM data_sets WHERE tag = $1")
         .bind(raise.tag)
         .fetch_one(&mut *session)

@@ -329,9 +329,9 @@ impl Links for PostgresStore {
                              ORDER BY link_id FOR UPDATE SKIP LOCKED))
                      ),
                      series AS (
-                         DELETE FROM link_series WHERE ctid = ANY (ARRAY(
-                             SELECT ctid FROM link_series WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
-                             FOR UPDATE SKIP LOCKED))
+                         DELETE FROM link_series WHERE (link_id, quarter) IN (
+                             SELECT link_id, quarter FROM link_series WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
+                             FOR UPDATE SKIP LOCKED)
                      ),
                      limits AS (
                          DELETE FROM link_limits WHERE link_id = ANY (ARRAY(

@@ -27,23 +27,37 @@ const SERIES: &str = concat!(
     ) AS newest WHERE at >= $6 AND at < $7"
 );
 
-/// The same of all links of an owner, with the ledger; the kinds of rows are those of `owner_rows`.
-const OWNER_SERIES: &str = "
-    WITH owned AS (
-        SELECT id, created_at FROM links
-        WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
-          AND ($3::text IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))
-    )
-    SELECT 0, '', quarter::bigint, sum(clicks)::bigint FROM link_series JOIN owned ON id = link_id
-    WHERE quarter >= $4 AND quarter < $5 GROUP BY quarter
+/// Whether a row of `links` is one of those that are asked for.
+macro_rules! is_wanted {
+    () => {
+        "links.owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+            AND ($3::text IS NULL OR links.id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))"
+    };
+}
+
+/// The same of all links of an owner, with the ledger; the kinds of rows are those of `owner_rows`. Each part has a condition
+/// on its quarters alone, so that those of a short range are found first, and few links are looked up.
+const OWNER_SERIES: &str = concat!(
+    "SELECT 0, '', quarter::bigint, sum(link_series.clicks)::bigint FROM link_series JOIN links ON links.id = link_id
+    WHERE quarter >= $4 AND quarter < $5 AND ",
+    is_wanted!(),
+    " GROUP BY quarter
+    UNION ALL
+    SELECT 0, '', quarter::bigint, sum(in_quarter)::bigint FROM link_clicks JOIN links ON links.id = link_id
+    WHERE quarter >= $4 AND quarter < $5 AND ",
+    is_wanted!(),
+    " GROUP BY quarter
     UNION ALL
     SELECT 0, '', at, sum(n)::bigint FROM (
-        SELECT CASE quarter WHEN 0 THEN greatest(floor(extract(epoch FROM created_at) / 900)::bigint, 1) ELSE quarter END AS at,
-            CASE quarter WHEN 0 THEN clicks ELSE in_quarter END AS n
-        FROM link_clicks JOIN owned ON id = link_id
+        SELECT greatest(floor(extract(epoch FROM created_at) / 900)::bigint, 1) AS at, link_clicks.clicks AS n
+        FROM link_clicks JOIN links ON links.id = link_id WHERE quarter = 0 AND ",
+    is_wanted!(),
+    "
         UNION ALL
         SELECT coalesce(quarter, quarter_now()), n
-        FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) JOIN owned USING (id) WHERE NOT held
+        FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) JOIN links USING (id) WHERE NOT held AND ",
+    is_wanted!(),
+    "
     ) AS newest WHERE at >= $4 AND at < $5 GROUP BY at
     UNION ALL
     SELECT 1, epoch, flush, up_to FROM data_sets
@@ -54,7 +68,9 @@ const OWNER_SERIES: &str = "
     UNION ALL
     SELECT DISTINCT 3, coalesce(epoch, ''), 0::bigint, 0::bigint FROM click_journal WHERE held
     UNION ALL
-    SELECT 4, '', id, 0::bigint FROM unnest($6::bigint[]) AS asked (id) JOIN owned USING (id)";
+    SELECT 4, '', links.id, 0::bigint FROM unnest($6::bigint[]) AS asked (id) JOIN links USING (id) WHERE ",
+    is_wanted!()
+);
 
 #[async_trait]
 impl Series for PostgresStore {

@@ -151,3 +151,13 @@ const drawChart = (figure) => {
 if (typeof uPlot === "function") {
   for (const figure of document.querySelectorAll("[data-chart]")) drawChart(figure);
 }
+
+// A file of a table goes into the field for it.
+const file = document.querySelector("[data-file]");
+if (file) {
+  file.hidden = false;
+  file.querySelector("input").addEventListener("change", async (event) => {
+    const [chosen] = event.target.files;
+    if (chosen) document.getElementById("table").value = await chosen.text();
+  });
+}

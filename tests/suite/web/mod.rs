@@ -2,5 +2,6 @@
 
 mod browser;
 mod clicks;
+mod import;
 mod owners;
 mod visitors;

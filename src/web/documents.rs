@@ -1,0 +1,27 @@
+//! Links as documents, in the forms of the API, which this module does not know: the functions are handed in.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use futures_util::future::BoxFuture;
+
+use crate::domain::{OwnHost, Principal};
+use crate::http::{ApiError, ClientAddress};
+use crate::links::LinkRequest;
+
+/// Reads the links of a table, in order; one that is refused has the reason.
+pub type ReadLinks = fn(&str, &OwnHost) -> Result<Vec<Result<LinkRequest, ApiError>>, ApiError>;
+
+/// All links of an account as a file.
+pub type ExportLinks = dyn Fn(Principal, ClientAddress) -> BoxFuture<'static, Result<Response, ApiError>>
+    + Send
+    + Sync;
+
+/// Links as documents: those of the API, which is no part of this module's.
+#[derive(Clone)]
+pub struct LinkDocuments {
+    /// What an import reads.
+    pub read: ReadLinks,
+    /// What an export sends.
+    pub export: Arc<ExportLinks>,
+}
