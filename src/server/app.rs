@@ -48,6 +48,33 @@ const JOURNAL_TIMEOUT: Duration = Duration::from_millis(500);
 /// The same without Redis, where the journal is the only sink: a busy disk is slow for a moment.
 const JOURNAL_TIMEOUT_ALONE: Duration = Duration::from_secs(2);
 
+/// The service of accounts.
+fn accounts(
+    config: &Config,
+    store: &Store,
+    redis: Option<&RedisShards>,
+    base_url: &BaseUrl,
+    limits: &CurrentLimits,
+    limiter: &Limiter,
+    clock: &Arc<dyn Clock>,
+) -> Result<Accounts, ServeError> {
+    let accounts = Accounts::new(
+        store,
+        PasswordHasher::new(config.hashing_concurrency)?,
+        Tokens::new(
+            &secrets(config)?,
+            base_url.as_str(),
+            config.jwt_ttl,
+            Arc::clone(clock),
+        ),
+        common_passwords(config)?,
+        limiter.clone(),
+        FailureLimiter::new(limits.clone(), redis.cloned(), Arc::clone(clock)),
+        Arc::clone(clock),
+    );
+    Ok(accounts.with_registration(config.registration.clone()))
+}
+
 /// The limits of the cache, with these settings and this database.
 pub(super) fn cache_limits(config: &Config, store: &Store) -> CacheLimits {
     CacheLimits {
@@ -117,22 +144,15 @@ impl App {
         );
         let limiter = Limiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
         let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
-        let failures = FailureLimiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
-        let accounts = Accounts::new(
+        let accounts = accounts(
+            config,
             &store,
-            PasswordHasher::new(config.hashing_concurrency)?,
-            Tokens::new(
-                &secrets(config)?,
-                base_url.as_str(),
-                config.jwt_ttl,
-                Arc::clone(&clock),
-            ),
-            common_passwords(config)?,
-            limiter.clone(),
-            failures,
-            Arc::clone(&clock),
-        );
-        let accounts = accounts.with_registration(config.registration.clone());
+            redis.as_ref(),
+            base_url,
+            limits,
+            &limiter,
+            &clock,
+        )?;
         let blocklist = blocklist(config)?;
         let abuse = Abuse::new(
             &store,
