@@ -171,10 +171,6 @@ impl App {
             log: Arc::default(),
         };
         let journal_deadlines = journal_deadlines(config, redis.is_some());
-        let database_runtime = match config.database {
-            DatabaseUrl::Postgres(_) => Some(Handle::current()),
-            DatabaseUrl::Sqlite(_) => None,
-        };
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
         Ok(Self {
             grants: Grants::new(store.clicks.clone(), Arc::clone(&clock)),
@@ -192,7 +188,7 @@ impl App {
             misses,
             security_contact: config.security_contact.as_deref().map(Arc::from),
             before_limit,
-            database_runtime,
+            database_runtime: database_runtime(config),
             noindex: config.noindex,
             blocklist: config.blocklist.clone(),
             journal_deadlines,
@@ -293,6 +289,14 @@ fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {
         let path = file.unwrap_or(Path::new("")).display();
         ServeError::CommonPasswords(path.to_string(), error)
     })
+}
+
+/// The runtime on which calls of Postgres run.
+fn database_runtime(config: &Config) -> Option<Handle> {
+    match config.database {
+        DatabaseUrl::Postgres(_) => Some(Handle::current()),
+        DatabaseUrl::Sqlite(_) => None,
+    }
 }
 
 /// The deadline of the journal until it was late, and the one after that.
