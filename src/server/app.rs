@@ -198,10 +198,6 @@ impl App {
             log: Arc::default(),
         };
         let journal_deadlines = journal_deadlines(config, redis.is_some());
-        let database_runtime = match config.database {
-            DatabaseUrl::Postgres(_) => Some(Handle::current()),
-            DatabaseUrl::Sqlite(_) => None,
-        };
         let (countries, analytics) = analytics(config)?;
         if let Some(redis) = &redis {
             redis.set_room_for_details(config.analytics.analytics_redis);
@@ -223,7 +219,7 @@ impl App {
             misses,
             security_contact: config.security_contact.as_deref().map(Arc::from),
             before_limit,
-            database_runtime,
+            database_runtime: database_runtime(config),
             analytics,
             countries,
             detail_days: config.analytics.analytics_detail_days,
@@ -359,6 +355,14 @@ fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {
         let path = file.unwrap_or(Path::new("")).display();
         ServeError::CommonPasswords(path.to_string(), error)
     })
+}
+
+/// The runtime on which calls of Postgres run.
+fn database_runtime(config: &Config) -> Option<Handle> {
+    match config.database {
+        DatabaseUrl::Postgres(_) => Some(Handle::current()),
+        DatabaseUrl::Sqlite(_) => None,
+    }
 }
 
 /// The deadline of the journal until it was late, and the one after that.

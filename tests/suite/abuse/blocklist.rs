@@ -47,11 +47,11 @@ async fn a_target_on_the_list_is_refused_everywhere(mode: Mode) {
             .await
             .is_error(422, REFUSED);
         let many = json!([{ "target_url": target }]);
-        let made = send(&app, Method::POST, &token, "/urls/bulk", &many)
+        let results = send(&app, Method::POST, &token, "/urls/bulk", &many)
             .await
             .json();
         assert_eq!(
-            (&made[0]["status"], &made[0]["detail"]),
+            (&results[0]["status"], &results[0]["detail"]),
             (&json!(422), &json!(REFUSED))
         );
     }

@@ -8,7 +8,7 @@ mod imports;
 mod tokens;
 
 /// Layers as `src/lib.rs` lists them.
-const LAYERS: [(&str, u8); 20] = [
+const LAYERS: [(&str, u8); 21] = [
     ("main", 9),
     ("cli", 9),
     ("server", 8),

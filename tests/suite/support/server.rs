@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 54] = [
+const SETTINGS: [&str; 55] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
