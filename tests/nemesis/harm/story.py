@@ -25,6 +25,8 @@ from .world import HEAL_SECONDS, World
 SAMPLE_PAUSE = 0.2
 ALL_TIME = "?interval=month&from=2020-01-01&to=2035-01-01"
 """The range of a series in which all clicks are, also those of an instance whose clock is wrong."""
+ALL_TIME = "?interval=month&from=2020-01-01&to=2035-01-01"
+"""The range of a series in which all clicks are, also those of an instance whose clock is wrong."""
 ENDED = 12
 """Links that an edit ended, whose counts are compared in a calm moment."""
 HISTORY_PAUSE = 0.1
@@ -174,6 +176,7 @@ class Story:
                     raise Violated(f"in a calm moment the instances count {counts}\n{book}")
                 book.fix(counts[0])
             await self.compare_series(dict(zip((book.code for book in books), by_instance[0])), end)
+            await self.compare_series(dict(zip((book.code for book in books), by_instance[0])), end)
             for book, count in zip(books, by_instance[0]):
                 if book.limit is not None and count < book.least_limit(RAISE_SECONDS):
                     await self.redirects_everywhere(book, end)
@@ -201,6 +204,30 @@ class Story:
             clicks = sum(int(point["clicks"]) for point in series["points"])
             if clicks != count or series["clicks"] != count:
                 raise Violated(f"in a calm moment the count is {count}, and the series adds up to {clicks}: {series}\n"
+                               f"{self.world.books.all[code]}")
+        client.close()
+
+    async def compare_series(self, counts: dict[str, int], end: float) -> None:
+        """The sum of each link's series over all time is its count."""
+        instance = self.world.instances[-1]
+        client = Client(instance.port, API_TIMEOUT)
+        for code, count in counts.items():
+            while True:
+                try:
+                    response = await client.ask("GET", f"/urls/{code}/stats/series{ALL_TIME}")
+                    if response.status == 200:
+                        break
+                    why = str(response)
+                except (Cut, NotSent) as error:
+                    why = repr(error)
+                if time.monotonic() > end:
+                    raise Violated(f"in a calm moment {instance.name} gives no series for 30 s: {why}")
+                await asyncio.sleep(0.1)
+            series = response.json()
+            points = series["points"]
+            assert isinstance(points, list)
+            if sum(int(point["clicks"]) for point in points) != count or series["clicks"] != count:
+                raise Violated(f"in a calm moment the count is {count}, and its series is {series}\n"
                                f"{self.world.books.all[code]}")
         client.close()
 
