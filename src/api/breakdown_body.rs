@@ -37,7 +37,7 @@ pub(super) struct BreakdownParameters {
     #[param(example = "Europe/Berlin", default = "UTC")]
     tz: Option<String>,
     /// Rows at most, 1 to 1000; the rest is `other`.
-    #[param(example = 10, default = 10, minimum = 1, maximum = 1000)]
+    #[param(value_type = Option<u32>, example = 10, default = 10, minimum = 1, maximum = 1000)]
     limit: Option<String>,
     /// Only clicks from pages of this host. Empty, here and below: those of which it is not known.
     #[param(max_length = 253, example = "example.com")]

@@ -35,6 +35,8 @@ const reasons = {
   format: "must be one of the formats that the description names",
   light: "must be a colour as RRGGBB",
   sort: "must be -created_at, created_at, -clicks or clicks",
+  interval: "must be hour, day or month",
+  by: "must be referrer, country, browser, os, device or bot",
   status: "must be active, inactive, expired, used_up or removed",
   view: "must be full, or left out",
   cursor: "must be that of a page's Link header",

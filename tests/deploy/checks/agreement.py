@@ -84,7 +84,7 @@ def supervisors_wait_for_a_start() -> None:
 def links_between_documents_resolve() -> None:
     """Links between the texts lead to existing files and sections."""
     for path in [*DEPLOY.glob("*.md"), ROOT / "SECURITY.md"]:
-        for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", path.read_text()):
             file, _, section = target.partition("#")
             there = path.parent / file if file else path
             need(there.exists(), f"{path.name}: {target}")

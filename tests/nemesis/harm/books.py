@@ -18,8 +18,21 @@ class State(Enum):
     """Whether a link has to be there."""
 
     LIVE = "live"
-    DOUBTFUL = "a DELETE, or an edit that ends it, was sent and not answered"
-    DELETED = "deleted, or ended"
+    DOUBTFUL = "what takes it away was sent and not answered"
+    DELETED = "deleted, ended or removed"
+
+
+class TakenBy(Enum):
+    """How a link is taken away."""
+
+    DELETE = "a deletion"
+    EDIT = "an ending edit"
+    REMOVAL = "a removal"
+
+    @property
+    def keeps_statistics(self) -> bool:
+        """Whether the link is still counted."""
+        return self is not TakenBy.DELETE
 
 
 @dataclass(frozen=True)
@@ -58,8 +71,8 @@ class Book:
     state: State = State.LIVE
     deleted_at: float = 0.0
     deleted_by: str = ""
-    is_ended: bool = False
-    """An edit ended it, or shall: it is not followed any more, and keeps its statistics."""
+    taken_by: TakenBy = TakenBy.DELETE
+    """How it was taken away, or shall be."""
     is_announced_late: bool = False
     """The instance that deleted it said that it could not announce that."""
     by_instance: Counter[str] = field(default_factory=Counter)
@@ -128,7 +141,7 @@ class Book:
     def __str__(self) -> str:
         deleted = ""
         if self.deleted_at:
-            deleted = (f", {'edit' if self.is_ended else 'DELETE'} answered by {self.deleted_by} {time.monotonic() - self.deleted_at:.3f} s ago"
+            deleted = (f", {self.taken_by.value} answered by {self.deleted_by} {time.monotonic() - self.deleted_at:.3f} s ago"
                        + (", announced late" if self.is_announced_late else ""))
         reasons = f", exceptions so far: {'; '.join(self.reasons)}" if self.reasons else ""
         return (f"book of {self.code} -> {self.target}: {self.sent} sent, {self.answered} answered "

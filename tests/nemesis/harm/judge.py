@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .books import Book, Mark, State
+from .books import Book, Mark, State, TakenBy
 from .client import Response
 from .servers import Instance
 from .world import CACHE_TTL, World
@@ -108,9 +108,12 @@ class Judge:
                 self.violated(f"{instance.name} redirected beyond the limit\n{book}")
             if state is State.DELETED:
                 received = time.monotonic()
-                what = "an ended link" if book.is_ended else "a deleted link"
-                self.later(f"{what} was followed on {instance.name}, {sent - book.deleted_at:.3f} s after that was answered",
-                           book, lambda: self.why_followed(instance, book, sent, received))
+                self.later(f"a link was followed on {instance.name} {sent - book.deleted_at:.3f} s after "
+                           f"{book.taken_by.value} was answered", book,
+                           lambda: self.why_followed(instance, book, sent, received))
+        elif response.status == 410:
+            if book.state is State.LIVE or book.taken_by is not TakenBy.REMOVAL:
+                self.violated(f"a link that was not removed was answered 410 by {instance.name}\n{book}")
         elif response.status == 404:
             if book.may_be_used_up(RAISE_SECONDS):
                 self.seen["visit of a link that may be used up"] += 1
@@ -128,7 +131,7 @@ class Judge:
                 self.violated(f"two counts in one response: {stats}\n{book}")
             self.count(instance, book, mark, sent, stats["clicks"])
         elif response.status == 404:
-            if book.state is State.LIVE or book.is_ended:
+            if book.state is State.LIVE or book.taken_by.keeps_statistics:
                 self.violated(f"statistics of a live link are answered 404 by {instance.name}\n{book}")
         else:
             self.refusal(instance, "a question for statistics", response)

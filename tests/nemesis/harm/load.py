@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from testbed.programs import Failed
 
-from .books import Book, Mark, State
+from .books import Book, Mark, State, TakenBy
 from .client import Client, Cut, NotSent, Response
 from .judge import RAISE_SECONDS, Judge
 from .servers import Instance
@@ -24,8 +24,8 @@ OWNERS = 3
 LIMITED = 0.3
 """The share of links with `max_clicks`."""
 LIMITS = (50, 1_000)
-ENDED = 0.4
-"""The share of links without a limit that an edit ends, where others are deleted."""
+TAKEN_BY = {TakenBy.DELETE: 5, TakenBy.EDIT: 3, TakenBy.REMOVAL: 2}
+"""How links are taken away, with weights; of those with a limit none is ended by an edit."""
 MORE = (1, 100)
 """By how much a limit is raised."""
 VISITORS = 6
@@ -57,6 +57,7 @@ class Load:
             if response.status != 200:
                 raise Failed(f"an owner could not be registered: {response}")
             self.tokens.append(str(response.json()["access_token"]))
+        await asyncio.to_thread(self.world.grant_administration, "owner0@example.org")
         while len(self.world.books.live) < LINKS:
             if not await self.make(self.world.instances[0], client):
                 raise Failed("a link could not be made before any harm")
@@ -110,7 +111,7 @@ class Load:
             if response.status == 302:
                 book.answered += 1
                 book.by_instance[instance.name] += 1
-            elif response.status == 404:
+            elif response.status in (404, 410):
                 # Surely not counted.
                 book.sent -= 1
             self.judge.redirect(instance, book, state, sent, response)
@@ -146,10 +147,10 @@ class Load:
                 self.judge.stats(instance, book, mark, sent, response)
 
     async def read_deleted(self, instance: Instance, client: Client, book: Book) -> None:
-        """A deleted link has no statistics any more; one that was ended keeps them."""
+        """A deleted link has no statistics any more; one that was ended or removed keeps them."""
         state, mark, sent = book.state, book.mark(), time.monotonic()
         response = await self.api(instance, client, "statistics", "GET", f"/urls/{book.code}/stats")
-        if response and book.is_ended:
+        if response and book.taken_by.keeps_statistics:
             self.judge.stats(instance, book, mark, sent, response)
         elif response and response.status == 200:
             if state is State.DELETED:
@@ -165,7 +166,7 @@ class Load:
             owner, books = self.rng.randrange(OWNERS), self.world.books
             before = {book.code: book.mark() for book in books.live if book.owner == owner}
             gone = [book for book in books.gone
-                    if book.owner == owner and book.state is State.DELETED and not book.is_ended]
+                    if book.owner == owner and book.state is State.DELETED and not book.taken_by.keeps_statistics]
             sent = time.monotonic()
             response = await self.api(instance, client, "a list", "GET", "/urls/my", self.tokens[owner])
             if response is None:
@@ -215,7 +216,8 @@ class Load:
                     # Links that redirect no more make room first.
                     books = used_up if used_up and self.rng.random() < 0.5 else self.world.books.live
                     book = self.rng.choice(books)
-                    book.is_ended = book.limit is None and self.rng.random() < ENDED
+                    (by,) = self.rng.choices(list(TAKEN_BY), list(TAKEN_BY.values()))
+                    book.taken_by = by if book.limit is None else TakenBy.DELETE
                     await self.take_away(instance, clients[instance.name], book)
 
     async def make(self, instance: Instance, client: Client) -> bool:
@@ -260,22 +262,28 @@ class Load:
             self.judge.refusal(instance, "an edit", response)
 
     async def take_away(self, instance: Instance, client: Client, book: Book) -> None:
-        """Deletes a link, or ends it by an edit, and follows it on every instance at once."""
+        """Deletes a link, ends it by an edit or removes it, and follows it on every instance at once."""
         was_live = book.state is State.LIVE
         self.world.books.close(book, State.DOUBTFUL)
-        what, method = ("an ending edit", "PATCH") if book.is_ended else ("a deletion", "DELETE")
-        response = await self.api(instance, client, what, method, f"/urls/{book.code}", self.tokens[book.owner],
-                                  {"is_active": False} if book.is_ended else None)
+        what, path, body = book.taken_by.value, f"/urls/{book.code}", None
+        token, method, was_done = self.tokens[book.owner], "DELETE", 404
+        if book.taken_by is TakenBy.EDIT:
+            method, body, was_done = "PATCH", {"is_active": False}, 200
+        elif book.taken_by is TakenBy.REMOVAL:
+            token, method, path, was_done = self.tokens[0], "POST", "/admin/removals", 409
+            body = {"kind": "link", "value": book.code, "reason": "harm", "status": 410}
+        response = await self.api(instance, client, what, method, path, token, body)
         if response is None:
             return
         self.judge.seen[f"{what} {response.status}"] += 1
-        if response.status == 404 and (was_live or book.is_ended):
-            self.judge.violated(f"{instance.name} knows a live link not for {what}\n{book}")
-        elif response.status not in (200, 204, 404):
-            return self.judge.refusal(instance, what, response)
+        if response.status not in (200, 204):
+            if response.status != was_done:
+                return self.judge.refusal(instance, what, response)
+            if was_live:
+                self.judge.violated(f"{instance.name} says that {what} of a live link was done before\n{book}")
         book.deleted_at, book.deleted_by = time.monotonic(), instance.name
         # An earlier request without a response did it, which was perhaps not announced.
-        book.is_announced_late = response.status == 404 or book.is_ended and not was_live
+        book.is_announced_late = response.status == was_done and not was_live
         book.state = State.DELETED
         await asyncio.gather(*(self.try_deleted(other, book) for other in self.world.instances))
 

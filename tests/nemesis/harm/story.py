@@ -168,7 +168,7 @@ class Story:
                 await self.wait(0.05)
             books = [book for book in self.world.books.live if book.state is State.LIVE]
             # The newest alone: there are ever more of them.
-            books += [book for book in self.world.books.gone if book.is_ended and book.state is State.DELETED][-ENDED:]
+            books += [book for book in self.world.books.gone if book.taken_by.keeps_statistics and book.state is State.DELETED][-ENDED:]
             by_instance = [await self.counts(instance, [book.code for book in books], end)
                            for instance in self.world.instances]
             for book, *counts in zip(books, *by_instance):

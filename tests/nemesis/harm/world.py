@@ -186,6 +186,11 @@ class World:
         self.instances.append(Instance(name, process, clock, Evidence(process.log, port)))
         self.instances[-1].evidence.started()
 
+    def grant_administration(self, email: str) -> None:
+        """Gives an account the role of an administrator."""
+        run([self.binary, "admin", "grant", email], seconds=30,
+            environment={"DATABASE_URL": self.postgres[0].postgres.url})
+
     async def until_up(self) -> None:
         """Waits until everything is up, as it has to be within some seconds."""
         missing = ["nothing was asked yet"]
