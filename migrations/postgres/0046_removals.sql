@@ -52,7 +52,7 @@ CREATE OR REPLACE TRIGGER links_changed
     AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, removed_status OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION link_changed();
 
--- The code of a removed link that its owner deletes is nobody's any more.
+-- The code of a removed link that its owner deletes has no owner any more.
 CREATE OR REPLACE FUNCTION link_changed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     INSERT INTO link_changes (short_code) VALUES (OLD.short_code);

@@ -39,7 +39,7 @@
 //! 4. **A flush is applied once.** A rename turns `pending` into a flush with a new number. The transaction that adds a part
 //!    of the flush to the counts also notes in the ledger up to which link the flush is written. A part is added only if the
 //!    ledger stands at the part's beginning, has no later flush, and has the flusher's term. Redis keeps the flush until its
-//!    last part is durable. A flush has a unique name, too, by which it is told apart from one that got the same number after
+//!    last part is durable. A flush has a unique name, too, which sets it apart from one that got the same number after
 //!    the data set had gone back unnoticed.
 //! 5. **A count is exact.** It is read from Redis first, then from one snapshot of the database. The ledger in that snapshot
 //!    says which of the clicks in Redis the database already has (see [`counts`]).

@@ -261,7 +261,7 @@ impl Links for SqliteStore {
             return Ok(None);
         }
         if is_removed == Some(true) {
-            // It is nobody's any more.
+            // It has no owner any more.
             sqlx::query("UPDATE retired_codes SET owner_id = NULL WHERE short_code = ?1")
                 .bind(code.as_str())
                 .execute(&mut *transaction)

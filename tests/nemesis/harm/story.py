@@ -25,10 +25,8 @@ from .world import HEAL_SECONDS, World
 SAMPLE_PAUSE = 0.2
 ALL_TIME = "?interval=month&from=2020-01-01&to=2035-01-01"
 """The range of a series in which all clicks are, also those of an instance whose clock is wrong."""
-ALL_TIME = "?interval=month&from=2020-01-01&to=2035-01-01"
-"""The range of a series in which all clicks are, also those of an instance whose clock is wrong."""
 ENDED = 12
-"""Links that an edit ended, whose counts are compared in a calm moment."""
+"""Links that were ended or removed, whose counts are compared in a calm moment."""
 HISTORY_PAUSE = 0.1
 
 
@@ -168,14 +166,14 @@ class Story:
                 await self.wait(0.05)
             books = [book for book in self.world.books.live if book.state is State.LIVE]
             # The newest alone: there are ever more of them.
-            books += [book for book in self.world.books.gone if book.taken_by.keeps_statistics and book.state is State.DELETED][-ENDED:]
+            books += [book for book in self.world.books.gone
+                      if book.taken_by.keeps_statistics and book.state is State.DELETED][-ENDED:]
             by_instance = [await self.counts(instance, [book.code for book in books], end)
                            for instance in self.world.instances]
             for book, *counts in zip(books, *by_instance):
                 if len(set(counts)) > 1:
                     raise Violated(f"in a calm moment the instances count {counts}\n{book}")
                 book.fix(counts[0])
-            await self.compare_series(dict(zip((book.code for book in books), by_instance[0])), end)
             await self.compare_series(dict(zip((book.code for book in books), by_instance[0])), end)
             for book, count in zip(books, by_instance[0]):
                 if book.limit is not None and count < book.least_limit(RAISE_SECONDS):
@@ -189,41 +187,7 @@ class Story:
         instance = self.world.instances[-1]
         client = Client(instance.port, API_TIMEOUT)
         for code, count in counts.items():
-            while True:
-                try:
-                    response = await client.ask("GET", f"/urls/{code}/stats/series{ALL_TIME}")
-                    if response.status == 200:
-                        break
-                    why = str(response)
-                except (Cut, NotSent) as error:
-                    why = repr(error)
-                if time.monotonic() > end:
-                    raise Violated(f"in a calm moment {instance.name} gives no series for 30 s: {why}")
-                await asyncio.sleep(0.1)
-            series = response.json()
-            clicks = sum(int(point["clicks"]) for point in series["points"])
-            if clicks != count or series["clicks"] != count:
-                raise Violated(f"in a calm moment the count is {count}, and the series adds up to {clicks}: {series}\n"
-                               f"{self.world.books.all[code]}")
-        client.close()
-
-    async def compare_series(self, counts: dict[str, int], end: float) -> None:
-        """The sum of each link's series over all time is its count."""
-        instance = self.world.instances[-1]
-        client = Client(instance.port, API_TIMEOUT)
-        for code, count in counts.items():
-            while True:
-                try:
-                    response = await client.ask("GET", f"/urls/{code}/stats/series{ALL_TIME}")
-                    if response.status == 200:
-                        break
-                    why = str(response)
-                except (Cut, NotSent) as error:
-                    why = repr(error)
-                if time.monotonic() > end:
-                    raise Violated(f"in a calm moment {instance.name} gives no series for 30 s: {why}")
-                await asyncio.sleep(0.1)
-            series = response.json()
+            series = await self.answer(instance, client, f"/urls/{code}/stats/series{ALL_TIME}", end)
             points = series["points"]
             assert isinstance(points, list)
             if sum(int(point["clicks"]) for point in points) != count or series["clicks"] != count:
@@ -235,22 +199,25 @@ class Story:
         """The counts that an instance gives."""
         client, counts = Client(instance.port, API_TIMEOUT), []
         for code in codes:
-            while True:
-                try:
-                    response = await client.ask("GET", f"/urls/{code}/stats")
-                    if response.status == 200:
-                        clicks = response.json()["clicks"]
-                        assert isinstance(clicks, int)
-                        counts.append(clicks)
-                        break
-                    why = str(response)
-                except (Cut, NotSent) as error:
-                    why = repr(error)
-                if time.monotonic() > end:
-                    raise Violated(f"in a calm moment {instance.name} gives no count for 30 s: {why}")
-                await asyncio.sleep(0.1)
+            clicks = (await self.answer(instance, client, f"/urls/{code}/stats", end))["clicks"]
+            assert isinstance(clicks, int)
+            counts.append(clicks)
         client.close()
         return counts
+
+    async def answer(self, instance: Instance, client: Client, path: str, end: float) -> dict[str, object]:
+        """The statistics at a path, which have to be there by the end."""
+        while True:
+            try:
+                response = await client.ask("GET", path)
+                if response.status == 200:
+                    return response.json()
+                why = str(response)
+            except (Cut, NotSent) as error:
+                why = repr(error)
+            if time.monotonic() > end:
+                raise Violated(f"in a calm moment {instance.name} does not answer {path} for 30 s: {why}")
+            await asyncio.sleep(0.1)
 
     async def redirects_everywhere(self, book: Book, end: float) -> None:
         """A link with clicks left redirects on every instance; a preview uses none up."""

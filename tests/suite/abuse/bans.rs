@@ -60,7 +60,7 @@ both_modes! {
 
     async fn an_unknown_account_is_not_banned(app) {
         let admin = admin(app).await;
-        for value in ["nobody@example.org", "987654"] {
+        for value in ["unknown@example.org", "987654"] {
             remove(app, &admin, "user", value, 410).await.is_error(404, "value: there is nothing of this kind with this value");
         }
     }

@@ -56,6 +56,6 @@ async fn the_operator_grants_bans_resets_and_reads_the_audit() {
             "{action}: {audit}"
         );
     }
-    assert!(!run(&app, &["grant", "nobody@example.org"]).0);
+    assert!(!run(&app, &["grant", "unknown@example.org"]).0);
     app.server_only().await;
 }
