@@ -198,6 +198,14 @@ impl Abuse {
         Ok(Newest { entries, next })
     }
 
+    /// Why the link with this code is removed, for its visitors; `None` where it is not.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn reason_of(&self, code: &ShortCode) -> Result<Option<String>, AbuseError> {
+        Ok(self.removals.reason_of(code).await?)
+    }
+
     /// Links of all accounts.
     ///
     /// # Errors

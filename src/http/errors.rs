@@ -25,6 +25,9 @@ use crate::telemetry::throttle::LogThrottle;
 /// `Retry-After` where a dependency is away.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
+/// `Link` of a removed link: who removed it (RFC 7725), by a reference to the service's own root.
+pub const BLOCKED_BY: HeaderValue = HeaderValue::from_static("</>; rel=\"blocked-by\"");
+
 /// Body of every error.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorBody {
@@ -141,16 +144,14 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "URL not found")
     }
 
-    /// 410 or 451 of a code: the service's administrators took the link away. `Link` names who did (RFC 7725), by a
-    /// reference to the service's own root.
+    /// 410 or 451 of a code: the service's administrators took the link away.
     pub fn url_removed(status: RemovalStatus) -> Self {
         let status = match status {
             RemovalStatus::Gone => StatusCode::GONE,
             RemovalStatus::LegalReasons => StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS,
         };
         let mut error = Self::new(status, "URL removed");
-        let blocked_by = HeaderValue::from_static("</>; rel=\"blocked-by\"");
-        error.headers.insert(LINK, blocked_by);
+        error.headers.insert(LINK, BLOCKED_BY);
         error
     }
 

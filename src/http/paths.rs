@@ -76,7 +76,7 @@ pub const ROUTES: [Route; 38] = [
 ];
 
 /// Every page for people; their routes are those of `web`, and no part of the API's document.
-pub const PAGES: [Route; 25] = [
+pub const PAGES: [Route; 26] = [
     route("/", Class::Unbounded),
     route("/app", Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -101,6 +101,7 @@ pub const PAGES: [Route; 25] = [
     route("/app/logout-everywhere", Class::Bounded),
     route(PREVIEW, Class::Bounded),
     route("/app/register", Class::Queued),
+    route("/app/report/{short_code}", Class::Bounded),
     route("/assets/{file}", Class::Unbounded),
 ];
 

@@ -6,7 +6,7 @@
 //! | `language`, `languages/` | the visitor's language; one file of texts for each |
 //! | `assets`, `assets/` | style, scripts: in the binary, compressed once, addressed by their hash |
 //! | `error_pages` | an error as a page, with the status of the JSON |
-//! | `start`, `preview` | pages for visitors: `/`, and `/{code}+` |
+//! | `start`, `preview`, `removed`, `report` | pages for visitors: `/`, and `/{code}+`; a removed link; the report of a link |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
 //! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
 //! | `documents` | what an import and an export need of the API |
@@ -23,6 +23,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get, post};
 use axum::{Extension, Router};
 
+use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::config::Guards;
 use crate::http::{Admission, BodyLimits, with_admission};
@@ -46,6 +47,8 @@ mod live;
 mod one_link;
 mod page;
 mod preview;
+mod removed;
+mod report;
 mod session;
 mod sign_in;
 mod start;
@@ -61,6 +64,8 @@ pub struct WebState {
     pub accounts: Arc<Accounts>,
     /// Links of owners.
     pub links: Arc<LinkService>,
+    /// Removals and reports.
+    pub abuse: Arc<Abuse>,
     /// Counts as they rise.
     pub live: Arc<LiveCounts>,
     /// Links as documents.
@@ -106,6 +111,10 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/logout", post(sign_in::log_out))
         .route("/app/logout-everywhere", post(account::log_out_everywhere))
         .route("/app/preview/{short_code}", get(preview::preview))
+        .route(
+            "/app/report/{short_code}",
+            get(report::show).post(report::send),
+        )
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use super::csrf;
 use super::form::Form;
 use super::page::{Owner, Site, see_other};
-use crate::accounts::{Accounts, SESSION_LIFETIME};
+use crate::accounts::{Accounts, SESSION_LIFETIME, random_text};
 use crate::domain::{Principal, User};
 use crate::http::ApiError;
 
@@ -142,6 +142,18 @@ pub(super) fn form_name(site: &Site) -> &'static str {
     } else {
         "shunt_form"
     }
+}
+
+/// The token of a form before there is a session, and the form's cookie for a browser that has none.
+pub(super) fn form_token(
+    site: &Site,
+    headers: &HeaderMap,
+) -> Result<(String, Option<String>), ApiError> {
+    if let Some(known) = cookie(headers, form_name(site)).filter(|cookie| cookie.len() == 48) {
+        return Ok((csrf::token(&known), None));
+    }
+    let cookie = random_text().map_err(|error| ApiError::internal(&error.to_string()))?;
+    Ok((csrf::token(&cookie), Some(cookie)))
 }
 
 /// The value of a cookie that the browser sent.

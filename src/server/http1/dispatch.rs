@@ -119,7 +119,13 @@ impl Service<Request<Incoming>> for ConnectionService {
                     // The headers are read where there is no redirect alone.
                     let is_error = !response.status().is_redirection();
                     let wish = is_error.then(|| PageWish::of_headers(request.headers()));
-                    dispatcher.as_wished(response, wish.flatten())
+                    match wish.flatten() {
+                        None => response,
+                        Some(wish) => {
+                            let pages = &dispatcher.api.pages;
+                            pages.in_place_of_visit(&code, response, wish).await
+                        }
+                    }
                 }
                 _ => {
                     let wish = wish_of(&request);

@@ -5,9 +5,9 @@ use async_trait::async_trait;
 use super::removal_steps::{CHANGES, cover, put_back, step};
 use super::session::Session;
 use super::{PostgresStore, moment, not_of_deleted_user};
-use crate::domain::{Removal, RemovalId, RemovalTarget, Timestamp};
+use crate::domain::{Removal, RemovalId, RemovalTarget, ShortCode, Timestamp};
 use crate::store::admin_rows::{self, RemovalRow};
-use crate::store::removals::{Covers, NO_PASSWORD};
+use crate::store::removals::{Covers, NO_PASSWORD, REASON_OF};
 use crate::store::rows;
 use crate::store::{Actor, Change, NewRemoval, Removals, Removed, Step, StoreError};
 
@@ -74,6 +74,16 @@ impl Removals for PostgresStore {
         });
         let found: Vec<RemovalRow> = found.await?;
         found.into_iter().map(admin_rows::removal).collect()
+    }
+
+    async fn reason_of(&self, code: &ShortCode) -> Result<Option<String>, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_scalar(REASON_OF)
+                .bind(code.as_str())
+                .fetch_optional(session)
+                .await
+        });
+        Ok(found.await?)
     }
 
     async fn removed_hosts(&self, patterns: &[String]) -> Result<Vec<String>, StoreError> {

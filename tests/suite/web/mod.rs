@@ -4,4 +4,6 @@ mod browser;
 mod clicks;
 mod import;
 mod owners;
+mod removed;
+mod reports;
 mod visitors;
