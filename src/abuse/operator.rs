@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use super::AbuseError;
 use crate::domain::{
-    AuditEntry, Clock, EmailAddress, Newest, NewestWanted, Reason, Removal, RemovalId,
-    RemovalStatus, RemovalTarget, SeenUser, TokenKey, UserId,
+    AuditEntry, Clock, EmailAddress, Newest, NewestWanted, Reason, Removal, RemovalStatus,
+    RemovalTarget, SeenUser, TokenKey, UserId,
 };
 use crate::store::{Actor, NewRemoval, Removed, Store};
-
-/// Removals of an account that are looked through for its ban.
-const REMOVALS: u32 = 1_000;
 
 /// Administration without an account.
 pub struct Operator {
@@ -103,28 +100,12 @@ impl Operator {
     /// # Errors
     /// [`AbuseError::Unknown`] where the account is not banned; [`AbuseError::Store`].
     pub async fn unban(&self, email: &EmailAddress) -> Result<(), AbuseError> {
-        let value = RemovalTarget::User(self.user(email).await?).value();
-        let id = self.ban_of(&value).await?.ok_or(AbuseError::Unknown)?;
+        let target = RemovalTarget::User(self.user(email).await?);
         let removals = &self.store.removals;
+        let ban = removals.in_force(&target).await?;
+        let id = ban.ok_or(AbuseError::Unknown)?;
         let taken_back = removals.take_back(id, BY, self.clock.now()).await?;
         taken_back.map(drop).ok_or(AbuseError::Unknown)
-    }
-
-    async fn ban_of(&self, value: &str) -> Result<Option<RemovalId>, AbuseError> {
-        let mut before = None;
-        loop {
-            let page = self.store.removals.removals(before, REMOVALS).await?;
-            let is_ban = |removal: &&Removal| {
-                removal.kind == "user" && removal.value == value && removal.taken_back_at.is_none()
-            };
-            if let Some(ban) = page.iter().find(is_ban) {
-                return Ok(Some(ban.id));
-            }
-            before = page.last().map(|removal| removal.id);
-            if before.is_none() {
-                return Ok(None);
-            }
-        }
     }
 
     /// Leaves the database in order.

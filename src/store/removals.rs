@@ -18,6 +18,10 @@ pub(super) const LOOK_AGAIN_AFTER_MICROS: i64 = 60_000_000;
 /// it, and takes as long for it as for any other.
 pub(super) const NO_PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$YmFubmVkIGFjY291bnQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
+/// See [`Removals::in_force`].
+pub(super) const IN_FORCE: &str =
+    "SELECT id FROM removals WHERE kind = $1 AND value = $2 AND taken_back_at IS NULL";
+
 /// Of several removals that cover a link, the oldest with the status that the link is answered by.
 pub(super) const REASON_OF: &str =
     "SELECT reason FROM links JOIN link_removals ON link_id = links.id JOIN removals ON removals.id = removal_id
@@ -154,6 +158,9 @@ pub trait Removals: Send + Sync {
         before: Option<RemovalId>,
         limit: u32,
     ) -> Result<Vec<Removal>, StoreError>;
+
+    /// The removal of this target that is in force.
+    async fn in_force(&self, target: &RemovalTarget) -> Result<Option<RemovalId>, StoreError>;
 
     /// Why the link with this code is removed: the reason of the removal that it is answered by.
     async fn reason_of(&self, code: &ShortCode) -> Result<Option<String>, StoreError>;

@@ -125,10 +125,10 @@ pub(super) type NullableApiKeyRow = (
 );
 
 /// Id, account, its key, its address.
-pub(super) type OpenSessionRow = (i64, i64, Vec<u8>, String);
+pub(super) type OpenSessionRow = (i64, i64, Vec<u8>, String, bool);
 
 pub(super) fn open_session(
-    (id, user, key, email): OpenSessionRow,
+    (id, user, key, email, is_admin): OpenSessionRow,
 ) -> Result<OpenSession, StoreError> {
     let key = TokenKey::from_bytes(&key);
     let key = key.ok_or_else(|| StoreError::Unexpected("an account's key is none".into()))?;
@@ -140,6 +140,7 @@ pub(super) fn open_session(
             id: user,
             email: EmailAddress::from_stored(email),
         },
+        is_admin,
     })
 }
 

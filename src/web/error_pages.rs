@@ -65,6 +65,11 @@ impl PageWish {
     }
 }
 
+fn is_page(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
+}
+
 /// Whether a link is answered so that was removed.
 fn is_removed(status: StatusCode) -> bool {
     matches!(
@@ -101,7 +106,7 @@ impl ErrorPages {
         response: Response,
         wish: PageWish,
     ) -> Response {
-        if !is_removed(response.status()) {
+        if !is_removed(response.status()) || is_page(&response) {
             return self.in_place_of(response, wish);
         }
         let reason = self.reason_of(code).await;
@@ -131,15 +136,12 @@ impl ErrorPages {
     #[must_use]
     pub fn in_place_of(&self, response: Response, wish: PageWish) -> Response {
         let status = response.status();
-        let is_page = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-        if !(status.is_client_error() || status.is_server_error()) || is_page {
+        if !(status.is_client_error() || status.is_server_error()) || is_page(&response) {
             return response;
         }
         let is_ended = response.extensions().get::<LinkHasEnded>().is_some();
         let name = match status {
+            StatusCode::FORBIDDEN => "forbidden",
             StatusCode::NOT_FOUND if is_ended => "ended",
             StatusCode::NOT_FOUND => "unknown",
             status if is_removed(status) => "removed",

@@ -9,6 +9,7 @@
 //! | `start`, `preview`, `removed`, `report` | pages for visitors: `/`, and `/{code}+`; a removed link; the report of a link |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
 //! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
+//! | `admin/` | pages for administrators, below `/app/admin` |
 //! | `documents` | what an import and an export need of the API |
 //! | `import` | links of a table, looked at before they are made; all links as a table |
 //! | `live` | the count of a link as it rises |
@@ -30,6 +31,7 @@ use crate::http::{Admission, BodyLimits, with_admission};
 use crate::links::{LinkService, LiveCounts};
 
 mod account;
+mod admin;
 mod all_links;
 mod assets;
 mod clicks;
@@ -84,6 +86,20 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/account/keys/{id}/delete", post(keys::delete))
         .route("/app/account/password", post(account::change_password))
         .route("/app/account/sessions/{id}/end", post(account::end_session))
+        .route("/app/admin", get(admin::removals::show))
+        .route("/app/admin/accounts", get(admin::accounts::show))
+        .route(
+            "/app/admin/accounts/{id}/unban",
+            post(admin::accounts::unban),
+        )
+        .route("/app/admin/audit", get(admin::audit::show))
+        .route("/app/admin/links", get(admin::links::show))
+        .route("/app/admin/removals", post(admin::removals::make))
+        .route(
+            "/app/admin/removals/{id}/take-back",
+            post(admin::removals::take_back),
+        )
+        .route("/app/admin/reports", get(admin::reports::show))
         .route("/app/all", get(all_links::show))
         .route("/app/all/export", get(all_links::export))
         .route("/app/export", get(import::export))

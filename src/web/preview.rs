@@ -104,8 +104,8 @@ pub(super) async fn preview(
     let stats = stats.ok_or_else(ApiError::url_not_found)?;
     if let Some(status) = stats.removed {
         let reason = abuse.reason_of(&code).await?;
-        let status = ApiError::url_removed(status).status();
-        return removed_page(&site, wish.language(), status, reason.as_deref());
+        let answered = ApiError::url_removed(status).status();
+        return removed_page(&site, wish.language(), answered, reason.as_deref());
     }
     let target = stats.target.ok_or_else(ApiError::url_not_found)?;
     let made = links.made_at(&code).await?;

@@ -21,6 +21,8 @@ pub(super) struct SignedIn {
     pub(super) id: i64,
     pub(super) principal: Principal,
     pub(super) user: User,
+    /// Whether the account administers the service.
+    is_admin: bool,
     cookie: String,
     csrf: String,
     headers: HeaderMap,
@@ -29,7 +31,10 @@ pub(super) struct SignedIn {
 impl SignedIn {
     /// What the frame of a page shows.
     pub(super) fn owner(&self) -> Owner<'_> {
-        Owner { csrf: &self.csrf }
+        Owner {
+            csrf: &self.csrf,
+            is_admin: self.is_admin,
+        }
     }
 
     /// The cookie of the session.
@@ -95,6 +100,7 @@ where
             id: session.id,
             principal: session.principal,
             user: session.user,
+            is_admin: session.is_admin,
             csrf: csrf::token(&cookie),
             cookie,
             headers: parts.headers.clone(),

@@ -190,7 +190,8 @@ impl FastPath {
                     Some(wish) => {
                         let error = error.clone().into_response();
                         let page = self.pages.in_place_of_visit(&request.code, error, wish);
-                        let page = page.await;
+                        // Boxed: seldom needed, and every connection would have room for it.
+                        let page = Box::pin(page).await;
                         Some((page.status().as_u16(), PreparedResponse::new(page).await))
                     }
                 };
