@@ -283,7 +283,7 @@ pub struct Config {
     /// line is an exception, `#` a comment. Existing links to them are removed, and put back when their line goes.
     ///
     /// It is read again when it changes, and upon SIGHUP; a file with a wrong line changes nothing then. All instances need the same
-    /// one. A line takes 8 bytes of memory.
+    /// one; an instance without a list puts nothing back, and an empty file does. A line takes 8 bytes of memory.
     #[arg(long, env = "BLOCKLIST", value_name = "PATH")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
     pub blocklist: Optional<PathBuf>,

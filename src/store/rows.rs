@@ -29,8 +29,8 @@ pub(super) type LinkRow = (
     bool,
 );
 
-/// `fingerprint`, `link_id`, `short_code`, `used_at` in microseconds of a key of idempotency.
-pub(super) type UsedKeyRow = (Vec<u8>, i64, String, i64);
+/// `fingerprint`, `link_id`, `short_code`, `used_at` in microseconds of a key of idempotency, and `removed_status` of the link.
+pub(super) type UsedKeyRow = (Vec<u8>, i64, String, i64, Option<i64>);
 
 /// `id`, `token_key`, `email`, `password_hash` of an account.
 pub(super) type CredentialsRow = (i64, Vec<u8>, String, String);
@@ -310,13 +310,14 @@ pub(super) fn stored_max(properties: &LinkProperties) -> Option<i64> {
 }
 
 pub(super) fn used_key(
-    (fingerprint, id, stored_code, used_at): UsedKeyRow,
+    (fingerprint, id, stored_code, used_at, removed): UsedKeyRow,
 ) -> Result<UsedKey, StoreError> {
     Ok(UsedKey {
         fingerprint,
         id: link_id(id)?,
         code: code(&stored_code)?,
         created_at: timestamp(used_at)?,
+        removed: removed.map(removal_status).transpose()?,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Pages for people, over plain HTTP: a browser without JavaScript.
 
 mod admin;
-mod browser;
+pub(crate) mod browser;
 mod clicks;
 mod import;
 mod owners;
