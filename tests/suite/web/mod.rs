@@ -1,7 +1,10 @@
 //! Pages for people, over plain HTTP: a browser without JavaScript.
 
-mod browser;
+mod admin;
+pub(crate) mod browser;
 mod clicks;
 mod import;
 mod owners;
+mod removed;
+mod reports;
 mod visitors;
