@@ -227,7 +227,7 @@ async fn a_shard_whose_clicks_cannot_be_written_holds_up_no_other() {
     let settings = StoreSettings {
         max_connections: 5,
         // Longer than this test waits.
-        deadline: Duration::from_secs(60),
+        deadline: Duration::from_mins(1),
         schema: migrations::Schema::Migrate(migrations::log),
     };
     let url = backend.database_url();
