@@ -1,5 +1,6 @@
 //! Pages for people, over plain HTTP: a browser without JavaScript.
 
+mod breakdowns;
 mod browser;
 mod clicks;
 mod import;
