@@ -66,14 +66,13 @@ pub(super) async fn show(
     let owner = signed_in.principal;
     let clicks = links.compared_series_of_owner(owner, of_tag.as_ref(), &asked.range);
     let clicks = clicks.await?;
-    let found = match site.keeps_details() {
-        true => {
-            links
-                .breakdowns_of_owner(owner, of_tag.clone(), wanted(&asked))
-                .await?
-        }
-        false => Vec::new(),
-    };
+    let mut found = Vec::new();
+    if site.keeps_details() {
+        let of_tag = of_tag.clone();
+        found = links
+            .breakdowns_of_owner(owner, of_tag, wanted(&asked))
+            .await?;
+    }
     let listing = Listing {
         filter: LinkFilter {
             tag: of_tag,

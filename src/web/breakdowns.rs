@@ -189,10 +189,9 @@ fn address(place: &Place, asked: &Asked, filters: &[Filter]) -> String {
     let mut query = Serializer::new(String::new());
     query.extend_pairs(asked.given.iter().map(|(name, value)| (*name, value)));
     query.extend_pairs(place.kept(filters));
-    let query = query.finish();
-    match query.is_empty() {
-        true => place.path.clone(),
-        false => format!("{}?{query}", place.path),
+    match query.finish() {
+        query if query.is_empty() => place.path.clone(),
+        query => format!("{}?{query}", place.path),
     }
 }
 

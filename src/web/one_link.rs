@@ -122,11 +122,11 @@ async fn clicks(
     let owner = signed_in.principal;
     let found = links.own_series(owner, code, &asked.range).await?;
     let (shown, clicks) = found.ok_or_else(ApiError::url_not_found)?;
-    let breakdowns = match site.keeps_details() {
-        true => links.breakdowns(owner, code, wanted(asked)).await?,
-        false => Some(Vec::new()),
-    };
-    let breakdowns = breakdowns.ok_or_else(ApiError::url_not_found)?;
+    let mut breakdowns = Vec::new();
+    if site.keeps_details() {
+        let found = links.breakdowns(owner, code, wanted(asked)).await?;
+        breakdowns = found.ok_or_else(ApiError::url_not_found)?;
+    }
     let place = Place {
         path: format!("/app/links/{code}"),
         tag: String::new(),
