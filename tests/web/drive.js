@@ -109,7 +109,14 @@ await step("a table is looked at, then its links are made", async () => {
   await page.waitForURL(/q=imported/);
   await page.locator(".links > li").filter({ hasText: "Of a table" }).waitFor();
   assert.equal(await page.locator(".links > li").count(), 1);
-  await page.getByLabel(/^Select/).check();
+  await page.getByLabel("Select all on this page").check();
+  await page.getByText("Change the selected links").click();
+  await page.getByLabel("Tags to add").fill("of-a-table");
+  await page.getByRole("button", { name: "Tag", exact: true }).click();
+  await page.getByText("Tagged.").waitFor();
+  assert.match(page.url(), /q=imported/, "the list keeps its place");
+  await page.locator(".tag", { hasText: "of-a-table" }).waitFor();
+  await page.getByLabel(/^Select [^a]/).check();
   await page.getByText("Change the selected links").click();
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByText("Deleted.").waitFor();

@@ -20,8 +20,8 @@ const prepare = () => {
   for (const place of document.querySelectorAll("[data-country]")) {
     if (/^[A-Z]{2}$/.test(place.textContent)) place.textContent = countries.of(place.textContent);
   }
-  for (const button of document.querySelectorAll("button[data-copy]")) {
-    button.hidden = false;
+  for (const made of document.querySelectorAll("button[data-copy], .every")) {
+    made.hidden = false;
   }
 };
 
