@@ -1,6 +1,7 @@
 //! Pages for people, over plain HTTP: a browser without JavaScript.
 
 mod admin;
+mod breakdowns;
 pub(crate) mod browser;
 mod clicks;
 mod import;
