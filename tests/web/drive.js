@@ -243,7 +243,7 @@ await keyboard.close();
 const visitors = await open(hosts, { locale: "de-DE" });
 const visitor = await visitors.newPage();
 await step("pages for visitors have no faults and fit a telephone", async () => {
-  for (const [path, name] of [["/", "start"], ["/nosuch1", "unknown"], [`/${code}+`, "preview"]]) {
+  for (const [path, name] of [["/", "start"], ["/nosuch1", "unknown"], [`/${code}+`, "preview"], [`/app/report/${code}`, "report"], [`/app/report/${code}?sent=yes`, "reported"]]) {
     for (const colorScheme of ["light", "dark"]) {
       await visitor.emulateMedia({ colorScheme });
       await visitor.setViewportSize({ width: 1280, height: 800 });

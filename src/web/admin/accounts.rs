@@ -8,13 +8,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::removals::taken;
-use super::{Admin, ListQuery, Listed, Section, removal_path};
+use super::{Admin, ListQuery, Listed, Section, number_of_links, removal_path};
 use crate::abuse::Abuse;
 use crate::domain::{SeenUser, UserId};
 use crate::http::{ApiError, QueryOf};
 use crate::links::LinkService;
 use crate::web::form::Form;
-use crate::web::page::{Frame, Site, grouped, own_page};
+use crate::web::page::{Frame, Site, own_page};
 
 const PATH: &str = "/app/admin/accounts";
 
@@ -44,7 +44,7 @@ impl Row {
             id: user.id.0,
             email: user.email.as_str().to_owned(),
             made: user.created_at.date(),
-            links: grouped(user.links),
+            links: number_of_links(user.links),
             is_admin: user.is_admin,
             is_banned: user.is_banned,
             ban_path: removal_path("user", &user.id.0.to_string()),

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use form_urlencoded::Serializer;
 use serde::Deserialize;
 
-use super::page::Site;
+use super::page::{Site, grouped};
 use super::session::SignedIn;
 use crate::abuse::{Abuse, Administrator};
 use crate::accounts::Accounts;
@@ -169,6 +169,12 @@ fn minute(moment: Timestamp) -> String {
     let text = moment.to_string();
     let minute = text.get(..16).unwrap_or(&text);
     format!("{} UTC", minute.replace('T', " "))
+}
+
+/// A number of links, in words.
+fn number_of_links(count: u64) -> String {
+    let word = if count == 1 { "link" } else { "links" };
+    format!("{} {word}", grouped(count))
 }
 
 /// The address of the form for a removal with these two in it.

@@ -7,14 +7,14 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{Admin, ListQuery, Listed, Section, minute};
+use super::{Admin, ListQuery, Listed, Section, minute, number_of_links};
 use crate::abuse::{Abuse, AbuseError};
 use crate::domain::{InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus};
 use crate::http::{ApiError, QueryOf};
 use crate::links::LinkService;
 use crate::store::Change;
 use crate::web::form::Form;
-use crate::web::page::{Frame, Site, grouped, own_page, see_other};
+use crate::web::page::{Frame, Site, own_page, see_other};
 
 const PATH: &str = "/app/admin";
 
@@ -65,7 +65,7 @@ impl Row {
             },
             at: minute(removal.removed_at),
             taken_back_at: removal.taken_back_at.map(minute),
-            links: grouped(removal.links),
+            links: number_of_links(removal.links),
             is_running: removal.is_running,
         }
     }

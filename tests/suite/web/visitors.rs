@@ -3,6 +3,7 @@
 use reqwest::Method;
 
 use super::browser::{ACCEPT, Browser};
+use crate::abuse::{admin, id_of, remove};
 use crate::support::{App, Response, both_modes};
 
 /// Most that such a page may have with all that it loads.
@@ -88,7 +89,9 @@ both_modes! {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         let report = format!("/app/report/{code}");
-        for path in ["/", "/nosuch1", &format!("/{code}+"), &report, &format!("{report}?sent=yes")] {
+        let (admin, removed) = (admin(app).await, app.shorten(&token, "https://example.org/").await);
+        id_of(&remove(app, &admin, "link", &removed, 451).await);
+        for path in ["/", "/nosuch1", &format!("/{code}+"), &report, &format!("{report}?sent=yes"), &format!("/{removed}")] {
             let page = page(app, path, "fr").await;
             let policy = page.header("content-security-policy");
             assert!(policy.starts_with("default-src 'none'; style-src 'self'"), "{policy}");
