@@ -16,6 +16,7 @@ mod limits;
 mod link;
 mod link_properties;
 mod link_state;
+mod named_user;
 mod password;
 mod registration;
 mod removal;
@@ -43,6 +44,7 @@ pub use link_properties::{
     FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title,
 };
 pub use link_state::{LinkState, NotFollowed};
+pub use named_user::NamedUser;
 pub use password::{InvalidPassword, Password};
 pub use registration::{Registration, RegistrationRefused};
 pub use removal::{

@@ -29,8 +29,8 @@ pub(super) type LinkRow = (
     bool,
 );
 
-/// `fingerprint`, `link_id`, `short_code`, `used_at` in microseconds of a key of idempotency.
-pub(super) type UsedKeyRow = (Vec<u8>, i64, String, i64);
+/// `fingerprint`, `link_id`, `short_code`, `used_at` in microseconds of a key of idempotency, and `removed_status` of the link.
+pub(super) type UsedKeyRow = (Vec<u8>, i64, String, i64, Option<i64>);
 
 /// `id`, `token_key`, `email`, `password_hash` of an account.
 pub(super) type CredentialsRow = (i64, Vec<u8>, String, String);
@@ -125,10 +125,10 @@ pub(super) type NullableApiKeyRow = (
 );
 
 /// Id, account, its key, its address.
-pub(super) type OpenSessionRow = (i64, i64, Vec<u8>, String);
+pub(super) type OpenSessionRow = (i64, i64, Vec<u8>, String, bool);
 
 pub(super) fn open_session(
-    (id, user, key, email): OpenSessionRow,
+    (id, user, key, email, is_admin): OpenSessionRow,
 ) -> Result<OpenSession, StoreError> {
     let key = TokenKey::from_bytes(&key);
     let key = key.ok_or_else(|| StoreError::Unexpected("an account's key is none".into()))?;
@@ -140,6 +140,7 @@ pub(super) fn open_session(
             id: user,
             email: EmailAddress::from_stored(email),
         },
+        is_admin,
     })
 }
 
@@ -309,13 +310,14 @@ pub(super) fn stored_max(properties: &LinkProperties) -> Option<i64> {
 }
 
 pub(super) fn used_key(
-    (fingerprint, id, stored_code, used_at): UsedKeyRow,
+    (fingerprint, id, stored_code, used_at, removed): UsedKeyRow,
 ) -> Result<UsedKey, StoreError> {
     Ok(UsedKey {
         fingerprint,
         id: link_id(id)?,
         code: code(&stored_code)?,
         created_at: timestamp(used_at)?,
+        removed: removed.map(removal_status).transpose()?,
     })
 }
 

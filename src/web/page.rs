@@ -86,6 +86,8 @@ pub(super) struct Frame<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Owner<'a> {
     pub(super) csrf: &'a str,
+    /// Whether it administers the service.
+    pub(super) is_admin: bool,
 }
 
 impl<'a> Frame<'a> {

@@ -272,3 +272,32 @@ async fn a_flush_that_an_instance_of_the_version_before_began_is_written_whole()
     assert!(series.contains(&(NOON + 2, 10)), "{series:?}");
     assert_eq!(series.iter().map(|(_, clicks)| clicks).sum::<u64>(), 63);
 }
+
+#[tokio::test]
+async fn no_click_joins_a_late_flush_that_was_read_under_a_lease_which_has_expired() {
+    let mut pipeline = Pipeline::new().await;
+    pipeline.record(NOON, 1).await;
+    pipeline.flush().await;
+    pipeline.record(NOON + 2, 10).await;
+    pipeline.record(NOON + 1, 20).await;
+    assert_eq!(pipeline.flushes_under_way().await, 1);
+    // An instance of the version before gets the lease, reads the late flush, notes neither, and is too slow to keep the lease.
+    let mut connection = pipeline.server.connection().await;
+    let _: () = connection.set("{s}:flusher", "before").await.unwrap();
+    let _: () = connection.del("{s}:flusher").await.unwrap();
+    for _ in 0..3 {
+        pipeline.record(NOON + 1, 30).await;
+    }
+    assert_eq!(
+        pipeline.flushes_under_way().await,
+        2,
+        "what it may have read stays as it is; what came later is gathered"
+    );
+    // That one gets no lease on what is being gathered; this version does.
+    let owner: String = connection.get("{s}:flusher").await.unwrap();
+    assert_eq!(owner, "late");
+    pipeline.flush().await;
+    pipeline.flush().await;
+    let expected = [(NOON, 1), (NOON + 1, 110), (NOON + 2, 10)];
+    assert_eq!(pipeline.series().await, expected);
+}

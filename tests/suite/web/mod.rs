@@ -1,8 +1,11 @@
 //! Pages for people, over plain HTTP: a browser without JavaScript.
 
+mod admin;
 mod breakdowns;
-mod browser;
+pub(crate) mod browser;
 mod clicks;
 mod import;
 mod owners;
+mod removed;
+mod reports;
 mod visitors;
