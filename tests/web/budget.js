@@ -83,6 +83,6 @@ await step("every page of an owner is below 100 KB the first time, of this host,
 });
 await step("every page of a visitor is below 15 KB with everything", async () => {
   for (const locale of ["de-DE", "ja-JP"]) {
-    for (const path of ["/", "/nosuch1", `/${code}+`, `/${ended}`]) isWithin(await load(path, { locale }), path, VISITORS);
+    for (const path of ["/", "/nosuch1", `/${code}+`, `/${ended}`, `/app/report/${code}`]) isWithin(await load(path, { locale }), path, VISITORS);
   }
 });

@@ -61,7 +61,7 @@ await step("the clicks are drawn, and a part of the chart is asked for by draggi
   await page.mouse.up();
   await page.waitForURL(/from=2/);
   assert.match(page.url(), /interval=day/);
-  assert.equal(await page.locator(".sums strong").textContent(), "2");
+  assert.equal(await page.locator(".clicks .sums strong").textContent(), "2");
 });
 await step("a range is typed, and a wrong one is named beside it", async () => {
   await page.getByLabel("Time zone").fill("Asia/Kathmandu");
@@ -243,7 +243,7 @@ await keyboard.close();
 const visitors = await open(hosts, { locale: "de-DE" });
 const visitor = await visitors.newPage();
 await step("pages for visitors have no faults and fit a telephone", async () => {
-  for (const [path, name] of [["/", "start"], ["/nosuch1", "unknown"], [`/${code}+`, "preview"]]) {
+  for (const [path, name] of [["/", "start"], ["/nosuch1", "unknown"], [`/${code}+`, "preview"], [`/app/report/${code}`, "report"]]) {
     for (const colorScheme of ["light", "dark"]) {
       await visitor.emulateMedia({ colorScheme });
       await visitor.setViewportSize({ width: 1280, height: 800 });
