@@ -50,11 +50,11 @@ class Bench:
         self.verify(count, load)
 
     def full(self, name: str, case: str, paths: Path, connections: int, running: Running,
-             count: Count | None, number: int = 0) -> Sample:
+             count: Count | None, number: int = 0, headers: tuple[str, ...] = ()) -> Sample:
         """Full speed, by wrk."""
         skip = number * 77_773
         before = running.cpu()
-        load = self.generators.full(running.port, paths, connections, self.seconds, skip)
+        load = self.generators.full(running.port, paths, connections, self.seconds, skip, headers)
         sample = self.note(name, case, connections, load, before, running.cpu())
         self.verify(count, load)
         if case == "uniform":

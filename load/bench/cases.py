@@ -27,6 +27,21 @@ PACED = 64
 WIDE = 256
 TURNS = 3
 """How often a case alternates between half load with and without further load, within one round."""
+BROWSER = (
+    "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
+    "Accept-Encoding: gzip, deflate, br, zstd",
+    "Accept-Language: de-DE,de;q=0.9,en;q=0.8",
+    "Cookie: shunt_tz=Europe/Berlin; consent=1; session=0123456789abcdef0123456789abcdef",
+    "Priority: u=0, i",
+    "Referer: https://news.example.com/",
+    "Sec-Fetch-Dest: document",
+    "Sec-Fetch-Mode: navigate",
+    "Sec-Fetch-Site: cross-site",
+    "Sec-Fetch-User: ?1",
+    "Upgrade-Insecure-Requests: 1",
+    "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0",
+)
+"""What a browser sends that follows a link."""
 TEXTBOOKS = {Textbook.name: "pool of 16", TextbookDefault.name: "default pool"}
 
 
@@ -59,6 +74,9 @@ def looked_up(running: Running) -> int:
 def extras(bench: Bench, contender: Contender, running: Running, count: Count | None) -> None:
     """The cases beside the full load. Every contender gets the half load, which shows the share of the machine in the
     latency."""
+    if "browser" in bench.extras:
+        for connections in bench.connections:
+            browser(bench, contender.name, connections, running, count)
     if "half" in bench.extras:
         for connections in sorted(bench.connections, reverse=True):
             half(bench, contender.name, connections, running, count)
@@ -73,6 +91,15 @@ def extras(bench: Bench, contender: Contender, running: Running, count: Count | 
             logins(bench, contender.name, running, count)
     if "killed" in bench.extras:
         killed(bench, contender, running, count)
+
+
+def browser(bench: Bench, name: str, connections: int, running: Running, count: Count | None) -> None:
+    """The full load again, with the headers of a browser that follows a link."""
+    sample = bench.full(name, "browser", bench.draws["uniform"], connections, running, count, headers=BROWSER)
+    plain = [each for each in bench.results.samples
+             if (each.contender, each.case, each.connections) == (name, "uniform", connections)][-1]
+    bench.results.figure(f"{name}, {connections} connections: CPU with a browser's headers against plain",
+                         sample.cpu / plain.cpu)
 
 
 def half(bench: Bench, name: str, connections: int, running: Running, count: Count | None) -> None:
@@ -201,6 +228,9 @@ def compare_round(bench: Bench) -> None:
             ratio(f"{contender}, {connections} connections: CPU against before",
                   newest(contender, "uniform", connections, "cpu"),
                   newest(f"{contender} before", "uniform", connections, "cpu"))
+            ratio(f"{contender}, {connections} connections: CPU with a browser's headers against nginx",
+                  newest(contender, "browser", connections, "cpu"),
+                  newest("nginx", "browser", connections, "cpu"))
         for textbook in TEXTBOOKS:
             ratio(f"shunt, {connections} connections: redirects/s against {textbook}",
                   newest("shunt", "uniform", connections, "rate"),
@@ -244,6 +274,10 @@ def judge(results: Results) -> None:
             name = f"{contender}, {connections} connections: CPU against before"
             if name in results.figures:
                 judge(f"{contender}, {connections} connections: CPU against the build before", name, 1.03, None, "x")
+    for contender, bars in ((Production.name, {64: 1.4, 256: 1.25}), (Embedded.name, {64: 2.2, 256: 2.2})):
+        for connections, bar in bars.items():
+            judge(f"{contender}, a browser's headers, {connections} connections: CPU against nginx's map",
+                  f"{contender}, {connections} connections: CPU with a browser's headers against nginx", bar, None, "x")
     judge("unknown codes again and again: CPU against a warm hit",
           "unknown again and again: CPU against a warm hit", 1.1, None, "x")
     judge("unknown codes again and again: look-ups in the database per code",

@@ -19,7 +19,7 @@ from .pinned import PinnedTestbed, say
 from .results import RESULTS, Results
 from .tools import build, machine, where
 
-EXTRAS = ("half", "unknown", "scanner", "logins", "fresh", "killed")
+EXTRAS = ("browser", "half", "unknown", "scanner", "logins", "fresh", "killed")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:

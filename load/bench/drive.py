@@ -63,10 +63,12 @@ class Generators:
     core: int | None = None
     """The core of pace, where it is not that of the load."""
 
-    def full(self, port: int, paths: Path, connections: int, seconds: float, skip: int = 0) -> Load:
+    def full(self, port: int, paths: Path, connections: int, seconds: float, skip: int = 0,
+             headers: tuple[str, ...] = ()) -> Load:
         """Full speed: every connection sends its next request as soon as it has a response. At the end wrk closes
         connections with a request under way, so up to one response each is not counted."""
-        output = run([self.wrk, "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--latency",
+        sent = [part for header in headers for part in ("-H", header)]
+        output = run([self.wrk, *sent, "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--latency",
                       "--timeout", "10s", "-s", SCRIPT, f"http://127.0.0.1:{port}", "--", paths, str(skip)],
                      seconds=seconds + 120)
         found = [line for line in output.splitlines() if line.startswith("JSON ")]

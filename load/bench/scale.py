@@ -7,7 +7,7 @@ import sys
 
 from testbed.programs import Failed, require
 
-from . import costs, growth, owners, pending
+from . import costs, growth, owners, pages, pending
 from .backends import create_database, start_postgres, start_redis
 from .contenders import Embedded
 from .drive import Generators
@@ -16,7 +16,7 @@ from .results import Results
 from .stock import Stock, stocked
 from .tools import build, machine, where
 
-PARTS = ("memory", "pending", "costs", "list", "search", "size", "create", "bulk")
+PARTS = ("memory", "pending", "costs", "list", "search", "pages", "size", "create", "bulk")
 SMALL = 10_000
 
 
@@ -93,6 +93,8 @@ def scale(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
         growth.long_list(large, results)
     if "search" in options.only:
         owners.searches(large, generators, results, options.seconds)
+    if "pages" in options.only:
+        pages.pages(large, generators, results, options.seconds)
     if "size" in options.only:
         small = stock("small", SMALL, 0)
         growth.sizes([small, large], generators, results, options)
@@ -123,6 +125,9 @@ def judge(results: Results) -> None:
     for what in (*owners.PAGES, "deep in the list"):
         name = f"page of many links: {what}: p99, ms"
         judge(f"a page of an owner of many links: {what}: p99", name, 50, None, "ms", digits=1)
+    for what in pages.PAGES:
+        judge(f"page for people of an owner of many links: {what}: p99",
+              f"page for people: {what}: p99, ms", 20, None, "ms", digits=1)
     judge("bulk into Postgres over four connections", "bulk: links/s, Postgres", 50_000, None, "links/s",
           least=True, digits=0)
     judge("bulk, embedded", "bulk: links/s, embedded", 30_000, None, "links/s", least=True, digits=0)

@@ -16,6 +16,9 @@ use crate::links::{ComparedSeries, Series};
 /// Lines of the table at most: the export has all of them.
 const MAX_LINES: usize = 100;
 
+/// Bars of the server's chart at most: of more points the largest of several neighbours is drawn, as a screen has no room for all.
+const MAX_BARS: usize = 300;
+
 /// Height of the chart in its own units; each point is ten wide.
 const HEIGHT: u64 = 100;
 
@@ -199,9 +202,10 @@ pub(super) struct Line {
 struct Data<'a> {
     zone: &'a str,
     step: &'static str,
-    /// Seconds since 1970.
-    at: Vec<u64>,
-    end: u64,
+    /// Seconds since 1970 at the start of the first point.
+    start: u64,
+    /// Lengths of points in seconds, each with the number of points that follow each other so.
+    lengths: Vec<(u64, usize)>,
     clicks: Vec<u64>,
     previous: Vec<u64>,
 }
@@ -224,12 +228,8 @@ impl ClicksView {
         let data = Data {
             zone: zone.name(),
             step: range.step().as_str(),
-            at: series
-                .points
-                .iter()
-                .map(|(at, _)| at.unix_seconds())
-                .collect(),
-            end: range.to().unix_seconds(),
+            start: range.from().unix_seconds(),
+            lengths: lengths(&series.points, range.to()),
             clicks: clicks_of(&series.points),
             previous: clicks_of(of_before),
         };
@@ -268,9 +268,9 @@ impl ClicksView {
             change: before.map_or_else(String::new, |before| change(before.clicks, sum.clicks)),
             lines: lines.map(line).collect(),
             points: series.points.len(),
-            width: series.points.len() * 10,
-            bars: bars(&data.clicks, largest, 1, 8),
-            bars_before: bars(&data.previous, largest, 3, 4),
+            width: merged(&data.clicks).len() * 10,
+            bars: bars(&merged(&data.clicks), largest, 1, 8),
+            bars_before: bars(&merged(&data.previous), largest, 3, 4),
             largest: grouped(largest),
             data: serde_json::to_string(&data).unwrap_or_default(),
             query: query.finish(),
@@ -313,6 +313,30 @@ fn change(before: u64, now: u64) -> String {
     format!("{:+} %", (now - before) * 100 / before)
 }
 
+/// The lengths of points up to the end, equal ones together.
+fn lengths(points: &[(Timestamp, Tally)], end: Timestamp) -> Vec<(u64, usize)> {
+    let starts = points.iter().map(|(at, _)| *at);
+    let ends = starts.clone().skip(1).chain([end]);
+    let mut lengths: Vec<(u64, usize)> = Vec::new();
+    for (start, end) in starts.zip(ends) {
+        let length = end.unix_seconds().saturating_sub(start.unix_seconds());
+        match lengths.last_mut() {
+            Some((same, points)) if *same == length => *points += 1,
+            _ => lengths.push((length, 1)),
+        }
+    }
+    lengths
+}
+
+/// What there is a bar for: each point, or the largest of as many neighbours as need be.
+fn merged(clicks: &[u64]) -> Vec<u64> {
+    let neighbours = clicks.len().div_ceil(MAX_BARS).max(1);
+    let merged = clicks.chunks(neighbours);
+    merged
+        .filter_map(|points| points.iter().copied().max())
+        .collect()
+}
+
 /// Bars as one path of SVG: each begins `left` of its ten units, and is `width` wide.
 fn bars(clicks: &[u64], largest: u64, left: usize, width: usize) -> String {
     let mut path = String::new();
@@ -346,7 +370,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_lengths_of_points_give_their_starts_again() {
+        let range =
+            |query| SeriesRange::parse(query, "2026-11-25T00:00:00Z".parse().unwrap()).unwrap();
+        // The day on which clocks go back has 25 hours.
+        let range = range(RangeQuery {
+            from: Some("2026-10-20"),
+            to: Some("2026-11-02"),
+            tz: Some("Europe/Berlin"),
+            ..RangeQuery::default()
+        });
+        let points = range.sum(&std::collections::BTreeMap::new());
+        let lengths = lengths(&points, range.to());
+        assert_eq!(lengths, [(86_400, 5), (90_000, 1), (86_400, 8)]);
+    }
+
     proptest! {
+        #[test]
+        fn merged_points_are_few_and_keep_the_largest(clicks in vec(0..u64::MAX, 0..2_500)) {
+            let merged = merged(&clicks);
+            prop_assert!(merged.len() <= MAX_BARS);
+            prop_assert_eq!(merged.iter().max(), clicks.iter().max());
+        }
+
         #[test]
         fn every_point_with_clicks_has_a_bar_within_the_chart(clicks in vec(0..u64::MAX, 0..50)) {
             let largest = clicks.iter().copied().max().unwrap_or_default();

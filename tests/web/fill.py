@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Gives the links of an embedded service clicks in the past, for pictures: fill.py DATABASE.
 
-The service must not run meanwhile. Every link gets its clicks by the quarter of an hour, and a count that is their sum. The numbers
+The service must not run meanwhile. Every link gets its clicks by the quarter of an hour, a count that is their sum, and the classes of
+its visitors. The numbers
 come from a fixed seed, so that two runs give the same pictures.
 """
 
@@ -10,9 +11,17 @@ import random
 import sqlite3
 import sys
 import time
+from collections import Counter
 
 QUARTERS_A_DAY = 96
 DAYS = 75
+REFERRERS = {"": 30, "news.ycombinator.com": 17, "google.com": 15, "linkedin.com": 9, "t.co": 8, "example.com": 7, "reddit.com": 5,
+             "duckduckgo.com": 3, "bsky.app": 3, "mastodon.social": 2, "github.com": 2}
+COUNTRIES = {"DE": 38, "US": 17, "AT": 9, "CH": 8, "FR": 7, "GB": 6, "NL": 4, "PL": 3, "": 3, "JP": 2, "BR": 2, "IN": 1}
+AGENTS = {("Chrome", "Windows", "desktop", "false"): 24, ("Safari", "iOS", "phone", "false"): 21,
+          ("Chrome", "Android", "phone", "false"): 19, ("Firefox", "Linux", "desktop", "false"): 8,
+          ("Safari", "macOS", "desktop", "false"): 9, ("Edge", "Windows", "desktop", "false"): 7,
+          ("Firefox", "Windows", "desktop", "false"): 4, ("Safari", "iOS", "tablet", "false"): 2, ("", "", "", "true"): 6}
 
 
 def main() -> None:
@@ -29,7 +38,37 @@ def main() -> None:
         )
         rows = [(link, quarter, clicks) for quarter, clicks in series.items() if quarter != newest]
         database.executemany("INSERT INTO link_series (link_id, quarter, clicks) VALUES (?, ?, ?)", rows)
+        visitors_of(random.Random(place), database, link, series)
     database.commit()
+
+
+def visitors_of(chance: random.Random, database: sqlite3.Connection, link: int, series: dict[int, int]) -> None:
+    """Gives each click a class, and adds the sums by the quarter and by the day, of the link and of its owner."""
+    def some(weights: dict, clicks: int) -> list:
+        return chance.choices(list(weights), list(weights.values()), k=clicks)
+
+    (owner,) = database.execute("SELECT owner_id FROM links WHERE id = ?", (link,)).fetchone()
+    sums, days, bots = Counter(), Counter(), Counter()
+    for quarter, clicks in series.items():
+        visitors = zip(some(REFERRERS, clicks), some(COUNTRIES, clicks), some(AGENTS, clicks), strict=True)
+        for referrer, country, agent in visitors:
+            values = (referrer, country, *agent)
+            sums[quarter, values] += 1
+            days[quarter - quarter % QUARTERS_A_DAY, values] += 1
+            bots[quarter] += agent[-1] == "true"
+    classes = [(*values,) for _, values in days]
+    columns = "referrer, country, browser, os, device, bot"
+    database.executemany(f"INSERT OR IGNORE INTO click_classes ({columns}) VALUES (?, ?, ?, ?, ?, ?)", classes)
+    ids = {tuple(values): number for number, *values in database.execute(f"SELECT id, {columns} FROM click_classes")}
+    tables = ((sums, "link_details", "owner_details"), (days, "link_detail_days", "owner_detail_days"))
+    for kept, of_links, of_owners in tables:
+        for table, key, of in ((of_links, "link_id", link), (of_owners, "owner_id", owner)):
+            rows = [(of, at, ids[values], clicks) for (at, values), clicks in kept.items()]
+            database.executemany(
+                f"INSERT INTO {table} ({key}, at, class_id, clicks) VALUES (?, ?, ?, ?)"
+                f" ON CONFLICT ({key}, at, class_id) DO UPDATE SET clicks = clicks + excluded.clicks", rows)
+    rows = [(link, quarter, clicks) for quarter, clicks in bots.items() if clicks > 0]
+    database.executemany("INSERT INTO link_bots (link_id, quarter, clicks) VALUES (?, ?, ?)", rows)
 
 
 def clicks_of(chance: random.Random, scale: float, now: int) -> dict[int, int]:

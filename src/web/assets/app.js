@@ -82,7 +82,12 @@ if (browserZone && !document.cookie.includes(`shunt_tz=${browserZone}`)) {
 
 // The chart of a page: its data is that of the server's own bars. Dragging over it asks for the part that is marked.
 const drawChart = (figure) => {
-  const { zone, step, at, end, clicks, previous } = JSON.parse(figure.dataset.chart);
+  const { zone, step, start, lengths, clicks, previous } = JSON.parse(figure.dataset.chart);
+  const at = [];
+  let end = start;
+  for (const [length, points] of lengths) {
+    for (let point = 0; point < points; point += 1, end += length) at.push(end);
+  }
   const style = getComputedStyle(document.documentElement);
   const color = (name) => {
     // Only a property of an element has the colour of the scheme in use.
