@@ -1,7 +1,9 @@
 //! The transactions of the database.
 
 use super::properties::Broken;
-use super::state::{BATCHES, Database, Entry, FlushId, LINKS, Link, Part, State, View};
+use super::state::{
+    BATCHES, Batch, CLASSES, Database, Entry, FlushId, LINKS, Link, Part, State, View,
+};
 use super::{Mutation, World};
 
 /// A transaction that is durable when it ends, and with it all before.
@@ -72,7 +74,7 @@ fn count(world: &World, state: &mut State, link: usize, part: &Part) {
         row.counted[batch] += clicks;
         row.add(world, part.quarter, clicks);
         if !world.without(Mutation::ClassesAreWrittenLater) {
-            row.add_classes(clicks, part.classed[batch]);
+            row.add_classes(state.batches[batch], clicks, part.classed[batch]);
         }
     }
 }
@@ -94,9 +96,11 @@ impl Link {
         }
     }
 
-    pub(super) fn add_classes(&mut self, clicks: u8, classed: u8) {
-        self.classes[0] += classed;
-        self.classes[1] += clicks - classed;
+    /// Of clicks without a class nothing is known; a class without a click is left out.
+    pub(super) fn add_classes(&mut self, batch: Batch, clicks: u8, classed: u8) {
+        let of_quarter = &mut self.classes[usize::from(batch.quarter)];
+        of_quarter[batch.class] += classed.min(clicks);
+        of_quarter[CLASSES] += clicks.saturating_sub(classed);
     }
 }
 
@@ -166,16 +170,13 @@ pub(super) fn write_part(
 pub(super) fn write_classes(state: &mut State, part: &Part) {
     for link in 0..LINKS {
         for batch in 0..BATCHES {
-            if state.is_of(batch_in(part, batch), link) {
-                state.database.links[link].add_classes(part.clicks[batch], part.classed[batch]);
+            let (clicks, classed) = (part.clicks[batch], part.classed[batch]);
+            if clicks > 0 && state.is_of(batch, link) {
+                let batch = state.batches[batch];
+                state.database.links[link].add_classes(batch, clicks, classed);
             }
         }
     }
-}
-
-/// The batch itself where the part has it, otherwise the first, of which it has none.
-fn batch_in(part: &Part, batch: usize) -> usize {
-    if part.clicks[batch] > 0 { batch } else { 0 }
 }
 
 impl Database {

@@ -2,7 +2,7 @@
 //!
 //! What is left out, or simpler than in the code:
 //!
-//! * A batch has one click of each of two links and one class. Several batches that wait in memory are not merged into one.
+//! * A batch has one click of each of two links, of one quarter and class. Several batches that wait in memory are not merged into one.
 //! * Both databases do each script and each transaction at once, in any order, whenever its message arrives: late, or never.
 //!   A reply arrives with it, late, or never. A repetition is sent again by its sender.
 //! * Time is no part of it: each deadline may pass at any moment, and the lease on flushing does not exist.

@@ -62,6 +62,8 @@ pub enum Mutation {
     NoRoomNoClick,
     /// Classes: they are written in a transaction of their own, after the counts.
     ClassesAreWrittenLater,
+    /// Classes: those of the newest clicks go with whatever flush begins.
+    ClassesOfNewestClicks,
 }
 
 impl Mutation {
@@ -94,6 +96,7 @@ impl Mutation {
         Self::EndedQuarterIsForgotten,
         Self::NoRoomNoClick,
         Self::ClassesAreWrittenLater,
+        Self::ClassesOfNewestClicks,
     ];
 
     /// The property that it breaks, and a world in which it does.
@@ -128,7 +131,8 @@ impl Mutation {
             Self::LateClicksAreOfNow => (rules::QUARTER, World::QUARTERLY),
             Self::EndedQuarterIsForgotten => (rules::SERIES, World::QUARTERLY),
             Self::NoRoomNoClick => (rules::ROOM, World::ONE),
-            Self::ClassesAreWrittenLater => (rules::CLASSES, World::ONE),
+            Self::ClassesAreWrittenLater => (rules::ALL_CLASSES, World::ONE),
+            Self::ClassesOfNewestClicks => (rules::OWN_CLASS, World::QUARTERLY),
         };
         (
             property,

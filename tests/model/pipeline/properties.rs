@@ -2,7 +2,7 @@
 
 use stateright::Property;
 
-use super::state::{BATCHES, Flush, LINKS, QUARTERS, State};
+use super::state::{BATCHES, CLASSES, Flush, LINKS, QUARTERS, State};
 use super::{Mutation, World};
 
 /// What must never happen, and is seen only when it does.
@@ -38,7 +38,9 @@ pub(super) const NOTICED: &str = "rule 7: a data set that went back is found";
 pub(super) const ONE_EPOCH: &str = "rule 8: a batch in doubt belongs to one epoch";
 pub(super) const SERIES: &str = "quarters: the sum of the series is the count";
 pub(super) const QUARTER: &str = "quarters: a click is in the quarter in which it was recorded";
-pub(super) const CLASSES: &str = "classes: their sum is the count";
+pub(super) const ALL_CLASSES: &str = "classes: their sum is the count";
+pub(super) const OWN_CLASS: &str =
+    "classes: a click that had room for its class has it, in its quarter";
 pub(super) const ROOM: &str = "classes: a batch without room for its class is counted all the same";
 pub(super) const QUIET: &str = "all rules: when all is quiet, every click is counted exactly once";
 
@@ -86,13 +88,14 @@ pub(super) fn all() -> Vec<Property<World>> {
                 .all(|link| sum(link) == link.clicks)
         }),
         Property::always(QUARTER, |_, state: &State| is_in_its_quarter(state)),
-        Property::always(CLASSES, |_, state: &State| {
+        Property::always(ALL_CLASSES, |_, state: &State| {
             state
                 .database
                 .links
                 .iter()
-                .all(|link| link.classes.iter().sum::<u8>() == link.clicks)
+                .all(|link| link.classes.iter().flatten().sum::<u8>() == link.clicks)
         }),
+        Property::always(OWN_CLASS, |_, state: &State| is_in_its_class(state)),
         free_of!(ROOM, NoRoomNoClick),
         Property::always(QUIET, |world, state| {
             !is_quiet(world, state) || is_counted(state)
@@ -152,6 +155,25 @@ fn is_in_its_quarter(state: &State) -> bool {
                 .filter(|batch| usize::from(state.batches[*batch].quarter) == quarter)
                 .map(|batch| link.counted[batch]);
             link.series[quarter] + current == of_quarter.sum::<u8>()
+        })
+    })
+}
+
+/// A class may be missing only where there was no room for it; then nothing is known of the click.
+fn is_in_its_class(state: &State) -> bool {
+    state.database.links.iter().all(|link| {
+        (0..QUARTERS * CLASSES).all(|number| {
+            let (quarter, class) = (number / CLASSES, number % CLASSES);
+            let (mut least, mut most) = (0, 0);
+            for (index, batch) in state.batches.iter().enumerate() {
+                if (usize::from(batch.quarter), batch.class) == (quarter, class) {
+                    most += link.counted[index];
+                    if !state.books.unclassed.has(index) {
+                        least += link.counted[index];
+                    }
+                }
+            }
+            (least..=most).contains(&link.classes[quarter][class])
         })
     })
 }

@@ -4,8 +4,8 @@ use super::properties::Broken;
 use super::state::{BATCHES, DataSet, FlushId, Part, QUARTERS, State, View};
 use super::{Mutation, World};
 
-/// How many classes the clicks of a quarter may have room for.
-const CLASSES: u8 = 1;
+/// Of how many batches of a quarter the classes have room.
+const ROOM: u8 = 1;
 
 /// A call of `record_clicks`.
 pub(super) struct Record {
@@ -38,7 +38,9 @@ pub(super) fn record(world: &World, state: &mut State, call: &Record) -> bool {
     if last < batch.number || world.without(Mutation::RedisTakesAnyNumber) {
         data.recorders[batch.recorder] = last.max(batch.number);
         let waited = data.waiting()[index];
-        apply(world, data, index, batch.quarter);
+        if !apply(world, data, index, batch.quarter) {
+            state.books.unclassed.insert(index);
+        }
         if data.waiting()[index] != waited + 1 {
             broken.push(Broken::NoRoomNoClick);
         }
@@ -65,16 +67,18 @@ pub(super) fn record(world: &World, state: &mut State, call: &Record) -> bool {
     true
 }
 
-fn apply(world: &World, data: &mut DataSet, batch: usize, quarter: u8) {
+/// Adds a batch to what is pending. Returns whether its class had room.
+fn apply(world: &World, data: &mut DataSet, batch: usize, quarter: u8) -> bool {
     let part = &mut data.pending[usize::from(quarter)];
     part.quarter = quarter;
-    let has_room = part.classed.iter().sum::<u8>() < CLASSES;
+    let has_room = part.classed.iter().sum::<u8>() < ROOM;
     if has_room {
         part.classed[batch] += 1;
     } else if world.without(Mutation::NoRoomNoClick) {
-        return;
+        return false;
     }
     part.clicks[batch] += 1;
+    has_room
 }
 
 /// The flush under way, begun now unless there is one. `None` where the call is refused, or nothing waits.
@@ -130,7 +134,11 @@ fn oldest(world: &World, data: &mut DataSet) -> Part {
         .iter()
         .position(has_clicks)
         .unwrap_or(QUARTERS - 1);
-    std::mem::take(&mut data.pending[at])
+    let mut part = std::mem::take(&mut data.pending[at]);
+    if world.without(Mutation::ClassesOfNewestClicks) {
+        part.classed = data.pending[QUARTERS - 1].classed;
+    }
+    part
 }
 
 /// Forgets a flush. It has to be in the database for good.

@@ -7,6 +7,8 @@ use super::properties::Broken;
 pub(super) const BATCHES: usize = 3;
 /// Links of each batch: a flush is written back in one part for each.
 pub(super) const LINKS: usize = 2;
+/// Classes that are known of clicks; after them comes the one of which nothing is known.
+pub(super) const CLASSES: usize = 2;
 /// Quarters of an hour.
 pub(super) const QUARTERS: usize = 2;
 /// Instances, and servers of Redis.
@@ -71,6 +73,8 @@ pub struct Batch {
     pub recorder: usize,
     pub number: u8,
     pub quarter: u8,
+    /// The class of its clicks.
+    pub class: usize,
     /// Which link its first click is of: that which was deleted, or its successor.
     pub successor: bool,
 }
@@ -244,8 +248,8 @@ pub struct Link {
     pub quarter: u8,
     pub in_quarter: u8,
     pub series: [u8; QUARTERS],
-    /// Clicks whose class is known, and others.
-    pub classes: [u8; 2],
+    /// Clicks of each quarter and class.
+    pub classes: [[u8; CLASSES + 1]; QUARTERS],
     /// The books: how often each batch is counted.
     pub counted: Times,
 }
@@ -298,6 +302,8 @@ pub struct Books {
     pub slips: u8,
     /// The epoch in which Redis applied each batch.
     pub epochs: [Option<u8>; BATCHES],
+    /// What Redis had no room for the class of.
+    pub unclassed: Set,
     /// What was written to the journal uncounted by Redis.
     pub journaled: Set,
     pub broken: Vec<Broken>,

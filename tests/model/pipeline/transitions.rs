@@ -2,7 +2,7 @@
 
 use super::actions::Action;
 use super::redis::Record;
-use super::state::{Awaited, Batch, Entry, InDoubt, Message, State};
+use super::state::{Awaited, Batch, CLASSES, Entry, InDoubt, Message, State};
 use super::{Mutation, World, database, flushing, reading, recovery, redis};
 
 /// `None` where the action can do nothing.
@@ -62,6 +62,7 @@ fn visit(world: &World, state: &mut State, number: usize) {
         recorder: 2 * number + usize::from(instance.starts),
         number: instance.number,
         quarter: state.quarter,
+        class: index % CLASSES,
         successor: state.database.is_replaced,
     });
     if world.without(Mutation::AnswerBeforeAcknowledgement) {

@@ -28,6 +28,7 @@ class TakenBy(Enum):
     DELETE = "a deletion"
     EDIT = "an ending edit"
     REMOVAL = "a removal"
+    BAN = "a ban of its account"
 
     @property
     def keeps_statistics(self) -> bool:
@@ -171,6 +172,12 @@ class Books:
         if book not in self.gone:
             self.gone.append(book)
         book.state = state
+
+    def reopen(self, book: Book) -> None:
+        """A link that redirects again."""
+        self.gone.remove(book)
+        self.live.append(book)
+        book.state = State.LIVE
 
     def note_history(self) -> None:
         """Notes the present; to be called often."""

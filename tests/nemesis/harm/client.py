@@ -61,11 +61,13 @@ class Client:
             self.streams[1].close()
             self.streams = None
 
-    async def ask(self, method: str, path: str, *, token: str = "", body: object = None) -> Response:
+    async def ask(self, method: str, path: str, *, token: str = "", body: object = None,
+                  headers: dict[str, str] | None = None) -> Response:
         """Sends a request and reads its response."""
         reader, writer = await self.connect()
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         head += f"Authorization: Bearer {token}\r\n" if token else ""
+        head += "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
         content = b"" if body is None else json.dumps(body).encode()
         if content:
             head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"

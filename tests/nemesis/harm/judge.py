@@ -112,7 +112,7 @@ class Judge:
                            f"{book.taken_by.value} was answered", book,
                            lambda: self.why_followed(instance, book, sent, received))
         elif response.status == 410:
-            if book.state is State.LIVE or book.taken_by is not TakenBy.REMOVAL:
+            if book.state is State.LIVE or book.taken_by not in (TakenBy.REMOVAL, TakenBy.BAN):
                 self.violated(f"a link that was not removed was answered 410 by {instance.name}\n{book}")
         elif response.status == 404:
             if book.may_be_used_up(RAISE_SECONDS):

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from testbed.programs import Failed
 
+from .bans import Bans
 from .books import Book, Mark, State, TakenBy
 from .client import Client, Cut, NotSent, Response
 from .judge import RAISE_SECONDS, Judge
@@ -26,6 +27,16 @@ LIMITED = 0.3
 LIMITS = (50, 1_000)
 TAKEN_BY = {TakenBy.DELETE: 5, TakenBy.EDIT: 3, TakenBy.REMOVAL: 2}
 """How links are taken away, with weights; of those with a limit none is ended by an edit."""
+REFERRERS = {"example.com": "https://news.example.com/today?id=7", "example.net": "https://example.net/", None: ""}
+AGENTS = {
+    "Firefox": "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0",
+    "Chrome": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36",
+    "Safari": "Mozilla/5.0 (iPhone; CPU iPhone OS 18_7 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.1 "
+              "Mobile/15E148 Safari/604.1",
+    "Googlebot": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+    None: "",
+}
+"""What visitors send, by the host or the browser that is known of it."""
 MORE = (1, 100)
 """By how much a limit is raised."""
 VISITORS = 6
@@ -44,6 +55,7 @@ class Load:
         self.rng = rng
         self.tokens: list[str] = []
         self.made = 0
+        self.bans = Bans(self, OWNERS)
         self.change = asyncio.Lock()
         """Held while a link is made or deleted."""
         self.tasks: list[asyncio.Task[None]] = []
@@ -61,6 +73,7 @@ class Load:
         while len(self.world.books.live) < LINKS:
             if not await self.make(self.world.instances[0], client):
                 raise Failed("a link could not be made before any harm")
+        await self.bans.prepare(self.world.instances[0], client)
 
     def start(self) -> None:
         """Starts all clients."""
@@ -68,7 +81,7 @@ class Load:
             self.spawn(self.visit, instance, VISITORS)
             self.spawn(self.read, instance, READERS)
             self.spawn(self.read_lists, instance, 1)
-        self.tasks.append(asyncio.ensure_future(self.own()))
+        self.tasks += [asyncio.ensure_future(self.own()), asyncio.ensure_future(self.bans.run())]
 
     def spawn(self, work: Callable[[Instance], Coroutine[None, None, None]], instance: Instance, count: int) -> None:
         """Starts clients of an instance."""
@@ -105,7 +118,7 @@ class Load:
             state, sent = book.state, time.monotonic()
             book.sent += 1
             try:
-                response = await client.ask("GET", f"/{book.code}")
+                response = await client.ask("GET", f"/{book.code}", headers=self.visitor())
             except Cut as cut:
                 return self.judge.no_response(instance, "a visit", sent, str(cut))
             if response.status == 302:
@@ -119,6 +132,13 @@ class Load:
             await asyncio.sleep(0.05)
         finally:
             world.under_way -= 1
+
+    def visitor(self) -> dict[str, str]:
+        """The headers of a visitor, of whom more or less is known; some ask that nothing is kept."""
+        headers = {"User-Agent": self.rng.choice(list(AGENTS.values())), "Referer": self.rng.choice(list(REFERRERS.values()))}
+        if self.rng.random() < 0.1:
+            headers["Sec-GPC"] = "1"
+        return {name: value for name, value in headers.items() if value}
 
     async def api(self, instance: Instance, client: Client, what: str, method: str, path: str, token: str = "",
                   body: object = None) -> Response | None:
@@ -205,26 +225,28 @@ class Load:
             await self.world.gate.wait()
             instance = self.rng.choice(self.world.instances)
             async with self.change:
-                doubtful = [book for book in self.world.books.gone if book.state is State.DOUBTFUL]
+                live, gone = ([book for book in books if book.owner < OWNERS]
+                              for books in (self.world.books.live, self.world.books.gone))
+                doubtful = [book for book in gone if book.state is State.DOUBTFUL]
                 if doubtful and self.rng.random() < 0.5:
                     await self.take_away(instance, clients[instance.name], self.rng.choice(doubtful))
-                elif len(self.world.books.live) < LINKS:
+                elif len(live) < LINKS:
                     await self.make(instance, clients[instance.name])
                 elif (used_up := self.used_up()) and self.rng.random() < 0.4:
                     await self.raise_limit(instance, clients[instance.name], self.rng.choice(used_up))
                 else:
                     # Links that redirect no more make room first.
-                    books = used_up if used_up and self.rng.random() < 0.5 else self.world.books.live
+                    books = used_up if used_up and self.rng.random() < 0.5 else live
                     book = self.rng.choice(books)
                     (by,) = self.rng.choices(list(TAKEN_BY), list(TAKEN_BY.values()))
                     book.taken_by = by if book.limit is None else TakenBy.DELETE
                     await self.take_away(instance, clients[instance.name], book)
 
-    async def make(self, instance: Instance, client: Client) -> bool:
-        """Makes a link."""
+    async def make(self, instance: Instance, client: Client, of: int | None = None) -> bool:
+        """Makes a link, of an owner who is drawn unless one is given."""
         self.made += 1
-        owner, target = self.rng.randrange(OWNERS), f"https://example.org/{self.made}?of={self.made * 7919 % 9973}"
-        limit = self.rng.randint(*LIMITS) if self.rng.random() < LIMITED else None
+        owner, target = self.rng.randrange(OWNERS) if of is None else of, f"https://example.org/{self.made}?of={self.made * 7919 % 9973}"
+        limit = self.rng.randint(*LIMITS) if of is None and self.rng.random() < LIMITED else None
         path = "/urls/shorten?target_url=" + quote(target, safe="") + (f"&max_clicks={limit}" if limit else "")
         response = await self.api(instance, client, "a new link", "POST", path, self.tokens[owner])
         if response is None:

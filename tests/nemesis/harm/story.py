@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 
 from testbed.processes import Testbed
@@ -17,7 +18,7 @@ from .books import Book, State, Violated
 from .client import Client, Cut, NotSent
 from .faults import stop_with_0
 from .judge import RAISE_SECONDS, VERDICT_AFTER, Judge
-from .load import API_TIMEOUT, Load
+from .load import AGENTS, API_TIMEOUT, OWNERS, REFERRERS, Load
 from .schedule import STEPS_UNTIL_CALM, Schedule, Timed
 from .servers import Instance
 from .world import HEAL_SECONDS, World
@@ -164,6 +165,7 @@ class Story:
             # They compare with the bounds from before this moment.
             while self.judge.verdicts:
                 await self.wait(0.05)
+            await self.settle_ban(end)
             books = [book for book in self.world.books.live if book.state is State.LIVE]
             # The newest alone: there are ever more of them.
             books += [book for book in self.world.books.gone
@@ -174,26 +176,55 @@ class Story:
                 if len(set(counts)) > 1:
                     raise Violated(f"in a calm moment the instances count {counts}\n{book}")
                 book.fix(counts[0])
-            await self.compare_series(dict(zip((book.code for book in books), by_instance[0])), end)
+            await self.compare_sums(list(zip(books, by_instance[0])), end)
             for book, count in zip(books, by_instance[0]):
                 if book.limit is not None and count < book.least_limit(RAISE_SECONDS):
-                    await self.redirects_everywhere(book, end)
+                    await self.answers_everywhere(book, 302, end)
         self.world.gate.set()
         self.say(f"calm: {len(books)} counts are right on {len(by_instance)} instances; "
                  f"{sum(book.answered for book in self.world.books.all.values())} redirects so far")
 
-    async def compare_series(self, counts: dict[str, int], end: float) -> None:
-        """The sum of each link's series over all time is its count."""
+    async def compare_sums(self, counts: list[tuple[Book, int]], end: float) -> None:
+        """Each link's series over all time adds up to its count, and so does, some seconds later, each breakdown."""
         instance = self.world.instances[-1]
         client = Client(instance.port, API_TIMEOUT)
-        for code, count in counts.items():
-            series = await self.answer(instance, client, f"/urls/{code}/stats/series{ALL_TIME}", end)
-            points = series["points"]
-            assert isinstance(points, list)
-            if sum(int(point["clicks"]) for point in points) != count or series["clicks"] != count:
-                raise Violated(f"in a calm moment the count is {count}, and its series is {series}\n"
-                               f"{self.world.books.all[code]}")
+        for book, count in counts:
+            path = f"/urls/{book.code}/stats/series{ALL_TIME}"
+            series = await self.answer(instance, client, path, end)
+            if self.sum_of(series, "points") != count or series["clicks"] != count:
+                raise Violated(f"in a calm moment the count is {count}, and its series is {series}\n{book}")
+        for by, values in (("browser", AGENTS), ("referrer", REFERRERS)):
+            for book, count in counts:
+                if book.owner < OWNERS:
+                    await self.compare_breakdown(instance, client, book, count, by, set(values), end)
         client.close()
+
+    async def compare_breakdown(self, instance: Instance, client: Client, book: Book, count: int, by: str,
+                                values: set[str | None], end: float) -> None:
+        """A breakdown of a link's clicks: it is summed in the background, and has never more than the count."""
+        around = (date.today() + timedelta(days=days) for days in (-2, 2))
+        path = f"/urls/{book.code}/stats/breakdown?by={by}&limit=100&from={next(around)}&to={next(around)}"
+        while True:
+            found = await self.answer(instance, client, path, end, self.load.tokens[book.owner])
+            clicks = self.sum_of(found, "rows")
+            rows = found["rows"]
+            assert isinstance(rows, list)
+            unknown = {row["value"] for row in rows} - values
+            if clicks != found["clicks"] or clicks > count or unknown or "other" in found:
+                raise Violated(f"in a calm moment the count is {count}, and its breakdown is {found}\n{book}")
+            if clicks == count:
+                self.judge.seen[f"clicks with a {by}"] += sum(row["clicks"] for row in rows if row["value"])
+                return
+            if time.monotonic() > end + HEAL_SECONDS:
+                raise Violated(f"for a whole calm moment the count is {count}, and its breakdown is {found}\n{book}")
+            await self.wait(0.2)
+
+    @staticmethod
+    def sum_of(statistics: dict[str, object], parts: str) -> int:
+        """The clicks of all points or rows."""
+        found = statistics[parts]
+        assert isinstance(found, list)
+        return sum(int(part["clicks"]) for part in found)
 
     async def counts(self, instance: Instance, codes: list[str], end: float) -> list[int]:
         """The counts that an instance gives."""
@@ -205,11 +236,12 @@ class Story:
         client.close()
         return counts
 
-    async def answer(self, instance: Instance, client: Client, path: str, end: float) -> dict[str, object]:
+    async def answer(self, instance: Instance, client: Client, path: str, end: float,
+                     token: str = "") -> dict[str, object]:
         """The statistics at a path, which have to be there by the end."""
         while True:
             try:
-                response = await client.ask("GET", path)
+                response = await client.ask("GET", path, token=token)
                 if response.status == 200:
                     return response.json()
                 why = str(response)
@@ -219,22 +251,34 @@ class Story:
                 raise Violated(f"in a calm moment {instance.name} does not answer {path} for 30 s: {why}")
             await asyncio.sleep(0.1)
 
-    async def redirects_everywhere(self, book: Book, end: float) -> None:
-        """A link with clicks left redirects on every instance; a preview uses none up."""
+    async def answers_everywhere(self, book: Book, status: int, end: float) -> None:
+        """A preview of a link, which uses no click up, is answered so on every instance."""
         for instance in self.world.instances:
             client = Client(instance.port, API_TIMEOUT)
             why = "nothing was asked yet"
             while why:
                 try:
                     response = await client.ask("HEAD", f"/{book.code}")
-                    why = "" if response.status == 302 else str(response)
+                    why = "" if response.status == status else str(response)
                 except (Cut, NotSent) as error:
                     why = repr(error)
                 if time.monotonic() > end:
-                    raise Violated(f"in a calm moment {instance.name} grants no click of a link that has some left: "
-                                   f"{why}\n{book}")
+                    raise Violated(f"in a calm moment {instance.name} does not answer a link with {status}: {why}\n{book}")
                 await asyncio.sleep(0.1 if why else 0)
             client.close()
+
+    async def settle_ban(self, end: float) -> None:
+        """The links of an account that was banned or unbanned are removed, or back, on every instance."""
+        bans = self.load.bans
+        if (status := bans.expected()) is None:
+            return
+        for book in bans.books:
+            await self.answers_everywhere(book, status, end)
+        instance = self.world.instances[0]
+        client = Client(instance.port, API_TIMEOUT)
+        await bans.settled(client, time.monotonic())
+        client.close()
+        self.say(f"an account: {bans.phase.value}")
 
     def summary(self) -> str:
         """What was seen."""
