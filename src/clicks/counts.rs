@@ -24,9 +24,11 @@ use crate::store::{Clicks, CountSnapshot, StoreError};
 
 mod owner;
 mod parts;
+mod waiting;
 
 pub use parts::LinkSeries;
 use parts::{RedisSnapshot, sum_parts, sum_series};
+use waiting::NewestReading;
 
 /// How many times a count is read that flushes overtake.
 const TRIES: usize = 20;
@@ -65,6 +67,7 @@ struct ShardCounts {
     redis: RedisShard,
     sink: RedisSink,
     cache: LinkCache,
+    waiting: NewestReading,
 }
 
 impl Counts {
@@ -80,6 +83,7 @@ impl Counts {
             redis: redis.clone(),
             sink: RedisSink::new(redis),
             cache: cache.clone(),
+            waiting: NewestReading::default(),
         };
         let shards = redis.into_iter().flat_map(RedisShards::iter).map(shard);
         Self {

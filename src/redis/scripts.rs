@@ -37,14 +37,21 @@ scripts! {
     ///   those of each flush; then the interval of each of these, nil where an instance of the version before noted none
     READ_COUNTS => ["term.lua", "read_counts.lua"],
 
-    /// Reads all clicks that are pending and in flushes, as of one moment.
+    /// Reads which flushes are under way.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `intervals`
-    /// * ARGV: term, prefix of flush keys, links at most
-    /// * returns: newest flush, numbers of the flushes under way, then lists of links, each with its clicks behind it: the
-    ///   pending ones, then those of each flush; then the interval of each of these, nil where an instance of the version
-    ///   before noted none. Or nil where there are more links
-    READ_ALL_COUNTS => ["term.lua", "read_all_counts.lua"],
+    /// * KEYS: `state`, `intervals`, `flushing`
+    /// * ARGV: term
+    /// * returns: newest flush, numbers of the flushes under way, then the interval of the pending clicks and of each of these,
+    ///   nil where an instance of the version before noted none
+    READ_FLUSHES => ["term.lua", "read_flushes.lua"],
+
+    /// Reads a piece of the pending clicks, or of a flush, as HSCAN does.
+    ///
+    /// * KEYS: `state`, and `pending`; or the flush, and `flushing`
+    /// * ARGV: term, cursor, about how many links, number of the flush
+    /// * returns: newest flush, the next cursor, then links, each with its clicks behind it. The cursor is nil where the flush is
+    ///   finished
+    READ_PIECE => ["term.lua", "read_piece.lua"],
 
     /// Counts the links with clicks that are not written back.
     ///

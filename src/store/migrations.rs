@@ -74,6 +74,8 @@ const POSTGRES: Files = files! { "postgres":
     53 "portable locks" "0053_portable_locks.sql",
     56 "web sessions" "0056_web_sessions.sql",
     57 "links by end" "0057_links_by_end.sql",
+    60 "owner series" "0060_owner_series.sql",
+    61 "owner series of before" "0061_owner_series_of_before.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":

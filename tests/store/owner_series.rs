@@ -7,9 +7,11 @@ use shunt::domain::{
     TokenKey,
 };
 use shunt::store::FlushMark::{Nothing, Whole};
-use shunt::store::{ClickBatch, ClickDetails, FlushId, NewLink, OwnerSeries, Raise, Store};
+use shunt::store::{
+    ClickBatch, ClickDetails, DataSet, FlushId, NewLink, OwnerSeries, Raise, Store,
+};
 
-use crate::backend::{both_stores, link, moment, plain, user};
+use crate::backend::{both_stores, link, moment, plain, user, with_postgres};
 
 const NOON: i64 = 2_000_000;
 
@@ -39,7 +41,166 @@ async fn made(store: &Store, owner: Principal, properties: LinkProperties, click
     store.links.create_link(new, 0).await.unwrap().link.id
 }
 
+async fn began(store: &Store) -> DataSet {
+    let raise = Raise {
+        tag: "{tag}",
+        from: 0,
+        above: 0,
+        replication_id: "server",
+    };
+    store.clicks.begin(raise, "").await.unwrap().unwrap()
+}
+
+async fn flush(store: &Store, data_set: &DataSet, number: i64, at: i64, clicks: &[(LinkId, u64)]) {
+    let flush = FlushId {
+        epoch: data_set.epoch.clone(),
+        term: data_set.term,
+        number,
+        interval: Interval::from_number(at),
+        name: format!("flush {number}"),
+    };
+    let none = ClickDetails::default();
+    let applied = store
+        .clicks
+        .apply_flush(&flush, Nothing, clicks, &none, Whole);
+    assert_eq!(applied.await.unwrap(), Whole);
+}
+
+/// The sum of the series of links, in order.
+async fn points_of(store: &Store, links: &[LinkId]) -> Vec<(i64, u64)> {
+    let mut points = BTreeMap::<i64, u64>::new();
+    for link in links {
+        let all = Interval::FIRST..Interval::LAST;
+        let snapshot = store.clicks.series(*link, all, None).await.unwrap();
+        for (interval, clicks) in snapshot.points {
+            *points.entry(interval.number().into()).or_default() += clicks;
+        }
+    }
+    points.retain(|_, clicks| *clicks > 0);
+    points.into_iter().collect()
+}
+
+/// Has all that waits to be summed summed.
+async fn sum_all(store: &Store) {
+    while store.details.sum_details().await.unwrap() {}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clicks_from_before_there_were_sums_of_owners_are_in_them_at_every_moment() {
+    with_postgres(async |store| {
+        let owner = user(&store).await;
+        let mut links = Vec::new();
+        for clicks in [0, 3, 0] {
+            links.push(made(&store, owner, plain(), clicks).await);
+        }
+        let data_set = began(&store).await;
+        let both = [(links[0], 1), (links[1], 10)];
+        for number in 1..4 {
+            flush(&store, &data_set, number, NOON * 2 + number % 3, &both).await;
+        }
+        store
+            .by_hand(
+                "INSERT INTO link_bots SELECT id, 2000000, 2 FROM links;
+                 UPDATE link_clicks SET in_owner_series = false;
+                 UPDATE link_bots SET in_owner_series = false;
+                 DELETE FROM owner_series; DELETE FROM owner_series_log;
+                 UPDATE owner_series_state
+                 SET clicks_up_to = -1, bots_up_to = -1, bots_quarter = -1, is_whole = false",
+            )
+            .await;
+        let bots = async || {
+            let found = store.details.bots_of_owner(&all(owner)).await.unwrap();
+            let of_all = found.iter().map(|(_, clicks)| clicks).sum::<u64>();
+            assert_eq!(of_all, 6, "{found:?}");
+        };
+        for number in 4..12 {
+            assert_eq!(
+                points(&store, &all(owner)).await,
+                points_of(&store, &links).await
+            );
+            bots().await;
+            let at = NOON * 2 + number % 3;
+            flush(&store, &data_set, number, at, &[(links[2], 5), both[0]]).await;
+            store.by_hand("SELECT take_into_owner_series(1)").await;
+            sum_all(&store).await;
+        }
+        store
+            .by_hand("DO $$ BEGIN ASSERT (SELECT is_whole FROM owner_series_state); END $$")
+            .await;
+    })
+    .await;
+}
+
 both_stores! {
+    async fn the_series_of_an_owner_is_exact_while_all_writers_work_and_links_are_deleted(store) {
+        let owner = user(&store).await;
+        let (mut kept, mut deleted) = (Vec::new(), Vec::new());
+        for number in 0..8 {
+            let link = link(&store, owner).await;
+            if number % 2 == 0 { kept.push(link.1) } else { deleted.push(link) }
+        }
+        let mut clicks: Vec<_> = kept.iter().map(|link| (*link, 1)).collect();
+        clicks.extend(deleted.iter().map(|(_, link)| (*link, 1)));
+        clicks.sort_unstable();
+        let data_set = began(&store).await;
+        let appends = async {
+            for number in 1..=40_u64 {
+                let batch = ClickBatch {
+                    recorder: 7, number, interval: Interval::from_number(NOON + (number % 4).cast_signed()), clicks: clicks.clone(),
+                    details: ClickDetails::default(),
+                };
+                store.clicks.append(&batch, None).await.unwrap();
+            }
+        };
+        let flushes = async {
+            for number in 1..=40 {
+                flush(&store, &data_set, number, NOON + number * 3 % 5, &clicks).await;
+            }
+        };
+        let compactions = async {
+            for _ in 0..40 {
+                store.clicks.compact().await.unwrap();
+                store.details.sum_details().await.unwrap();
+            }
+        };
+        let deletions = async {
+            for (code, _) in &deleted {
+                points(&store, &all(owner)).await;
+                store.links.delete_link(owner, code).await.unwrap();
+                store.links.uncount_deleted(None, 10).await.unwrap();
+            }
+        };
+        tokio::join!(appends, flushes, compactions, deletions);
+        while !store.clicks.compact().await.unwrap().done {}
+        let expected = points_of(&store, &kept).await;
+        assert_eq!(expected.iter().map(|(_, clicks)| clicks).sum::<u64>(), 4 * 80);
+        assert_eq!(points(&store, &all(owner)).await, expected);
+        sum_all(&store).await;
+        assert_eq!(points(&store, &all(owner)).await, expected);
+    }
+
+    async fn what_the_version_before_writes_is_in_the_series_of_an_owner(store) {
+        let owner = user(&store).await;
+        let links = [link(&store, owner).await.1, link(&store, owner).await.1];
+        let data_set = began(&store).await;
+        flush(&store, &data_set, 1, NOON, &[(links[0], 7)]).await;
+        for _ in 0..2 {
+            store.by_hand(if store.is_sqlite() {
+                "UPDATE links SET clicks = clicks + 5"
+            } else {
+                "INSERT INTO link_clicks (link_id, clicks) SELECT id, 5 FROM links
+                 ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks"
+            }).await;
+            let expected = points_of(&store, &links).await;
+            assert_eq!(points(&store, &all(owner)).await, expected);
+            sum_all(&store).await;
+            assert_eq!(points(&store, &all(owner)).await, expected);
+        }
+        flush(&store, &data_set, 2, NOON * 2, &[(links[1], 7)]).await;
+        let points = points(&store, &all(owner)).await;
+        assert_eq!(points.iter().map(|(_, clicks)| clicks).sum::<u64>(), 34);
+    }
+
     async fn the_series_of_an_owner_is_the_sum_of_those_of_the_links(store) {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (_, one) = link(&store, ada).await;

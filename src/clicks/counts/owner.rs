@@ -1,44 +1,21 @@
 //! The series of all links of an owner: what the database has of it, and what of Redis it lacks.
 
 use std::collections::BTreeMap;
-use std::iter;
 use std::ops::Range;
-use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use super::{CountError, Counting, Counts, ShardCounts, TIMEOUT, TRIES};
+use super::waiting::Waiting;
+use super::{CountError, Counting, Counts, ShardCounts, TRIES};
 use crate::clicks::settle_parked;
-use crate::domain::{Interval, LinkId, Principal, SearchTag};
-use crate::redis::{RedisFailure, Term, scripts};
+use crate::domain::{Interval, Principal, SearchTag};
+use crate::redis::RedisFailure;
 use crate::store::{OwnerSeries, OwnerSnapshot, WrittenBack};
 
-/// Links with clicks in a data set that are read at once: some milliseconds of Redis. There are more only where flushes could
-/// not be written back for a while.
-const MAX_WAITING: u32 = 50_000;
-
-/// All clicks in a data set at one moment.
-struct Waiting {
-    term: Arc<Term>,
-    newest_flush: i64,
-    /// The pending ones, then those of each flush.
-    parts: Vec<Part>,
-}
-
-/// Clicks of one interval by the number of their link.
-struct Part {
-    /// The number of the flush; none for pending clicks.
-    flush: Option<i64>,
-    interval: Interval,
-    clicks: Vec<(i64, u64)>,
-}
-
-/// The script's answer; see `READ_ALL_COUNTS`.
-type Reply = Option<(i64, Vec<i64>, Vec<Vec<(i64, u64)>>, Vec<Option<i64>>)>;
-
 impl Counting<'_> {
-    /// The clicks of all links of an owner, or of those with a tag, by interval; as exact as [`Counting::series_of`]. The work
-    /// grows with the links.
+    /// The clicks of all links of an owner, or of those with a tag, by interval; as exact as [`Counting::series_of`]: every click
+    /// that was answered before is in it, and of those that are answered meanwhile some may be. The work grows with the
+    /// links that have clicks in Redis, and with those that have the tag.
     ///
     /// # Errors
     /// [`CountError::Unavailable`] rather than a series that lacks clicks.
@@ -89,8 +66,8 @@ impl Counts {
         &self,
         wanted: &OwnerSeries<'_>,
     ) -> Result<Option<BTreeMap<Interval, u64>>, CountError> {
-        let waiting = try_join_all(self.shards.iter().map(ShardCounts::read_all)).await?;
-        let mut asked: Vec<_> = waiting.iter().flat_map(Waiting::links).collect();
+        let waiting = try_join_all(self.shards.iter().map(ShardCounts::all_waiting)).await?;
+        let mut asked: Vec<_> = waiting.iter().flat_map(|waiting| waiting.links()).collect();
         asked.sort_unstable();
         asked.dedup();
         let found = self.clicks.owner_series(wanted, &asked).await?;
@@ -126,49 +103,6 @@ impl Counts {
 }
 
 impl ShardCounts {
-    async fn read_all(&self) -> Result<Waiting, CountError> {
-        if !self.redis.is_reachable() {
-            return Err(CountError::Unavailable("Redis is away".into()));
-        }
-        let term = self.redis.term()?;
-        let keys = self.redis.keys();
-        let mut call = scripts::READ_ALL_COUNTS.call(&[
-            &keys.state(),
-            &keys.pending(),
-            &keys.flushing(),
-            &keys.intervals(),
-        ]);
-        call.arg(term.number)
-            .arg(keys.flush_prefix())
-            .arg(MAX_WAITING);
-        let response: Reply = self.redis.query(&call, TIMEOUT).await?;
-        let now = Interval::of(self.redis.now());
-        let Some((newest_flush, flushing, counts, intervals)) = response else {
-            let why = "the clicks of more links wait to be written back than are read at once";
-            return Err(CountError::Unavailable(why.into()));
-        };
-        if counts.len() != 1 + flushing.len() || intervals.len() != counts.len() {
-            let why = "Redis sent something else than counts";
-            return Err(CountError::Unavailable(why.into()));
-        }
-        let numbers = iter::once(None).chain(flushing.into_iter().map(Some));
-        let noted = intervals
-            .into_iter()
-            .map(|interval| interval.map_or(now, Interval::from_number));
-        let parts = numbers.zip(noted).zip(counts);
-        Ok(Waiting {
-            term,
-            newest_flush,
-            parts: parts
-                .map(|((flush, interval), clicks)| Part {
-                    flush,
-                    interval,
-                    clicks,
-                })
-                .collect(),
-        })
-    }
-
     /// How far this data set is written back; `None` where the database has a flush that Redis did not show yet.
     fn written_back<'a>(
         &self,
@@ -191,30 +125,7 @@ impl ShardCounts {
                 "clicks of the Redis that was used before are still being written back".into(),
             ));
         }
-        Ok((written.flush <= waiting.newest_flush).then_some(written))
-    }
-}
-
-impl Waiting {
-    fn links(&self) -> impl Iterator<Item = LinkId> {
-        let numbers = self.parts.iter().flat_map(|part| &part.clicks);
-        numbers.filter_map(|(link, _)| LinkId::parse(*link))
-    }
-
-    /// The clicks of an owner's links that the database does not have.
-    fn of_owner(
-        &self,
-        written: &WrittenBack,
-        found: &OwnerSnapshot,
-    ) -> impl Iterator<Item = (Interval, u64)> {
-        self.parts.iter().flat_map(move |part| {
-            part.clicks.iter().filter_map(move |(link, clicks)| {
-                let link = LinkId::parse(*link).filter(|link| found.owned.contains(link))?;
-                let is_written = part
-                    .flush
-                    .is_some_and(|flush| written.includes(flush, link));
-                (!is_written).then_some((part.interval, *clicks))
-            })
-        })
+        let is_newer = written.flush > waiting.newest_flush || !waiting.finished_are_in(written);
+        Ok((!is_newer).then_some(written))
     }
 }

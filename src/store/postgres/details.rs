@@ -6,8 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::PostgresStore;
+use super::owner_series;
 use super::session::Session;
-use crate::domain::{ClickClass, Interval, SearchTag};
+use crate::domain::{ClickClass, Interval};
 use crate::store::details::{self, BreakdownRow, Spans};
 use crate::store::rows;
 use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, class, columns, filters};
@@ -79,6 +80,12 @@ const OF_TAG: &str = breakdown!(
      ) AS parts WHERE owner_id = $1 AND tag = $16 GROUP BY class_id"
 );
 
+const BOTS_OF_TAG: &str =
+    "SELECT quarter::bigint, sum(clicks)::bigint FROM link_bots JOIN links ON id = link_id
+    WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+      AND id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $5)
+      AND quarter >= $3 AND quarter < $4 GROUP BY quarter";
+
 /// Adds rows to a table whose key is a column of this name.
 macro_rules! add {
     ($table:literal, $key:literal) => {
@@ -100,7 +107,8 @@ macro_rules! add {
 #[async_trait]
 impl Details for PostgresStore {
     async fn sum_details(&self) -> Result<bool, StoreError> {
-        Ok(self.pool.transaction(sum).await?)
+        let are_more = self.pool.transaction(sum).await?;
+        Ok(are_more | self.pool.transaction(owner_series::sum_log).await?)
     }
 
     async fn prune_details(&self, before: Interval, limit: u32) -> Result<u64, StoreError> {
@@ -135,20 +143,17 @@ impl Details for PostgresStore {
         &self,
         wanted: &OwnerSeries<'_>,
     ) -> Result<Vec<(Interval, u64)>, StoreError> {
+        let statement = wanted.tag.map_or(owner_series::BOTS, |_| BOTS_OF_TAG);
         let found = self.pool.run(async |session| {
-            sqlx::query_as(
-                "SELECT quarter::bigint, sum(clicks)::bigint FROM link_bots JOIN links ON id = link_id
-                 WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
-                   AND ($3::text IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))
-                   AND quarter >= $4 AND quarter < $5 GROUP BY quarter",
-            )
-            .bind(wanted.owner.user.0)
-            .bind(wanted.owner.key.as_bytes())
-            .bind(wanted.tag.map(SearchTag::as_str))
-            .bind(wanted.range.start.number())
-            .bind(wanted.range.end.number())
-            .fetch_all(session)
-            .await
+            let mut asked = sqlx::query_as(statement)
+                .bind(wanted.owner.user.0)
+                .bind(wanted.owner.key.as_bytes())
+                .bind(wanted.range.start.number())
+                .bind(wanted.range.end.number());
+            if let Some(tag) = wanted.tag {
+                asked = asked.bind(tag.as_str());
+            }
+            asked.fetch_all(session).await
         });
         Ok(details::bots(found.await?))
     }

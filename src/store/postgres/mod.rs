@@ -18,6 +18,7 @@ mod links;
 mod migrate;
 mod ordered_links;
 mod outbox;
+mod owner_series;
 mod pool;
 mod removal_steps;
 mod removals;

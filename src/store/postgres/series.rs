@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::PostgresStore;
 use super::clicks::counts;
+use super::owner_series::points_of_owner;
 use crate::domain::{Interval, LinkId, SearchTag};
 use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
 use crate::store::{owner_rows, rows};
@@ -37,9 +38,11 @@ macro_rules! is_wanted {
     };
 }
 
-/// The same of all links of an owner, with the ledger; the kinds of rows are those of `owner_rows`. Each part has a condition
-/// on its quarters alone, so that those of a short range are found first, and few links are looked up.
-const OWNER_SERIES: &str = concat!(
+/// Points of the links of an owner with a tag that are counted. Each part has a condition on its quarters alone, so that those
+/// of a short range are found first, and few links are looked up.
+macro_rules! points_of_tag {
+    () => {
+        concat!(
     "SELECT 0, '', quarter::bigint, sum(link_series.clicks)::bigint FROM link_series JOIN links ON links.id = link_id
     WHERE quarter >= $4 AND quarter < $5 AND ",
     is_wanted!(),
@@ -55,8 +58,21 @@ const OWNER_SERIES: &str = concat!(
         FROM link_clicks JOIN links ON links.id = link_id WHERE quarter = 0 AND ",
     is_wanted!(),
     "
-        UNION ALL
-        SELECT coalesce(quarter, quarter_now()), n
+    ) AS first WHERE at >= $4 AND at < $5 GROUP BY at"
+        )
+    };
+}
+
+/// The series of an owner's links with these points: with those in the journal, and with the ledger. The kinds of rows are
+/// those of `owner_rows`.
+macro_rules! owner_series {
+    ($points:expr) => {
+        concat!(
+    $points,
+    "
+    UNION ALL
+    SELECT 0, '', at, sum(n)::bigint FROM (
+        SELECT coalesce(quarter, quarter_now())::bigint AS at, n
         FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) JOIN links USING (id) WHERE NOT held AND ",
     is_wanted!(),
     "
@@ -72,7 +88,12 @@ const OWNER_SERIES: &str = concat!(
     UNION ALL
     SELECT 4, '', links.id, 0::bigint FROM unnest($6::bigint[]) AS asked (id) JOIN links USING (id) WHERE ",
     is_wanted!()
-);
+        )
+    };
+}
+
+const OWNER_SERIES: &str = owner_series!(points_of_owner!());
+const TAG_SERIES: &str = owner_series!(points_of_tag!());
 
 #[async_trait]
 impl Series for PostgresStore {
@@ -104,8 +125,9 @@ impl Series for PostgresStore {
         asked: &[LinkId],
     ) -> Result<OwnerSnapshot, StoreError> {
         let asked: Vec<_> = asked.iter().map(|link| link.number()).collect();
+        let statement = wanted.tag.map_or(OWNER_SERIES, |_| TAG_SERIES);
         let found = self.pool.run(async |session| {
-            sqlx::query_as(OWNER_SERIES)
+            sqlx::query_as(statement)
                 .bind(wanted.owner.user.0)
                 .bind(wanted.owner.key.as_bytes())
                 .bind(wanted.tag.map(SearchTag::as_str))

@@ -170,6 +170,20 @@ impl Backend {
             Self::Production { database, .. } => {
                 let url = database_url(database);
                 let mut connection = PgConnection::connect(&url).await.unwrap();
+                let sums: Vec<(i64, i32, i64)> = sqlx::query_as(
+                    "SELECT owner_id, quarter, sum(n)::bigint FROM (
+                         SELECT owner_id, quarter, clicks AS n FROM owner_series
+                         UNION ALL SELECT owner_id, quarter, clicks FROM owner_series_log
+                         UNION ALL SELECT owner_id, series.quarter, -series.clicks FROM link_series series JOIN links ON id = link_id
+                         UNION ALL SELECT owner_id, CASE quarter
+                                 WHEN 0 THEN greatest(floor(extract(epoch FROM created_at) / 900), 1)::integer ELSE quarter END,
+                             -CASE quarter WHEN 0 THEN clicks ELSE in_quarter END FROM link_clicks JOIN links ON id = link_id
+                     ) parts GROUP BY owner_id, quarter HAVING sum(n) <> 0",
+                )
+                .fetch_all(&mut connection)
+                .await
+                .unwrap();
+                assert_eq!(sums, [], "owners whose sums are not those of their links");
                 sqlx::query_as(
                     "SELECT link_id, clicks FROM link_clicks counted WHERE quarter > 0 AND clicks <> in_quarter + (
                          SELECT coalesce(sum(series.clicks), 0) FROM link_series series WHERE series.link_id = counted.link_id)",
