@@ -226,7 +226,9 @@ async fn a_second_signal_ends_the_service_at_once() {
 
 #[tokio::test]
 async fn a_stop_during_a_flush_also_writes_back_the_clicks_that_came_after_its_start() {
-    let mut app = App::start_with(Mode::Production, &[("FLUSH_INTERVAL_MS", "50")]).await;
+    // A long deadline, so that clicks go to Redis on a busy machine, too.
+    let settings = [("FLUSH_INTERVAL_MS", "50"), ("CLICK_DEADLINE_MS", "10000")];
+    let mut app = App::start_with(Mode::Production, &settings).await;
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
     let of_backend: HashMap<_, _> = app.backend.settings().into_iter().collect();

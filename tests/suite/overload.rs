@@ -51,7 +51,10 @@ async fn a_connection_over_the_limit_is_answered_503_and_closed() {
 #[tokio::test]
 async fn connections_of_clients_leave_file_descriptors_for_the_databases() {
     let backend = Backend::new(Mode::Production).await;
-    let server = Server::start_within(128, &backend.settings()).await;
+    let mut settings = backend.settings();
+    // A long deadline, so that the click goes to Redis on a busy machine, too.
+    settings.push(("CLICK_DEADLINE_MS".into(), "10000".into()));
+    let server = Server::start_within(128, &settings).await;
     let app = App::of(backend, server);
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
