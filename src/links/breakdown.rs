@@ -6,6 +6,9 @@ use super::{LinkError, LinkService};
 use crate::domain::{Dimension, Interval, Principal, SearchTag, SeriesRange, ShortCode};
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf};
 
+/// Rows of a breakdown at most.
+pub const MAX_ROWS: u32 = 1_000;
+
 const DAY: Duration = Duration::from_hours(24);
 
 /// What is asked of a breakdown.
@@ -37,6 +40,30 @@ impl LinkService {
         };
         let query = self.query(ClicksOf::Link(link.value.id), wanted);
         Ok(Some(self.details.breakdown(&query).await?))
+    }
+
+    /// The breakdowns of one link's clicks by each dimension, each of [`MAX_ROWS`] at most; none where there is no such link.
+    ///
+    /// # Errors
+    /// [`LinkError::Store`].
+    pub async fn breakdowns(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        range: &SeriesRange,
+    ) -> Result<Vec<(Dimension, Breakdown)>, LinkError> {
+        let mut breakdowns = Vec::new();
+        for by in Dimension::ALL {
+            let wanted = WantedBreakdown {
+                range: range.clone(),
+                by,
+                filters: Vec::new(),
+                limit: MAX_ROWS,
+            };
+            let found = self.breakdown(owner, code, wanted).await?;
+            breakdowns.extend(found.map(|found| (by, found)));
+        }
+        Ok(breakdowns)
     }
 
     /// The same of all links of an owner, or of those with a tag.

@@ -15,7 +15,7 @@ use super::link_list::word;
 use super::page::{Frame, Site, grouped, own_page, see_other};
 use super::session::SignedIn;
 use crate::domain::{SeriesRange, ShortCode};
-use crate::http::{ApiError, PathCode, QueryOf, series_csv};
+use crate::http::{ApiError, PathCode, QueryOf, clicks_csv};
 use crate::links::{CountedLink, Expected, LinkService, Revision};
 
 #[derive(Template)]
@@ -109,7 +109,7 @@ fn page_of(code: &ShortCode) -> String {
     format!("/app/links/{code}")
 }
 
-/// The clicks over time as a file.
+/// The clicks over time, and who made them, as a file.
 pub(super) async fn export(
     State(links): State<Arc<LinkService>>,
     signed_in: SignedIn,
@@ -123,7 +123,8 @@ pub(super) async fn export(
     }
     let found = links.own_series(signed_in.principal, &code, &range).await?;
     let (_, clicks) = found.ok_or_else(ApiError::url_not_found)?;
-    series_csv(code.as_str(), &range, &clicks.series)
+    let breakdowns = links.breakdowns(signed_in.principal, &code, &range).await?;
+    clicks_csv(code.as_str(), &range, &clicks.series, &breakdowns)
 }
 
 pub(super) async fn edit(
