@@ -20,11 +20,12 @@ from .contenders import Production, Running
 from .counting import Count
 from .drive import Generators, Load
 from .links import codes, write_paths
+from .logins import BUSY, logins
 from .pinned import PinnedTestbed, say
 from .results import Results, table
 from .tools import build, machine
 
-PARTS = ("api", "redirects", "idle")
+PARTS = ("api", "redirects", "idle", "logins")
 TIMES = 3
 """The load, as a multiple of the capacity."""
 KNOWN = 10_000
@@ -64,7 +65,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="load/overload", description=(
         "Measures shunt past its capacity, in production mode with a Postgres and a Redis of its own:"
         f" the API at {TIMES} times its capacity, redirects over {TIMES} times the connections and"
-        f" over {OPEN:,}, and {IDLE:,} idle connections. What each number means is in load/README.md."))
+        f" over {OPEN:,}, {IDLE:,} idle connections, and log-ins beside {BUSY} busy processes. What each number"
+        " means is in load/README.md."))
     parser.add_argument("--rounds", type=int, default=3, help="alternating rounds (3)")
     parser.add_argument("--seconds", type=float, default=6.0, help="of each load (6)")
     parser.add_argument("--only", default=",".join(PARTS), metavar="PARTS",
@@ -87,8 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the benchmark; 0, or 1 when a check or the run failed."""
     options = parse(arguments)
     try:
-        with PinnedTestbed(options.server_core, options.load_core) as testbed:
-            results = overload(testbed, options)
+        results = measure(options)
     except Failed as failure:
         print(f"load/overload: {failure}", file=sys.stderr)
         return 1
@@ -97,21 +98,33 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def overload(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
-    """All parts."""
+def measure(options: argparse.Namespace) -> Results:
+    """All parts. Log-ins have a testbed of their own, as nothing is pinned there."""
     tools = require(["wrk", "redis-server", "redis-cli", "postgres", "initdb", "psql"])
+    more_files()
+    programs = build()
+    results = Results("shunt: past its capacity", machine(tools))
+    if "logins" in options.only:
+        logins(tools, programs, results, (options.server_core, options.load_core), options.rounds)
+    if set(options.only) - {"logins"}:
+        with PinnedTestbed(options.server_core, options.load_core) as testbed:
+            overload(testbed, options, tools, programs, results)
+    return results
+
+
+def overload(testbed: PinnedTestbed, options: argparse.Namespace, tools: dict[str, Path], programs: Path,
+             results: Results) -> None:
+    """The parts on one core."""
     settings = dict(setting.split("=", 1) for setting in options.set)
     named = ", ".join(f"{name}={value}" for name, value in settings.items())
-    results = Results("shunt: past its capacity", machine(tools), notes=[
+    results.notes += [
         f"{options.rounds} rounds of {options.seconds:g} s per load; {KNOWN:,} links; default settings, but {named}.",
         f"shunt, Postgres and Redis share core {options.server_core}, so that it is what is overloaded; the load"
         f" generator has core {options.load_core} to itself, and does not sleep there.",
         "Best: the closed load with the greatest median rate; ratios are taken within a round, then their median."
         " Overload of the API: three times the greatest rate of the round, pace, at a constant rate, latencies from the"
         " moment each request fell due.",
-    ])
-    more_files()
-    programs = build()
+    ]
     testbed.settle()
     # The service and its databases are on one core, so the generator takes no time from them.
     testbed.database_core = options.server_core
@@ -137,7 +150,6 @@ def overload(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
         results.notes.append(f"shunt logged {len(shunt.complaints)} warnings, such as: {shunt.complaints[0]}")
     results.notes[:0] = [*table(HEADINGS, bench.table), ""]
     judge(results)
-    return results
 
 
 HEADINGS = ["load", "offered/s", "done/s", "p99 ms", "shed/s", "p50 of those, ms", "p99 of those, ms", "errors"]

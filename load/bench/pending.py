@@ -23,6 +23,9 @@ LONG_TTL = {"CACHE_MEMORY_MIB": "8192", "CACHE_TTL_SECONDS": "86400", "SHUTDOWN_
 """Links stay cached, and a stop writes all clicks back, as the counts are read from the database."""
 WINDOWS = 8
 """Loads of half of `--seconds` each before the flush."""
+MEMORY_PER_LINK = 720
+"""Bytes of `CACHE_MEMORY_MIB` for each link with a target of 60, so that all fit: a link counts for some 470 bytes, and links may
+take 11/16 of the setting."""
 MARGIN = 45.0
 """Seconds for the measurement between the last pending click and the flush."""
 
@@ -39,31 +42,33 @@ def ask_each(stock: Stock, generators: Generators, running: Running, count: int)
 
 
 def memory(stock: Stock, generators: Generators, results: Results, count: int) -> None:
-    """The growth of the process for each cached link, and with a bound of a tenth of them. The first time Redis has no link
-    either, so that each is looked up in Postgres; the second time Redis has them."""
+    """The growth of the process for each cached link, its share of the workers' tables included, and with a tenth of the
+    memory. The first time Redis has no link either, so that each is looked up in Postgres; the second time Redis has them."""
     assert stock.redis
     grown = {}
-    for bound, what in ((2 * count, "a look-up in Postgres"), (count // 10, "a look-up in Redis")):
-        say(f"memory: {count:,} codes, each once, where {bound:,} may be cached")
+    for share, what in ((1, "a look-up in Postgres"), (10, "a look-up in Redis")):
+        memory_mib = max(1, count * MEMORY_PER_LINK // share // 2**20)
+        say(f"memory: {count:,} codes, each once, where caches may take {memory_mib} MiB")
         before = stock.clicks()
         in_redis = memory_of_redis(stock.redis)
         # The clicks are written back at the stop: until then Postgres does nothing but look-ups.
-        with stock.running(CACHE_MAX_LINKS=str(bound), FLUSH_INTERVAL_MS="3600000", **LONG_TTL) as running:
+        settings = LONG_TTL | {"CACHE_MEMORY_MIB": str(memory_mib), "FLUSH_INTERVAL_MS": "3600000"}
+        with stock.running(**settings) as running:
             warm_connections(stock, generators, running)
             start = usage(running.server.pid).resident
             with cpu_per(results, running, f"{what} with its redirect", count):
                 load = ask_each(stock, generators, running, count)
             time.sleep(5)
-            grown[bound] = usage(running.server.pid).resident - start
+            grown[share] = usage(running.server.pid).resident - start
             pending = memory_of_redis(stock.redis) - in_redis
         agree(stock, results, before, count + warmed())
-        if bound > count:
+        if share == 1:
             results.figure("Redis: bytes per cached link", (memory_of_redis(stock.redis) - in_redis) / count)
         else:
             results.figure("Redis: bytes per pending link", pending / count)
-        say(f"  {load.rate:.0f}/s; the process grew by {grown[bound] / 2**20:.1f} MiB")
-    results.figure("memory: bytes per link held", grown[2 * count] / count)
-    results.figure("memory: growth with a bound of a tenth", grown[count // 10] / grown[2 * count])
+        say(f"  {load.rate:.0f}/s; the process grew by {grown[share] / 2**20:.1f} MiB")
+    results.figure("memory: bytes per link held", grown[1] / count)
+    results.figure("memory: growth with a bound of a tenth", grown[10] / grown[1])
 
 
 def warmed() -> int:

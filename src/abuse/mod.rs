@@ -9,9 +9,9 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use crate::domain::{
-    AddressRange, AuditEntry, Clock, CurrentBlocklist, EmailAddress, HostPattern, Newest,
-    NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Report,
-    SeenLink, SeenUser, ShortCode, TargetUrl, UserId,
+    AddressRange, AuditEntry, Clock, CurrentBlocklist, HostPattern, InvalidRemoval, NamedUser,
+    Newest, NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
+    Report, SeenLink, SeenUser, ShortCode, TargetUrl, UserId,
 };
 use crate::limits::{Action, Limiter, MissLimiter, TooMany};
 use crate::store::{
@@ -65,6 +65,9 @@ pub enum AbuseError {
     /// The account does not administer the service.
     #[error("the account does not administer the service")]
     NoAdmin,
+    /// What is to be removed breaks a rule.
+    #[error(transparent)]
+    Invalid(#[from] InvalidRemoval),
     /// There is no such link or account.
     #[error("there is nothing of this kind with this value")]
     Unknown,
@@ -123,15 +126,33 @@ impl Abuse {
         }
     }
 
-    /// The number of the account with an e-mail address.
+    /// The number of the account that a person names. One that is named by its number is not looked up.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
-    pub async fn user_with(&self, email: &EmailAddress) -> Result<UserId, AbuseError> {
-        let credentials = self.users.credentials(email).await?;
-        credentials
-            .map(|credentials| credentials.principal.user)
-            .ok_or(AbuseError::Unknown)
+    pub async fn user(&self, named: &NamedUser) -> Result<UserId, AbuseError> {
+        match named {
+            NamedUser::Number(user) => Ok(*user),
+            NamedUser::Email(email) => {
+                let credentials = self.users.credentials(email).await?;
+                credentials
+                    .map(|credentials| credentials.principal.user)
+                    .ok_or(AbuseError::Unknown)
+            }
+        }
+    }
+
+    /// What a person wants to be removed: as [`RemovalTarget::parse`], where an account has an e-mail address, too.
+    ///
+    /// # Errors
+    /// [`AbuseError::Invalid`], [`AbuseError::Unknown`], [`AbuseError::Store`].
+    pub async fn target(&self, kind: &str, value: &str) -> Result<RemovalTarget, AbuseError> {
+        match NamedUser::parse(value) {
+            Some(named @ NamedUser::Email(_)) if kind == "user" => {
+                Ok(RemovalTarget::User(self.user(&named).await?))
+            }
+            _ => Ok(RemovalTarget::parse(kind, value)?),
+        }
     }
 
     /// Removes something. Returns the removal, and the changes of links, which are to be announced.
@@ -184,6 +205,19 @@ impl Abuse {
         Ok((removal, changes))
     }
 
+    /// Takes the ban of an account back, as [`Abuse::take_back`] does.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`] where the account is not banned; [`AbuseError::Store`].
+    pub async fn unban(
+        &self,
+        by: &Administrator,
+        user: UserId,
+    ) -> Result<(Removal, Vec<Change>), AbuseError> {
+        let ban = self.removals.in_force(&RemovalTarget::User(user)).await?;
+        self.take_back(by, ban.ok_or(AbuseError::Unknown)?).await
+    }
+
     /// Removals, newest first.
     ///
     /// # Errors
@@ -196,6 +230,14 @@ impl Abuse {
         let next = entries.last().filter(|_| is_full);
         let next = next.map(|removal| removal.id.0);
         Ok(Newest { entries, next })
+    }
+
+    /// Why the link with this code is removed, for its visitors; `None` where it is not.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn reason_of(&self, code: &ShortCode) -> Result<Option<String>, AbuseError> {
+        Ok(self.removals.reason_of(code).await?)
     }
 
     /// Links of all accounts.

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use super::AbuseError;
 use crate::domain::{
-    AuditEntry, Clock, EmailAddress, Newest, NewestWanted, Reason, Removal, RemovalId,
+    AuditEntry, Clock, EmailAddress, NamedUser, Newest, NewestWanted, Reason, Removal, RemovalId,
     RemovalStatus, RemovalTarget, SeenUser, TokenKey, UserId,
 };
 use crate::store::{Actor, NewRemoval, Removed, Store};
-
-/// Removals of an account that are looked through for its ban.
-const REMOVALS: u32 = 1_000;
 
 /// Administration without an account.
 pub struct Operator {
@@ -28,6 +25,16 @@ impl Operator {
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
+    }
+
+    /// What a person wants to be removed: as [`RemovalTarget::parse`], where an account has an e-mail address, too.
+    async fn target(&self, kind: &str, value: &str) -> Result<RemovalTarget, AbuseError> {
+        match NamedUser::parse(value) {
+            Some(NamedUser::Email(email)) if kind == "user" => {
+                Ok(RemovalTarget::User(self.user(&email).await?))
+            }
+            _ => Ok(RemovalTarget::parse(kind, value)?),
+        }
     }
 
     async fn user(&self, email: &EmailAddress) -> Result<UserId, AbuseError> {
@@ -84,10 +91,34 @@ impl Operator {
     /// [`AbuseError::Unknown`], [`AbuseError::Already`], [`AbuseError::Store`].
     pub async fn ban(&self, email: &EmailAddress, reason: &Reason) -> Result<Removal, AbuseError> {
         let target = RemovalTarget::User(self.user(email).await?);
+        self.removed(&target, reason, RemovalStatus::Gone).await
+    }
+
+    /// Removes something. Running instances remove its links, at the latest with what they read of the outbox.
+    ///
+    /// # Errors
+    /// [`AbuseError::Invalid`], [`AbuseError::Unknown`], [`AbuseError::Already`], [`AbuseError::Store`].
+    pub async fn remove(
+        &self,
+        kind: &str,
+        value: &str,
+        reason: &Reason,
+        status: RemovalStatus,
+    ) -> Result<Removal, AbuseError> {
+        let target = self.target(kind, value).await?;
+        self.removed(&target, reason, status).await
+    }
+
+    async fn removed(
+        &self,
+        target: &RemovalTarget,
+        reason: &Reason,
+        status: RemovalStatus,
+    ) -> Result<Removal, AbuseError> {
         let removal = NewRemoval {
-            target: &target,
+            target,
             reason,
-            status: RemovalStatus::Gone,
+            status,
             by: BY,
             at: self.clock.now(),
         };
@@ -103,28 +134,27 @@ impl Operator {
     /// # Errors
     /// [`AbuseError::Unknown`] where the account is not banned; [`AbuseError::Store`].
     pub async fn unban(&self, email: &EmailAddress) -> Result<(), AbuseError> {
-        let value = RemovalTarget::User(self.user(email).await?).value();
-        let id = self.ban_of(&value).await?.ok_or(AbuseError::Unknown)?;
-        let removals = &self.store.removals;
-        let taken_back = removals.take_back(id, BY, self.clock.now()).await?;
-        taken_back.map(drop).ok_or(AbuseError::Unknown)
+        let target = RemovalTarget::User(self.user(email).await?);
+        let ban = self.store.removals.in_force(&target).await?;
+        let id = ban.ok_or(AbuseError::Unknown)?;
+        self.restore(id).await
     }
 
-    async fn ban_of(&self, value: &str) -> Result<Option<RemovalId>, AbuseError> {
-        let mut before = None;
-        loop {
-            let page = self.store.removals.removals(before, REMOVALS).await?;
-            let is_ban = |removal: &&Removal| {
-                removal.kind == "user" && removal.value == value && removal.taken_back_at.is_none()
-            };
-            if let Some(ban) = page.iter().find(is_ban) {
-                return Ok(Some(ban.id));
-            }
-            before = page.last().map(|removal| removal.id);
-            if before.is_none() {
-                return Ok(None);
-            }
-        }
+    /// Takes a removal back. A running instance puts its links back.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`] where none in force has this number; [`AbuseError::Store`].
+    pub async fn restore(&self, id: RemovalId) -> Result<(), AbuseError> {
+        let taken_back = self.store.removals.take_back(id, BY, self.clock.now());
+        taken_back.await?.map(drop).ok_or(AbuseError::Unknown)
+    }
+
+    /// Removals, newest first.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn removals(&self, limit: u32) -> Result<Vec<Removal>, AbuseError> {
+        Ok(self.store.removals.removals(None, limit).await?)
     }
 
     /// Leaves the database in order.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::series_body::SeriesQuery;
-use crate::domain::{ClickClass, Dimension, Timestamp};
+use crate::domain::{Dimension, Timestamp};
 use crate::http::ApiError;
 use crate::links::{MAX_ROWS, WantedBreakdown};
 use crate::store::{Breakdown, ClickSum};
@@ -59,7 +59,7 @@ pub(super) struct BreakdownParameters {
 }
 
 impl BreakdownParameters {
-    pub(super) fn wanted(self, now: Timestamp) -> Result<WantedBreakdown, ApiError> {
+    pub(super) fn wanted(self, now: Timestamp) -> Result<(Dimension, WantedBreakdown), ApiError> {
         let invalid = |detail: &str| ApiError::invalid(detail.to_owned());
         let by = self
             .by
@@ -89,20 +89,15 @@ impl BreakdownParameters {
         let mut filters = Vec::new();
         for (dimension, value) in Dimension::ALL.into_iter().zip(given) {
             let Some(value) = value else { continue };
-            if value.len() > ClickClass::MAX_VALUE || value.chars().any(char::is_control) {
-                let name = dimension.as_str();
-                return Err(ApiError::invalid(format!(
-                    "{name}: must be a value of at most 253 bytes without control characters, as a row of by={name} has it"
-                )));
-            }
-            filters.push((dimension, Some(value).filter(|value| !value.is_empty())));
+            let filter = dimension.filter(value);
+            filters.push(filter.map_err(|error| ApiError::invalid(error.to_string()))?);
         }
-        Ok(WantedBreakdown {
+        let wanted = WantedBreakdown {
             range,
-            by,
             filters,
             limit,
-        })
+        };
+        Ok((by, wanted))
     }
 }
 

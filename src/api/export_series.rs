@@ -10,7 +10,7 @@ use super::series_body::SeriesQuery;
 use crate::accounts::Accounts;
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode, QueryOf, clicks_csv};
-use crate::links::LinkService;
+use crate::links::{LinkService, WantedBreakdown};
 
 /// Export what is known of a link's clicks.
 ///
@@ -51,6 +51,7 @@ pub(super) async fn export_series(
         return Err(ApiError::url_not_found());
     };
     let (code, range) = (&counted.link.code, asked?);
-    let breakdowns = links.breakdowns(owner, code, &range).await?;
+    let breakdowns = links.breakdowns(owner, code, WantedBreakdown::all(&range));
+    let breakdowns = breakdowns.await?.unwrap_or_default();
     clicks_csv(code.as_str(), &range, &compared.series, &breakdowns)
 }

@@ -44,10 +44,9 @@ pub(super) async fn link_breakdown(
         let detail = "tag: is for all links together, as /urls/my/breakdown?tag=spring";
         return Err(ApiError::invalid(detail.to_owned()));
     }
-    let wanted = query.wanted(links.clock.now())?;
+    let (by, wanted) = query.wanted(links.clock.now())?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
-    let by = wanted.by;
-    let found = links.breakdown(owner, &code, wanted).await?;
+    let found = links.breakdown(owner, &code, by, wanted).await?;
     let found = found.ok_or_else(ApiError::url_not_found)?;
     Ok(Json(BreakdownBody::new(by, found)).into_response())
 }

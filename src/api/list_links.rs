@@ -51,7 +51,8 @@ pub(super) struct ListQuery {
     /// `full`: all fields of the links.
     #[param(pattern = "^full$")]
     view: Option<String>,
-    /// Links on this page, 1 to 1000. A page of a search may have fewer: the `Link` header says whether others follow.
+    /// Links on this page, 1 to 1000. A page of a search may have fewer: the `Link` header says whether others follow. Only in an
+    /// account with more than 100,000 links may it be empty although others follow.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000, example = 50)]
     limit: Option<String>,
     /// Where the page begins: from the `Link` header of the page before, in the same order.

@@ -40,8 +40,7 @@ pub(super) async fn my_breakdown(
     let tag = query.tag.take();
     let tag = tag.as_deref().map(SearchTag::parse).transpose();
     let tag = tag.map_err(invalid)?;
-    let wanted = query.wanted(links.clock.now())?;
-    let by = wanted.by;
-    let found = links.breakdown_of_owner(owner, tag, wanted).await?;
+    let (by, wanted) = query.wanted(links.clock.now())?;
+    let found = links.breakdown_of_owner(owner, tag, by, wanted).await?;
     Ok(Json(BreakdownBody::new(by, found)).into_response())
 }

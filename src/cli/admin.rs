@@ -8,7 +8,10 @@ use serde_json::json;
 use shunt::abuse::Operator;
 use shunt::accounts::{PasswordHasher, random_text};
 use shunt::config::Config;
-use shunt::domain::{EmailAddress, NewestWanted, Password, Reason, SearchText, TokenKey};
+use shunt::domain::{
+    EmailAddress, NewestWanted, Password, Reason, Removal, RemovalId, RemovalStatus, SearchText,
+    TokenKey,
+};
 use shunt::server;
 
 use super::harmless::harmless;
@@ -29,6 +32,12 @@ pub(super) enum Action {
     Ban(Ban),
     /// Take the ban of an account back. Its keys stay ended.
     Unban(OfAccount),
+    /// Remove a link, all links to a host, an account with its links, or all links from an address.
+    Remove(Remove),
+    /// List removals, newest first.
+    Removals(Removals),
+    /// Take a removal back.
+    Restore(Restore),
     /// List what administrators did, newest first.
     Audit(Audit),
 }
@@ -56,6 +65,37 @@ pub(super) struct Ban {
     /// Why, for the audit.
     #[arg(long, default_value = "banned by the operator")]
     reason: String,
+    #[command(flatten)]
+    config: Config,
+}
+
+#[derive(Args)]
+pub(super) struct Remove {
+    /// What is removed.
+    #[arg(value_parser = ["link", "host", "user", "address"])]
+    kind: String,
+    /// A short code; a host, or `*.HOST` with all below it; an account's e-mail address or number; an IP address, or a range.
+    value: String,
+    /// Why: visitors of its links see it.
+    #[arg(long)]
+    reason: String,
+    /// How its links are answered: 410 (gone), or 451 (unavailable for legal reasons).
+    #[arg(long, default_value_t = 410)]
+    status: u16,
+    #[command(flatten)]
+    config: Config,
+}
+
+#[derive(Args)]
+pub(super) struct Removals {
+    #[command(flatten)]
+    config: Config,
+}
+
+#[derive(Args)]
+pub(super) struct Restore {
+    /// The number of the removal.
+    removal: i64,
     #[command(flatten)]
     config: Config,
 }
@@ -105,6 +145,17 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
             operator.unban(&address(&email)?).await?;
             print(&format!("{} may log in again", harmless(&email)))
         }),
+        Action::Remove(wanted) => remove(wanted),
+        Action::Removals(Removals { config }) => on_database(config, async |operator| {
+            for removal in operator.removals(MAX_ENTRIES).await? {
+                print(&line(&removal))?;
+            }
+            Ok(())
+        }),
+        Action::Restore(Restore { removal, config }) => on_database(config, async |operator| {
+            operator.restore(RemovalId(removal)).await?;
+            print(&format!("removal {removal} is taken back"))
+        }),
         Action::Audit(Audit { config }) => on_database(config, async |operator| {
             let wanted = NewestWanted {
                 limit: MAX_ENTRIES,
@@ -120,6 +171,32 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
             Ok(())
         }),
     }
+}
+
+fn remove(wanted: Remove) -> Result<(), Failure> {
+    let Remove {
+        kind,
+        value,
+        reason,
+        status,
+        config,
+    } = wanted;
+    on_database(config, async |operator| {
+        let (reason, status) = (Reason::parse(&reason)?, RemovalStatus::parse(status)?);
+        let removal = operator.remove(&kind, &value, &reason, status).await?;
+        print(&format!("removed, by removal {}", removal.id.0))
+    })
+}
+
+/// A removal as a line of JSON.
+fn line(removal: &Removal) -> String {
+    json!({
+        "id": removal.id.0, "kind": removal.kind, "value": removal.value, "reason": removal.reason,
+        "status": removal.status.code(), "removed_by": removal.removed_by.map(|user| user.0),
+        "removed_at": removal.removed_at.to_string(), "taken_back_at": removal.taken_back_at.map(|at| at.to_string()),
+        "links": removal.links, "progress": if removal.is_running { "running" } else { "done" },
+    })
+    .to_string()
 }
 
 async fn reset(operator: &Operator, email: &str) -> Result<(), Box<dyn Error>> {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use self::scan::{TIMEOUT, details, increments};
+use self::turns::{Readers, Writers};
 use crate::domain::{Clock, Interval, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
 use crate::store::{ClickDetails, Clicks, DataSet, FlushId, FlushMark, StoreError};
@@ -19,6 +19,7 @@ use crate::store::{ClickDetails, Clicks, DataSet, FlushId, FlushMark, StoreError
 mod lease;
 mod prune;
 mod scan;
+mod turns;
 
 /// How long an instance has the lease on flushing without extending it.
 const LEASE: Duration = Duration::from_secs(10);
@@ -36,8 +37,7 @@ pub struct Flusher {
     clock: Arc<dyn Clock>,
     /// The name under which it has the leases, one per shard.
     name: String,
-    /// Its owner alone reads a flush and writes it to the database: one flush at a time is in memory.
-    turn: Mutex<()>,
+    writers: Writers,
 }
 
 /// What became of a flush. One part may fail while others are written back.
@@ -50,7 +50,8 @@ pub struct FlushOutcome {
     pub done: Vec<Shard>,
     /// Whether another instance flushes some shard.
     pub is_shared: bool,
-    /// How long the flushes took by themselves, without waits for a shard that hangs.
+    /// How long clicks were being written to the database, of several shards at once counted once. Waits for Redis are left
+    /// out: a slow shard delays the next flush of the others no more than that.
     pub busy: Duration,
     /// The last failure.
     pub failure: Option<FlushError>,
@@ -125,7 +126,7 @@ impl Flusher {
             clicks,
             clock,
             name: format!("{:016x}", random_id()),
-            turn: Mutex::default(),
+            writers: Writers::new(),
         }
     }
 
@@ -141,9 +142,10 @@ impl Flusher {
         if self.redis.is_none() {
             outcome.done.push(Shard::ONLY);
         }
-        outcome.busy = started.elapsed();
+        let (compaction, busy_before) = (started.elapsed(), self.writers.busy());
         self.flush_shards(self.flushable_shards(), &mut outcome)
             .await;
+        outcome.busy = compaction + self.writers.busy().saturating_sub(busy_before);
         outcome
     }
 
@@ -178,12 +180,12 @@ impl Flusher {
                 return;
             }
         };
+        let readers = Readers::of(&shards);
         let flushes = shards
             .into_iter()
-            .map(|redis| self.flush_shard(redis, &in_use));
-        for (shard, flushed, busy, flush) in join_all(flushes).await {
+            .map(|redis| self.flush_shard(redis, &in_use, &readers));
+        for (shard, flushed, flush) in join_all(flushes).await {
             outcome.flushed.add(flushed);
-            outcome.busy += busy;
             match flush {
                 Ok(ShardFlush::Done) => outcome.done.push(shard),
                 Ok(ShardFlush::Others) => outcome.is_shared = true,
@@ -194,17 +196,16 @@ impl Flusher {
         }
     }
 
-    /// Flushes one shard. Returns what was written back, and how long that took.
+    /// Flushes one shard. Returns what was written back, too, if only a part was.
     async fn flush_shard(
         &self,
         redis: &RedisShard,
         in_use: &[DataSet],
-    ) -> (Shard, Flushed, Duration, Result<ShardFlush, FlushError>) {
-        let (mut flushed, mut busy) = Default::default();
-        let flush = self
-            .flush_redis(redis, in_use, &mut flushed, &mut busy)
-            .await;
-        (redis.shard(), flushed, busy, flush)
+        readers: &Readers,
+    ) -> (Shard, Flushed, Result<ShardFlush, FlushError>) {
+        let mut flushed = Flushed::default();
+        let flush = self.flush_redis(redis, in_use, readers, &mut flushed).await;
+        (redis.shard(), flushed, flush)
     }
 
     fn flushable_shards(&self) -> impl Iterator<Item = &RedisShard> {
@@ -234,8 +235,8 @@ impl Flusher {
         &self,
         redis: &RedisShard,
         in_use: &[DataSet],
+        readers: &Readers,
         flushed: &mut Flushed,
-        busy: &mut Duration,
     ) -> Result<ShardFlush, FlushError> {
         let term = redis.term()?;
         let is_this = |data_set: &DataSet| data_set.term == term.number;
@@ -255,16 +256,16 @@ impl Flusher {
         };
         let write_back = async {
             for flush in under_way {
-                let turn = self.turn.lock().await;
-                let started = Instant::now();
+                let reading = readers.turn(redis).await;
                 let increments = increments(redis, &flush).await?;
                 let details = details(redis, &flush).await?;
+                let writing = self.writers.permit().await;
+                drop(reading);
                 if !increments.is_empty() {
                     self.keep_draining(redis, &term).await?;
                 }
                 let mark = self.apply(&flush, &increments, details, flushed).await?;
-                *busy += started.elapsed();
-                drop(turn);
+                drop(writing);
                 match mark {
                     FlushMark::Superseded => {
                         // Another instance finished it and began the next one, or the data set got another term.

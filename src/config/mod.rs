@@ -11,12 +11,13 @@ use clap::{ArgAction, Args};
 use ipnet::IpNet;
 use url::Url;
 
-use crate::domain::{Limits, Registration, Shard, TokenSecret};
+use crate::domain::{Registration, Shard, TokenSecret};
 use crate::telemetry::LogFormat;
 
 mod addresses;
 mod analytics;
 mod base_url;
+mod checked;
 mod error;
 mod guards;
 mod parse;
@@ -283,7 +284,7 @@ pub struct Config {
     /// line is an exception, `#` a comment. Existing links to them are removed, and put back when their line goes.
     ///
     /// It is read again when it changes, and upon SIGHUP; a file with a wrong line changes nothing then. All instances need the same
-    /// one. A line takes 8 bytes of memory.
+    /// one; an instance without a list puts nothing back, and an empty file does. A line takes 8 bytes of memory.
     #[arg(long, env = "BLOCKLIST", value_name = "PATH")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
     pub blocklist: Optional<PathBuf>,
@@ -351,71 +352,6 @@ pub struct Config {
     )]
     #[arg(default_value = "30", value_parser = seconds(1..=3_600))]
     pub shutdown_timeout: Duration,
-}
-
-impl Config {
-    /// The same settings with those that are kept in files, where all of them agree with each other.
-    ///
-    /// # Errors
-    /// The first that does not.
-    pub fn checked(self) -> Result<Self, ConfigError> {
-        let config = self.with_secret_files()?;
-        config.agreeing()
-    }
-
-    fn with_secret_files(mut self) -> Result<Self, ConfigError> {
-        let files = self.secret_files.clone();
-        let is_given = !self.database.is_default();
-        if let Some(value) = files.value("DATABASE_URL", is_given, database)? {
-            self.database = value;
-        }
-        files.fill("DATABASE_REPLICA_URL", &mut self.database_replica, postgres)?;
-        files.fill("REDIS_URL", &mut self.redis, redis_urls)?;
-        files.fill("JWT_SECRET", &mut self.jwt_secret, jwt_secret)?;
-        let previous = &mut self.jwt_secret_previous;
-        files.fill("JWT_SECRET_PREVIOUS", previous, jwt_secret)?;
-        let collector_of_traces = &mut self.otlp_endpoint;
-        files.fill(
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-            collector_of_traces,
-            collector,
-        )?;
-        Ok(self)
-    }
-
-    fn agreeing(self) -> Result<Self, ConfigError> {
-        let wrong = |name, fault: &str| Err(ConfigError::new(name, fault));
-        if self.database_replica.is_some() {
-            let name = "DATABASE_REPLICA_URL";
-            if matches!(self.database, DatabaseUrl::Sqlite(_)) {
-                let fault = "SQLite has no replica; unset it, or give a DATABASE_URL of Postgres";
-                return wrong(name, fault);
-            }
-            if self.redis.is_none() {
-                let fault =
-                    "without Redis it is unknown whether a replica is behind; set REDIS_URL, too";
-                return wrong(name, fault);
-            }
-        }
-        if self.metrics_bind == Some(self.bind) && self.bind.port() != 0 {
-            return wrong("METRICS_BIND", "is the address of BIND; give another port");
-        }
-        Ok(self)
-    }
-
-    /// What accounts and addresses may do.
-    #[must_use]
-    pub fn limits(&self) -> Limits {
-        Limits {
-            login: self.limit_login,
-            failures_from_address: self.limit_login_failures,
-            failures_of_account: self.limit_account_failures,
-            register: self.limit_register,
-            create: self.limit_create,
-            misses: self.limit_misses,
-            links_per_account: self.links_per_account,
-        }
-    }
 }
 
 #[cfg(test)]

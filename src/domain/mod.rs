@@ -16,6 +16,7 @@ mod limits;
 mod link;
 mod link_properties;
 mod link_state;
+mod named_user;
 mod password;
 mod registration;
 mod removal;
@@ -32,7 +33,7 @@ mod zone;
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use audit::{AuditEntry, Newest, NewestWanted, Report, SeenLink, SeenUser};
 pub use blocklist::{Blocklist, CurrentBlocklist, InvalidBlocklist, InvalidEntry};
-pub use click_class::{ClickClass, Dimension};
+pub use click_class::{ClickClass, Dimension, Filter, InvalidFilter};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
 pub use host::{HostPattern, InvalidHostPattern};
@@ -43,6 +44,7 @@ pub use link_properties::{
     FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title,
 };
 pub use link_state::{LinkState, NotFollowed};
+pub use named_user::NamedUser;
 pub use password::{InvalidPassword, Password};
 pub use registration::{Registration, RegistrationRefused};
 pub use removal::{

@@ -36,7 +36,7 @@ pub fn value_of_cell(cell: &str) -> &str {
 }
 
 /// A series as a file: one line for each point, of the columns `by`, `value`, `clicks` and `people`; then one for each row of the
-/// breakdowns. Of a row whose value is not known, that is empty.
+/// breakdowns, which are none or those by each of [`Dimension::ALL`]. Of a row whose value is not known, that is empty.
 ///
 /// # Errors
 /// A defect of the writer.
@@ -44,7 +44,7 @@ pub fn clicks_csv(
     name: &str,
     range: &SeriesRange,
     series: &Series,
-    breakdowns: &[(Dimension, Breakdown)],
+    breakdowns: &[Breakdown],
 ) -> Result<Response, ApiError> {
     let file =
         lines(range, series, breakdowns).map_err(|error| ApiError::internal(&error.to_string()))?;
@@ -59,7 +59,7 @@ pub fn clicks_csv(
 fn lines(
     range: &SeriesRange,
     series: &Series,
-    breakdowns: &[(Dimension, Breakdown)],
+    breakdowns: &[Breakdown],
 ) -> Result<Vec<u8>, ::csv::Error> {
     let mut file = Vec::new();
     let mut writer = WriterBuilder::new()
@@ -72,7 +72,7 @@ fn lines(
         let (clicks, people) = (tally.clicks.to_string(), tally.people().to_string());
         writer.write_record([step, &at, &clicks, &people])?;
     }
-    for (by, breakdown) in breakdowns {
+    for (by, breakdown) in Dimension::ALL.into_iter().zip(breakdowns) {
         let mut line = |value: &str, sum: ClickSum| {
             let (clicks, people) = (sum.clicks.to_string(), sum.people.to_string());
             writer.write_record([by.as_str(), &harmless_cell(value), &clicks, &people])

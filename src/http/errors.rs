@@ -11,19 +11,17 @@ use utoipa::ToSchema;
 
 use super::json::Json;
 use super::security_headers::SECURITY_HEADERS;
-use crate::abuse::AbuseError;
-use crate::accounts::{AccountError, HashError, MAX_KEYS, TokenFault};
-use crate::clicks::counts::CountError;
 use crate::domain::RemovalStatus;
-use crate::limits::TooMany;
-use crate::links::LinkError;
-use crate::qr::QrError;
 use crate::redirect::RedirectError;
-use crate::store::StoreError;
 use crate::telemetry::throttle::LogThrottle;
+
+mod of_services;
 
 /// `Retry-After` where a dependency is away.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// `Link` of a removed link: who removed it (RFC 7725), by a reference to the service's own root.
+pub const BLOCKED_BY: HeaderValue = HeaderValue::from_static("</>; rel=\"blocked-by\"");
 
 /// Body of every error.
 #[derive(Debug, Serialize, ToSchema)]
@@ -141,16 +139,14 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "URL not found")
     }
 
-    /// 410 or 451 of a code: the service's administrators took the link away. `Link` names who did (RFC 7725), by a
-    /// reference to the service's own root.
+    /// 410 or 451 of a code: the service's administrators took the link away.
     pub fn url_removed(status: RemovalStatus) -> Self {
         let status = match status {
             RemovalStatus::Gone => StatusCode::GONE,
             RemovalStatus::LegalReasons => StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS,
         };
         let mut error = Self::new(status, "URL removed");
-        let blocked_by = HeaderValue::from_static("</>; rel=\"blocked-by\"");
-        error.headers.insert(LINK, blocked_by);
+        error.headers.insert(LINK, BLOCKED_BY);
         error
     }
 
@@ -273,123 +269,6 @@ impl IntoResponse for ApiError {
             }),
         )
             .into_response()
-    }
-}
-
-impl From<StoreError> for ApiError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Unavailable(why) | StoreError::Unreachable(why) => Self::unavailable(&why),
-            StoreError::Unexpected(why) => Self::internal(&why),
-        }
-    }
-}
-
-impl From<CountError> for ApiError {
-    fn from(error: CountError) -> Self {
-        match error {
-            CountError::Unavailable(why) => Self::unavailable(&why),
-            CountError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<TooMany> for ApiError {
-    fn from(too_many: TooMany) -> Self {
-        Self::too_many(too_many.retry_after)
-    }
-}
-
-impl From<LinkError> for ApiError {
-    fn from(error: LinkError) -> Self {
-        match error {
-            LinkError::OwnerGone => AccountError::Gone.into(),
-            LinkError::TooMany(too_many) => too_many.into(),
-            LinkError::QuotaReached(max) => Self::quota_reached(max),
-            LinkError::CodeTaken => Self::conflict("custom_code: is taken"),
-            LinkError::TargetRefused => {
-                Self::invalid("target_url: must not lead to a target that this service refuses")
-            }
-            LinkError::EndsInPast => Self::invalid("expires_at: must be in the future"),
-            LinkError::KeyReused => Self::invalid(
-                "Idempotency-Key: was used for another request; send a new one with each new request",
-            ),
-            LinkError::NotAsExpected => Self::precondition_failed(),
-            LinkError::Removed => Self::conflict("URL removed"),
-            LinkError::Count(error) => error.into(),
-            LinkError::Store(error) => error.into(),
-            LinkError::NoCode(_) => Self::internal(&error.to_string()),
-        }
-    }
-}
-
-impl From<AccountError> for ApiError {
-    fn from(error: AccountError) -> Self {
-        match error {
-            AccountError::NotAdmitted(refused) => {
-                Self::new(StatusCode::FORBIDDEN, refused.to_string())
-            }
-            AccountError::EmailTaken => Self::bad_request("Email already registered"),
-            AccountError::WrongCredentials => Self::wrong_credentials(),
-            AccountError::Weak(why) => Self::invalid(format!("password: {why}")),
-            AccountError::Refused(fault) => fault.into(),
-            AccountError::ReadOnly => Self::read_only(),
-            AccountError::EndsInPast => Self::invalid("expires_at: must be in the future"),
-            AccountError::TooManyKeys => Self::too_many_keys(MAX_KEYS),
-            AccountError::WrongPassword => Self::wrong_password(),
-            AccountError::Gone => Self::invalid_token(&error),
-            AccountError::TooMany(too_many) => too_many.into(),
-            AccountError::Hash(HashError::Busy) => Self::overloaded(),
-            AccountError::Hash(HashError::Failed(_))
-            | AccountError::NoKey(_)
-            | AccountError::Token(_) => Self::internal(&error.to_string()),
-            AccountError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<AbuseError> for ApiError {
-    fn from(error: AbuseError) -> Self {
-        match error {
-            AbuseError::Gone => AccountError::Gone.into(),
-            AbuseError::NoAdmin => Self::no_admin(),
-            AbuseError::Unknown => Self::new(StatusCode::NOT_FOUND, format!("value: {error}")),
-            AbuseError::Already(id) => {
-                let detail = format!("value: was removed already, by removal {}", id.0);
-                Self::conflict(&detail)
-            }
-            AbuseError::TooMany(too_many) => too_many.into(),
-            AbuseError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<TokenFault> for ApiError {
-    fn from(fault: TokenFault) -> Self {
-        Self::invalid_token(&fault)
-    }
-}
-
-impl From<QrError> for ApiError {
-    fn from(error: QrError) -> Self {
-        match error {
-            QrError::Png(_) => Self::internal(&error.to_string()),
-            QrError::TooLong | QrError::TooSmall { .. } | QrError::LowContrast => {
-                Self::invalid(error.to_string())
-            }
-        }
-    }
-}
-
-impl From<RedirectError> for ApiError {
-    fn from(error: RedirectError) -> Self {
-        match error {
-            RedirectError::TooMany(too_many) => too_many.into(),
-            RedirectError::Removed(status) => Self::url_removed(status),
-            error if error.is_not_found() => Self::url_not_found(),
-            // Logged with the look-up: clients may be very many.
-            _ => Self::not_now(),
-        }
     }
 }
 

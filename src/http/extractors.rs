@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use utoipa::IntoParams;
 
 use super::ApiError;
-use super::paths::{code_segment, parse_code};
+use super::paths::decoded_code;
 use crate::domain::ShortCode;
 use crate::telemetry::metrics::LIMIT_HITS;
 
@@ -281,9 +281,7 @@ impl<S: Sync> FromRequestParts<S> for PathCode {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         // Read from the raw path: a code that is not UTF-8 is unknown, and not an error.
-        let raw = code_segment(parts.uri.path()).unwrap_or_default();
-        let decoded = percent_decode_str(raw).decode_utf8();
-        Ok(Self(decoded.ok().and_then(|code| parse_code(&code))))
+        Ok(Self(decoded_code(parts.uri.path())))
     }
 }
 

@@ -6,6 +6,8 @@
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 
+use percent_encoding::percent_decode_str;
+
 use crate::domain::ShortCode;
 
 /// How the requests of a route are answered, and how many of them at once.
@@ -76,7 +78,7 @@ pub const ROUTES: [Route; 38] = [
 ];
 
 /// Every page for people; their routes are those of `web`, and no part of the API's document.
-pub const PAGES: [Route; 25] = [
+pub const PAGES: [Route; 34] = [
     route("/", Class::Unbounded),
     route("/app", Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -85,6 +87,14 @@ pub const PAGES: [Route; 25] = [
     route("/app/account/keys/{id}/delete", Class::Bounded),
     route("/app/account/password", Class::Queued),
     route("/app/account/sessions/{id}/end", Class::Bounded),
+    route("/app/admin", Class::Bounded),
+    route("/app/admin/accounts", Class::Bounded),
+    route("/app/admin/accounts/{id}/unban", Class::Bounded),
+    route("/app/admin/audit", Class::Bounded),
+    route("/app/admin/links", Class::Bounded),
+    route("/app/admin/removals", Class::Bounded),
+    route("/app/admin/removals/{id}/take-back", Class::Bounded),
+    route("/app/admin/reports", Class::Bounded),
     route("/app/all", Class::Bounded),
     route("/app/all/export", Class::Bounded),
     route("/app/export", Class::Bounded),
@@ -101,6 +111,7 @@ pub const PAGES: [Route; 25] = [
     route("/app/logout-everywhere", Class::Bounded),
     route(PREVIEW, Class::Bounded),
     route("/app/register", Class::Queued),
+    route("/app/report/{short_code}", Class::Bounded),
     route("/assets/{file}", Class::Unbounded),
 ];
 
@@ -240,11 +251,14 @@ pub fn is_for_people(path: &str) -> bool {
     route_of(path).is_none_or(is_page)
 }
 
-/// What stands in a short code's place in a path, as it was sent.
-pub(super) fn code_segment(path: &str) -> Option<&str> {
+/// The code in the place of one in a path, as the router reads it: decoded. A code that is not UTF-8 is none.
+#[must_use]
+pub fn decoded_code(path: &str) -> Option<ShortCode> {
     let mut prefixes = DERIVED.code_prefixes.iter();
     let rest = prefixes.find_map(|prefix| path.strip_prefix(prefix))?;
-    rest.split('/').next()
+    let raw = rest.split('/').next()?;
+    let decoded = percent_decode_str(raw).decode_utf8();
+    decoded.ok().and_then(|code| parse_code(&code))
 }
 
 #[cfg(test)]

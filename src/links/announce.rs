@@ -36,13 +36,14 @@ impl LinkService {
         }
     }
 
-    /// Repeats the invalidation until Redis has it.
+    /// Repeats the invalidation until the Redis of all instances has it.
     async fn publish(&self, changes: &[Change]) {
         loop {
             let changes = changes.to_vec();
             match publish(&*self.outbox, &self.cache, &|_| true, changes).await {
                 Ok(()) => return,
-                Err(OutboxError::Cache(_)) => sleep(RETRY_PAUSE).await,
+                // An instance that uses the newest Redis publishes the change meanwhile.
+                Err(OutboxError::Cache(_) | OutboxError::Superseded) => sleep(RETRY_PAUSE).await,
                 Err(OutboxError::Store(error)) => {
                     tracing::warn!(%error, "a published change stays in the outbox for now");
                     return;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
+
 use super::{LinkError, LinkService};
-use crate::domain::{Dimension, Interval, Principal, SearchTag, SeriesRange, ShortCode};
+use crate::domain::{Dimension, Filter, Interval, Principal, SearchTag, SeriesRange, ShortCode};
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf};
 
 /// Rows of a breakdown at most.
@@ -11,17 +13,31 @@ pub const MAX_ROWS: u32 = 1_000;
 
 const DAY: Duration = Duration::from_hours(24);
 
+/// Breakdowns that are read at the same time for one client: each takes a connection.
+const AT_ONCE: usize = 2;
+
 /// What is asked of a breakdown.
 #[derive(Clone, Debug)]
 pub struct WantedBreakdown {
     /// In which time.
     pub range: SeriesRange,
-    /// Of what there is a row for each value.
-    pub by: Dimension,
-    /// Only clicks with these values; `None` is for those of which it is not known.
-    pub filters: Vec<(Dimension, Option<String>)>,
+    /// Only clicks that pass all of these.
+    pub filters: Vec<Filter>,
     /// Rows at most.
     pub limit: u32,
+}
+
+impl WantedBreakdown {
+    /// As many rows as there may be, of all clicks of a time.
+    #[must_use]
+    pub fn all(range: &SeriesRange) -> Self {
+        Self {
+            range: range.clone(),
+            by: Dimension::Referrer,
+            filters: Vec::new(),
+            limit: MAX_ROWS,
+        }
+    }
 }
 
 impl LinkService {
@@ -33,16 +49,17 @@ impl LinkService {
         &self,
         owner: Principal,
         code: &ShortCode,
+        by: Dimension,
         wanted: WantedBreakdown,
     ) -> Result<Option<Breakdown>, LinkError> {
         let Some(link) = self.links.link_of(owner, code).await? else {
             return Ok(None);
         };
-        let query = self.query(ClicksOf::Link(link.value.id), wanted);
+        let query = self.query(ClicksOf::Link(link.value.id), by, wanted);
         Ok(Some(self.details.breakdown(&query).await?))
     }
 
-    /// The breakdowns of one link's clicks by each dimension, each of [`MAX_ROWS`] at most; none where there is no such link.
+    /// Breakdowns of one link's clicks by each of [`Dimension::ALL`], in that order.
     ///
     /// # Errors
     /// [`LinkError::Store`].
@@ -50,20 +67,13 @@ impl LinkService {
         &self,
         owner: Principal,
         code: &ShortCode,
-        range: &SeriesRange,
-    ) -> Result<Vec<(Dimension, Breakdown)>, LinkError> {
-        let mut breakdowns = Vec::new();
-        for by in Dimension::ALL {
-            let wanted = WantedBreakdown {
-                range: range.clone(),
-                by,
-                filters: Vec::new(),
-                limit: MAX_ROWS,
-            };
-            let found = self.breakdown(owner, code, wanted).await?;
-            breakdowns.extend(found.map(|found| (by, found)));
-        }
-        Ok(breakdowns)
+        wanted: WantedBreakdown,
+    ) -> Result<Option<Vec<Breakdown>>, LinkError> {
+        let Some(link) = self.links.link_of(owner, code).await? else {
+            return Ok(None);
+        };
+        let of = ClicksOf::Link(link.value.id);
+        Ok(Some(self.by_each_dimension(of, wanted).await?))
     }
 
     /// The same of all links of an owner, or of those with a tag.
@@ -74,16 +84,42 @@ impl LinkService {
         &self,
         owner: Principal,
         tag: Option<SearchTag>,
+        by: Dimension,
         wanted: WantedBreakdown,
     ) -> Result<Breakdown, LinkError> {
-        let of = match tag {
-            Some(tag) => ClicksOf::Tagged(owner.user, tag),
-            None => ClicksOf::Owner(owner.user),
-        };
-        Ok(self.details.breakdown(&self.query(of, wanted)).await?)
+        let query = self.query(of_owner(owner, tag), by, wanted);
+        Ok(self.details.breakdown(&query).await?)
     }
 
-    fn query(&self, of: ClicksOf, wanted: WantedBreakdown) -> BreakdownQuery {
+    /// The same by each of [`Dimension::ALL`], in that order.
+    ///
+    /// # Errors
+    /// [`LinkError::Store`].
+    pub async fn breakdowns_of_owner(
+        &self,
+        owner: Principal,
+        tag: Option<SearchTag>,
+        wanted: WantedBreakdown,
+    ) -> Result<Vec<Breakdown>, LinkError> {
+        self.by_each_dimension(of_owner(owner, tag), wanted).await
+    }
+
+    async fn by_each_dimension(
+        &self,
+        of: ClicksOf,
+        wanted: WantedBreakdown,
+    ) -> Result<Vec<Breakdown>, LinkError> {
+        let query = |by| self.query(of.clone(), by, wanted.clone());
+        let queries: Vec<_> = Dimension::ALL.into_iter().map(query).collect();
+        let mut breakdowns = Vec::with_capacity(queries.len());
+        for queries in queries.chunks(AT_ONCE) {
+            let reading = queries.iter().map(|query| self.details.breakdown(query));
+            breakdowns.extend(try_join_all(reading).await?);
+        }
+        Ok(breakdowns)
+    }
+
+    fn query(&self, of: ClicksOf, by: Dimension, wanted: WantedBreakdown) -> BreakdownQuery {
         let mut range = wanted.range.intervals();
         let kept_from = self.clock.now().before(DAY * self.detail_days);
         let kept_from = Interval::of(kept_from).start_of_day();
@@ -95,9 +131,17 @@ impl LinkService {
         BreakdownQuery {
             of,
             range,
-            by: wanted.by,
+            by,
             filters: wanted.filters,
             limit: wanted.limit,
         }
+    }
+}
+
+/// Those of all links of an owner, or of those with a tag.
+fn of_owner(owner: Principal, tag: Option<SearchTag>) -> ClicksOf {
+    match tag {
+        Some(tag) => ClicksOf::Tagged(owner.user, tag),
+        None => ClicksOf::Owner(owner.user),
     }
 }

@@ -2,9 +2,14 @@
 
 use std::collections::HashMap;
 
+use super::by_clicks::MAX_LOOKED_UP;
 use super::{LinkError, LinkService};
 use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, LinkStatus, Principal, Timestamp};
-use crate::store::{LinkSearch, Position, ToCount};
+use crate::store::{FoundLinks, LinkSearch, MAX_SCANNED, Position, ToCount};
+
+/// Links that are looked at for one page while none of them matches. A client that looks at the first page alone finds its
+/// link, and a text that no link has costs a bounded time.
+const MAX_LOOKED_AT: u32 = 100_000;
 
 /// Which links of an owner are listed, and in which order; without anything, all of them, the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,11 +91,7 @@ impl LinkService {
                 limit,
                 now: read_at,
             };
-            let ToCount { value, has_parked } = if listing.order.is_by_clicks() {
-                self.by_clicks(owner, &search).await?
-            } else {
-                self.links.search_links(owner, &search).await?
-            };
+            let ToCount { value, has_parked } = self.first_match(owner, search).await?;
             (value.links, value.next, has_parked)
         };
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
@@ -122,6 +123,32 @@ impl LinkService {
             read_at,
             next: None,
         })
+    }
+
+    /// The first part of a search in which a link matches, or the last that is looked at.
+    async fn first_match(
+        &self,
+        owner: Principal,
+        mut search: LinkSearch<'_>,
+    ) -> Result<ToCount<FoundLinks>, LinkError> {
+        let mut has_parked = false;
+        let mut looked_at = 0;
+        loop {
+            let (mut part, size) = if search.order.is_by_clicks() {
+                (self.by_clicks(owner, &search).await?, MAX_LOOKED_UP)
+            } else {
+                let part = self.links.search_links(owner, &search).await?;
+                (part, MAX_SCANNED)
+            };
+            looked_at += size;
+            has_parked |= part.has_parked;
+            part.has_parked = has_parked;
+            let is_last = part.value.next.is_none() || looked_at >= MAX_LOOKED_AT;
+            if is_last || !part.value.links.is_empty() {
+                return Ok(part);
+            }
+            search.after = part.value.next;
+        }
     }
 
     async fn newest(

@@ -18,6 +18,9 @@ pub enum OutboxError {
     /// Redis is away.
     #[error(transparent)]
     Cache(#[from] CacheError),
+    /// Another server has taken the place of the Redis in which they were published: the other instances do not use it.
+    #[error("changes of links were published in a Redis whose place another one has taken")]
+    Superseded,
     /// The database is away.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -33,7 +36,7 @@ pub fn publishes(outbox: &dyn Outbox, cache: &LinkCache) -> bool {
 /// published twice without harm.
 ///
 /// # Errors
-/// When Redis or the database is away; the rest is published later.
+/// When Redis or the database is away, or Redis is superseded; the rest is published later.
 pub async fn publish_pending(
     outbox: &dyn Outbox,
     cache: &LinkCache,
@@ -78,10 +81,10 @@ pub(super) async fn publish(
         .into_iter()
         .map(async |(shard, (numbers, codes))| {
             let term = cache.invalidate(shard, &codes).await?;
-            if takes_out {
-                outbox.changes_published(&numbers, term.as_slice()).await?;
+            if takes_out && !outbox.changes_published(&numbers, term.as_slice()).await? {
+                return Err(OutboxError::Superseded);
             }
-            Ok::<_, OutboxError>(())
+            Ok(())
         });
     let outcomes = join_all(publishing).await;
     if !of_all.is_empty() {
@@ -102,7 +105,9 @@ async fn publish_for_all(
     let terms = try_join_all(reached.into_iter().map(|shard| cache.forget(shard))).await?;
     if is_all && publishes(outbox, cache) {
         let terms: Vec<_> = terms.into_iter().flatten().collect();
-        outbox.changes_published(numbers, &terms).await?;
+        if !outbox.changes_published(numbers, &terms).await? {
+            return Err(OutboxError::Superseded);
+        }
     }
     Ok(())
 }

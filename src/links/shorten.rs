@@ -74,7 +74,7 @@ impl LinkRequest {
                 properties: self.properties.clone(),
                 created_at: used.created_at,
                 updated_at: used.created_at,
-                removed: None,
+                removed: used.removed,
             },
             clicks: self.clicks,
         }

@@ -32,6 +32,11 @@ pub enum RedirectError {
 }
 
 impl RedirectError {
+    /// Whether this process may not know yet that the link may be followed again.
+    pub(super) fn may_be_of_before(&self) -> bool {
+        matches!(self, Self::Inactive | Self::Expired | Self::Removed(_))
+    }
+
     /// Whether there is nothing to follow, as opposed to a failure.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

@@ -8,6 +8,9 @@
 //! | resolve and record again if any link changed | one atomic load | | Redis; unknown to both: 503, though the click may stay counted |
 //! | 302 | the ready `Location` is copied | | |
 //!
+//! Before a link is answered as inactive, expired or removed, the process catches up with all changes: a link that was switched on
+//! again, or put back, is followed at once.
+//!
 //! Of a link with `max_clicks` the database grants each click (`limited`): with the database away it is answered 503.
 //!
 //! Before that, the class of the click is found by the visitor's headers ([`crate::analytics`]).
@@ -94,6 +97,25 @@ impl Redirect {
     }
 
     async fn followed(
+        &self,
+        code: &ShortCode,
+        start: Instant,
+        visitor: &Visitor<'_>,
+    ) -> Result<Redirected, RedirectError> {
+        let followed = self.followed_as_known(code, start, visitor).await;
+        if !matches!(&followed, Err(error) if error.may_be_of_before()) {
+            return followed;
+        }
+        // Boxed: seldom needed, and every connection would have room for it.
+        let anew = async {
+            let now = self.recorders.barrier(self.cache.shard_of(code)).await;
+            self.followed_as_known(code, now, visitor).await
+        };
+        Box::pin(anew).await
+    }
+
+    /// Follows a code by what this process knows of it.
+    async fn followed_as_known(
         &self,
         code: &ShortCode,
         start: Instant,

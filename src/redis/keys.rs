@@ -10,7 +10,7 @@
 //! | `{prefix}:intervals` | hash `N`, or that which the pending clicks will get → interval; `name:N` → name | none | `record_clicks`, `begin_flush` | `finish_flush`, `begin_flush`, `begin_term` |
 //! | `{prefix}:details` | hash `N`, or that which the pending clicks will get → bytes of its classes | none | `record_clicks` | `finish_flush`, `begin_flush`, `begin_term` |
 //! | `{prefix}:details:EPOCH:N` | list of packed classes, one of each batch | none | `record_clicks` | as above |
-//! | `{prefix}:flusher` | string, name of the flusher with the lease | seconds | `begin_flush`, `extend_flush_lease` | `release_flush_lease`, expiry |
+//! | `{prefix}:flusher` | string, name of the flusher with the lease, or `late` | seconds | `begin_flush`, `extend_flush_lease`, `record_clicks` | `release_flush_lease`, expiry |
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `begin_term`, `forget_cached_links` |
 //! | `{prefix}:history` | string, JSON | none | `redis::history` | never |
 //! | `{prefix}:probe` | string | a second | the search for a master (`redis::master`) | expiry |

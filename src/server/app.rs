@@ -282,6 +282,7 @@ impl App {
             live,
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
+            abuse: Arc::clone(&self.abuse),
             site,
         }
     }

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::domain::{Clock, Shard};
 use crate::redis::keys::Keys;
 use crate::redis::{Layout, RedisServers, RedisShards};
-use crate::server::startup::{AttemptError, ConnectError, REDIS_TIMEOUT, retry};
+use crate::server::startup::{AttemptError, ConnectError, REDIS_TIMEOUT, ask_database, retry};
 use crate::store::{Store, StoreError};
 
 /// How long the start tries to drain former data sets: longer than the lease of an instance that crashed.
@@ -56,13 +56,10 @@ impl DataSets<'_> {
                 dependency: "REDIS_URL",
                 reason,
             }),
-            Err(AttemptError::Transient(_)) => match self.noted().await {
-                Ok(noted) => Ok(noted.is_some()),
-                Err(error) => Err(ConnectError {
-                    dependency: "DATABASE_URL",
-                    reason: error.to_string(),
-                }),
-            },
+            Err(AttemptError::Transient(_)) => {
+                let noted = ask_database(async || self.noted().await).await?;
+                Ok(noted.is_some())
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::domain::{Clock, SystemClock};
 use crate::redis::{InvalidRedisUrl, RedisServers, RedisShards};
 use crate::server::data_sets::{DRAIN_TIMEOUT, DataSets};
-use crate::server::startup::{self, AttemptError, ConnectError, retry};
+use crate::server::startup::{self, AttemptError, ConnectError, ask_database, retry};
 use crate::store::{ParkedBatch, Store, StoreError};
 
 /// Batches that are read at once.
@@ -32,8 +32,8 @@ pub enum ParkedError {
         data_set: String,
     },
     /// The database failed.
-    #[error("DATABASE_URL: {0}")]
-    Store(#[from] StoreError),
+    #[error(transparent)]
+    Database(#[from] ConnectError),
 }
 
 /// Drains the data sets that are not configured and for which batches are parked, where the configured Redis still has
@@ -46,7 +46,7 @@ pub(super) async fn settle_former(
     redis: Option<&RedisShards>,
     drain: &Drain<'_>,
 ) -> Result<(), ParkedError> {
-    let former = orphans(store, redis).await?;
+    let former = ask_database(async || orphans(store, redis).await).await?;
     let configured = redis.and_then(|shards| shards.iter().next());
     let Some(configured) = configured.filter(|_| !former.is_empty()) else {
         return refuse(former);
@@ -56,7 +56,7 @@ pub(super) async fn settle_former(
     if let Err(AttemptError::Transient(why) | AttemptError::Permanent(why)) = drained {
         tracing::warn!("former data sets of Redis are not written back: {why}");
     }
-    refuse(orphans(store, redis).await?)
+    refuse(ask_database(async || orphans(store, redis).await).await?)
 }
 
 /// Refuses the start if batches are left.

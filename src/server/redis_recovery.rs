@@ -52,6 +52,7 @@ impl RedisRecovery {
         match timeout(PUBLISHING_TIMEOUT, publishing).await {
             Ok(Ok(())) => {}
             Ok(Err(OutboxError::Cache(error))) => return Err(error.into()),
+            Ok(Err(OutboxError::Superseded)) => return Err(RecoveryError::Superseded.into()),
             Ok(Err(OutboxError::Store(_))) | Err(_) => {
                 self.cache.forget(redis.shard()).await?;
             }

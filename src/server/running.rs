@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::signal::unix::Signal;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -106,7 +107,7 @@ impl Running {
             &app,
             &Api {
                 router,
-                pages: ErrorPages::new(site),
+                pages: ErrorPages::new(site, Arc::clone(&app.abuse), Handle::current()),
                 admission,
                 proxies: proxies.clone(),
                 min_read_rate: config.guards.min_read_bytes_per_second,

@@ -109,13 +109,27 @@ async fn with_schema(
             }
         },
     );
-    connected.await.map_err(|error| {
-        let (AttemptError::Permanent(reason) | AttemptError::Transient(reason)) = error;
-        ConnectError {
-            dependency: "DATABASE_URL",
-            reason,
-        }
-    })
+    connected.await.map_err(no_database)
+}
+
+/// Asks the database what the start has to know. It may go away again just after it was connected.
+///
+/// # Errors
+/// When it does not answer for a while.
+pub(super) async fn ask_database<T>(
+    question: impl AsyncFn() -> Result<T, StoreError>,
+) -> Result<T, ConnectError> {
+    let attempt = async || Ok(question().await?);
+    let answered = retry("DATABASE_URL", Instant::now(), DATABASE_TIMEOUT, attempt).await;
+    answered.map_err(no_database)
+}
+
+fn no_database(error: AttemptError) -> ConnectError {
+    let (AttemptError::Permanent(reason) | AttemptError::Transient(reason)) = error;
+    ConnectError {
+        dependency: "DATABASE_URL",
+        reason,
+    }
 }
 
 impl From<StoreError> for AttemptError {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use async_trait::async_trait;
 
 use super::{OwnerSeries, StoreError};
-use crate::domain::{Dimension, Interval, LinkId, SearchTag, UserId};
+use crate::domain::{Dimension, Filter, Interval, LinkId, SearchTag, UserId};
 
 /// Referrers that a link has room for in one day (UTC); further ones are [`Dimension::OTHER`].
 pub const MAX_REFERRERS_OF_LINK: usize = 100;
@@ -33,8 +33,8 @@ pub struct BreakdownQuery {
     pub range: Range<Interval>,
     /// Of what there is a row for each value.
     pub by: Dimension,
-    /// Only clicks with these values; `None` is for those of which it is not known.
-    pub filters: Vec<(Dimension, Option<String>)>,
+    /// Only clicks that pass all of these.
+    pub filters: Vec<Filter>,
     /// Rows at most.
     pub limit: u32,
 }

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 
 use super::{Change, FoundLinks, LinkSearch, Position, StoreError, WrittenClicks};
 use crate::domain::{
-    Link, LinkFilter, LinkId, LinkProperties, LinkTarget, Principal, ShortCode, Timestamp, UserId,
+    Link, LinkFilter, LinkId, LinkProperties, LinkTarget, Principal, RemovalStatus, ShortCode,
+    Timestamp, UserId,
 };
 
 /// Why a link was not created.
@@ -115,6 +116,8 @@ pub struct UsedKey {
     pub code: ShortCode,
     /// When the link was created.
     pub created_at: Timestamp,
+    /// How it is answered, where it was removed meanwhile.
+    pub removed: Option<RemovalStatus>,
 }
 
 /// A link that was created.

@@ -17,6 +17,7 @@ mod bulk;
 mod click_batch;
 mod click_details;
 mod click_limits;
+mod click_rows;
 mod clicks;
 mod database;
 mod details;
@@ -64,7 +65,7 @@ pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres
 pub use removals::{
     Actor, Covers, LOOKED_AT_IN_STEP, LookedAt, NewRemoval, Removals, Removed, Step,
 };
-pub use search::{FoundLinks, LinkSearch, Position, WrittenClicks};
+pub use search::{FoundLinks, LinkSearch, MAX_SCANNED, Position, WrittenClicks};
 pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
 pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, Sessions, WebSession};
 pub use snapshot::{CountSnapshot, FlushesSeen};

@@ -43,7 +43,8 @@ pub trait Outbox: Send + Sync {
     /// Takes the changes with these numbers out of the outbox, and no others of the same code: every instance with Redis
     /// learns of them now. Numbers that are not in the outbox are passed over. `terms` are those of the Redis data sets in which
     /// they were published: nothing changes unless each is the newest one of its tag, because then instances use another Redis.
-    async fn changes_published(&self, numbers: &[i64], terms: &[i64]) -> Result<(), StoreError>;
+    /// Returns whether none of these changes is left in the outbox.
+    async fn changes_published(&self, numbers: &[i64], terms: &[i64]) -> Result<bool, StoreError>;
 
     /// The changes that were committed after a position, whatever their numbers, also those that are published: for
     /// instances without Redis. Without a position there are none, and the next reading goes on from now. A database of which

@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 
 use super::{Change, StoreError};
-use crate::domain::{Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Timestamp, UserId};
+use crate::domain::{
+    Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, ShortCode, Timestamp, UserId,
+};
 
 /// Links that are looked at in one step; each of them may be changed.
 pub const LOOKED_AT_IN_STEP: u32 = 500;
@@ -15,6 +17,15 @@ pub(super) const LOOK_AGAIN_AFTER_MICROS: i64 = 60_000_000;
 /// What a banned account has in the place of its password's hash: a hash that no password is known to have. Every version reads
 /// it, and takes as long for it as for any other.
 pub(super) const NO_PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$YmFubmVkIGFjY291bnQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+/// See [`Removals::in_force`].
+pub(super) const IN_FORCE: &str =
+    "SELECT id FROM removals WHERE kind = $1 AND value = $2 AND taken_back_at IS NULL";
+
+/// Of several removals that cover a link, the oldest with the status that the link is answered by.
+pub(super) const REASON_OF: &str =
+    "SELECT reason FROM links JOIN link_removals ON link_id = links.id JOIN removals ON removals.id = removal_id
+     WHERE short_code = $1 AND link_removals.status = removed_status ORDER BY removals.id LIMIT 1";
 
 /// Whose work something is.
 #[derive(Clone, Copy, Debug)]
@@ -147,6 +158,12 @@ pub trait Removals: Send + Sync {
         before: Option<RemovalId>,
         limit: u32,
     ) -> Result<Vec<Removal>, StoreError>;
+
+    /// The removal of this target that is in force.
+    async fn in_force(&self, target: &RemovalTarget) -> Result<Option<RemovalId>, StoreError>;
+
+    /// Why the link with this code is removed: the reason of the removal that it is answered by.
+    async fn reason_of(&self, code: &ShortCode) -> Result<Option<String>, StoreError>;
 
     /// Which of these patterns of hosts are removed.
     async fn removed_hosts(&self, patterns: &[String]) -> Result<Vec<String>, StoreError>;

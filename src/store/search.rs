@@ -2,8 +2,8 @@
 
 use crate::domain::{Link, LinkFilter, LinkId, LinkOrder, SearchText, Timestamp};
 
-/// Links that are looked at for one page: a page takes no longer, however many links the owner has.
-pub(super) const MAX_SCANNED: u32 = 10_000;
+/// Links that are looked at in one search: it takes no longer, however many links the owner has.
+pub const MAX_SCANNED: u32 = 10_000;
 
 /// A place in a sorted list of links: just after one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

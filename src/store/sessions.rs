@@ -43,6 +43,8 @@ pub struct OpenSession {
     pub principal: Principal,
     /// The account.
     pub user: User,
+    /// Whether it administers the service.
+    pub is_admin: bool,
 }
 
 /// Sessions of browsers. All of an account end when it gets another key.

@@ -8,7 +8,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::clicks::{ClicksQuery, ClicksView};
+use super::breakdowns::{BreakdownsView, wanted};
+use super::clicks::{ClicksQuery, ClicksView, Place};
 use super::link_list::Row;
 use super::page::{Frame, Site, own_page};
 use super::session::SignedIn;
@@ -27,6 +28,7 @@ struct AllLinksPage<'a> {
     frame: Frame<'a>,
     tag: &'a str,
     series: ClicksView,
+    visitors: BreakdownsView,
     most: Vec<Row>,
     ending: Vec<Ending>,
 }
@@ -59,14 +61,21 @@ pub(super) async fn show(
     QueryOf(tag): QueryOf<TagQuery>,
     QueryOf(query): QueryOf<ClicksQuery>,
 ) -> Result<Response, ApiError> {
-    let (range, fault) = query.range(links.clock.now(), signed_in.headers());
-    let wanted = tag.parse()?;
+    let asked = query.asked(links.clock.now(), signed_in.headers());
+    let of_tag = tag.parse()?;
     let owner = signed_in.principal;
-    let clicks = links.compared_series_of_owner(owner, wanted.as_ref(), &range);
+    let clicks = links.compared_series_of_owner(owner, of_tag.as_ref(), &asked.range);
     let clicks = clicks.await?;
+    let mut found = Vec::new();
+    if site.keeps_details() {
+        let of_tag = of_tag.clone();
+        found = links
+            .breakdowns_of_owner(owner, of_tag, wanted(&asked))
+            .await?;
+    }
     let listing = Listing {
         filter: LinkFilter {
-            tag: wanted,
+            tag: of_tag,
             ..LinkFilter::default()
         },
         order: LinkOrder::MostClicks,
@@ -78,14 +87,24 @@ pub(super) async fn show(
             .link
             .properties
             .expires_at
-            .map_or_else(String::new, |end| range.zone().shown_to_the_minute(end)),
+            .map_or_else(String::new, |end| {
+                asked.range.zone().shown_to_the_minute(end)
+            }),
         row: Row::of(listed, &site),
     });
-    let status = fault.as_ref().map_or(StatusCode::OK, ApiError::status);
+    let status = asked
+        .fault
+        .as_ref()
+        .map_or(StatusCode::OK, ApiError::status);
+    let place = Place {
+        path: PATH.to_owned(),
+        tag: tag.tag.clone(),
+    };
     let page = AllLinksPage {
         frame: Frame::own(&site, signed_in.owner()),
         tag: &tag.tag,
-        series: ClicksView::new(PATH.to_owned(), &tag.tag, &range, &clicks, fault.as_ref()),
+        series: ClicksView::new(&place, &asked, &clicks),
+        visitors: BreakdownsView::new(&place, &asked, found, &site),
         most: most.links().map(|link| Row::of(link, &site)).collect(),
         ending: ending.collect(),
     };

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::page::grouped;
 use super::session::cookie;
-use crate::domain::{RangeQuery, SeriesRange, Tally, Timestamp, Zone};
+use crate::domain::{Dimension, Filter, RangeQuery, SeriesRange, Tally, Timestamp, Zone};
 use crate::http::ApiError;
 use crate::links::{ComparedSeries, Series};
 
@@ -30,9 +30,97 @@ pub(super) struct ClicksQuery {
     from: String,
     to: String,
     tz: String,
+    referrer: Option<String>,
+    country: Option<String>,
+    browser: Option<String>,
+    os: Option<String>,
+    device: Option<String>,
+    bot: Option<String>,
+}
+
+/// What a page is asked for.
+pub(super) struct Asked {
+    pub(super) range: SeriesRange,
+    /// Of the visitors.
+    pub(super) filters: Vec<Filter>,
+    /// Why it is not what was asked for.
+    pub(super) fault: Option<ApiError>,
+    /// The parameters of the range that were given, by name.
+    pub(super) given: Vec<(&'static str, String)>,
+}
+
+impl Asked {
+    /// The last 30 days of all visitors.
+    pub(super) fn usual(now: Timestamp) -> Self {
+        Self {
+            range: SeriesRange::usual(now),
+            filters: Vec::new(),
+            fault: None,
+            given: Vec::new(),
+        }
+    }
+}
+
+/// Where a page with clicks is.
+pub(super) struct Place {
+    pub(super) path: String,
+    /// A tag to which the page is narrowed; empty for none.
+    pub(super) tag: String,
+}
+
+impl Place {
+    /// The parameters beside those of the range.
+    pub(super) fn kept(&self, filters: &[Filter]) -> Vec<(&'static str, String)> {
+        let tag = Some(("tag", self.tag.clone())).filter(|(_, tag)| !tag.is_empty());
+        let filters = filters.iter().map(|(dimension, value)| {
+            let value = value.clone().unwrap_or_default();
+            (dimension.as_str(), value)
+        });
+        tag.into_iter().chain(filters).collect()
+    }
 }
 
 impl ClicksQuery {
+    /// The range and the filters; those that are refused are the usual ones.
+    pub(super) fn asked(&self, now: Timestamp, headers: &HeaderMap) -> Asked {
+        let (range, fault) = self.range(now, headers);
+        let (filters, wrong) = match self.filters() {
+            Ok(filters) => (filters, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        let mut given = vec![
+            ("interval", &self.interval),
+            ("from", &self.from),
+            ("to", &self.to),
+            ("tz", &self.tz),
+        ];
+        given.retain(|(_, value)| !value.is_empty());
+        let owned = |(name, value): (&'static str, &String)| (name, value.clone());
+        Asked {
+            range,
+            filters,
+            fault: fault.or(wrong),
+            given: given.into_iter().map(owned).collect(),
+        }
+    }
+
+    fn filters(&self) -> Result<Vec<Filter>, ApiError> {
+        let given = [
+            &self.referrer,
+            &self.country,
+            &self.browser,
+            &self.os,
+            &self.device,
+            &self.bot,
+        ];
+        let given = Dimension::ALL.into_iter().zip(given);
+        let filters = given.filter_map(|(dimension, value)| {
+            let filter = dimension.filter(value.clone()?);
+            Some(filter.map_err(|error| ApiError::invalid(error.to_string())))
+        });
+        filters.collect()
+    }
+
     /// The range, of days in the zone of the browser unless another is given; where the parameters are refused, the usual one,
     /// and why.
     pub(super) fn range(
@@ -64,8 +152,8 @@ impl ClicksQuery {
 pub(super) struct ClicksView {
     /// Where the form of the range leads.
     pub(super) path: String,
-    /// A tag to which the page is narrowed.
-    pub(super) tag: String,
+    /// What another range keeps: the tag and the filters, as parameters.
+    pub(super) kept: Vec<(&'static str, String)>,
     pub(super) fault: Option<String>,
     pub(super) interval: &'static str,
     pub(super) zone: String,
@@ -119,13 +207,8 @@ struct Data<'a> {
 }
 
 impl ClicksView {
-    pub(super) fn new(
-        path: String,
-        tag: &str,
-        range: &SeriesRange,
-        clicks: &ComparedSeries,
-        fault: Option<&ApiError>,
-    ) -> Self {
+    pub(super) fn new(place: &Place, asked: &Asked, clicks: &ComparedSeries) -> Self {
+        let (range, fault) = (&asked.range, asked.fault.as_ref());
         let ComparedSeries { series, previous } = clicks;
         let (sum, before) = (series.sum(), previous.as_ref().map(Series::sum));
         let zone = range.zone();
@@ -165,15 +248,15 @@ impl ClicksView {
             ("from", &range.from().to_string()),
             ("to", &range.to().to_string()),
             ("tz", zone.name()),
-            ("tag", tag),
+            ("tag", &place.tag),
         ] {
             if !value.is_empty() {
                 query.append_pair(name, value);
             }
         }
         Self {
-            path,
-            tag: tag.to_owned(),
+            path: place.path.clone(),
+            kept: place.kept(&asked.filters),
             fault: fault.map(|error| error.detail().to_owned()),
             interval: range.step().as_str(),
             zone: zone.name().to_owned(),
@@ -207,9 +290,7 @@ impl ClicksView {
             let mut query = Serializer::new(String::new());
             query.append_pair("interval", interval);
             query.append_pair("tz", &self.zone);
-            if !self.tag.is_empty() {
-                query.append_pair("tag", &self.tag);
-            }
+            query.extend_pairs(self.kept.iter().map(|(name, value)| (*name, value)));
             Preset {
                 name,
                 path: format!("{}?{}", self.path, query.finish()),

@@ -1,17 +1,38 @@
 //! Errors as pages, with the status and the headers of the JSON that other clients get.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use askama::Template;
 use axum::http::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::language::Language;
 use super::page::{Frame, Site, public_page};
+use super::removed::removed_page;
+use crate::abuse::Abuse;
+use crate::domain::ShortCode;
 use crate::http::{LinkHasEnded, prefers_html};
+
+/// Reasons of removals that are looked up at once; a page beyond has none.
+const REASONS_AT_ONCE: usize = 16;
+
+/// How long a page waits for the reason of a removal.
+const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Renders error pages; cheap to clone.
 #[derive(Clone)]
-pub struct ErrorPages(Site);
+pub struct ErrorPages {
+    site: Site,
+    abuse: Arc<Abuse>,
+    /// Where the database is asked.
+    main: Handle,
+    reasons: Arc<Semaphore>,
+}
 
 /// A client would rather have a page, in this language.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +55,27 @@ impl PageWish {
         Self::of(value(ACCEPT), value(ACCEPT_LANGUAGE))
     }
 
+    /// The language of a page for a client that may not have wished for one.
+    pub(super) fn language_of(headers: &HeaderMap) -> Language {
+        Self::of_headers(headers).map_or(Language::ENGLISH, Self::language)
+    }
+
     pub(super) fn language(self) -> Language {
         self.0
     }
+}
+
+fn is_page(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
+}
+
+/// Whether a link is answered so that was removed.
+fn is_removed(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::GONE | StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS
+    )
 }
 
 #[derive(Template)]
@@ -49,35 +88,70 @@ struct ErrorPage<'a> {
 }
 
 impl ErrorPages {
-    /// Pages of this service.
+    /// Pages of this service. The database is asked on the runtime `main`.
     #[must_use]
-    pub fn new(site: Site) -> Self {
-        Self(site)
+    pub fn new(site: Site, abuse: Arc<Abuse>, main: Handle) -> Self {
+        Self {
+            site,
+            abuse,
+            main,
+            reasons: Arc::new(Semaphore::new(REASONS_AT_ONCE)),
+        }
+    }
+
+    /// The page in place of an error that a visit to a code has; that of a removed link says why it was removed.
+    pub async fn in_place_of_visit(
+        &self,
+        code: &ShortCode,
+        response: Response,
+        wish: PageWish,
+    ) -> Response {
+        if !is_removed(response.status()) || is_page(&response) {
+            return self.in_place_of(response, wish);
+        }
+        let reason = self.reason_of(code).await;
+        let page = removed_page(&self.site, wish.0, response.status(), reason.as_deref());
+        page.map_or(response, |page| page)
+    }
+
+    /// Why a link was removed, where that can be said soon.
+    async fn reason_of(&self, code: &ShortCode) -> Option<String> {
+        let permit = Arc::clone(&self.reasons).try_acquire_owned().ok()?;
+        let (abuse, code) = (Arc::clone(&self.abuse), code.clone());
+        let reading = self.main.spawn(async move {
+            let _permit = permit;
+            timeout(REASON_TIMEOUT, abuse.reason_of(&code)).await
+        });
+        match reading.await {
+            Ok(Ok(Ok(reason))) => reason,
+            Ok(Ok(Err(error))) => {
+                tracing::debug!(%error, "a page does not say why its link was removed");
+                None
+            }
+            Ok(Err(_)) | Err(_) => None,
+        }
     }
 
     /// The page in place of an error; any other response as it is.
     #[must_use]
     pub fn in_place_of(&self, response: Response, wish: PageWish) -> Response {
         let status = response.status();
-        let is_page = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-        if !(status.is_client_error() || status.is_server_error()) || is_page {
+        if !(status.is_client_error() || status.is_server_error()) || is_page(&response) {
             return response;
         }
         let is_ended = response.extensions().get::<LinkHasEnded>().is_some();
         let name = match status {
+            StatusCode::FORBIDDEN => "forbidden",
             StatusCode::NOT_FOUND if is_ended => "ended",
             StatusCode::NOT_FOUND => "unknown",
-            StatusCode::GONE | StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS => "removed",
+            status if is_removed(status) => "removed",
             StatusCode::TOO_MANY_REQUESTS => "too_many",
             StatusCode::SERVICE_UNAVAILABLE => "unavailable",
             _ => "other",
         };
         let language = wish.0;
         let page = ErrorPage {
-            frame: Frame::public(&self.0, language),
+            frame: Frame::public(&self.site, language),
             status: status.as_u16(),
             title: language.text(&format!("{name}_title")),
             text: language.text(&format!("{name}_text")),

@@ -63,20 +63,61 @@ impl ListQuery {
 
     /// The address of the list's page that begins at a position.
     pub(super) fn path_to(&self, order: LinkOrder, next: Position) -> String {
-        let cursor = cursor(order, next);
+        let next = Self {
+            cursor: cursor(order, next),
+            ..self.clone()
+        };
+        next.path("")
+    }
+
+    /// The address of the same list, which says what was done.
+    pub(super) fn path(&self, done: &str) -> String {
+        let mut path = "/app".to_owned();
+        let query = self.query(done);
+        if !query.is_empty() {
+            path.push('?');
+            path.push_str(&query);
+        }
+        path
+    }
+
+    /// The parameters by which a form comes back to this list.
+    pub(super) fn place(&self) -> String {
+        self.query("")
+    }
+
+    fn query(&self, done: &str) -> String {
         let mut query = Serializer::new(String::new());
         for (name, value) in [
-            ("q", &self.q),
+            ("q", self.q.as_str()),
             ("tag", &self.tag),
             ("status", &self.status),
             ("sort", &self.sort),
-            ("cursor", &cursor),
+            ("cursor", &self.cursor),
+            ("done", done),
         ] {
             if !value.is_empty() {
                 query.append_pair(name, value);
             }
         }
-        format!("/app?{}", query.finish())
+        query.finish()
+    }
+
+    /// The list of such parameters; others are ignored.
+    pub(super) fn at(place: &str) -> Self {
+        let mut query = Self::default();
+        for (name, value) in form_urlencoded::parse(place.as_bytes()) {
+            let field = match &*name {
+                "q" => &mut query.q,
+                "tag" => &mut query.tag,
+                "status" => &mut query.status,
+                "sort" => &mut query.sort,
+                "cursor" => &mut query.cursor,
+                _ => continue,
+            };
+            *field = value.into_owned();
+        }
+        query
     }
 }
 
@@ -143,5 +184,22 @@ pub(super) fn word(status: LinkStatus) -> &'static str {
         LinkStatus::Expired => "expired",
         LinkStatus::UsedUp => "used up",
         LinkStatus::Removed => "removed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_form_comes_back_to_its_list_and_nowhere_else(q: String, tag: String, cursor: String, other: String) {
+            let query = ListQuery { q, tag, cursor, ..ListQuery::default() };
+            let place = ListQuery::at(&query.place());
+            prop_assert_eq!(place.path("tagged"), query.path("tagged"));
+            prop_assert!(ListQuery::at(&other).path("tagged").starts_with("/app?"));
+        }
     }
 }

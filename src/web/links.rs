@@ -43,6 +43,7 @@ impl LinksPage<'_> {
             "deleted" => "Deleted.",
             "ended" => "Ended: those links lead nowhere now.",
             "tagged" => "Tagged.",
+            "none" => "No link was selected.",
             _ => "",
         }
     }
@@ -180,15 +181,16 @@ pub(super) async fn selected(
         let detail = format!("code: must be at most {MAX_SELECTED} links at once");
         return Err(ApiError::invalid(detail));
     }
+    let place = ListQuery::at(form.get("place"));
     if codes.is_empty() {
-        return Ok(see_other("/app"));
+        return Ok(see_other(&place.path("none")));
     }
     let owner = signed_in.principal;
     for codes in codes.chunks(AT_ONCE) {
         let acting = codes.iter().map(|code| act(&links, owner, code, &action));
         try_join_all(acting).await?;
     }
-    Ok(see_other(&format!("/app?done={done}")))
+    Ok(see_other(&place.path(done)))
 }
 
 /// A link that is gone meanwhile, or another's, is passed over.

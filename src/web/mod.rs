@@ -6,12 +6,14 @@
 //! | `language`, `languages/` | the visitor's language; one file of texts for each |
 //! | `assets`, `assets/` | style, scripts: in the binary, compressed once, addressed by their hash |
 //! | `error_pages` | an error as a page, with the status of the JSON |
-//! | `start`, `preview` | pages for visitors: `/`, and `/{code}+` |
+//! | `start`, `preview`, `removed`, `report` | pages for visitors: `/`, and `/{code}+`; a removed link; the report of a link |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
 //! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
+//! | `admin/` | pages for administrators, below `/app/admin` |
 //! | `documents` | what an import and an export need of the API |
 //! | `import` | links of a table, looked at before they are made; all links as a table |
 //! | `live` | the count of a link as it rises |
+//! | `breakdowns` | who followed links: tables with bars that narrow each other |
 //! | `clicks` | clicks over time on a page: the range, a chart, a table |
 //!
 //! A page works without JavaScript. Its policy allows no script and no style in the page itself.
@@ -23,14 +25,17 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get, post};
 use axum::{Extension, Router};
 
+use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::config::Guards;
 use crate::http::{Admission, BodyLimits, with_admission};
 use crate::links::{LinkService, LiveCounts};
 
 mod account;
+mod admin;
 mod all_links;
 mod assets;
+mod breakdowns;
 mod clicks;
 mod csrf;
 mod documents;
@@ -46,6 +51,8 @@ mod live;
 mod one_link;
 mod page;
 mod preview;
+mod removed;
+mod report;
 mod session;
 mod sign_in;
 mod start;
@@ -61,6 +68,8 @@ pub struct WebState {
     pub accounts: Arc<Accounts>,
     /// Links of owners.
     pub links: Arc<LinkService>,
+    /// Removals and reports.
+    pub abuse: Arc<Abuse>,
     /// Counts as they rise.
     pub live: Arc<LiveCounts>,
     /// Links as documents.
@@ -79,6 +88,20 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/account/keys/{id}/delete", post(keys::delete))
         .route("/app/account/password", post(account::change_password))
         .route("/app/account/sessions/{id}/end", post(account::end_session))
+        .route("/app/admin", get(admin::removals::show))
+        .route("/app/admin/accounts", get(admin::accounts::show))
+        .route(
+            "/app/admin/accounts/{id}/unban",
+            post(admin::accounts::unban),
+        )
+        .route("/app/admin/audit", get(admin::audit::show))
+        .route("/app/admin/links", get(admin::links::show))
+        .route("/app/admin/removals", post(admin::removals::make))
+        .route(
+            "/app/admin/removals/{id}/take-back",
+            post(admin::removals::take_back),
+        )
+        .route("/app/admin/reports", get(admin::reports::show))
         .route("/app/all", get(all_links::show))
         .route("/app/all/export", get(all_links::export))
         .route("/app/export", get(import::export))
@@ -106,6 +129,10 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/logout", post(sign_in::log_out))
         .route("/app/logout-everywhere", post(account::log_out_everywhere))
         .route("/app/preview/{short_code}", get(preview::preview))
+        .route(
+            "/app/report/{short_code}",
+            get(report::show).post(report::send),
+        )
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,

@@ -8,15 +8,16 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::clicks::{ClicksQuery, ClicksView};
+use super::breakdowns::{BreakdownsView, wanted};
+use super::clicks::{Asked, ClicksQuery, ClicksView, Place};
 use super::form::Form;
 use super::link_form::LinkForm;
 use super::link_list::word;
 use super::page::{Frame, Site, grouped, own_page, see_other};
 use super::session::SignedIn;
-use crate::domain::{SeriesRange, ShortCode};
+use crate::domain::ShortCode;
 use crate::http::{ApiError, PathCode, QueryOf, clicks_csv};
-use crate::links::{CountedLink, Expected, LinkService, Revision};
+use crate::links::{CountedLink, Expected, LinkService, Revision, WantedBreakdown};
 
 #[derive(Template)]
 #[template(path = "one_link.html")]
@@ -32,6 +33,7 @@ struct LinkPage<'a> {
     said: &'static str,
     form: LinkForm,
     series: ClicksView,
+    visitors: BreakdownsView,
 }
 
 /// What was done just now.
@@ -51,20 +53,22 @@ pub(super) async fn show(
     QueryOf(query): QueryOf<ClicksQuery>,
 ) -> Result<Response, ApiError> {
     let code = code.ok_or_else(ApiError::url_not_found)?;
-    let (range, fault) = query.range(links.clock.now(), signed_in.headers());
-    let found = links.own_series(signed_in.principal, &code, &range).await?;
-    let (shown, clicks) = found.ok_or_else(ApiError::url_not_found)?;
+    let asked = query.asked(links.clock.now(), signed_in.headers());
+    let (shown, series, visitors) = clicks(&links, &site, &signed_in, &code, &asked).await?;
     let said = match (done.new.is_empty(), done.saved.is_empty()) {
         (false, _) => "Your link is ready.",
         (_, false) => "Saved.",
         _ => "",
     };
-    let status = fault.as_ref().map_or(StatusCode::OK, ApiError::status);
+    let status = asked
+        .fault
+        .as_ref()
+        .map_or(StatusCode::OK, ApiError::status);
     let form = LinkForm::of(&shown.link);
-    let series = ClicksView::new(page_of(&code), "", &range, &clicks, fault.as_ref());
     let page = Page {
         shown,
         series,
+        visitors,
         said,
         form,
     };
@@ -75,6 +79,7 @@ pub(super) async fn show(
 struct Page {
     shown: CountedLink,
     series: ClicksView,
+    visitors: BreakdownsView,
     said: &'static str,
     form: LinkForm,
 }
@@ -100,13 +105,35 @@ impl Page {
             said: self.said,
             form: self.form,
             series: self.series,
+            visitors: self.visitors,
         };
         own_page(status, &page)
     }
 }
 
-fn page_of(code: &ShortCode) -> String {
-    format!("/app/links/{code}")
+/// The link and what is known of its clicks.
+async fn clicks(
+    links: &LinkService,
+    site: &Site,
+    signed_in: &SignedIn,
+    code: &ShortCode,
+    asked: &Asked,
+) -> Result<(CountedLink, ClicksView, BreakdownsView), ApiError> {
+    let owner = signed_in.principal;
+    let found = links.own_series(owner, code, &asked.range).await?;
+    let (shown, clicks) = found.ok_or_else(ApiError::url_not_found)?;
+    let mut breakdowns = Vec::new();
+    if site.keeps_details() {
+        let found = links.breakdowns(owner, code, wanted(asked)).await?;
+        breakdowns = found.ok_or_else(ApiError::url_not_found)?;
+    }
+    let place = Place {
+        path: format!("/app/links/{code}"),
+        tag: String::new(),
+    };
+    let series = ClicksView::new(&place, asked, &clicks);
+    let visitors = BreakdownsView::new(&place, asked, breakdowns, site);
+    Ok((shown, series, visitors))
 }
 
 /// The clicks over time, and who made them, as a file.
@@ -123,7 +150,9 @@ pub(super) async fn export(
     }
     let found = links.own_series(signed_in.principal, &code, &range).await?;
     let (_, clicks) = found.ok_or_else(ApiError::url_not_found)?;
-    let breakdowns = links.breakdowns(signed_in.principal, &code, &range).await?;
+    let wanted = WantedBreakdown::all(&range);
+    let breakdowns = links.breakdowns(signed_in.principal, &code, wanted);
+    let breakdowns = breakdowns.await?.unwrap_or_default();
     clicks_csv(code.as_str(), &range, &clicks.series, &breakdowns)
 }
 
@@ -137,9 +166,8 @@ pub(super) async fn edit(
     signed_in.check(&site, &form)?;
     let owner = signed_in.principal;
     let code = code.ok_or_else(ApiError::url_not_found)?;
-    let range = SeriesRange::usual(links.clock.now());
-    let found = links.own_series(owner, &code, &range).await?;
-    let (shown, clicks) = found.ok_or_else(ApiError::url_not_found)?;
+    let asked = Asked::usual(links.clock.now());
+    let (shown, series, visitors) = clicks(&links, &site, &signed_in, &code, &asked).await?;
     let fields = LinkForm::sent(&form);
     let edited = async {
         let edit = fields.edit(&shown.link, &links.own_host)?;
@@ -152,8 +180,9 @@ pub(super) async fn edit(
         Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => {
             let page = Page {
-                series: ClicksView::new(page_of(&code), "", &range, &clicks, None),
                 shown,
+                series,
+                visitors,
                 said: "",
                 form: fields.refused(&error),
             };

@@ -25,6 +25,7 @@ struct SiteWords {
     contact: Option<String>,
     home_redirect: Option<String>,
     base_url: String,
+    keeps_details: bool,
 }
 
 impl Site {
@@ -36,6 +37,7 @@ impl Site {
             contact: config.site_contact.as_deref().map(str::to_owned),
             home_redirect: config.home_redirect.as_deref().map(str::to_owned),
             base_url: base_url.as_str().to_owned(),
+            keeps_details: config.analytics.are_on,
         }))
     }
 
@@ -54,6 +56,11 @@ impl Site {
     /// The public address, without a slash at its end.
     pub(super) fn base_url(&self) -> &str {
         &self.0.base_url
+    }
+
+    /// Whether anything is kept of visitors.
+    pub(super) fn keeps_details(&self) -> bool {
+        self.0.keeps_details
     }
 
     pub(super) fn is_https(&self) -> bool {
@@ -79,6 +86,8 @@ pub(super) struct Frame<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Owner<'a> {
     pub(super) csrf: &'a str,
+    /// Whether it administers the service.
+    pub(super) is_admin: bool,
 }
 
 impl<'a> Frame<'a> {

@@ -13,6 +13,8 @@ use url::{Host, Url};
 
 use super::error_pages::PageWish;
 use super::page::{Frame, Site, grouped, public_page};
+use super::removed::removed_page;
+use crate::abuse::Abuse;
 use crate::domain::Timestamp;
 use crate::http::{ApiError, ClientAddress, PathCode};
 use crate::links::LinkService;
@@ -90,6 +92,7 @@ fn mixes_scripts(label: &str) -> bool {
 
 pub(super) async fn preview(
     State(links): State<Arc<LinkService>>,
+    State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     PathCode(code): PathCode,
     client: ClientAddress,
@@ -100,7 +103,9 @@ pub(super) async fn preview(
     let stats = links.stats(&code, client.as_str()).await?;
     let stats = stats.ok_or_else(ApiError::url_not_found)?;
     if let Some(status) = stats.removed {
-        return Err(ApiError::url_removed(status));
+        let reason = abuse.reason_of(&code).await?;
+        let answered = ApiError::url_removed(status).status();
+        return removed_page(&site, wish.language(), answered, reason.as_deref());
     }
     let target = stats.target.ok_or_else(ApiError::url_not_found)?;
     let made = links.made_at(&code).await?;

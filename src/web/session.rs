@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use super::csrf;
 use super::form::Form;
 use super::page::{Owner, Site, see_other};
-use crate::accounts::{Accounts, SESSION_LIFETIME};
+use crate::accounts::{Accounts, SESSION_LIFETIME, random_text};
 use crate::domain::{Principal, User};
 use crate::http::ApiError;
 
@@ -21,6 +21,8 @@ pub(super) struct SignedIn {
     pub(super) id: i64,
     pub(super) principal: Principal,
     pub(super) user: User,
+    /// Whether the account administers the service.
+    is_admin: bool,
     cookie: String,
     csrf: String,
     headers: HeaderMap,
@@ -29,7 +31,10 @@ pub(super) struct SignedIn {
 impl SignedIn {
     /// What the frame of a page shows.
     pub(super) fn owner(&self) -> Owner<'_> {
-        Owner { csrf: &self.csrf }
+        Owner {
+            csrf: &self.csrf,
+            is_admin: self.is_admin,
+        }
     }
 
     /// The cookie of the session.
@@ -95,6 +100,7 @@ where
             id: session.id,
             principal: session.principal,
             user: session.user,
+            is_admin: session.is_admin,
             csrf: csrf::token(&cookie),
             cookie,
             headers: parts.headers.clone(),
@@ -142,6 +148,18 @@ pub(super) fn form_name(site: &Site) -> &'static str {
     } else {
         "shunt_form"
     }
+}
+
+/// The token of a form before there is a session, and the form's cookie for a browser that has none.
+pub(super) fn form_token(
+    site: &Site,
+    headers: &HeaderMap,
+) -> Result<(String, Option<String>), ApiError> {
+    if let Some(known) = cookie(headers, form_name(site)).filter(|cookie| cookie.len() == 48) {
+        return Ok((csrf::token(&known), None));
+    }
+    let cookie = random_text().map_err(|error| ApiError::internal(&error.to_string()))?;
+    Ok((csrf::token(&cookie), Some(cookie)))
 }
 
 /// The value of a cookie that the browser sent.

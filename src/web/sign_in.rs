@@ -8,12 +8,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::csrf;
 use super::form::Form;
 use super::language::Language;
 use super::page::{Frame, Site, own_page};
 use super::session::{self, SignedIn};
-use crate::accounts::{Accounts, random_text};
+use crate::accounts::Accounts;
 use crate::domain::{EmailAddress, Password};
 use crate::http::{ApiError, Asking, ClientAddress, QueryOf};
 
@@ -88,15 +87,10 @@ fn shown(
     email: &str,
     error: Option<&ApiError>,
 ) -> Result<Response, ApiError> {
-    let name = session::form_name(site);
-    let known = session::cookie(headers, name).filter(|cookie| cookie.len() == 48);
-    let cookie = match &known {
-        Some(cookie) => cookie.clone(),
-        None => random_text().map_err(|error| ApiError::internal(&error.to_string()))?,
-    };
+    let (csrf, cookie) = session::form_token(site, headers)?;
     let page = SignInPage {
         frame: Frame::public(site, Language::ENGLISH),
-        csrf: csrf::token(&cookie),
+        csrf,
         is_new,
         next: session::own_path(next),
         email,
@@ -104,8 +98,8 @@ fn shown(
     };
     let status = error.map_or(StatusCode::OK, ApiError::status);
     let mut response = own_page(status, &page)?;
-    if known.is_none() {
-        session::set_cookie(&mut response, site, name, &cookie, None);
+    if let Some(cookie) = cookie {
+        session::set_cookie(&mut response, site, session::form_name(site), &cookie, None);
     }
     Ok(response)
 }

@@ -54,35 +54,66 @@ async fn counts(server: &Server, code: &str, clicks: u64) {
     }
 }
 
+/// An instance whose connections to a deposed master do not break, and another one at the new master.
+struct Deposed {
+    app: App,
+    other: Server,
+    token: String,
+    code: String,
+    _servers: [RedisServer; 2],
+    _lines: [Proxy; 2],
+}
+
+impl Deposed {
+    async fn start() -> Self {
+        let old = RedisServer::start(&[]).await;
+        let (old_line, old_port) = (Proxy::to(&old.url()).await, old.port().to_string());
+        let settings = [
+            ("REDIS_URL", old_line.url()),
+            // For so long a deleted link may be served without Redis.
+            ("CACHE_TTL_SECONDS", "2"),
+            OFTEN,
+        ];
+        let app = App::start_with(Mode::Production, &settings).await;
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let new = RedisServer::start(&["--replicaof", "127.0.0.1", &old_port]).await;
+        let new_line = Proxy::to(&new.url()).await;
+        // With its first replica a server gets another replication ID.
+        eventually("the replica has everything", async || {
+            assert_eq!(app.server.follow(&code).await, 302);
+            metric_of(&app.server, "shunt_redis_up{shard=\"0\"}").await == "1"
+                && has_all(&new, &old).await
+        })
+        .await;
+        let mut alone = ::redis::cmd("REPLICAOF");
+        let alone = alone.arg(&["NO", "ONE"]);
+        alone.exec_async(&mut new.connection().await).await.unwrap();
+
+        let other = app.another(&[("REDIS_URL", new_line.url()), OFTEN]).await;
+        assert_eq!(other.follow(&code).await, 302);
+        is_superseded(&app.server).await;
+        Self {
+            app,
+            other,
+            token,
+            code,
+            _servers: [old, new],
+            _lines: [old_line, new_line],
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_deposed_master_is_left_although_no_connection_to_it_breaks() {
-    let old = RedisServer::start(&[]).await;
-    let (old_line, old_port) = (Proxy::to(&old.url()).await, old.port().to_string());
-    let settings = [
-        ("REDIS_URL", old_line.url()),
-        // For so long a deleted link may be served without Redis.
-        ("CACHE_TTL_SECONDS", "2"),
-        OFTEN,
-    ];
-    let app = App::start_with(Mode::Production, &settings).await;
-    let token = app.register().await;
-    let code = app.shorten(&token, "https://example.org/").await;
-    let new = RedisServer::start(&["--replicaof", "127.0.0.1", &old_port]).await;
-    let new_line = Proxy::to(&new.url()).await;
-    // With its first replica a server gets another replication ID.
-    eventually("the replica has everything", async || {
-        assert_eq!(app.server.follow(&code).await, 302);
-        metric_of(&app.server, "shunt_redis_up{shard=\"0\"}").await == "1"
-            && has_all(&new, &old).await
-    })
-    .await;
-    let mut alone = ::redis::cmd("REPLICAOF");
-    let alone = alone.arg(&["NO", "ONE"]);
-    alone.exec_async(&mut new.connection().await).await.unwrap();
-
-    let other = app.another(&[("REDIS_URL", new_line.url()), OFTEN]).await;
-    assert_eq!(other.follow(&code).await, 302);
-    is_superseded(&app.server).await;
+    let Deposed {
+        app,
+        other,
+        token,
+        code,
+        _servers,
+        _lines,
+    } = Deposed::start().await;
     assert_eq!(
         clicks_by(&app.server, &code).await,
         None,
@@ -104,6 +135,30 @@ async fn a_deposed_master_is_left_although_no_connection_to_it_breaks() {
         .matches("this Redis is not used any more")
         .count();
     assert_eq!(lines, 1);
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_deletion_beside_a_deposed_master_is_announced_in_the_new_one_before_it_is_answered() {
+    let Deposed {
+        app,
+        other,
+        token,
+        _servers,
+        _lines,
+        ..
+    } = Deposed::start().await;
+    for _ in 0..5 {
+        let code = app.shorten(&token, "https://example.org/").await;
+        assert_eq!(other.follow(&code).await, 302);
+        assert_eq!(app.delete(&token, &code).await.status, 204);
+        let is_late = app
+            .server
+            .log()
+            .contains("is announced to other instances later");
+        assert!(other.follow(&code).await == 404 || is_late);
+    }
     drop(other);
     app.finish().await;
 }

@@ -321,3 +321,29 @@ async fn sighup_without_a_file_of_settings_changes_nothing() {
     eventually(said, async || app.server.log().contains(said)).await;
     app.finish().await;
 }
+
+#[tokio::test]
+async fn a_start_goes_on_where_the_database_ends_its_first_questions() {
+    let mut app = App::start(Mode::Production).await;
+    app.server.stop().await;
+    let settings: HashMap<_, _> = app.backend.settings().into_iter().collect();
+    let url = &settings["DATABASE_URL"];
+    let mut holder = PgConnection::connect(url).await.unwrap();
+    let mut observer = PgConnection::connect(url).await.unwrap();
+    let lock = locked(
+        &mut holder,
+        "LOCK TABLE click_journal IN ACCESS EXCLUSIVE MODE",
+    )
+    .await;
+    let ended = async {
+        while waiting_for(&mut observer, "data_sets USING (epoch) WHERE held").await == 0 {}
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
+            AND wait_event_type = 'Lock' AND query LIKE '%WHERE held%'";
+        sqlx::raw_sql(end).execute(&mut observer).await.unwrap();
+        lock.rollback().await.unwrap();
+    };
+    let (started, ()) = tokio::join!(app.another(&[]), ended);
+    app.server = started;
+    assert!(app.server.log().contains("trying again"));
+    app.finish().await;
+}

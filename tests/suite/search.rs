@@ -5,6 +5,12 @@ use serde_json::{Value, json};
 
 use crate::support::{App, Response, both_modes, eventually};
 
+/// 25,000 links of an account, as old as it is.
+const MANY: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at)
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 25000)
+    SELECT 'bulk' || n.i, 'https://example.org/', users.id, users.created_at FROM n, users
+    WHERE CAST(users.id AS text) = $1";
+
 async fn make(app: &App, token: &str, link: Value) -> String {
     let request = app
         .request(Method::POST, "/urls/shorten")
@@ -213,11 +219,18 @@ both_modes! {
         }
     }
 
+    async fn the_first_page_has_the_only_match_in_many_links(app) {
+        let token = app.register().await;
+        let me = app.get_as(&token, "/auth/me").await.json()["id"].to_string();
+        app.backend.execute(MANY, &me).await;
+        let needle = make_with_title(app, &token, "needle").await;
+        for sort in ["-created_at", "created_at", "-clicks", "clicks"] {
+            let page = app.get_as(&token, &format!("/urls/my?q=NEEDLE&sort={sort}&limit=5")).await;
+            assert_eq!(codes(&page), [&*needle], "{sort}");
+        }
+    }
+
     async fn a_search_in_very_many_links_comes_in_short_pages_and_finds_all(app) {
-        const MANY: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at)
-            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 25000)
-            SELECT 'bulk' || n.i, 'https://example.org/', users.id, users.created_at FROM n, users
-            WHERE CAST(users.id AS text) = $1";
         let token = app.register().await;
         let me = app.get_as(&token, "/auth/me").await.json()["id"].to_string();
         app.backend.execute(MANY, &me).await;

@@ -1,9 +1,20 @@
 //! How a cluster is divided into shards: evenly, by all instances alike, and otherwise only once nothing is left behind.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures_util::future::join_all;
+use shunt::clicks::{Flusher, RedisSink, recover};
+use shunt::domain::{Clock, Interval, LinkId, SystemClock};
+use shunt::redis::{Layout, RedisServers, RedisShards};
+use shunt::store::{ClickBatch, ClickDetails};
+use shunt::store::{Clicks, Database, PostgresStore, StoreSettings, migrations};
+use sqlx::{Connection, PgConnection};
 
 use crate::cluster::shorten_many;
-use crate::support::{App, Mode, RedisCluster, RedisServer, refused};
+use crate::support::{
+    App, Backend, Mode, RedisCluster, RedisServer, eventually, locked, refused, waiting_for,
+};
 
 /// How many calls a master had that redirects cause.
 async fn calls(master: &RedisServer) -> u64 {
@@ -176,4 +187,81 @@ async fn clicks_in_the_data_sets_of_an_older_version_are_written_back_at_the_fir
         assert_eq!(left, Vec::<String>::new());
     }
     app.server_only().await;
+}
+
+/// Shards of a cluster in use, each with a click of a link of its own.
+async fn shards_with_a_click_each(
+    cluster: &RedisCluster,
+    store: &PostgresStore,
+    prefix: &str,
+) -> (RedisShards, Vec<LinkId>) {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let urls: Vec<_> = cluster.urls().split(',').map(str::to_owned).collect();
+    let servers = RedisServers::parse(&urls).unwrap();
+    let layout = Layout::Shards(8);
+    let shards = RedisShards::new(&servers, layout, prefix, Duration::from_secs(5), &clock);
+    let mut links = Vec::new();
+    for (shard, number) in shards.iter().zip(1..) {
+        recover(shard, store, store.installation()).await.unwrap();
+        shard.recovered();
+        let link = LinkId::parse(number).unwrap();
+        let batch = ClickBatch {
+            recorder: 7,
+            number: 1,
+            interval: Interval::of(clock.now()),
+            clicks: vec![(link, 1)],
+            details: ClickDetails::default(),
+        };
+        RedisSink::new(shard).record(&batch, None).await.unwrap();
+        links.push(link);
+    }
+    (shards, links)
+}
+
+#[tokio::test]
+async fn a_shard_whose_clicks_cannot_be_written_holds_up_no_other() {
+    let (cluster, backend) = (
+        RedisCluster::start().await,
+        Backend::new(Mode::Production).await,
+    );
+    let settings = StoreSettings {
+        max_connections: 5,
+        // Longer than this test waits.
+        deadline: Duration::from_mins(1),
+        schema: migrations::Schema::Migrate(migrations::log),
+    };
+    let url = backend.database_url();
+    let store = Arc::new(PostgresStore::connect(&url, settings).await.unwrap());
+    let (shards, links) = shards_with_a_click_each(&cluster, &store, backend.prefix()).await;
+    // Clicks without a link are passed over.
+    let mut observer = PgConnection::connect(&url).await.unwrap();
+    for statement in [
+        "INSERT INTO users (email, email_key, password_hash, created_at) VALUES ('ada@example.org', 'ada@example.org', '', now())",
+        "INSERT INTO links (short_code, target_url, owner_id, created_at)
+         SELECT 'code' || n, 'https://example.org/', (SELECT max(id) FROM users), now() FROM generate_series(1, 8) n",
+    ] {
+        sqlx::raw_sql(statement).execute(&mut observer).await.unwrap();
+    }
+    let mut holder = PgConnection::connect(&url).await.unwrap();
+    let row = "SELECT FROM data_sets WHERE epoch LIKE '0:%' FOR UPDATE";
+    let lock = locked(&mut holder, row).await;
+
+    let clicks: Arc<dyn Clicks> = Arc::clone(&store) as _;
+    let flusher = Flusher::new(Some(shards), Arc::clone(&clicks), Arc::new(SystemClock));
+    let started = std::time::Instant::now();
+    let (outcome, ()) = tokio::join!(flusher.flush(), async {
+        eventually("all other shards are written back", async || {
+            let counts = clicks.counts(&links, None).await.unwrap().clicks;
+            counts.iter().map(|(_, clicks)| clicks).sum::<u64>() == 7
+        })
+        .await;
+        assert_eq!(waiting_for(&mut observer, "data_sets").await, 1);
+        lock.rollback().await.unwrap();
+    });
+    assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+    assert_eq!((outcome.flushed.clicks, outcome.done.len()), (8, 8));
+    // The time of shards that are written side by side counts once.
+    assert!(outcome.busy <= started.elapsed());
+    flusher.release().await.unwrap();
+    backend.remove().await;
 }

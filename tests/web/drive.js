@@ -1,80 +1,11 @@
 // The pages for people, in a real browser. The first step that fails ends the run.
 
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import { join } from "node:path";
+import { execFile } from "node:child_process";
+import { readFile, rm } from "node:fs/promises";
+import { promisify } from "node:util";
 import { open } from "./browser.js";
-
-const base = process.env.BASE_URL.replace(/\/$/, "");
-const axe = await readFile("node_modules/axe-core/axe.min.js", "utf8");
-const password = "correct horse battery";
-const email = (name) => `${name}-${process.pid}-${Date.now()}@example.org`;
-
-const step = async (what, does) => {
-  try {
-    const result = await does();
-    console.error(`web: ${what}`);
-    return result;
-  } catch (error) {
-    throw new Error(`${what}: ${error.message}`, { cause: error });
-  }
-};
-
-// The target of the links: a page on this machine.
-let arrivals = 0;
-const site = createServer((request, response) => {
-  if (request.url !== "/favicon.ico") arrivals += 1;
-  response.setHeader("content-type", "text/html");
-  response.end("<!doctype html><link rel=icon href=data:,><title>arrived</title>");
-});
-await new Promise((ready) => site.listen(0, "127.0.0.1", ready));
-const target = `http://127.0.0.1:${site.address().port}/`;
-const hosts = [new URL(base).host, new URL(target).host];
-
-// Runs axe-core beside the page's own policy, which lets no script in: through the debugger.
-const accessible = async (page, what) => {
-  const found = await page.evaluate(`${axe}; axe.run()`);
-  const faults = found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-  assert.deepEqual(faults, [], what);
-};
-
-const fits = async (page, what) => {
-  const { inner, outer } = await page.evaluate(() => ({
-    inner: document.documentElement.scrollWidth,
-    outer: document.documentElement.clientWidth,
-  }));
-  assert.ok(inner <= outer, `${what} is ${inner} px wide on a screen of ${outer}`);
-};
-
-const picture = async (page, name) => {
-  if (!process.env.SCREENSHOTS) return;
-  await page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`), fullPage: true });
-};
-
-const signUp = async (page, address) => {
-  await page.goto(`${base}/app`);
-  await page.getByRole("link", { name: "Create an account" }).click();
-  await page.getByLabel("E-mail").fill(address);
-  await page.getByRole("textbox", { name: "Password" }).fill(password);
-  await page.getByRole("button", { name: "Create the account" }).click();
-  await page.getByRole("heading", { name: "No links yet" }).waitFor();
-};
-
-const shorten = async (page, to) => {
-  await page.goto(`${base}/app`);
-  await page.getByRole("textbox", { name: "Target" }).fill(to);
-  await page.keyboard.press("Enter");
-  await page.getByText("Your link is ready.").waitFor();
-  return new URL(page.url()).pathname.split("/").pop();
-};
-
-// The browser says so in its console for each page with such a status, and for a picture of a page that is left meanwhile.
-const expectedErrors = /the server responded with a status of (404|422)|qr\?size=352 net::ERR_ABORTED/;
-const close = (opened) => opened.close().catch((error) => {
-  const others = error.actual?.filter((fault) => !expectedErrors.test(fault)) ?? [String(error)];
-  assert.deepEqual(others, []);
-});
+import { accessible, arrivals, base, close, email, fits, hosts, painted, password, picture, shorten, signUp, step, target, closeTarget } from "./page.js";
 
 // A browser with a script: what is nicer with one.
 const browser = await open(hosts, { permissions: ["clipboard-read", "clipboard-write"] });
@@ -97,9 +28,13 @@ await step("follow it, and see the count move without a reload", async () => {
   await page.bringToFront();
   await page.locator("[data-live]", { hasText: /^1$/ }).waitFor();
 });
-await step("the QR code is drawn", async () => {
-  const width = await page.locator("img.qr").evaluate((image) => image.naturalWidth);
-  assert.ok(width > 100, `${width} px`);
+await step("the QR code is read from a picture of the page", async () => {
+  const path = `qr-${process.pid}.png`;
+  await page.locator("img.qr").evaluate((image) => image.decode());
+  await page.locator("img.qr").screenshot({ path });
+  const { stdout } = await promisify(execFile)("zbarimg", ["--quiet", "--raw", path]);
+  await rm(path);
+  assert.ok(stdout.trim().endsWith(`/${code}`), stdout);
 });
 await step("edit it, and the edit is felt", async () => {
   await page.getByRole("textbox", { name: "Title" }).fill("Spring sale \u202e<b>x</b>");
@@ -107,29 +42,12 @@ await step("edit it, and the edit is felt", async () => {
   await page.getByRole("textbox", { name: "Target" }).fill(`${target}autumn`);
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
-  const before = arrivals;
+  const before = arrivals();
   const visitor = await browser.newPage();
   await visitor.goto(`${base}/${code}`);
   assert.ok(visitor.url().endsWith("/autumn"), visitor.url());
-  assert.equal(arrivals, before + 1);
+  assert.equal(arrivals(), before + 1);
   await visitor.close();
-});
-// How much of a picture has the colour of the bars.
-const painted = (of) => of.evaluate((figure) => {
-  const canvas = figure.querySelector("canvas");
-  const probe = document.createElement("i");
-  probe.style.color = "var(--accent)";
-  figure.append(probe);
-  const [red, green, blue] = getComputedStyle(probe).color.match(/\d+/g).map(Number);
-  probe.remove();
-  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
-  copy.drawImage(canvas, 0, 0);
-  const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
-  let count = 0;
-  for (let at = 0; at < data.length; at += 4) {
-    if (data[at] === red && data[at + 1] === green && data[at + 2] === blue && data[at + 3] === 255) count += 1;
-  }
-  return count;
 });
 await step("the clicks are drawn, and a part of the chart is asked for by dragging", async () => {
   await page.goto(`${base}/app/links/${code}`);
@@ -191,7 +109,14 @@ await step("a table is looked at, then its links are made", async () => {
   await page.waitForURL(/q=imported/);
   await page.locator(".links > li").filter({ hasText: "Of a table" }).waitFor();
   assert.equal(await page.locator(".links > li").count(), 1);
-  await page.getByLabel(/^Select/).check();
+  await page.getByLabel("Select all on this page").check();
+  await page.getByText("Change the selected links").click();
+  await page.getByLabel("Tags to add").fill("of-a-table");
+  await page.getByRole("button", { name: "Tag", exact: true }).click();
+  await page.getByText("Tagged.").waitFor();
+  assert.match(page.url(), /q=imported/, "the list keeps its place");
+  await page.locator(".tag", { hasText: "of-a-table" }).waitFor();
+  await page.getByLabel(/^Select [^a]/).check();
   await page.getByText("Change the selected links").click();
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByText("Deleted.").waitFor();
@@ -332,4 +257,4 @@ await step("pages for visitors have no faults and fit a telephone", async () => 
   }
 });
 await close(visitors);
-site.close();
+closeTarget();

@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { open } from "./browser.js";
+import { base, strangers, closeTarget } from "./page.js";
 
-const base = process.env.BASE_URL.replace(/\/$/, "");
+closeTarget();
 const account = { email: `mallory-${process.pid}-${Date.now()}@example.org`, password: "correct horse battery" };
 const file = await readFile("vectors.txt", "utf8");
 const vectors = file.split("\n").filter((line) => line !== "" && !line.startsWith("# "));
@@ -51,19 +52,9 @@ await page.getByRole("textbox", { name: "Password" }).fill(account.password);
 await page.getByRole("button", { name: "Sign in" }).click();
 await page.getByRole("heading", { name: "Links", exact: true }).waitFor();
 
-// What a page must not have: elements and attributes that no template has.
-const strangers = () => page.evaluate(() => {
-  const own = new Set(["uplot", "app", "htmx"]);
-  const isOwn = (script) => own.has(script.src.split("/assets/")[1]?.split("-")[0]);
-  const scripts = [...document.scripts].filter((script) => !isOwn(script));
-  const handlers = [...document.querySelectorAll("*")].filter((element) =>
-    [...element.attributes].some(({ name, value }) => /^on/i.test(name) || (/^(href|src|action)$/i.test(name) && /^\s*javascript:/i.test(value))));
-  const elements = document.querySelectorAll("iframe, object, embed, base, style, marquee, math, video, audio, frameset, template");
-  return [...scripts, ...handlers, ...elements].map((element) => element.outerHTML);
-});
 const visit = async (path) => {
   await page.goto(base + path);
-  assert.deepEqual(await strangers(), [], path);
+  assert.deepEqual(await strangers(page), [], path);
 };
 
 let pages = 0;

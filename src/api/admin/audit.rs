@@ -78,7 +78,7 @@ pub(in crate::api) async fn audit(
     _: Admin,
     QueryOf(query): QueryOf<NewestQuery>,
 ) -> Result<Json<AuditBody>, ApiError> {
-    let (wanted, _) = query.parse()?;
+    let wanted = query.wanted(&abuse).await?;
     let found = abuse.audit(&wanted).await?;
     Ok(Json(AuditBody {
         entries: found.entries.into_iter().map(AuditEntryBody::new).collect(),

@@ -38,7 +38,7 @@ pub(in crate::api) async fn list_removals(
     _: Admin,
     QueryOf(query): QueryOf<NewestQuery>,
 ) -> Result<Json<RemovalsBody>, ApiError> {
-    let (wanted, _) = query.parse()?;
+    let wanted = query.wanted(&abuse).await?;
     let found = abuse.removals(&wanted).await?;
     Ok(Json(RemovalsBody {
         removals: found.entries.iter().map(RemovalBody::new).collect(),

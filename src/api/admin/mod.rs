@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use utoipa::{IntoParams, IntoResponses};
 
-use crate::domain::{EmailAddress, NewestWanted, SearchText, UserId};
+use crate::abuse::Abuse;
+use crate::domain::{NamedUser, NewestWanted, SearchText};
 use crate::http::{ApiError, ErrorBody};
 
 pub(super) mod audit;
@@ -47,42 +48,27 @@ pub(super) struct NewestQuery {
     limit: Option<u32>,
 }
 
-/// An account as a person names it.
-pub(super) enum NamedUser {
-    Number(UserId),
-    Email(EmailAddress),
-}
-
-impl NamedUser {
-    pub(super) fn parse(raw: &str) -> Option<Self> {
-        let raw = raw.trim();
-        if raw.contains('@') {
-            return raw.parse().ok().map(Self::Email);
-        }
-        let number: Option<i64> = raw.parse().ok();
-        let number = number.filter(|number| *number > 0);
-        number.map(|number| Self::Number(UserId(number)))
-    }
-}
-
 impl NewestQuery {
-    fn parse(self) -> Result<(NewestWanted, Option<NamedUser>), ApiError> {
+    async fn wanted(self, abuse: &Abuse) -> Result<NewestWanted, ApiError> {
         let invalid = |error: crate::domain::InvalidSearch| ApiError::invalid(error.to_string());
         let text = self.q.as_deref().map(SearchText::parse).transpose();
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
         if !(1..=200).contains(&limit) {
             return Err(ApiError::invalid("limit: must be from 1 to 200"));
         }
-        let owner = self.owner.as_deref().map(|raw| {
-            let message = "owner: must be an account's number, or its e-mail address";
-            NamedUser::parse(raw).ok_or_else(|| ApiError::invalid(message))
-        });
-        let wanted = NewestWanted {
+        let owner = match self.owner.as_deref() {
+            None => None,
+            Some(raw) => {
+                let message = "owner: must be an account's number, or its e-mail address";
+                let named = NamedUser::parse(raw).ok_or_else(|| ApiError::invalid(message))?;
+                Some(abuse.user(&named).await?)
+            }
+        };
+        Ok(NewestWanted {
             text: text.map_err(invalid)?.flatten(),
-            owner: None,
+            owner,
             before: self.before,
             limit,
-        };
-        Ok((wanted, owner.transpose()?))
+        })
     }
 }

@@ -6,11 +6,11 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::NeedsRole;
 use super::removal_body::RemovalBody;
-use super::{NamedUser, NeedsRole};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
-use crate::domain::{InvalidRemoval, Reason, RemovalStatus, RemovalTarget};
+use crate::domain::{InvalidRemoval, Reason, RemovalStatus};
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesBody};
 use crate::http::{ApiError, ErrorBody, Json, JsonBody};
 use crate::links::LinkService;
@@ -26,7 +26,7 @@ pub(in crate::api) struct NewRemovalBody {
     /// address, or a range of them.
     #[schema(example = "K7mXq2R", min_length = 1)]
     value: String,
-    /// Why, for people.
+    /// Why, for people: the page of a removed link shows it to visitors.
     #[schema(example = "phishing", min_length = 1, max_length = 1000)]
     reason: String,
     /// How the links are answered: 410 (gone; without a status), or 451 (unavailable for legal reasons).
@@ -61,12 +61,7 @@ pub(in crate::api) async fn remove(
     let reason = Reason::parse(&body.reason).map_err(invalid)?;
     let status = body.status.unwrap_or(RemovalStatus::Gone.code());
     let status = RemovalStatus::parse(status).map_err(invalid)?;
-    let target = match NamedUser::parse(&body.value) {
-        Some(NamedUser::Email(email)) if body.kind == "user" => {
-            RemovalTarget::User(abuse.user_with(&email).await?)
-        }
-        _ => RemovalTarget::parse(&body.kind, &body.value).map_err(invalid)?,
-    };
+    let target = abuse.target(&body.kind, &body.value).await?;
     let removed = abuse.remove(&administrator, &target, &reason, status);
     let (removal, changes) = removed.await?;
     links.announce_all(&changes).await;

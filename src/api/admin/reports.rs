@@ -78,7 +78,7 @@ pub(in crate::api) async fn reports(
     _: Admin,
     QueryOf(query): QueryOf<NewestQuery>,
 ) -> Result<Json<ReportsBody>, ApiError> {
-    let (wanted, _) = query.parse()?;
+    let wanted = query.wanted(&abuse).await?;
     let found = abuse.reports(&wanted).await?;
     Ok(Json(ReportsBody {
         reports: found.entries.into_iter().map(ReportBody::new).collect(),

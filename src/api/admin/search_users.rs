@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{NamedUser, NeedsRole, NewestQuery};
+use super::{NeedsRole, NewestQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::domain::SeenUser;
@@ -74,12 +74,7 @@ pub(in crate::api) async fn search_users(
     _: Admin,
     QueryOf(query): QueryOf<NewestQuery>,
 ) -> Result<Json<SeenUsersBody>, ApiError> {
-    let (mut wanted, owner) = query.parse()?;
-    wanted.owner = match owner {
-        None => None,
-        Some(NamedUser::Number(user)) => Some(user),
-        Some(NamedUser::Email(email)) => Some(abuse.user_with(&email).await?),
-    };
+    let wanted = query.wanted(&abuse).await?;
     let found = abuse.accounts(&wanted).await?;
     Ok(Json(SeenUsersBody {
         users: found.entries.iter().map(SeenUserBody::new).collect(),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
 use super::*;
+use crate::http::paths::parse_code;
 
 #[derive(Debug, PartialEq, Deserialize)]
 struct Account {

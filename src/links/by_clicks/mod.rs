@@ -14,7 +14,7 @@ use order::Order;
 pub use orders::ClickOrders;
 
 /// Links that are looked up for one page: one by one they cost more than those in the order in which they were made.
-const MAX_LOOKED_UP: usize = 2_500;
+pub(super) const MAX_LOOKED_UP: u32 = 2_500;
 
 /// Links that are looked up at first where not all of them match.
 const FIRST_LOOK: usize = 500;
@@ -41,7 +41,7 @@ impl LinkService {
         let (since, count) = order.newer();
         let newer = self.links.clicks_of_links(owner.user, since, count).await?;
         let newer = order.without_known(&newer);
-        let limit = search.limit as usize;
+        let (limit, max_looked_up) = (search.limit as usize, MAX_LOOKED_UP as usize);
         let is_falling = search.order.is_falling();
         // One more than asked for shows whether there is another page.
         let mut size = if search.filter.is_open() {
@@ -72,10 +72,10 @@ impl LinkService {
             if is_last {
                 break None;
             }
-            if looked_at.len() >= MAX_LOOKED_UP {
+            if looked_at.len() >= max_looked_up {
                 break looked_at.last();
             }
-            size = min(4 * size, MAX_LOOKED_UP - looked_at.len());
+            size = min(4 * size, max_looked_up - looked_at.len());
         };
         Ok(ToCount {
             value: FoundLinks {

@@ -11,14 +11,18 @@ if newest_flush < tonumber(in_ledger) then
   return rolled_back()
 end
 local owner = redis.call('GET', flusher)
-if owner and owner ~= name then
+if owner and owner ~= name and owner ~= KEPT_FREE then
   return false
 end
 -- A full Redis lets a script write after a DEL, even of a key that does not exist.
 redis.call('DEL', flusher)
 redis.call('SET', flusher, name, 'PX', lease)
 
-local read, is_unfinished = read_by_flusher() or 0, false
+local read, by = read_by_flusher()
+if not read or by == KEPT_FREE then
+  read = 0
+end
+local is_unfinished = false
 for _, number in ipairs(redis.call('SMEMBERS', flushing)) do
   is_unfinished = is_unfinished or tonumber(number) <= read
 end

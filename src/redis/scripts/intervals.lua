@@ -5,6 +5,8 @@
 local pending, flushing, intervals, flusher = unpack(KEYS, 2)
 local flush_prefix, interval = ARGV[2], tonumber(ARGV[3])
 newest_flush = tonumber(newest_flush)
+-- Has the lease where no flusher has it and late batches are gathered. A flusher that knows this name takes the lease.
+local KEPT_FREE = 'late'
 
 local function flush_key(number)
   return flush_prefix .. epoch .. ':' .. string.format('%d', number)

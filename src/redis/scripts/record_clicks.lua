@@ -14,15 +14,19 @@ local function details_key(of_flush)
 end
 
 -- The place of a batch that is older than the pending clicks: a flush of its interval that no flusher has read yet, or else
--- one that starts now. An instance of the version before does not note what it reads: where one has the lease, every such
--- batch becomes a flush of its own.
+-- one that starts now. An instance of the version before does not note what it reads, and goes on after its lease has expired.
+-- So where another one has the lease, every such batch becomes a flush of its own; and where no flusher has it, all flushes may
+-- have been read, and the lease is kept from such an instance while late batches are gathered.
 local function late_flush(pending_interval)
-  local read, name = read_by_flusher()
-  if not read then
-    read, name = newest_flush, '-'
-    note_read(name)
+  local owner = redis.call('GET', flusher)
+  if not owner then
+    note_read(KEPT_FREE)
   end
-  if (redis.call('GET', flusher) or name) == name then
+  if not owner or owner == KEPT_FREE then
+    redis.call('SET', flusher, KEPT_FREE, 'PX', 10000)
+  end
+  local read, name = read_by_flusher()
+  if read and owner == name then
     for waiting = newest_flush, read + 1, -1 do
       if tonumber(redis.call('HGET', intervals, waiting) or 0) == interval and redis.call('SISMEMBER', flushing, waiting) == 1 then
         return flush_key(waiting), waiting

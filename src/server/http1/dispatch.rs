@@ -119,12 +119,14 @@ impl Service<Request<Incoming>> for ConnectionService {
                     // The headers are read where there is no redirect alone.
                     let is_error = !response.status().is_redirection();
                     let wish = is_error.then(|| PageWish::of_headers(request.headers()));
-                    dispatcher.as_wished(response, wish.flatten())
+                    let wish = wish.flatten();
+                    dispatcher.as_wished(response, wish, Some(code)).await
                 }
                 _ => {
                     let wish = wish_of(&request);
+                    let code = wish.and_then(|_| paths::decoded_code(request.uri().path()));
                     let response = dispatcher.admitted(request, &id, &stream).await;
-                    dispatcher.as_wished(response, wish)
+                    dispatcher.as_wished(response, wish, code).await
                 }
             };
             let status = response.status();
@@ -207,11 +209,18 @@ fn closes_unread(status: StatusCode) -> bool {
 }
 
 impl Dispatcher {
-    /// An error as a page, where the client wishes for one.
-    fn as_wished(&self, response: Response, wish: Option<PageWish>) -> Response {
-        match wish {
-            Some(wish) => self.api.pages.in_place_of(response, wish),
-            None => response,
+    /// An error as a page, where the client wishes for one; perhaps that of a visit to a code.
+    async fn as_wished(
+        &self,
+        response: Response,
+        wish: Option<PageWish>,
+        code: Option<ShortCode>,
+    ) -> Response {
+        let pages = &self.api.pages;
+        match (wish, code) {
+            (None, _) => response,
+            (Some(wish), None) => pages.in_place_of(response, wish),
+            (Some(wish), Some(code)) => pages.in_place_of_visit(&code, response, wish).await,
         }
     }
 

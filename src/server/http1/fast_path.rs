@@ -188,7 +188,10 @@ impl FastPath {
                 let page = match wish(head) {
                     None => None,
                     Some(wish) => {
-                        let page = self.pages.in_place_of(error.clone().into_response(), wish);
+                        let error = error.clone().into_response();
+                        let page = self.pages.in_place_of_visit(&request.code, error, wish);
+                        // Boxed: seldom needed, and every connection would have room for it.
+                        let page = Box::pin(page).await;
                         Some((page.status().as_u16(), PreparedResponse::new(page).await))
                     }
                 };

@@ -37,7 +37,8 @@ pub(super) async fn run(path: Option<PathBuf>, list: CurrentBlocklist, abuse: Ar
         let current = list.get();
         #[expect(clippy::cast_precision_loss, reason = "no list has 2^52 lines")]
         metrics::gauge!(BLOCKLIST_ENTRIES).set(current.entries() as f64);
-        if noted.as_deref() != Some(current.digest()) {
+        // What a list removed belongs to the instances that have one: another takes none of it back.
+        if path.is_some() && noted.as_deref() != Some(current.digest()) {
             let begun = abuse.begin_blocklist(current.digest()).await;
             failures.note(&begun);
             if begun.is_ok() {

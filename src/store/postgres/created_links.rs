@@ -130,7 +130,7 @@ impl PostgresStore {
                 ")
                  SELECT fingerprint, link_id, short_code, ",
                 micros!("used_at"),
-                " FROM idempotency_keys
+                ", (SELECT removed_status::bigint FROM links WHERE id = link_id) FROM idempotency_keys
                  WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $4) AND key = $2 AND used_at >= ",
                 moment!("$3")
             ))

@@ -25,23 +25,27 @@ impl Outbox for PostgresStore {
         Ok(rows::changes(found))
     }
 
-    async fn changes_published(&self, numbers: &[i64], terms: &[i64]) -> Result<(), StoreError> {
-        self.pool
-            .run(async |session| {
-                sqlx::query(
-                    "UPDATE link_changes SET published_at = now() WHERE number = ANY($1) AND published_at IS NULL
+    async fn changes_published(&self, numbers: &[i64], terms: &[i64]) -> Result<bool, StoreError> {
+        let are_all_published = self.pool.run(async |session| {
+            // The snapshot has the outbox as it was before.
+            sqlx::query_scalar(
+                "WITH published AS (
+                     UPDATE link_changes SET published_at = now() WHERE number = ANY($1) AND published_at IS NULL
                      AND NOT EXISTS (
                          SELECT FROM unnest($2::bigint[]) AS published (term) WHERE NOT EXISTS (
                              SELECT FROM data_sets used WHERE used.term = published.term
-                             AND used.term = (SELECT max(term) FROM data_sets WHERE tag = used.tag)))",
-                )
-                .bind(numbers)
-                .bind(terms)
-                .execute(session)
-                .await
-            })
-            .await?;
-        Ok(())
+                             AND used.term = (SELECT max(term) FROM data_sets WHERE tag = used.tag)))
+                     RETURNING number)
+                 SELECT NOT EXISTS (
+                     SELECT FROM link_changes WHERE number = ANY($1) AND published_at IS NULL
+                     AND number NOT IN (SELECT number FROM published))",
+            )
+            .bind(numbers)
+            .bind(terms)
+            .fetch_one(session)
+            .await
+        });
+        Ok(are_all_published.await?)
     }
 
     async fn changes_since(

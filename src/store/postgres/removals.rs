@@ -5,9 +5,9 @@ use async_trait::async_trait;
 use super::removal_steps::{CHANGES, cover, put_back, step};
 use super::session::Session;
 use super::{PostgresStore, moment, not_of_deleted_user};
-use crate::domain::{Removal, RemovalId, RemovalTarget, Timestamp};
+use crate::domain::{Removal, RemovalId, RemovalTarget, ShortCode, Timestamp};
 use crate::store::admin_rows::{self, RemovalRow};
-use crate::store::removals::{Covers, NO_PASSWORD};
+use crate::store::removals::{Covers, IN_FORCE, NO_PASSWORD, REASON_OF};
 use crate::store::rows;
 use crate::store::{Actor, Change, NewRemoval, Removals, Removed, Step, StoreError};
 
@@ -74,6 +74,27 @@ impl Removals for PostgresStore {
         });
         let found: Vec<RemovalRow> = found.await?;
         found.into_iter().map(admin_rows::removal).collect()
+    }
+
+    async fn in_force(&self, target: &RemovalTarget) -> Result<Option<RemovalId>, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_scalar(IN_FORCE)
+                .bind(target.kind())
+                .bind(target.value())
+                .fetch_optional(session)
+                .await
+        });
+        Ok(found.await?.map(RemovalId))
+    }
+
+    async fn reason_of(&self, code: &ShortCode) -> Result<Option<String>, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_scalar(REASON_OF)
+                .bind(code.as_str())
+                .fetch_optional(session)
+                .await
+        });
+        Ok(found.await?)
     }
 
     async fn removed_hosts(&self, patterns: &[String]) -> Result<Vec<String>, StoreError> {
@@ -159,13 +180,11 @@ async fn removed(session: &mut Session, removal: NewRemoval<'_>) -> Result<Outco
     .fetch_optional(&mut *session)
     .await?;
     let Some(id) = noted else {
-        let id = sqlx::query_scalar(
-            "SELECT id FROM removals WHERE kind = $1 AND value = $2 AND taken_back_at IS NULL",
-        )
-        .bind(kind)
-        .bind(&value)
-        .fetch_optional(session)
-        .await?;
+        let id = sqlx::query_scalar(IN_FORCE)
+            .bind(kind)
+            .bind(&value)
+            .fetch_optional(session)
+            .await?;
         return Ok(id.map_or(Outcome::Unknown, Outcome::Already));
     };
     if let RemovalTarget::User(user) = removal.target

@@ -54,7 +54,8 @@ impl Links for SqliteStore {
         .execute(&mut *writer)
         .await?;
         let found: Option<UsedKeyRow> = sqlx::query_as(
-            "SELECT fingerprint, link_id, short_code, used_at FROM idempotency_keys
+            "SELECT fingerprint, link_id, short_code, used_at, (SELECT removed_status FROM links WHERE id = link_id)
+             FROM idempotency_keys
              WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?3) AND key = ?2",
         )
         .bind(owner.user.0)

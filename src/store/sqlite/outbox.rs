@@ -18,20 +18,27 @@ impl Outbox for SqliteStore {
         Ok(rows::changes(found))
     }
 
-    async fn changes_published(&self, numbers: &[i64], terms: &[i64]) -> Result<(), StoreError> {
+    async fn changes_published(&self, numbers: &[i64], terms: &[i64]) -> Result<bool, StoreError> {
         let numbers = serde_json::json!(numbers).to_string();
         let terms = serde_json::json!(terms).to_string();
+        let mut writer = self.writer.get().await?;
         sqlx::query(
             "DELETE FROM link_changes WHERE number IN (SELECT value FROM json_each(?1)) AND NOT EXISTS (
                  SELECT 1 FROM json_each(?2) AS published WHERE NOT EXISTS (
                      SELECT 1 FROM data_sets AS used WHERE used.term = published.value
                      AND used.term = (SELECT max(term) FROM data_sets WHERE tag = used.tag)))",
         )
-        .bind(numbers)
+        .bind(&numbers)
         .bind(terms)
-        .execute(&mut *self.writer.get().await?)
+        .execute(&mut *writer)
         .await?;
-        Ok(())
+        let are_all_published = sqlx::query_scalar(
+            "SELECT NOT EXISTS (SELECT 1 FROM link_changes WHERE number IN (SELECT value FROM json_each(?1)))",
+        );
+        Ok(are_all_published
+            .bind(numbers)
+            .fetch_one(&mut *writer)
+            .await?)
     }
 
     async fn changes_since(

@@ -5,9 +5,11 @@ use sqlx::SqliteConnection;
 
 use super::SqliteStore;
 use super::removal_steps::{cover, looked_at, put_back, under_way};
-use crate::domain::{Removal, RemovalId, RemovalTarget, Timestamp};
+use crate::domain::{Removal, RemovalId, RemovalTarget, ShortCode, Timestamp};
 use crate::store::admin_rows::{self, RemovalRow};
-use crate::store::removals::{Covers, LOOK_AGAIN_AFTER_MICROS, NO_PASSWORD, Source, sorted};
+use crate::store::removals::{
+    Covers, IN_FORCE, LOOK_AGAIN_AFTER_MICROS, NO_PASSWORD, REASON_OF, Source, sorted,
+};
 use crate::store::rows;
 use crate::store::{
     Actor, Change, LOOKED_AT_IN_STEP, NewRemoval, Removals, Removed, Step, StoreError,
@@ -41,13 +43,11 @@ impl Removals for SqliteStore {
             }
         }
         let (kind, value) = (removal.target.kind(), removal.target.value());
-        let earlier: Option<i64> = sqlx::query_scalar(
-            "SELECT id FROM removals WHERE kind = ?1 AND value = ?2 AND taken_back_at IS NULL",
-        )
-        .bind(kind)
-        .bind(&value)
-        .fetch_optional(&mut *transaction)
-        .await?;
+        let earlier: Option<i64> = sqlx::query_scalar(IN_FORCE)
+            .bind(kind)
+            .bind(&value)
+            .fetch_optional(&mut *transaction)
+            .await?;
         if let Some(id) = earlier {
             return Ok(Removed::Already(RemovalId(id)));
         }
@@ -157,6 +157,19 @@ impl Removals for SqliteStore {
         .fetch_all(&mut *self.reader.get().await?)
         .await?;
         found.into_iter().map(admin_rows::removal).collect()
+    }
+
+    async fn in_force(&self, target: &RemovalTarget) -> Result<Option<RemovalId>, StoreError> {
+        let found = sqlx::query_scalar(IN_FORCE).bind(target.kind());
+        let found = found.bind(target.value());
+        let mut reader = self.reader.get().await?;
+        let found: Option<i64> = found.fetch_optional(&mut *reader).await?;
+        Ok(found.map(RemovalId))
+    }
+
+    async fn reason_of(&self, code: &ShortCode) -> Result<Option<String>, StoreError> {
+        let found = sqlx::query_scalar(REASON_OF).bind(code.as_str());
+        Ok(found.fetch_optional(&mut *self.reader.get().await?).await?)
     }
 
     async fn removed_hosts(&self, patterns: &[String]) -> Result<Vec<String>, StoreError> {

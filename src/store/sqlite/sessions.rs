@@ -42,8 +42,9 @@ impl Sessions for SqliteStore {
         now: Timestamp,
     ) -> Result<Option<OpenSession>, StoreError> {
         let found: Option<OpenSessionRow> = sqlx::query_as(
-            "SELECT web_sessions.id, users.id, users.token_key, email FROM web_sessions
-             JOIN users ON users.id = user_id AND users.token_key = web_sessions.token_key
+            "SELECT web_sessions.id, users.id, users.token_key, email,
+             EXISTS (SELECT 1 FROM user_roles WHERE user_roles.user_id = users.id AND role = 'admin') FROM web_sessions
+             JOIN users ON users.id = web_sessions.user_id AND users.token_key = web_sessions.token_key
              WHERE hash = ?1 AND expires_at > ?2",
         )
         .bind(hash.as_bytes())

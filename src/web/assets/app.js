@@ -13,9 +13,15 @@ const say = (text) => {
   place.textContent = text;
 };
 
+// A country's name in English, as the rest of the page.
+const countries = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
+
 const prepare = () => {
-  for (const button of document.querySelectorAll("button[data-copy]")) {
-    button.hidden = false;
+  for (const place of document.querySelectorAll("[data-country]")) {
+    if (/^[A-Z]{2}$/.test(place.textContent)) place.textContent = countries.of(place.textContent);
+  }
+  for (const made of document.querySelectorAll("button[data-copy], .every")) {
+    made.hidden = false;
   }
 };
 
@@ -41,7 +47,11 @@ document.addEventListener("change", (event) => {
   }
 });
 
-document.addEventListener("htmx:afterSwap", prepare);
+document.addEventListener("htmx:afterSwap", () => {
+  prepare();
+  // The link that was followed is gone: the keyboard goes on from the part that is new.
+  if (document.activeElement === document.body) document.getElementById("visitors-title")?.focus({ preventScroll: true });
+});
 prepare();
 
 // The count of a link's page as it rises, while the page is looked at.

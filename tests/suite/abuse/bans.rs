@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{PASSWORD, account, admin, becomes, id_of, remove, send, take_back};
 use crate::support::{App, Backend, Mode, both_modes};
+use crate::web::browser::{Browser, leads_to};
 
 /// Every way into a banned account is closed.
 async fn is_locked_out(app: &App, email: &str, tokens: &[&str]) {
@@ -64,6 +65,39 @@ both_modes! {
             remove(app, &admin, "user", value, 410).await.is_error(404, "value: there is nothing of this kind with this value");
         }
     }
+}
+
+#[tokio::test]
+async fn a_ban_ends_sessions_and_keys_at_once_on_every_instance() {
+    let app = App::start(Mode::Production).await;
+    let other = App::of(Backend::new(Mode::Embedded).await, app.another(&[]).await);
+    let admin = admin(&app).await;
+    for _ in 0..5 {
+        let mut browsers = [Browser::new(&app), Browser::new(&other)];
+        let email = browsers[0].sign_up().await;
+        let fields = [("email", email.as_str()), ("password", PASSWORD)];
+        let there = browsers[1].send("/app/login", "/app/login", &fields).await;
+        leads_to(&there, "/app");
+        let logged_in = app.account("/auth/login", &email, PASSWORD).await.json();
+        let token = logged_in["access_token"].as_str().unwrap();
+        let key = json!({ "name": "script", "scope": "write" });
+        let key = send(&app, Method::POST, token, "/auth/keys", &key).await;
+        let key = key.json()["key"].as_str().unwrap().to_owned();
+        for browser in &mut browsers {
+            assert_eq!(browser.get("/app").await.status, 200);
+            assert_eq!(browser.app.get_as(&key, "/urls/my").await.status, 200);
+        }
+        id_of(&remove(&app, &admin, "user", &email, 410).await);
+        for browser in &mut browsers {
+            leads_to(&browser.get("/app").await, "/app/login");
+            for bearer in [&key, token] {
+                let refused = browser.app.get_as(bearer, "/urls/my").await;
+                refused.is_error(401, "Not authenticated");
+            }
+        }
+    }
+    other.server_only().await;
+    app.server_only().await;
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use reqwest::Method;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{admin, becomes, send, status_of};
-use crate::support::{App, Mode, Response, eventually, refused};
+use super::{account, admin, becomes, id_of, remove, send, status_of};
+use crate::support::{App, Backend, Mode, Response, eventually, refused};
 
 const REFUSED: &str = "target_url: must not lead to a target that this service refuses";
 
@@ -111,6 +111,32 @@ async fn links_are_removed_and_put_back_with_the_list_embedded() {
 #[tokio::test]
 async fn links_are_removed_and_put_back_with_the_list_in_production() {
     links_are_removed_and_put_back_with_the_list(Mode::Production).await;
+}
+
+#[tokio::test]
+async fn an_instance_without_a_list_takes_nothing_back_that_one_with_a_list_removed() {
+    let (app, folder) = with_list(Mode::Production, "bad.example\n").await;
+    let (admin, (email, token)) = (admin(&app).await, account(&app).await);
+    // Made while the list was another one.
+    let insert = "INSERT INTO links (short_code, target_url, owner_id, created_at)
+        SELECT 'listed-1', 'https://bad.example/', id, now() FROM users WHERE email = $1";
+    app.backend.execute(insert, &email).await;
+    fs::write(folder.path().join("blocklist"), "bad.example\n#\n").unwrap();
+    app.server.signal("HUP");
+    becomes(&app, "listed-1", 410).await;
+    let other = App::of(Backend::new(Mode::Embedded).await, app.another(&[]).await);
+    // Both work on this one; the list would have been given up before.
+    let good = app.shorten(&token, "https://other.example/").await;
+    id_of(&remove(&other, &admin, "host", "other.example", 410).await);
+    becomes(&other, &good, 410).await;
+    assert_eq!(other.get("/listed-1").await.status, 410);
+    let listed = other.get_as(&admin, "/admin/removals").await.json();
+    let of_list = listed["removals"].as_array().unwrap().iter();
+    let of_list = of_list.filter(|removal| removal["kind"] == "blocklist");
+    let links: Vec<_> = of_list.map(|removal| &removal["links"]).collect();
+    assert_eq!(links, [1]);
+    other.server_only().await;
+    app.server_only().await;
 }
 
 #[test]

@@ -16,16 +16,23 @@ use crate::support::{App, Response, eventually, unique};
 /// The password of the accounts of these tests.
 const PASSWORD: &str = "correct horse";
 
-const GRANT: &str = "INSERT INTO user_roles (user_id, role, granted_at) SELECT id, 'admin', created_at FROM users WHERE email = $1";
+/// Gives the account with an e-mail address the role.
+pub(crate) const GRANT: &str = "INSERT INTO user_roles (user_id, role, granted_at) SELECT id, 'admin', created_at FROM users WHERE email = $1";
 
 /// Sends JSON with a token.
-async fn send(app: &App, method: Method, token: &str, path: &str, body: &Value) -> Response {
+pub(crate) async fn send(
+    app: &App,
+    method: Method,
+    token: &str,
+    path: &str,
+    body: &Value,
+) -> Response {
     let request = app.request(method, path).bearer_auth(token);
     Response::of(request.json(body)).await
 }
 
 /// The address and the token of a fresh account.
-async fn account(app: &App) -> (String, String) {
+pub(crate) async fn account(app: &App) -> (String, String) {
     let email = format!("{}@example.org", unique());
     let response = app.account("/auth/register", &email, PASSWORD).await;
     let token = response.json()["access_token"].as_str().unwrap().to_owned();
@@ -33,24 +40,30 @@ async fn account(app: &App) -> (String, String) {
 }
 
 /// The token of a fresh account that administers the service.
-async fn admin(app: &App) -> String {
+pub(crate) async fn admin(app: &App) -> String {
     let (email, token) = account(app).await;
     app.backend.execute(GRANT, &email).await;
     token
 }
 
-async fn remove(app: &App, admin: &str, kind: &str, value: &str, status: u16) -> Response {
+pub(crate) async fn remove(
+    app: &App,
+    admin: &str,
+    kind: &str,
+    value: &str,
+    status: u16,
+) -> Response {
     let body = json!({ "kind": kind, "value": value, "reason": "phishing", "status": status });
     send(app, Method::POST, admin, "/admin/removals", &body).await
 }
 
 /// The number of a removal that was made.
-fn id_of(removal: &Response) -> i64 {
+pub(crate) fn id_of(removal: &Response) -> i64 {
     assert_eq!(removal.status, 200, "{removal:?}");
     removal.json()["id"].as_i64().unwrap()
 }
 
-async fn take_back(app: &App, admin: &str, id: i64) -> Response {
+pub(crate) async fn take_back(app: &App, admin: &str, id: i64) -> Response {
     let path = format!("/admin/removals/{id}");
     Response::of(app.request(Method::DELETE, &path).bearer_auth(admin)).await
 }
@@ -62,7 +75,7 @@ fn is_removed(response: &Response, status: u16) {
 }
 
 /// A link is answered so from now on, or soon.
-async fn becomes(app: &App, code: &str, status: u16) {
+pub(crate) async fn becomes(app: &App, code: &str, status: u16) {
     eventually("the link is answered so", async || {
         app.get(&format!("/{code}/")).await.status == status
     })

@@ -59,3 +59,45 @@ async fn the_operator_grants_bans_resets_and_reads_the_audit() {
     assert!(!run(&app, &["grant", "unknown@example.org"]).0);
     app.server_only().await;
 }
+
+#[tokio::test]
+async fn the_operator_removes_lists_and_restores() {
+    let app = App::start(Mode::Production).await;
+    let (email, token) = account(&app).await;
+    let code = app.shorten(&token, "https://by-operator.example/").await;
+    assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    for (kind, value, status) in [
+        ("link", code.as_str(), "451"),
+        ("host", "by-operator.example", "410"),
+        ("address", "127.0.0.1", "410"),
+        ("user", email.as_str(), "451"),
+    ] {
+        let args = [
+            "remove", kind, value, "--reason", "spam", "--status", status,
+        ];
+        let (is_done, said) = run(&app, &args);
+        assert!(is_done, "{kind}");
+        let id = said.trim().rsplit(' ').next().unwrap().to_owned();
+        becomes(&app, &code, status.parse().unwrap()).await;
+        let (_, listed) = run(&app, &["removals"]);
+        let first: Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
+        assert_eq!(first["id"].to_string(), id);
+        assert_eq!(
+            (&first["kind"], &first["reason"], &first["removed_by"]),
+            (&kind.into(), &"spam".into(), &Value::Null)
+        );
+        assert!(!run(&app, &args).0, "{kind} is removed already");
+        assert!(run(&app, &["restore", &id]).0);
+        assert!(!run(&app, &["restore", &id]).0, "it is taken back already");
+        becomes(&app, &code, 302).await;
+    }
+    for args in [
+        ["remove", "link", "unknown1", "--reason", "spam"],
+        ["remove", "host", "*.com", "--reason", "spam"],
+        ["remove", "page", "a", "--reason", "spam"],
+        ["remove", "link", &code, "--reason", " "],
+    ] {
+        assert!(!run(&app, &args).0, "{args:?}");
+    }
+    app.server_only().await;
+}

@@ -3,6 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
+use crate::abuse::{admin, id_of, remove, take_back};
 use crate::support::{App, Response, both_modes};
 use reqwest::Method;
 
@@ -42,6 +43,19 @@ both_modes! {
             }
         }
         assert_eq!(app.get_as(&token, "/urls/my").await.json().as_array().unwrap().len(), 2);
+    }
+
+    async fn a_repeated_request_shows_that_its_link_was_removed_meanwhile(app) {
+        let (admin, token) = (admin(app).await, app.register().await);
+        let body = json!({"target_url": "https://example.org/", "view": "full"});
+        let first = with_key(app, &token, "k", &body).await.json();
+        assert_eq!(first["status"], "active");
+        let code = first["short_code"].as_str().unwrap();
+        let id = id_of(&remove(app, &admin, "link", code, 410).await);
+        let again = with_key(app, &token, "k", &body).await.json();
+        assert_eq!((&again["short_code"], &again["status"]), (&json!(code), &json!("removed")));
+        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        assert_eq!(with_key(app, &token, "k", &body).await.json(), first);
     }
 
     async fn another_request_with_a_used_key_is_refused(app) {

@@ -7,22 +7,22 @@ use reqwest::{Method, RequestBuilder};
 use crate::support::{App, Response, unique};
 
 /// What browsers send as `Accept`.
-pub(super) const ACCEPT: &str =
+pub(crate) const ACCEPT: &str =
     "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
 
 /// One browser.
-pub(super) struct Browser<'a> {
-    pub(super) app: &'a App,
-    pub(super) cookies: BTreeMap<String, String>,
+pub(crate) struct Browser<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) cookies: BTreeMap<String, String>,
 }
 
 impl<'a> Browser<'a> {
-    pub(super) fn new(app: &'a App) -> Self {
+    pub(crate) fn new(app: &'a App) -> Self {
         let cookies = BTreeMap::new();
         Self { app, cookies }
     }
 
-    pub(super) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let cookies: Vec<_> = self
             .cookies
             .iter()
@@ -45,14 +45,14 @@ impl<'a> Browser<'a> {
         }
     }
 
-    pub(super) async fn get(&mut self, path: &str) -> Response {
+    pub(crate) async fn get(&mut self, path: &str) -> Response {
         let response = Response::of(self.request(Method::GET, path)).await;
         self.keep_cookies(&response);
         response
     }
 
     /// Sends a form of the page at `page`, with that page's token.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &mut self,
         page: &str,
         path: &str,
@@ -62,7 +62,7 @@ impl<'a> Browser<'a> {
         self.send_with(&csrf, path, fields, &[]).await
     }
 
-    pub(super) async fn send_with(
+    pub(crate) async fn send_with(
         &mut self,
         csrf: &str,
         path: &str,
@@ -83,7 +83,7 @@ impl<'a> Browser<'a> {
     }
 
     /// Signs up with a fresh address, which is returned.
-    pub(super) async fn sign_up(&mut self) -> String {
+    pub(crate) async fn sign_up(&mut self) -> String {
         let email = format!("{}@example.org", unique());
         let fields = [("email", email.as_str()), ("password", "correct horse")];
         let response = self.send("/app/register", "/app/register", &fields).await;
@@ -92,7 +92,7 @@ impl<'a> Browser<'a> {
     }
 
     /// Makes a link and returns its code.
-    pub(super) async fn make(&mut self, fields: &[(&str, &str)]) -> String {
+    pub(crate) async fn make(&mut self, fields: &[(&str, &str)]) -> String {
         let made = self.send("/app/links/new", "/app/links", fields).await;
         assert_eq!(made.status, 303, "{made:?}");
         let path = made.header("location").strip_prefix("/app/links/").unwrap();
@@ -101,12 +101,12 @@ impl<'a> Browser<'a> {
 }
 
 /// The token of the forms on a page.
-pub(super) fn token(page: &str) -> String {
+pub(crate) fn token(page: &str) -> String {
     let at = page.find("name=\"csrf\" value=\"").expect(page);
     page[at..].split('"').nth(3).unwrap().to_owned()
 }
 
-pub(super) fn leads_to(response: &Response, path: &str) {
+pub(crate) fn leads_to(response: &Response, path: &str) {
     assert_eq!(response.status, 303, "{response:?}");
     assert_eq!(response.header("location"), path);
 }

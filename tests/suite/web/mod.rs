@@ -1,7 +1,11 @@
 //! Pages for people, over plain HTTP: a browser without JavaScript.
 
-mod browser;
+mod admin;
+mod breakdowns;
+pub(crate) mod browser;
 mod clicks;
 mod import;
 mod owners;
+mod removed;
+mod reports;
 mod visitors;

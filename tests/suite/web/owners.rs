@@ -120,6 +120,11 @@ both_modes! {
         leads_to(&browser.send("/app", "/app/links/selected", &tag).await, "/app?done=tagged");
         let tagged = browser.get("/app?tag=old").await.text;
         assert_eq!(tagged.matches("class=\"code\"").count(), 2);
+        let list = "q=example.org%2F&tag=old&sort=created_at";
+        let none = browser.send("/app", "/app/links/selected", &[("action", "end"), ("place", list)]).await;
+        leads_to(&none, &format!("/app?{list}&done=none"));
+        let end_here = [("code", foreign.as_str()), ("action", "end"), ("place", &format!("{list}&done=deleted&x=//evil.example"))];
+        leads_to(&browser.send("/app", "/app/links/selected", &end_here).await, &format!("/app?{list}&done=ended"));
         let end = [&two[..], &[("action", "end")]].concat();
         leads_to(&browser.send("/app", "/app/links/selected", &end).await, "/app?done=ended");
         app.get(&format!("/{}", codes[0])).await.is_error(404, "URL not found");

@@ -87,7 +87,8 @@ both_modes! {
     async fn a_visitors_page_is_small_and_has_no_script(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
-        for path in ["/", "/nosuch1", &format!("/{code}+")] {
+        let report = format!("/app/report/{code}");
+        for path in ["/", "/nosuch1", &format!("/{code}+"), &report, &format!("{report}?sent=yes")] {
             let page = page(app, path, "fr").await;
             let policy = page.header("content-security-policy");
             assert!(policy.starts_with("default-src 'none'; style-src 'self'"), "{policy}");

@@ -1,0 +1,117 @@
+//! Turns of flushes: one at a time is read from each server, and a few are written to the database side by side.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::redis::RedisShard;
+
+/// Flushes of different shards that are written at the same time. Each has a connection of the database while it writes a
+/// part, and redirects need some of them and of its time, too.
+const WRITERS: usize = 2;
+
+/// The turns to read, by the replication ID of the server: a slow server delays its own shards alone, and no more than one
+/// flush of each server waits in memory to be written.
+pub(super) struct Readers(HashMap<Arc<str>, tokio::sync::Mutex<()>>);
+
+impl Readers {
+    /// A turn for each server that has one of these shards.
+    pub(super) fn of(shards: &[&RedisShard]) -> Self {
+        let servers = shards.iter().map(|redis| redis.replication_id());
+        Self(
+            servers
+                .map(|server| (server, tokio::sync::Mutex::default()))
+                .collect(),
+        )
+    }
+
+    /// Waits for the turn of a server; `None` where a shard has moved to one that is not known, which has no turns.
+    pub(super) async fn turn(&self, redis: &RedisShard) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        Some(self.0.get(&redis.replication_id())?.lock().await)
+    }
+}
+
+/// The permits to write, and how long at least one was in use.
+pub(super) struct Writers {
+    permits: Semaphore,
+    use_of_permits: Mutex<Use>,
+}
+
+#[derive(Default)]
+struct Use {
+    writers: usize,
+    since: Option<Instant>,
+    before: Duration,
+}
+
+/// A permit to write one flush to the database.
+pub(super) struct Writer<'a> {
+    writers: &'a Writers,
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+impl Writers {
+    pub(super) fn new() -> Self {
+        Self {
+            permits: Semaphore::new(WRITERS),
+            use_of_permits: Mutex::default(),
+        }
+    }
+
+    /// Waits for a permit.
+    pub(super) async fn permit(&self) -> Writer<'_> {
+        // It is never closed.
+        let permit = self.permits.acquire().await.ok();
+        let mut noted = self.noted();
+        noted.writers += 1;
+        noted.since.get_or_insert_with(Instant::now);
+        Writer {
+            writers: self,
+            _permit: permit,
+        }
+    }
+
+    /// How long at least one flush was being written, since the start of the process: not the sum over shards.
+    pub(super) fn busy(&self) -> Duration {
+        let noted = self.noted();
+        let now = noted.since.map(|since| since.elapsed());
+        noted.before + now.unwrap_or_default()
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Use> {
+        self.use_of_permits
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Writer<'_> {
+    fn drop(&mut self) {
+        let mut noted = self.writers.noted();
+        noted.writers -= 1;
+        if noted.writers == 0 {
+            let used = noted.since.take().map(|since| since.elapsed());
+            noted.before += used.unwrap_or_default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_time_of_writers_at_work_side_by_side_counts_once() {
+        let writers = Writers::new();
+        let (first, second) = tokio::join!(writers.permit(), writers.permit());
+        let started = writers.noted().since.unwrap();
+        drop(first);
+        assert_eq!(writers.noted().before, Duration::ZERO);
+        drop(second);
+        let busy = writers.busy();
+        assert!(busy <= started.elapsed());
+        assert_eq!((writers.busy(), writers.noted().since), (busy, None));
+    }
+}

@@ -1,0 +1,63 @@
+//! What administrators did.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::{Admin, ListQuery, Listed, Section, minute};
+use crate::abuse::Abuse;
+use crate::domain::AuditEntry;
+use crate::http::{ApiError, QueryOf};
+use crate::web::page::{Frame, Site, own_page};
+
+const PATH: &str = "/app/admin/audit";
+
+#[derive(Template)]
+#[template(path = "admin/audit.html")]
+struct AuditPage<'a> {
+    frame: Frame<'a>,
+    section: Section<'a>,
+    list: Listed<Row>,
+}
+
+/// Something that was done.
+struct Row {
+    action: String,
+    subject: String,
+    detail: String,
+    by: String,
+    at: String,
+}
+
+impl Row {
+    fn of(entry: AuditEntry) -> Self {
+        Self {
+            action: entry.action.replace('_', " "),
+            subject: entry.subject,
+            detail: entry.detail,
+            by: match entry.user {
+                Some(user) => format!("account {}, {}", user.0, entry.address),
+                None => entry.address,
+            },
+            at: minute(entry.at),
+        }
+    }
+}
+
+pub(in crate::web) async fn show(
+    State(abuse): State<Arc<Abuse>>,
+    State(site): State<Site>,
+    admin: Admin,
+    QueryOf(query): QueryOf<ListQuery>,
+) -> Result<Response, ApiError> {
+    let found = async { Ok(abuse.audit(&query.wanted(&abuse).await?).await?) };
+    let page = AuditPage {
+        frame: Frame::own(&site, admin.signed_in.owner()),
+        section: Section::new(&admin, PATH),
+        list: Listed::of(found.await, &query, PATH, Row::of)?,
+    };
+    own_page(StatusCode::OK, &page)
+}

@@ -1,0 +1,77 @@
+//! Links of all accounts.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::{Admin, ListQuery, Listed, Section, minute, removal_path};
+use crate::abuse::Abuse;
+use crate::domain::{RemovalStatus, SeenLink};
+use crate::http::{ApiError, QueryOf};
+use crate::web::page::{Frame, Site, own_page};
+
+const PATH: &str = "/app/admin/links";
+
+#[derive(Template)]
+#[template(path = "admin/links.html")]
+struct LinksPage<'a> {
+    frame: Frame<'a>,
+    section: Section<'a>,
+    query: &'a ListQuery,
+    list: Listed<Row>,
+}
+
+/// A link.
+struct Row {
+    code: String,
+    target: String,
+    owner: i64,
+    made: String,
+    address: Option<String>,
+    is_active: bool,
+    removed: Option<u16>,
+    remove_path: String,
+    host_path: Option<String>,
+    address_path: Option<String>,
+}
+
+impl Row {
+    fn of(link: SeenLink) -> Self {
+        let code = link.code.to_string();
+        let host = link.target.host();
+        Self {
+            remove_path: removal_path("link", &code),
+            host_path: host.map(|host| removal_path("host", &host)),
+            address_path: link
+                .address
+                .as_deref()
+                .map(|at| removal_path("address", at)),
+            code,
+            target: link.target.as_str().to_owned(),
+            owner: link.owner.0,
+            made: minute(link.created_at),
+            address: link.address,
+            is_active: link.is_active,
+            removed: link.removed.map(RemovalStatus::code),
+        }
+    }
+}
+
+pub(in crate::web) async fn show(
+    State(abuse): State<Arc<Abuse>>,
+    State(site): State<Site>,
+    admin: Admin,
+    QueryOf(query): QueryOf<ListQuery>,
+) -> Result<Response, ApiError> {
+    let found = async { Ok(abuse.links(&query.wanted(&abuse).await?).await?) };
+    let page = LinksPage {
+        frame: Frame::own(&site, admin.signed_in.owner()),
+        section: Section::new(&admin, PATH),
+        list: Listed::of(found.await, &query, PATH, Row::of)?,
+        query: &query,
+    };
+    own_page(StatusCode::OK, &page)
+}

@@ -1,0 +1,211 @@
+//! Removals: a form for a new one, and those that were made.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::{Admin, ListQuery, Listed, Section, minute};
+use crate::abuse::{Abuse, AbuseError};
+use crate::domain::{InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus};
+use crate::http::{ApiError, QueryOf};
+use crate::links::LinkService;
+use crate::store::Change;
+use crate::web::form::Form;
+use crate::web::page::{Frame, Site, grouped, own_page, see_other};
+
+const PATH: &str = "/app/admin";
+
+#[derive(Template)]
+#[template(path = "admin/removals.html")]
+struct RemovalsPage<'a> {
+    frame: Frame<'a>,
+    section: Section<'a>,
+    said: &'static str,
+    form: RemovalForm,
+    list: Listed<Row>,
+}
+
+/// A removal.
+struct Row {
+    id: i64,
+    kind: &'static str,
+    value: String,
+    reason: String,
+    status: u16,
+    by: String,
+    at: String,
+    taken_back_at: Option<String>,
+    links: String,
+    is_running: bool,
+    /// The blocklist's own is not taken back by hand.
+    is_by_hand: bool,
+}
+
+impl Row {
+    fn of(removal: Removal) -> Self {
+        Self {
+            id: removal.id.0,
+            is_by_hand: removal.kind != "blocklist",
+            kind: match removal.kind.as_str() {
+                "link" => "Link",
+                "host" => "Host",
+                "user" => "Account",
+                "address" => "Address",
+                _ => "Blocklist",
+            },
+            value: removal.value,
+            reason: removal.reason,
+            status: removal.status.code(),
+            by: match removal.removed_by {
+                Some(user) => format!("account {}", user.0),
+                None => "the operator".to_owned(),
+            },
+            at: minute(removal.removed_at),
+            taken_back_at: removal.taken_back_at.map(minute),
+            links: grouped(removal.links),
+            is_running: removal.is_running,
+        }
+    }
+}
+
+/// The form for a removal.
+#[derive(Default)]
+struct RemovalForm {
+    kind: String,
+    value: String,
+    reason: String,
+    status: String,
+    /// What is wrong, as `field: sentence`.
+    fault: Option<String>,
+}
+
+impl RemovalForm {
+    fn sent(form: &Form) -> Self {
+        let field = |name| form.get(name).trim().to_owned();
+        Self {
+            kind: field("kind"),
+            value: field("value"),
+            reason: field("reason"),
+            status: field("status"),
+            fault: None,
+        }
+    }
+
+    /// The fault of a field; that of none of them where `field` is empty.
+    fn fault_of(&self, field: &str) -> Option<&str> {
+        let fault = self.fault.as_deref()?;
+        match fault.split_once(": ") {
+            Some((name @ ("value" | "reason"), text)) => (name == field).then_some(text),
+            _ => field.is_empty().then_some(fault),
+        }
+    }
+
+    async fn remove(&self, abuse: &Abuse, admin: &Admin) -> Result<Vec<Change>, ApiError> {
+        let invalid = |error: InvalidRemoval| ApiError::invalid(error.to_string());
+        let target = abuse.target(&self.kind, &self.value).await?;
+        let reason = Reason::parse(&self.reason).map_err(invalid)?;
+        let status = self.status.parse().unwrap_or_default();
+        let status = RemovalStatus::parse(status).map_err(invalid)?;
+        let removed = abuse.remove(&admin.administrator, &target, &reason, status);
+        Ok(removed.await?.1)
+    }
+}
+
+pub(in crate::web) async fn show(
+    State(abuse): State<Arc<Abuse>>,
+    State(site): State<Site>,
+    admin: Admin,
+    QueryOf(query): QueryOf<ListQuery>,
+) -> Result<Response, ApiError> {
+    let form = RemovalForm {
+        kind: query.kind.clone(),
+        value: query.value.clone(),
+        ..RemovalForm::default()
+    };
+    page(&abuse, &site, &admin, &query, form, StatusCode::OK).await
+}
+
+async fn page(
+    abuse: &Abuse,
+    site: &Site,
+    admin: &Admin,
+    query: &ListQuery,
+    form: RemovalForm,
+    status: StatusCode,
+) -> Result<Response, ApiError> {
+    let found = async { Ok(abuse.removals(&query.wanted(abuse).await?).await?) };
+    let page = RemovalsPage {
+        frame: Frame::own(site, admin.signed_in.owner()),
+        section: Section::new(admin, PATH),
+        said: match query.done.as_str() {
+            "removed" => "Removed.",
+            "back" => "Taken back.",
+            "unbanned" => "The account may log in again.",
+            "none" => "It was not in force any more.",
+            _ => "",
+        },
+        form,
+        list: Listed::of(found.await, query, PATH, Row::of)?,
+    };
+    own_page(status, &page)
+}
+
+pub(in crate::web) async fn make(
+    State(abuse): State<Arc<Abuse>>,
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    admin: Admin,
+    form: Form,
+) -> Result<Response, ApiError> {
+    admin.signed_in.check(&site, &form)?;
+    let sent = RemovalForm::sent(&form);
+    match sent.remove(&abuse, &admin).await {
+        Ok(changes) => {
+            links.announce_all(&changes).await;
+            Ok(see_other("/app/admin?done=removed"))
+        }
+        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) => {
+            let form = RemovalForm {
+                fault: Some(error.detail().to_owned()),
+                ..sent
+            };
+            let query = ListQuery::default();
+            page(&abuse, &site, &admin, &query, form, error.status()).await
+        }
+    }
+}
+
+pub(in crate::web) async fn take_back(
+    State(abuse): State<Arc<Abuse>>,
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    admin: Admin,
+    Path(id): Path<String>,
+    form: Form,
+) -> Result<Response, ApiError> {
+    admin.signed_in.check(&site, &form)?;
+    // No removal has the number 0.
+    let id = RemovalId(id.parse().unwrap_or_default());
+    let taken_back = abuse.take_back(&admin.administrator, id).await;
+    taken(&links, taken_back, "/app/admin?done=back").await
+}
+
+/// The response to what was taken back, or was not in force.
+pub(super) async fn taken(
+    links: &LinkService,
+    taken_back: Result<(Removal, Vec<Change>), AbuseError>,
+    next: &str,
+) -> Result<Response, ApiError> {
+    match taken_back {
+        Ok((_, changes)) => {
+            links.announce_all(&changes).await;
+            Ok(see_other(next))
+        }
+        Err(AbuseError::Unknown) => Ok(see_other("/app/admin?done=none")),
+        Err(error) => Err(error.into()),
+    }
+}

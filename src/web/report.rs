@@ -1,0 +1,105 @@
+//! A visitor reports a link: a form without a script, which the limits of `POST /report` bound.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::error_pages::PageWish;
+use super::form::Form;
+use super::page::{Frame, Site, public_page, see_other};
+use super::session;
+use crate::abuse::{Abuse, AbuseError};
+use crate::domain::{Reason, ShortCode};
+use crate::http::{ApiError, ClientAddress, PathCode, QueryOf};
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct ReportPage<'a> {
+    frame: Frame<'a>,
+    code: &'a ShortCode,
+    csrf: String,
+    reason: &'a str,
+    is_refused: bool,
+}
+
+#[derive(Template)]
+#[template(path = "reported.html")]
+struct ReportedPage<'a> {
+    frame: Frame<'a>,
+    code: &'a ShortCode,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Sent {
+    sent: String,
+}
+
+/// The form, or the thanks for one that was sent.
+pub(super) async fn show(
+    State(site): State<Site>,
+    PathCode(code): PathCode,
+    headers: HeaderMap,
+    QueryOf(query): QueryOf<Sent>,
+) -> Result<Response, ApiError> {
+    let code = code.ok_or_else(ApiError::url_not_found)?;
+    if query.sent.is_empty() {
+        return shown(&site, &headers, &code, "", StatusCode::OK);
+    }
+    let page = ReportedPage {
+        frame: Frame::public(&site, PageWish::language_of(&headers)),
+        code: &code,
+    };
+    public_page(StatusCode::OK, &page)
+}
+
+fn shown(
+    site: &Site,
+    headers: &HeaderMap,
+    code: &ShortCode,
+    reason: &str,
+    status: StatusCode,
+) -> Result<Response, ApiError> {
+    let (csrf, cookie) = session::form_token(site, headers)?;
+    let page = ReportPage {
+        frame: Frame::public(site, PageWish::language_of(headers)),
+        code,
+        csrf,
+        reason,
+        is_refused: status != StatusCode::OK,
+    };
+    let mut response = public_page(status, &page)?;
+    if let Some(cookie) = cookie {
+        session::set_cookie(&mut response, site, session::form_name(site), &cookie, None);
+    }
+    Ok(response)
+}
+
+pub(super) async fn send(
+    State(abuse): State<Arc<Abuse>>,
+    State(site): State<Site>,
+    PathCode(code): PathCode,
+    client: ClientAddress,
+    headers: HeaderMap,
+    form: Form,
+) -> Result<Response, ApiError> {
+    let code = code.ok_or_else(ApiError::url_not_found)?;
+    let cookie = session::cookie(&headers, session::form_name(&site)).unwrap_or_default();
+    session::check(&site, &headers, &cookie, &form)?;
+    // Browsers end the lines of a form with both.
+    let given = form.get("reason").replace("\r\n", "\n");
+    let Ok(reason) = Reason::parse(&given) else {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        return shown(&site, &headers, &code, &given, status);
+    };
+    let reported = abuse.report(&code, &reason, client.as_str()).await;
+    reported.map_err(|error| match error {
+        AbuseError::Unknown => ApiError::url_not_found(),
+        error => error.into(),
+    })?;
+    Ok(see_other(&format!("/app/report/{code}?sent=yes")))
+}
