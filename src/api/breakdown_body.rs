@@ -6,12 +6,11 @@ use utoipa::{IntoParams, ToSchema};
 use super::series_body::SeriesQuery;
 use crate::domain::{Dimension, Timestamp};
 use crate::http::ApiError;
-use crate::links::WantedBreakdown;
+use crate::links::{MAX_ROWS, WantedBreakdown};
 use crate::store::{Breakdown, ClickSum};
 
-/// Rows unless a number is given, and at most.
+/// Rows unless a number is given.
 const LIMIT: u32 = 10;
-const MAX_LIMIT: u32 = 1_000;
 
 /// What a breakdown is by, and of which clicks.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -70,7 +69,7 @@ impl BreakdownParameters {
             invalid("by: must be referrer, country, browser, os, device or bot, as by=country")
         })?;
         let limit = self.limit.as_deref().map_or(Ok(LIMIT), str::parse);
-        let limit = limit.ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+        let limit = limit.ok().filter(|limit| (1..=MAX_ROWS).contains(limit));
         let limit = limit.ok_or_else(|| invalid("limit: must be 1 to 1000, as limit=10"))?;
         let range = SeriesQuery {
             interval: None,

@@ -9,18 +9,20 @@ use super::authentication::TokenOwner;
 use super::series_body::SeriesQuery;
 use crate::accounts::Accounts;
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode, QueryOf, series_csv};
-use crate::links::LinkService;
+use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode, QueryOf, clicks_csv};
+use crate::links::{LinkService, WantedBreakdown};
 
 /// Export what is known of a link's clicks.
 ///
-/// The series of one of your links as CSV, one line for each point: `by` names the interval, `value` is when it starts. A cell
-/// that a spreadsheet would take for a formula has an apostrophe before it.
+/// The series of one of your links as CSV, one line for each point: `by` names the interval, `value` is when it starts. Then the
+/// breakdowns of the same time, one line for each row: `by` is `referrer`, `country`, `browser`, `os`, `device` or `bot`, and an
+/// empty `value` one that is not known; past 1,000 values of each the rest is `other`. A cell that a spreadsheet would take for
+/// a formula has an apostrophe before it.
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats/export", tag = "links", operation_id = "export_series",
     params(CodeParameter, SeriesQuery), security(("bearer" = [])),
     responses(
-        (status = 200, description = "The series", content((String = "text/csv")), headers(
+        (status = 200, description = "The series and the breakdowns", content((String = "text/csv")), headers(
             ("Content-Disposition" = String, description = "A name for the file"),
         )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
@@ -48,5 +50,8 @@ pub(super) async fn export_series(
         asked?;
         return Err(ApiError::url_not_found());
     };
-    series_csv(counted.link.code.as_str(), &asked?, &compared.series)
+    let (code, range) = (&counted.link.code, asked?);
+    let breakdowns = links.breakdowns(owner, code, WantedBreakdown::all(&range));
+    let breakdowns = breakdowns.await?.unwrap_or_default();
+    clicks_csv(code.as_str(), &range, &compared.series, &breakdowns)
 }

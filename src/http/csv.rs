@@ -1,12 +1,13 @@
-//! Cells of CSV that no spreadsheet takes for a formula, and a series as CSV.
+//! Cells of CSV that no spreadsheet takes for a formula, and what is known of clicks as CSV.
 
 use ::csv::{Terminator, WriterBuilder};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse, Response};
 
 use super::ApiError;
-use crate::domain::SeriesRange;
+use crate::domain::{Dimension, SeriesRange};
 use crate::links::Series;
+use crate::store::{Breakdown, ClickSum};
 
 /// With one of these at its beginning, a spreadsheet takes a cell for a formula.
 const BEGINS_FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
@@ -34,12 +35,19 @@ pub fn value_of_cell(cell: &str) -> &str {
     rest.filter(|rest| needs_apostrophe(rest)).unwrap_or(cell)
 }
 
-/// A series as a file: one line for each point, of the columns `by`, `value`, `clicks` and `people`.
+/// A series as a file: one line for each point, of the columns `by`, `value`, `clicks` and `people`; then one for each row of the
+/// breakdowns, which are none or those by each of [`Dimension::ALL`]. Of a row whose value is not known, that is empty.
 ///
 /// # Errors
 /// A defect of the writer.
-pub fn series_csv(name: &str, range: &SeriesRange, series: &Series) -> Result<Response, ApiError> {
-    let file = lines(range, series).map_err(|error| ApiError::internal(&error.to_string()))?;
+pub fn clicks_csv(
+    name: &str,
+    range: &SeriesRange,
+    series: &Series,
+    breakdowns: &[Breakdown],
+) -> Result<Response, ApiError> {
+    let file =
+        lines(range, series, breakdowns).map_err(|error| ApiError::internal(&error.to_string()))?;
     let disposition = format!("attachment; filename=\"{name}.csv\"");
     let disposition = HeaderValue::try_from(disposition)
         .map_err(|error| ApiError::internal(&error.to_string()))?;
@@ -48,7 +56,11 @@ pub fn series_csv(name: &str, range: &SeriesRange, series: &Series) -> Result<Re
     Ok((headers, file).into_response())
 }
 
-fn lines(range: &SeriesRange, series: &Series) -> Result<Vec<u8>, ::csv::Error> {
+fn lines(
+    range: &SeriesRange,
+    series: &Series,
+    breakdowns: &[Breakdown],
+) -> Result<Vec<u8>, ::csv::Error> {
     let mut file = Vec::new();
     let mut writer = WriterBuilder::new()
         .terminator(Terminator::CRLF)
@@ -59,6 +71,18 @@ fn lines(range: &SeriesRange, series: &Series) -> Result<Vec<u8>, ::csv::Error> 
         let at = harmless_cell(&range.zone().written(*at));
         let (clicks, people) = (tally.clicks.to_string(), tally.people().to_string());
         writer.write_record([step, &at, &clicks, &people])?;
+    }
+    for (by, breakdown) in Dimension::ALL.into_iter().zip(breakdowns) {
+        let mut line = |value: &str, sum: ClickSum| {
+            let (clicks, people) = (sum.clicks.to_string(), sum.people.to_string());
+            writer.write_record([by.as_str(), &harmless_cell(value), &clicks, &people])
+        };
+        for (value, sum) in &breakdown.rows {
+            line(value.as_deref().unwrap_or_default(), *sum)?;
+        }
+        if breakdown.other.clicks > 0 {
+            line(Dimension::OTHER, breakdown.other)?;
+        }
     }
     writer.flush()?;
     drop(writer);

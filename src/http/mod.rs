@@ -21,7 +21,7 @@ mod visitor;
 
 pub use admission::{Admission, with_admission};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
-pub use csv::{harmless_cell, series_csv, value_of_cell};
+pub use csv::{clicks_csv, harmless_cell, value_of_cell};
 pub use cursor::{cursor, parse_cursor};
 pub use errors::{ApiError, BLOCKED_BY, ErrorBody, LinkHasEnded};
 pub use extractors::{

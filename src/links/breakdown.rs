@@ -8,6 +8,9 @@ use super::{LinkError, LinkService};
 use crate::domain::{Dimension, Filter, Interval, Principal, SearchTag, SeriesRange, ShortCode};
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf};
 
+/// Rows of a breakdown at most.
+pub const MAX_ROWS: u32 = 1_000;
+
 const DAY: Duration = Duration::from_hours(24);
 
 /// Breakdowns that are read at the same time for one client: each takes a connection.
@@ -22,6 +25,19 @@ pub struct WantedBreakdown {
     pub filters: Vec<Filter>,
     /// Rows at most.
     pub limit: u32,
+}
+
+impl WantedBreakdown {
+    /// As many rows as there may be, of all clicks of a time.
+    #[must_use]
+    pub fn all(range: &SeriesRange) -> Self {
+        Self {
+            range: range.clone(),
+            by: Dimension::Referrer,
+            filters: Vec::new(),
+            limit: MAX_ROWS,
+        }
+    }
 }
 
 impl LinkService {

@@ -31,7 +31,7 @@ mod show;
 mod stats;
 
 pub use at_once::{AtOnce, Place};
-pub use breakdown::WantedBreakdown;
+pub use breakdown::{MAX_ROWS, WantedBreakdown};
 pub use bulk::{BulkLink, BulkOutcome};
 pub use by_clicks::ClickOrders;
 pub use code_length::CodeLength;

@@ -17,6 +17,7 @@ mod bulk;
 mod click_batch;
 mod click_details;
 mod click_limits;
+mod click_rows;
 mod clicks;
 mod database;
 mod details;

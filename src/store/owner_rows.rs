@@ -1,6 +1,7 @@
 //! Rows of an owner's series, which have the same form in both databases.
 
-use super::rows::{flush_mark, link_id};
+use super::click_rows::flush_mark;
+use super::rows::link_id;
 use super::{OwnerSnapshot, StoreError, WrittenBack};
 use crate::domain::Interval;
 

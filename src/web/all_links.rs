@@ -14,7 +14,7 @@ use super::link_list::Row;
 use super::page::{Frame, Site, own_page};
 use super::session::SignedIn;
 use crate::domain::{LinkFilter, LinkOrder, SearchTag};
-use crate::http::{ApiError, QueryOf, series_csv};
+use crate::http::{ApiError, QueryOf, clicks_csv};
 use crate::links::{LinkService, Listing};
 
 /// Links in each of the two lists.
@@ -124,5 +124,5 @@ pub(super) async fn export(
     }
     let tag = tag.parse()?;
     let series = links.series_of_owner(signed_in.principal, tag.as_ref(), &range);
-    series_csv("clicks", &range, &series.await?)
+    clicks_csv("clicks", &range, &series.await?, &[])
 }

@@ -16,8 +16,8 @@ use super::link_list::word;
 use super::page::{Frame, Site, grouped, own_page, see_other};
 use super::session::SignedIn;
 use crate::domain::ShortCode;
-use crate::http::{ApiError, PathCode, QueryOf, series_csv};
-use crate::links::{CountedLink, Expected, LinkService, Revision};
+use crate::http::{ApiError, PathCode, QueryOf, clicks_csv};
+use crate::links::{CountedLink, Expected, LinkService, Revision, WantedBreakdown};
 
 #[derive(Template)]
 #[template(path = "one_link.html")]
@@ -136,7 +136,7 @@ async fn clicks(
     Ok((shown, series, visitors))
 }
 
-/// The clicks over time as a file.
+/// The clicks over time, and who made them, as a file.
 pub(super) async fn export(
     State(links): State<Arc<LinkService>>,
     signed_in: SignedIn,
@@ -150,7 +150,10 @@ pub(super) async fn export(
     }
     let found = links.own_series(signed_in.principal, &code, &range).await?;
     let (_, clicks) = found.ok_or_else(ApiError::url_not_found)?;
-    series_csv(code.as_str(), &range, &clicks.series)
+    let wanted = WantedBreakdown::all(&range);
+    let breakdowns = links.breakdowns(signed_in.principal, &code, wanted);
+    let breakdowns = breakdowns.await?.unwrap_or_default();
+    clicks_csv(code.as_str(), &range, &clicks.series, &breakdowns)
 }
 
 pub(super) async fn edit(

@@ -75,6 +75,12 @@ fn results_and_errors_are_json_with_json() {
     );
     let stats = ada.runs(&["stats", "--json", code]).json();
     assert_eq!((&stats["clicks"], &stats["total"]), (&0.into(), &0.into()));
+    let breakdowns = stats["breakdowns"].as_array().unwrap().iter();
+    let by: Vec<_> = breakdowns.map(|breakdown| &breakdown["by"]).collect();
+    assert_eq!(
+        by,
+        ["referrer", "country", "browser", "os", "device", "bot"]
+    );
     assert_eq!(ada.runs(&["rm", "--json", code]).json()["deleted"], true);
     assert_eq!(ada.runs(&["list", "--json"]).json(), Value::Array(vec![]));
 

@@ -123,7 +123,8 @@ both_modes! {
         assert_eq!((file.status.as_u16(), file.header("content-type")), (200, "text/csv; charset=utf-8"));
         assert_eq!(file.header("content-disposition"), format!("attachment; filename=\"{code}.csv\""));
         let lines: Vec<_> = file.text.split("\r\n").collect();
-        assert_eq!((lines[0], lines.len()), ("by,value,clicks,people", 14));
+        let points = lines.iter().filter(|line| line.starts_with("month,")).count();
+        assert_eq!((lines[0], points), ("by,value,clicks,people", 12));
         assert!(lines[12].starts_with("month,") && lines[12].contains("T00:00:00+00:00,1,"), "{lines:?}");
         app.get_as(&bob, &path).await.is_error(404, "URL not found");
         app.get(&path).await.is_error(401, "Not authenticated");

@@ -1,7 +1,9 @@
 //! Series between Redis and the database: a click stays in the interval in which it was recorded, and the sum is the count at
 //! every step.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use redis::AsyncCommands;
@@ -27,6 +29,7 @@ struct Pipeline {
     store: Store,
     sink: RedisSink,
     cache: LinkCache,
+    owner: Principal,
     link: LinkId,
     number: u64,
     _folder: TempDir,
@@ -62,10 +65,12 @@ impl Pipeline {
             workers: 1,
         };
         let (cache, _) = LinkCache::new(limits, Some(&shards)).for_worker();
+        let (owner, link) = link(&store).await;
         Self {
             server,
             sink: RedisSink::new(shard),
-            link: link(&store).await,
+            owner,
+            link,
             store,
             cache,
             number: 0,
@@ -107,19 +112,22 @@ impl Pipeline {
         flusher.release().await.unwrap();
     }
 
-    /// The link's series, whose sum is the count.
+    fn counts(&self) -> Counts {
+        let clicks = Arc::clone(&self.store.clicks);
+        let in_memory = Arc::new(MemoryOnly::default());
+        Counts::new(clicks, in_memory, Some(&self.shards), &self.cache)
+    }
+
+    /// The link's series, whose sum is the count; it is that of its owner, too, who has no other link.
     async fn series(&self) -> Vec<(i64, u64)> {
-        let (clicks, in_memory) = (
-            Arc::clone(&self.store.clicks),
-            Arc::new(MemoryOnly::default()),
-        );
-        let counts = Counts::new(clicks, in_memory, Some(&self.shards), &self.cache);
+        let counts = self.counts();
         let click = Click::new(self.link, Shard::ONLY);
         let counted = counts.begin().of(&[click], false).await.unwrap();
         let all = Interval::FIRST..Interval::LAST;
         let series = counts.begin().series_of(click, all, false).await.unwrap();
         let LinkSeries { count, points, .. } = series;
         assert_eq!((count, points.values().sum()), (counted[&self.link], count));
+        assert_eq!(of_owner(&counts, self.owner).await, points);
         let number = |(interval, clicks): (Interval, u64)| (interval.number().into(), clicks);
         points.into_iter().map(number).collect()
     }
@@ -134,7 +142,13 @@ impl Pipeline {
     }
 }
 
-async fn link(store: &Store) -> LinkId {
+async fn of_owner(counts: &Counts, owner: Principal) -> BTreeMap<Interval, u64> {
+    let all = Interval::FIRST..Interval::LAST;
+    let series = counts.begin().series_of_owner(owner, None, all);
+    series.await.unwrap()
+}
+
+async fn link(store: &Store) -> (Principal, LinkId) {
     let email: EmailAddress = "ada@example.org".parse().unwrap();
     let (key, now) = (TokenKey::generate().unwrap(), SystemClock.now());
     let user = store.users.create_user(&email, "hash", key, now);
@@ -146,7 +160,8 @@ async fn link(store: &Store) -> LinkId {
     let target = TargetUrl::parse("https://example.org/", &own).unwrap();
     let (code, properties) = (ShortCode::generate(7).unwrap(), LinkProperties::of(target));
     let new = NewLink::new(&code, &properties, owner, now);
-    store.links.create_link(new, 0).await.unwrap().link.id
+    let made = store.links.create_link(new, 0).await.unwrap();
+    (owner, made.link.id)
 }
 
 #[tokio::test]
@@ -300,4 +315,57 @@ async fn no_click_joins_a_late_flush_that_was_read_under_a_lease_which_has_expir
     pipeline.flush().await;
     let expected = [(NOON, 1), (NOON + 1, 110), (NOON + 2, 10)];
     assert_eq!(pipeline.series().await, expected);
+}
+
+/// Batches with other links, and how many of those each has.
+const BATCHES: i64 = 60;
+const OTHERS: i64 = 999;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_series_of_an_owner_has_every_click_however_many_links_wait_and_while_they_are_written_back()
+ {
+    let mut pipeline = Pipeline::new().await;
+    for number in 0..BATCHES {
+        let mut batch = pipeline.batch(NOON, 1);
+        let first = 1_000_000 + number * OTHERS;
+        let others = (first..first + OTHERS).map(|id| (LinkId::parse(id).unwrap(), 1));
+        batch.clicks.extend(others);
+        pipeline.sink.record(&batch, None).await.unwrap();
+    }
+    let counts = pipeline.counts();
+    let sum = async || {
+        of_owner(&counts, pipeline.owner)
+            .await
+            .values()
+            .sum::<u64>()
+    };
+    assert_eq!(sum().await, BATCHES.unsigned_abs());
+
+    let recorded = AtomicU64::new(BATCHES.unsigned_abs());
+    let last = recorded.load(Ordering::SeqCst) + 50;
+    let write = async {
+        for number in recorded.load(Ordering::SeqCst)..last {
+            let batch = ClickBatch {
+                recorder: 7,
+                number: number + 1,
+                interval: Interval::from_number(NOON),
+                clicks: vec![(pipeline.link, 1)],
+                details: ClickDetails::default(),
+            };
+            pipeline.sink.record(&batch, None).await.unwrap();
+            recorded.store(number + 1, Ordering::SeqCst);
+        }
+    };
+    let read = async || {
+        while recorded.load(Ordering::SeqCst) < last {
+            let before = recorded.load(Ordering::SeqCst);
+            let sum = sum().await;
+            let after = recorded.load(Ordering::SeqCst) + 1;
+            assert!((before..=after).contains(&sum), "{before} {sum} {after}");
+        }
+    };
+    tokio::join!(write, read(), read(), pipeline.flush());
+    assert_eq!(sum().await, last);
+    pipeline.flush().await;
+    assert_eq!(sum().await, last);
 }

@@ -58,6 +58,10 @@ both_modes! {
         assert_eq!(found["rows"], json!([row(json!("Linux"), 3, 3)]));
         let found = breakdown(app, &token, "/urls/my/breakdown?tag=spring").await;
         assert_eq!(found["clicks"], 0);
+        let file = app.get_as(&token, &format!("/urls/{code}/stats/export")).await.text;
+        for line in ["referrer,example.com,3,3", "referrer,,5,4", "browser,Firefox,3,3", "os,Linux,3,3", "bot,true,1,0"] {
+            assert!(file.contains(&format!("\r\n{line}\r\n")), "{line} is not in {file}");
+        }
         let series = app.get(&format!("/urls/{code}/stats/series")).await.json();
         assert_eq!((series["clicks"].as_u64(), series["people"].as_u64()), (Some(8), Some(7)));
         let series = app.get_as(&token, "/urls/my/series").await.json();

@@ -26,6 +26,9 @@ struct Stats {
     /// The last 30 days; a service of an older version has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     series: Option<Series>,
+    /// Who made the clicks of those days; only their owner is shown that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    breakdowns: Vec<Breakdown>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -46,6 +49,36 @@ struct Point {
     people: u64,
 }
 
+#[derive(Serialize, Deserialize)]
+struct Breakdown {
+    by: String,
+    clicks: u64,
+    people: u64,
+    rows: Vec<Row>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    other: Option<Sum>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Row {
+    value: Option<String>,
+    clicks: u64,
+    people: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sum {
+    clicks: u64,
+    people: u64,
+}
+
+/// What there is a breakdown by.
+const DIMENSIONS: [&str; 6] = ["referrer", "country", "browser", "os", "device", "bot"];
+
+/// Rows of each on a terminal, and in JSON.
+const SHOWN_ROWS: u32 = 5;
+const ALL_ROWS: u32 = 1_000;
+
 /// Prints the statistics of a link.
 pub(super) fn stats(args: StatsArgs) -> Result<(), Failure> {
     let json = args.service.json;
@@ -60,6 +93,8 @@ pub(super) fn stats(args: StatsArgs) -> Result<(), Failure> {
             Err(Failure::NotFound(_)) => None,
             Err(failure) => return Err(failure),
         };
+        let rows = if json { ALL_ROWS } else { SHOWN_ROWS };
+        stats.breakdowns = breakdowns(&api, &format!("/urls/{code}/stats/breakdown"), rows)?;
     }
     if json {
         return output::json_line(&stats);
@@ -74,7 +109,43 @@ pub(super) fn stats(args: StatsArgs) -> Result<(), Failure> {
         let (line, sum) = (sparkline(&clicks), series.clicks);
         writeln!(out, "{HEAD}30 days{HEAD:#} {line}  {sum}")?;
     }
+    for breakdown in &stats.breakdowns {
+        let (by, top) = (harmless(&breakdown.by), top(breakdown));
+        writeln!(out, "{HEAD}{by:<8}{HEAD:#} {top}")?;
+    }
     Ok(())
+}
+
+/// The breakdowns of the last 30 days; none for a caller who is not the link's owner, and none of a service of an older version.
+fn breakdowns(api: &Api, path: &str, rows: u32) -> Result<Vec<Breakdown>, Failure> {
+    let mut breakdowns = Vec::new();
+    for by in DIMENSIONS {
+        let path = format!("{path}?by={by}&limit={rows}");
+        match api
+            .read(Call::get(&path))
+            .map_err(|setback| setback.failure)
+        {
+            Ok(breakdown) => breakdowns.push(breakdown),
+            Err(Failure::NotFound(_) | Failure::Refused(_)) => break,
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(breakdowns)
+}
+
+/// The values with most clicks, and the rest.
+fn top(breakdown: &Breakdown) -> String {
+    let row = |row: &Row| {
+        let value = row.value.as_deref().map_or("unknown".into(), harmless);
+        format!("{value} {}", row.clicks)
+    };
+    let other = breakdown.other.as_ref();
+    let mut rows: Vec<String> = breakdown.rows.iter().map(row).collect();
+    rows.extend(other.map(|other| format!("other {}", other.clicks)));
+    if rows.is_empty() {
+        rows.push("none".to_owned());
+    }
+    rows.join(", ")
 }
 
 /// A bar for each number, the highest for the largest; 0 has none.
@@ -96,6 +167,29 @@ fn sparkline(numbers: &[u64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_breakdown_is_a_line_of_its_largest_values() {
+        let row = |value: Option<&str>, clicks| Row {
+            value: value.map(str::to_owned),
+            clicks,
+            people: clicks,
+        };
+        let mut breakdown = Breakdown {
+            by: "country".to_owned(),
+            clicks: 9,
+            people: 9,
+            rows: vec![row(Some("DE"), 5), row(None, 3)],
+            other: Some(Sum {
+                clicks: 1,
+                people: 1,
+            }),
+        };
+        assert_eq!(top(&breakdown), "DE 5, unknown 3, other 1");
+        breakdown.rows.clear();
+        breakdown.other = None;
+        assert_eq!(top(&breakdown), "none");
+    }
 
     #[test]
     fn a_sparkline_has_a_bar_for_each_number() {

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use super::PostgresStore;
 use super::clicks::columns;
 use crate::domain::LinkId;
+use crate::store::click_rows;
 use crate::store::rows::{self, signed};
 use crate::store::{ClickBatch, ClickLimits, Grant, StoreError};
 
@@ -26,7 +27,7 @@ impl ClickLimits for PostgresStore {
                 .bind(links)
                 .bind(clicks)
                 .bind(batch.interval.number())
-                .bind(rows::packed(&batch.details))
+                .bind(click_rows::packed(&batch.details))
                 .fetch_all(session)
                 .await
             })

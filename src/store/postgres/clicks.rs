@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use super::session::Session;
 use super::{PostgresStore, moment};
 use crate::domain::{Interval, LinkId, Timestamp};
+use crate::store::click_rows;
 use crate::store::rows::{self, signed};
 use crate::store::{
     ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId, StoreError,
@@ -118,7 +119,7 @@ impl Clicks for PostgresStore {
                     .bind(links)
                     .bind(clicks)
                     .bind(batch.interval.number())
-                    .bind(rows::packed(&batch.details))
+                    .bind(click_rows::packed(&batch.details))
                     .execute(session)
                     .await
             })
@@ -144,7 +145,7 @@ impl Clicks for PostgresStore {
         after: Option<(RecorderId, u64)>,
         limit: u32,
     ) -> Result<Vec<ParkedBatch>, StoreError> {
-        let (recorder, number) = rows::batch_key(after);
+        let (recorder, number) = click_rows::batch_key(after);
         let found: Vec<ParkedRow> = self
             .pool
             .run(async |session| {
@@ -170,7 +171,7 @@ impl Clicks for PostgresStore {
                         .zip(clicks)
                         .map(|(link, clicks)| Ok((rows::link_id(link)?, clicks)))
                         .collect::<Result<_, StoreError>>()?,
-                    details: rows::details(details),
+                    details: click_rows::details(details),
                 };
                 Ok(ParkedBatch { batch, epoch, tag })
             };
@@ -257,7 +258,7 @@ impl Clicks for PostgresStore {
                     .await
             })
             .await?;
-        rows::count_snapshot(found)
+        click_rows::count_snapshot(found)
     }
 }
 

@@ -9,6 +9,7 @@ use super::PostgresStore;
 use super::owner_series;
 use super::session::Session;
 use crate::domain::{ClickClass, Interval};
+use crate::store::click_rows;
 use crate::store::details::{self, BreakdownRow, Spans};
 use crate::store::rows;
 use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, class, columns, filters};
@@ -247,7 +248,7 @@ fn as_waiting((quarter, packed, links, limits): WaitingRow) -> Waiting {
     });
     Waiting {
         quarter,
-        details: rows::details(Some(packed)),
+        details: click_rows::details(Some(packed)),
         limits,
     }
 }

@@ -6,8 +6,9 @@ use super::PostgresStore;
 use super::clicks::columns;
 use super::session::Session;
 use crate::domain::LinkId;
+use crate::store::click_rows::{self, DataSetRow};
 use crate::store::ledger::{DRAIN_TIME, RETENTION};
-use crate::store::rows::{self, DataSetRow};
+use crate::store::rows;
 use crate::store::{ClickDetails, DataSet, FlushId, FlushMark, Ledger, Raise, StoreError};
 
 /// A statement whose result is a [`DataSetRow`].
@@ -34,7 +35,7 @@ impl Ledger for PostgresStore {
                 .await
             })
             .await?;
-        Ok(found.into_iter().map(rows::data_set).collect())
+        Ok(found.into_iter().map(click_rows::data_set).collect())
     }
 
     async fn data_set(&self, epoch: &str) -> Result<Option<DataSet>, StoreError> {
@@ -49,7 +50,7 @@ impl Ledger for PostgresStore {
                 .await
             })
             .await?;
-        Ok(found.map(rows::data_set))
+        Ok(found.map(click_rows::data_set))
     }
 
     async fn raise(&self, raise: Raise<'_>, epoch: &str) -> Result<Option<DataSet>, StoreError> {
@@ -86,7 +87,7 @@ impl Ledger for PostgresStore {
             .await?;
             Ok(rows::written(adopted))
         });
-        Ok(raised.await?.map(rows::data_set))
+        Ok(raised.await?.map(click_rows::data_set))
     }
 
     async fn begin(
@@ -115,7 +116,7 @@ impl Ledger for PostgresStore {
             .await?;
             Ok(rows::written(began))
         });
-        Ok(began.await?.map(rows::data_set))
+        Ok(began.await?.map(click_rows::data_set))
     }
 
     async fn keep_draining(&self, epoch: &str) -> Result<(), StoreError> {
@@ -161,17 +162,17 @@ impl Ledger for PostgresStore {
         .bind(&flush.epoch)
         .bind(flush.term)
         .bind(flush.number)
-        .bind(rows::stored_mark(from))
-        .bind(rows::stored_mark(up_to))
+        .bind(click_rows::stored_mark(from))
+        .bind(click_rows::stored_mark(up_to))
         .bind(links)
         .bind(clicks)
         .bind(up_to != FlushMark::Whole)
         .bind(flush.interval.number())
         .bind(&flush.name)
-        .bind(rows::packed(details))
+        .bind(click_rows::packed(details))
         .fetch_optional(session).await).await?;
         match written {
-            Some(up_to) => Ok(rows::flush_mark(up_to)),
+            Some(up_to) => Ok(click_rows::flush_mark(up_to)),
             None => self.flush_mark(flush).await,
         }
     }
@@ -192,7 +193,7 @@ impl Ledger for PostgresStore {
                 .await
             })
             .await?;
-        Ok(mark.map_or(FlushMark::Superseded, rows::flush_mark))
+        Ok(mark.map_or(FlushMark::Superseded, click_rows::flush_mark))
     }
 }
 

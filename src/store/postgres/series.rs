@@ -9,7 +9,7 @@ use super::clicks::counts;
 use super::owner_series::points_of_owner;
 use crate::domain::{Interval, LinkId, SearchTag};
 use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
-use crate::store::{owner_rows, rows};
+use crate::store::{click_rows, owner_rows};
 
 /// The series and the count of a link, in one statement and so of one snapshot.
 const SERIES: &str = concat!(
@@ -116,7 +116,7 @@ impl Series for PostgresStore {
                 .fetch_all(session)
                 .await
         });
-        rows::series_snapshot(found.await?)
+        click_rows::series_snapshot(found.await?)
     }
 
     async fn owner_series(

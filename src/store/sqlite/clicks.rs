@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::SqliteStore;
 use super::batch::{from_json, to_json};
 use crate::domain::{Interval, LinkId, Timestamp};
-use crate::store::rows;
+use crate::store::click_rows;
 use crate::store::{
     ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId, StoreError,
 };
@@ -76,7 +76,7 @@ impl Clicks for SqliteStore {
         .bind(parked_in)
         .bind(to_json(&batch.clicks))
         .bind(batch.interval.number())
-        .bind(rows::packed(&batch.details))
+        .bind(click_rows::packed(&batch.details))
         .execute(&mut *self.writer.get_with_priority().await?)
         .await?;
         self.log.batch_written();
@@ -92,7 +92,7 @@ impl Clicks for SqliteStore {
         after: Option<(RecorderId, u64)>,
         limit: u32,
     ) -> Result<Vec<ParkedBatch>, StoreError> {
-        let (recorder, number) = rows::batch_key(after);
+        let (recorder, number) = click_rows::batch_key(after);
         let found: Vec<ParkedRow> = sqlx::query_as(
             "SELECT recorder, number, coalesce(epoch, ''), clicks, tag, quarter, details
              FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE held AND (recorder, number) > (?1, ?2) ORDER BY recorder, number LIMIT ?3",
@@ -112,7 +112,7 @@ impl Clicks for SqliteStore {
                         interval: interval
                             .map_or_else(|| Interval::of(self.clock.now()), Interval::from_number),
                         clicks: from_json(&clicks)?,
-                        details: rows::details(details),
+                        details: click_rows::details(details),
                     };
                     Ok(ParkedBatch { batch, epoch, tag })
                 },
@@ -189,6 +189,6 @@ impl Clicks for SqliteStore {
             .bind(self.clock.now().micros())
             .fetch_all(&mut *self.reader.get().await?)
             .await?;
-        rows::count_snapshot(found)
+        click_rows::count_snapshot(found)
     }
 }

@@ -5,7 +5,7 @@ use sqlx::SqliteConnection;
 use super::batch::to_json;
 use crate::domain::{Interval, LinkId};
 use crate::store::ClickDetails;
-use crate::store::rows::packed;
+use crate::store::click_rows::packed;
 
 /// Adds the clicks of one interval to the links, each named once; deleted ones are passed over. A trigger keeps the sum of
 /// the interval that a newer one ends.

@@ -12,8 +12,8 @@ use sqlx::{QueryBuilder, SqliteConnection};
 use super::SqliteStore;
 use super::batch::from_json;
 use crate::domain::{ClickClass, Interval, SearchTag};
+use crate::store::click_rows;
 use crate::store::details::{self, BreakdownRow, Spans};
-use crate::store::rows;
 use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, class, columns, filters};
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
 
@@ -113,7 +113,7 @@ impl Details for SqliteStore {
         let read = waiting.len();
         let (mut taken, mut parts, mut classes) = (Vec::new(), Vec::new(), 0);
         for (id, quarter, packed, limits) in waiting {
-            let details = rows::details(Some(packed));
+            let details = click_rows::details(Some(packed));
             classes += details.of_links().len();
             if classes > CLASSES_PER_STEP && !taken.is_empty() {
                 break;

@@ -6,8 +6,9 @@ use sqlx::{SqliteConnection, SqliteExecutor};
 use super::SqliteStore;
 use super::counted::{count, queue_details};
 use crate::domain::{LinkId, Timestamp};
+use crate::store::click_rows::{self, DataSetRow};
 use crate::store::ledger::{RETENTION, drains_until};
-use crate::store::rows::{self, DataSetRow};
+use crate::store::rows;
 use crate::store::{ClickDetails, DataSet, FlushId, FlushMark, Ledger, Raise, StoreError};
 
 #[async_trait]
@@ -19,7 +20,7 @@ impl Ledger for SqliteStore {
         )
         .fetch_all(&mut *self.reader.get().await?)
         .await?;
-        Ok(found.into_iter().map(rows::data_set).collect())
+        Ok(found.into_iter().map(click_rows::data_set).collect())
     }
 
     async fn data_set(&self, epoch: &str) -> Result<Option<DataSet>, StoreError> {
@@ -29,7 +30,7 @@ impl Ledger for SqliteStore {
         .bind(epoch)
         .fetch_optional(&mut *self.reader.get().await?)
         .await?;
-        Ok(found.map(rows::data_set))
+        Ok(found.map(click_rows::data_set))
     }
 
     async fn raise(&self, raise: Raise<'_>, epoch: &str) -> Result<Option<DataSet>, StoreError> {
@@ -54,7 +55,7 @@ impl Ledger for SqliteStore {
         .fetch_all(&mut *transaction)
         .await?;
         transaction.commit().await?;
-        Ok(rows::written(raised).map(rows::data_set))
+        Ok(rows::written(raised).map(click_rows::data_set))
     }
 
     async fn begin(
@@ -84,7 +85,7 @@ impl Ledger for SqliteStore {
         .fetch_all(&mut *transaction)
         .await?;
         transaction.commit().await?;
-        Ok(rows::written(began).map(rows::data_set))
+        Ok(rows::written(began).map(click_rows::data_set))
     }
 
     async fn keep_draining(&self, epoch: &str) -> Result<(), StoreError> {
@@ -119,7 +120,7 @@ impl Ledger for SqliteStore {
         )
         .bind(&flush.epoch)
         .bind(flush.number)
-        .bind(rows::stored_mark(up_to))
+        .bind(click_rows::stored_mark(up_to))
         .bind(&flush.name)
         .execute(&mut *transaction)
         .await?;
@@ -177,5 +178,5 @@ async fn mark(
     .bind(&flush.name)
     .fetch_optional(database)
     .await?;
-    Ok(mark.map_or(FlushMark::Superseded, rows::flush_mark))
+    Ok(mark.map_or(FlushMark::Superseded, click_rows::flush_mark))
 }

@@ -8,7 +8,7 @@ use super::SqliteStore;
 use super::clicks::counts;
 use crate::domain::{Interval, LinkId, SearchTag};
 use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
-use crate::store::{owner_rows, rows};
+use crate::store::{click_rows, owner_rows};
 
 /// The series and the count of a link, in one statement and so of one snapshot.
 const SERIES: &str = concat!(
@@ -82,7 +82,7 @@ impl Series for SqliteStore {
             .bind(range.end.number())
             .fetch_all(&mut *self.reader.get().await?)
             .await?;
-        rows::series_snapshot(found)
+        click_rows::series_snapshot(found)
     }
 
     async fn owner_series(
