@@ -33,7 +33,6 @@ impl WantedBreakdown {
     pub fn all(range: &SeriesRange) -> Self {
         Self {
             range: range.clone(),
-            by: Dimension::Referrer,
             filters: Vec::new(),
             limit: MAX_ROWS,
         }

@@ -108,7 +108,7 @@ async fn clicks_from_before_there_were_sums_of_owners_are_in_them_at_every_momen
                  SET clicks_up_to = -1, bots_up_to = -1, bots_quarter = -1, is_whole = false",
             )
             .await;
-        let bots = async || {
+        let of_bots = async || {
             let found = store.details.bots_of_owner(&all(owner)).await.unwrap();
             let of_all = found.iter().map(|(_, clicks)| clicks).sum::<u64>();
             assert_eq!(of_all, 6, "{found:?}");
@@ -118,7 +118,7 @@ async fn clicks_from_before_there_were_sums_of_owners_are_in_them_at_every_momen
                 points(&store, &all(owner)).await,
                 points_of(&store, &links).await
             );
-            bots().await;
+            of_bots().await;
             let at = NOON * 2 + number % 3;
             flush(&store, &data_set, number, at, &[(links[2], 5), both[0]]).await;
             store.by_hand("SELECT take_into_owner_series(1)").await;
