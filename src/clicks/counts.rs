@@ -24,6 +24,7 @@ use crate::store::{Clicks, CountSnapshot, StoreError};
 
 mod owner;
 mod parts;
+mod reading;
 mod waiting;
 
 pub use parts::LinkSeries;
