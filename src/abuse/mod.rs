@@ -1,12 +1,14 @@
 //! Against abuse: what administrators remove, ban and see, and what visitors report. Knows no HTTP.
 //!
 //! A removal of one link is done with its transaction. Any other one is noted at once, bans an account at once, and goes on
-//! over the links in small steps ([`Abuse::step`]), off the redirect's path.
+//! over the links in small steps ([`Abuse::step`]), off the redirect's path; its request waits for them ([`Abuse::work_on`]).
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, MutexGuard, Notify};
+use tokio::time::sleep;
 
 use crate::domain::{
     AddressRange, AuditEntry, Clock, CurrentBlocklist, HostPattern, InvalidRemoval, NamedUser,
@@ -28,6 +30,12 @@ use events::Event;
 pub use blocklist::{BlocklistError, read_blocklist};
 pub use operator::Operator;
 
+/// How long a request waits for the links of a removal.
+pub const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// The pause between two looks at whether another instance is done.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Removals, and what administrators see.
 pub struct Abuse {
     removals: Arc<dyn Removals>,
@@ -38,6 +46,15 @@ pub struct Abuse {
     blocklist: CurrentBlocklist,
     clock: Arc<dyn Clock>,
     begun: Notify,
+    /// Held from a step's first look at the links until its changes are announced.
+    at_work: Mutex<()>,
+}
+
+/// A step of the work on removals. The next one of this process begins once it is dropped.
+pub struct Work<'a> {
+    /// The changes of links, which are to be announced.
+    pub changes: Vec<Change>,
+    _at_work: MutexGuard<'a, ()>,
 }
 
 /// An administrator at work, whose role was just looked up.
@@ -101,6 +118,7 @@ impl Abuse {
             blocklist,
             clock,
             begun: Notify::new(),
+            at_work: Mutex::default(),
         }
     }
 
@@ -311,12 +329,39 @@ impl Abuse {
         self.begun.notified().await;
     }
 
-    /// Works on removals that have begun. Returns the changes of links, which are to be announced; `None`: there is nothing to
-    /// do now.
+    /// Works on what has begun until all links of a removal, or of one that was taken back, are looked at; then `None`.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn step(&self) -> Result<Option<Vec<Change>>, StoreError> {
+    pub async fn work_on(&self, id: RemovalId) -> Result<Option<Work<'_>>, StoreError> {
+        while !self.removals.is_looked_through(id).await? {
+            if let Some(work) = self.step().await? {
+                return Ok(Some(work));
+            }
+            // Another instance is at it.
+            sleep(PAUSE).await;
+        }
+        // The last changes of this process are announced, too.
+        drop(self.at_work.lock().await);
+        Ok(None)
+    }
+
+    /// A removal as it is now.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`], [`AbuseError::Store`].
+    pub async fn removal(&self, id: RemovalId) -> Result<Removal, AbuseError> {
+        let before = Some(RemovalId(id.0 + 1));
+        let newest = self.removals.removals(before, 1).await?;
+        newest.into_iter().next().ok_or(AbuseError::Unknown)
+    }
+
+    /// Works on removals that have begun; `None`: there is nothing to do now.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn step(&self) -> Result<Option<Work<'_>>, StoreError> {
+        let at_work = self.at_work.lock().await;
         let list = self.blocklist.get();
         let covers = |at: LookedAt<'_>| match at.kind {
             // Another instance may have another list by now: it does the work.
@@ -327,7 +372,10 @@ impl Abuse {
             _ => covers(at),
         };
         let step = self.removals.step(&covers, self.clock.now()).await?;
-        Ok(step.map(|step| step.changes))
+        Ok(step.map(|step| Work {
+            changes: step.changes,
+            _at_work: at_work,
+        }))
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use super::AbuseError;
+use tokio::time::{sleep, timeout};
+
+use super::{AT_ONCE, AbuseError, PAUSE, covers};
 use crate::domain::{
     AuditEntry, Clock, EmailAddress, NamedUser, Newest, NewestWanted, Reason, Removal, RemovalId,
     RemovalStatus, RemovalTarget, SeenUser, TokenKey, UserId,
 };
-use crate::store::{Actor, NewRemoval, Removed, Store};
+use crate::store::{Actor, NewRemoval, Removed, Store, StoreError};
 
 /// Administration without an account.
 pub struct Operator {
@@ -85,7 +87,7 @@ impl Operator {
         Ok(self.store.administration.audit(wanted).await?)
     }
 
-    /// Bans an account. A running instance removes its links.
+    /// Bans an account, and removes its links.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Already`], [`AbuseError::Store`].
@@ -94,7 +96,7 @@ impl Operator {
         self.removed(&target, reason, RemovalStatus::Gone).await
     }
 
-    /// Removes something. Running instances remove its links, at the latest with what they read of the outbox.
+    /// Removes something, and its links.
     ///
     /// # Errors
     /// [`AbuseError::Invalid`], [`AbuseError::Unknown`], [`AbuseError::Already`], [`AbuseError::Store`].
@@ -125,11 +127,39 @@ impl Operator {
         match self.store.removals.remove(removal).await? {
             Removed::Unknown => Err(AbuseError::Unknown),
             Removed::Already(id) => Err(AbuseError::Already(id)),
-            Removed::Done(removal, _) => Ok(*removal),
+            Removed::Done(removal, _) => {
+                self.settle(removal.id).await?;
+                Ok(*removal)
+            }
         }
     }
 
-    /// Takes the ban of an account back. A running instance puts its links back.
+    /// Goes over the links of a removal, and waits until running instances have learned of them: [`AT_ONCE`] at most. They do
+    /// the rest.
+    async fn settle(&self, id: RemovalId) -> Result<(), StoreError> {
+        let settled = async {
+            while !self.store.removals.is_looked_through(id).await? {
+                let step = self.store.removals.step(&covers, self.clock.now()).await?;
+                if step.is_none() {
+                    sleep(PAUSE).await;
+                }
+            }
+            while !self.store.outbox.is_alone()
+                && !self
+                    .store
+                    .outbox
+                    .unpublished_changes(0, 1)
+                    .await?
+                    .is_empty()
+            {
+                sleep(PAUSE).await;
+            }
+            Ok(())
+        };
+        timeout(AT_ONCE, settled).await.unwrap_or(Ok(()))
+    }
+
+    /// Takes the ban of an account back, and puts its links back.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`] where the account is not banned; [`AbuseError::Store`].
@@ -140,13 +170,14 @@ impl Operator {
         self.restore(id).await
     }
 
-    /// Takes a removal back. A running instance puts its links back.
+    /// Takes a removal back, and puts its links back.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`] where none in force has this number; [`AbuseError::Store`].
     pub async fn restore(&self, id: RemovalId) -> Result<(), AbuseError> {
         let taken_back = self.store.removals.take_back(id, BY, self.clock.now());
-        taken_back.await?.map(drop).ok_or(AbuseError::Unknown)
+        taken_back.await?.ok_or(AbuseError::Unknown)?;
+        Ok(self.settle(id).await?)
     }
 
     /// Removals, newest first.

@@ -15,6 +15,7 @@ mod json;
 mod live;
 pub mod paths;
 mod redirects;
+pub mod removals;
 mod request_id;
 mod security_headers;
 mod visitor;

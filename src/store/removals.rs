@@ -18,6 +18,10 @@ pub(super) const LOOK_AGAIN_AFTER_MICROS: i64 = 60_000_000;
 /// it, and takes as long for it as for any other.
 pub(super) const NO_PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$YmFubmVkIGFjY291bnQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
+/// See [`Removals::is_looked_through`].
+pub(super) const IS_LOOKED_THROUGH: &str =
+    "SELECT looking_after IS NULL OR look_again_at IS NOT NULL FROM removals WHERE id = $1";
+
 /// See [`Removals::in_force`].
 pub(super) const IN_FORCE: &str =
     "SELECT id FROM removals WHERE kind = $1 AND value = $2 AND taken_back_at IS NULL";
@@ -170,6 +174,10 @@ pub trait Removals: Send + Sync {
 
     /// Has all links looked at anew, where `digest` names another blocklist than the one before.
     async fn begin_blocklist(&self, digest: &str, at: Timestamp) -> Result<bool, StoreError>;
+
+    /// Whether all links were looked at that a removal covers, or covered; those that were just being made are looked at once
+    /// more.
+    async fn is_looked_through(&self, id: RemovalId) -> Result<bool, StoreError>;
 
     /// Works on a removal for up to [`LOOKED_AT_IN_STEP`] links, in one short transaction. `None`: there is nothing to do now,
     /// or other instances are at it.

@@ -56,6 +56,9 @@ impl NewestQuery {
         if !(1..=200).contains(&limit) {
             return Err(ApiError::invalid("limit: must be from 1 to 200"));
         }
+        if self.before.is_some_and(|before| before < 1) {
+            return Err(ApiError::invalid("before: must be at least 1"));
+        }
         let owner = match self.owner.as_deref() {
             None => None,
             Some(raw) => {

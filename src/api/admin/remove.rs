@@ -12,6 +12,7 @@ use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::domain::{InvalidRemoval, Reason, RemovalStatus};
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesBody};
+use crate::http::removals::settle;
 use crate::http::{ApiError, ErrorBody, Json, JsonBody};
 use crate::links::LinkService;
 
@@ -36,8 +37,8 @@ pub(in crate::api) struct NewRemovalBody {
 
 /// Remove something.
 ///
-/// Once this is answered, no instance follows a removed link. The links of a host, an account or an address are removed in the
-/// background: `progress` says whether that is done. New links to a removed host are refused; an account is banned: its tokens,
+/// Once this is answered, no instance follows a removed link. Where a host, an account or an address has more links than are
+/// removed within 5 s, the rest is in the background: `progress` says whether that is done. New links to a removed host are refused; an account is banned: its tokens,
 /// sessions and keys end, and it cannot log in.
 #[utoipa::path(
     post, path = "/admin/removals", tag = "administration", operation_id = "remove", security(("bearer" = [])),
@@ -63,7 +64,6 @@ pub(in crate::api) async fn remove(
     let status = RemovalStatus::parse(status).map_err(invalid)?;
     let target = abuse.target(&body.kind, &body.value).await?;
     let removed = abuse.remove(&administrator, &target, &reason, status);
-    let (removal, changes) = removed.await?;
-    links.announce_all(&changes).await;
+    let removal = settle(&abuse, &links, removed.await?).await?;
     Ok(Json(RemovalBody::new(&removal)))
 }

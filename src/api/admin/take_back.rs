@@ -11,6 +11,7 @@ use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::domain::RemovalId;
 use crate::http::documented::{NeedsDatabase, NeedsToken};
+use crate::http::removals::settle;
 use crate::http::{ApiError, ErrorBody, Json};
 use crate::links::LinkService;
 
@@ -29,8 +30,8 @@ pub(in crate::api) struct RemovalParameter {
 
 /// Take a removal back.
 ///
-/// Its links are as their owners have them, unless another removal covers them; those of a host, an account or an address are
-/// put back in the background. An account may log in again; its keys stay ended. What the blocklist removes comes back when
+/// Its links are as their owners have them, unless another removal covers them; of a host, an account or an address
+/// with very many links the rest is put back in the background. An account may log in again; its keys stay ended. What the blocklist removes comes back when
 /// its line goes.
 #[utoipa::path(
     delete, path = "/admin/removals/{id}", tag = "administration", operation_id = "take_back", params(RemovalParameter),
@@ -51,10 +52,10 @@ pub(in crate::api) async fn take_back(
     // No removal has the number 0.
     let id = RemovalId(id.parse().unwrap_or_default());
     let taken_back = abuse.take_back(&administrator, id).await;
-    let (removal, changes) = taken_back.map_err(|error| match error {
+    let taken_back = taken_back.map_err(|error| match error {
         crate::abuse::AbuseError::Unknown => ApiError::removal_not_found(),
         error => error.into(),
     })?;
-    links.announce_all(&changes).await;
+    let removal = settle(&abuse, &links, taken_back).await?;
     Ok(Json(RemovalBody::new(&removal)))
 }

@@ -31,9 +31,9 @@ pub(super) async fn run(abuse: Arc<Abuse>, links: Arc<LinkService>) {
 /// How long a step took; `None`: there was nothing to do.
 async fn step(abuse: &Abuse, links: &LinkService) -> Result<Option<Duration>, StoreError> {
     let started = Instant::now();
-    let Some(changes) = abuse.step().await? else {
+    let Some(work) = abuse.step().await? else {
         return Ok(None);
     };
-    links.announce_all(&changes).await;
+    links.announce_all(&work.changes).await;
     Ok(Some(started.elapsed()))
 }

@@ -7,7 +7,7 @@ use super::session::Session;
 use super::{PostgresStore, moment, not_of_deleted_user};
 use crate::domain::{Removal, RemovalId, RemovalTarget, ShortCode, Timestamp};
 use crate::store::admin_rows::{self, RemovalRow};
-use crate::store::removals::{Covers, IN_FORCE, NO_PASSWORD, REASON_OF};
+use crate::store::removals::{Covers, IN_FORCE, IS_LOOKED_THROUGH, NO_PASSWORD, REASON_OF};
 use crate::store::rows;
 use crate::store::{Actor, Change, NewRemoval, Removals, Removed, Step, StoreError};
 
@@ -126,6 +126,16 @@ impl Removals for PostgresStore {
             .await
         });
         Ok(begun.await?.rows_affected() > 0)
+    }
+
+    async fn is_looked_through(&self, id: RemovalId) -> Result<bool, StoreError> {
+        let found = self.pool.run(async |session| {
+            sqlx::query_scalar(IS_LOOKED_THROUGH)
+                .bind(id.0)
+                .fetch_optional(session)
+                .await
+        });
+        Ok(found.await?.unwrap_or(true))
     }
 
     async fn step(&self, covers: Covers<'_>, now: Timestamp) -> Result<Option<Step>, StoreError> {

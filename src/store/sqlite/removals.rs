@@ -8,7 +8,8 @@ use super::removal_steps::{cover, looked_at, put_back, under_way};
 use crate::domain::{Removal, RemovalId, RemovalTarget, ShortCode, Timestamp};
 use crate::store::admin_rows::{self, RemovalRow};
 use crate::store::removals::{
-    Covers, IN_FORCE, LOOK_AGAIN_AFTER_MICROS, NO_PASSWORD, REASON_OF, Source, sorted,
+    Covers, IN_FORCE, IS_LOOKED_THROUGH, LOOK_AGAIN_AFTER_MICROS, NO_PASSWORD, REASON_OF, Source,
+    sorted,
 };
 use crate::store::rows;
 use crate::store::{
@@ -195,6 +196,14 @@ impl Removals for SqliteStore {
         .execute(&mut *self.writer.get().await?)
         .await?;
         Ok(begun.rows_affected() > 0)
+    }
+
+    async fn is_looked_through(&self, id: RemovalId) -> Result<bool, StoreError> {
+        let found = sqlx::query_scalar(IS_LOOKED_THROUGH)
+            .bind(id.0)
+            .fetch_optional(&mut *self.reader.get().await?)
+            .await?;
+        Ok(found.unwrap_or(true))
     }
 
     async fn step(&self, covers: Covers<'_>, now: Timestamp) -> Result<Option<Step>, StoreError> {

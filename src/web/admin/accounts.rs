@@ -79,5 +79,5 @@ pub(in crate::web) async fn unban(
     admin.signed_in.check(&site, &form)?;
     let user = UserId(id.parse().unwrap_or_default());
     let unbanned = abuse.unban(&admin.administrator, user).await;
-    taken(&links, unbanned, "/app/admin?done=unbanned").await
+    taken(&abuse, &links, unbanned, "/app/admin?done=unbanned").await
 }

@@ -10,6 +10,7 @@ use axum::response::Response;
 use super::{Admin, ListQuery, Listed, Section, minute, number_of_links};
 use crate::abuse::{Abuse, AbuseError};
 use crate::domain::{InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus};
+use crate::http::removals::settle;
 use crate::http::{ApiError, QueryOf};
 use crate::links::LinkService;
 use crate::store::Change;
@@ -103,14 +104,18 @@ impl RemovalForm {
         }
     }
 
-    async fn remove(&self, abuse: &Abuse, admin: &Admin) -> Result<Vec<Change>, ApiError> {
+    async fn remove(
+        &self,
+        abuse: &Abuse,
+        admin: &Admin,
+    ) -> Result<(Removal, Vec<Change>), ApiError> {
         let invalid = |error: InvalidRemoval| ApiError::invalid(error.to_string());
         let target = abuse.target(&self.kind, &self.value).await?;
         let reason = Reason::parse(&self.reason).map_err(invalid)?;
         let status = self.status.parse().unwrap_or_default();
         let status = RemovalStatus::parse(status).map_err(invalid)?;
         let removed = abuse.remove(&admin.administrator, &target, &reason, status);
-        Ok(removed.await?.1)
+        Ok(removed.await?)
     }
 }
 
@@ -163,10 +168,7 @@ pub(in crate::web) async fn make(
     admin.signed_in.check(&site, &form)?;
     let sent = RemovalForm::sent(&form);
     match sent.remove(&abuse, &admin).await {
-        Ok(changes) => {
-            links.announce_all(&changes).await;
-            Ok(see_other("/app/admin?done=removed"))
-        }
+        Ok(removed) => settled(&abuse, &links, removed, "/app/admin?done=removed").await,
         Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => {
             let form = RemovalForm {
@@ -191,20 +193,29 @@ pub(in crate::web) async fn take_back(
     // No removal has the number 0.
     let id = RemovalId(id.parse().unwrap_or_default());
     let taken_back = abuse.take_back(&admin.administrator, id).await;
-    taken(&links, taken_back, "/app/admin?done=back").await
+    taken(&abuse, &links, taken_back, "/app/admin?done=back").await
+}
+
+/// The response to a removal that was made or taken back, once its links are.
+async fn settled(
+    abuse: &Abuse,
+    links: &LinkService,
+    removal: (Removal, Vec<Change>),
+    next: &str,
+) -> Result<Response, ApiError> {
+    settle(abuse, links, removal).await?;
+    Ok(see_other(next))
 }
 
 /// The response to what was taken back, or was not in force.
 pub(super) async fn taken(
+    abuse: &Abuse,
     links: &LinkService,
     taken_back: Result<(Removal, Vec<Change>), AbuseError>,
     next: &str,
 ) -> Result<Response, ApiError> {
     match taken_back {
-        Ok((_, changes)) => {
-            links.announce_all(&changes).await;
-            Ok(see_other(next))
-        }
+        Ok(taken_back) => settled(abuse, links, taken_back, next).await,
         Err(AbuseError::Unknown) => Ok(see_other("/app/admin?done=none")),
         Err(error) => Err(error.into()),
     }

@@ -29,6 +29,28 @@ both_modes! {
         }
     }
 
+    async fn a_removal_holds_once_it_is_answered_and_so_does_its_end(app) {
+        const MANY: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at)
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+            SELECT 'many' || n.i, 'https://many.example/', users.id, users.created_at FROM n, users
+            WHERE CAST(users.id AS text) = $1";
+        let (admin, token) = (admin(app).await, app.register().await);
+        let me = app.get_as(&token, "/auth/me").await.json()["id"].to_string();
+        app.backend.execute(MANY, &me).await;
+        let all = async |status| {
+            for code in ["many1", "many600", "many1200"] {
+                assert_eq!(app.visit(&format!("/{code}")).await.status, status, "{code}");
+            }
+        };
+        for (kind, value) in [("host", "many.example"), ("user", &*me)] {
+            all(302).await;
+            let id = id_of(&remove(app, &admin, kind, value, 410).await);
+            all(410).await;
+            assert_eq!(take_back(app, &admin, id).await.status, 200);
+        }
+        all(302).await;
+    }
+
     async fn new_links_to_a_removed_host_are_refused_everywhere(app) {
         let (admin, token) = (admin(app).await, app.register().await);
         let kept = app.shorten(&token, "https://example.org/").await;
