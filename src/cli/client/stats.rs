@@ -118,13 +118,16 @@ pub(super) fn stats(args: StatsArgs) -> Result<(), Failure> {
 
 /// The breakdowns of the last 30 days; none for a caller who is not the link's owner, and none of a service of an older version.
 fn breakdowns(api: &Api, path: &str, rows: u32) -> Result<Vec<Breakdown>, Failure> {
+    let token = match api.token() {
+        Ok(token) => token,
+        Err(Failure::Refused(_)) => return Ok(Vec::new()),
+        Err(failure) => return Err(failure),
+    };
     let mut breakdowns = Vec::new();
     for by in DIMENSIONS {
         let path = format!("{path}?by={by}&limit={rows}");
-        match api
-            .read(Call::get(&path))
-            .map_err(|setback| setback.failure)
-        {
+        let read = api.read(Call::get(&path).token(&token));
+        match read.map_err(|setback| setback.failure) {
             Ok(breakdown) => breakdowns.push(breakdown),
             Err(Failure::NotFound(_) | Failure::Refused(_)) => break,
             Err(failure) => return Err(failure),

@@ -33,6 +33,9 @@ const DRAWN: [&str; 4] = ["link", "bitlink", "shorturl", "id"];
 
 fn link(record: &Record) -> Result<ImportedLink, String> {
     let target = record.needed_text(TARGET)?;
+    if record.text(&["shortcode"])?.is_some() {
+        return Err("has a shortCode: is this an export of Shlink?".into());
+    }
     let mut link = ImportedLink::to(target).with_title(record.text(&["title"])?);
     let chosen = record.words(&CHOSEN, &['|', ',', ' '])?;
     let drawn = record.text(&DRAWN)?;

@@ -20,6 +20,9 @@ fn link(record: &Record) -> Result<ImportedLink, String> {
     let code = record.text(&["shortcode"])?.map(Into::into);
     let short_url = record.text(&["shorturl"])?;
     link.custom_code = code.or_else(|| code_of(&short_url?));
+    if link.custom_code.is_none() {
+        return Err("has no shortCode: is this an export of Shlink?".into());
+    }
     link.tags = record.words(&["tags"], &['|', ','])?;
     link.starts_at = meta.time(&["validsince"])?;
     link.expires_at = meta.time(&["validuntil"])?;

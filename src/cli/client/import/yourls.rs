@@ -24,6 +24,10 @@ fn link(record: &Record) -> Result<ImportedLink, String> {
     // The plugin writes the path: `/keyword/`.
     let source = record.text(&["source"])?;
     link.custom_code = keyword.or_else(|| code_of(&source?));
+    // Kutt's entries have a target, too, and passwords that YOURLS does not know.
+    if link.custom_code.is_none() {
+        return Err("has no keyword: is this an export of YOURLS?".into());
+    }
     link.clicks = record.number(&["clicks", "hits"])?.unwrap_or(0);
     Ok(link)
 }
