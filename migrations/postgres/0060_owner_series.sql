@@ -124,26 +124,24 @@ CREATE TRIGGER owner_series_begin AFTER INSERT ON link_clicks FOR EACH ROW
     WHEN (NOT NEW.in_owner_series) EXECUTE FUNCTION owner_series_begin();
 
 -- A link that is deleted leaves the sums with all of its clicks. Its row in link_clicks is locked first, and made where there
--- is none: who adds clicks at this moment is waited for, or waits.
-CREATE FUNCTION owner_series_less() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+-- is none: who adds clicks at this moment is waited for, or waits. Before the row goes: the version before deletes the row in
+-- link_clicks in the same statement.
+CREATE FUNCTION owner_series_less() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    INSERT INTO link_clicks (link_id, clicks, in_owner_series) SELECT id, 0, true FROM deleted ORDER BY id
-    ON CONFLICT (link_id) DO NOTHING;
-    PERFORM FROM link_clicks WHERE link_id = ANY (ARRAY(SELECT id FROM deleted)) ORDER BY link_id FOR UPDATE;
+    INSERT INTO link_clicks (link_id, clicks, in_owner_series) VALUES (OLD.id, 0, true) ON CONFLICT (link_id) DO NOTHING;
+    PERFORM FROM link_clicks WHERE link_id = OLD.id FOR UPDATE;
     INSERT INTO owner_series_log (owner_id, quarter, clicks)
-    SELECT owner_id, at, -sum(n) FROM deleted JOIN link_clicks AS counted ON counted.link_id = deleted.id CROSS JOIN LATERAL (
-        SELECT series.quarter AS at, series.clicks AS n FROM link_series AS series WHERE series.link_id = deleted.id
+    SELECT OLD.owner_id, at, -sum(n) FROM link_clicks AS counted CROSS JOIN LATERAL (
+        SELECT series.quarter AS at, series.clicks AS n FROM link_series AS series WHERE series.link_id = OLD.id
         UNION ALL
         SELECT CASE counted.quarter
-                WHEN 0 THEN greatest(floor(extract(epoch FROM deleted.created_at) / 900), 1)::integer ELSE counted.quarter END,
+                WHEN 0 THEN greatest(floor(extract(epoch FROM OLD.created_at) / 900), 1)::integer ELSE counted.quarter END,
             CASE counted.quarter WHEN 0 THEN counted.clicks ELSE counted.in_quarter END
-    ) AS points WHERE counted.in_owner_series AND n > 0 GROUP BY owner_id, at;
-    RETURN NULL;
+    ) AS points WHERE counted.link_id = OLD.id AND counted.in_owner_series AND n > 0 GROUP BY at;
+    RETURN OLD;
 END
 $$;
-CREATE TRIGGER owner_series_less AFTER DELETE ON links REFERENCING OLD TABLE AS deleted
-    FOR EACH STATEMENT EXECUTE FUNCTION owner_series_less();
+CREATE TRIGGER owner_series_less BEFORE DELETE ON links FOR EACH ROW EXECUTE FUNCTION owner_series_less();
 
 CREATE FUNCTION owner_series_end() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
