@@ -1,6 +1,6 @@
 //! Sums over all links of an owner, in Postgres.
 //!
-//! Whoever changes the clicks of links adds a row to `owner_series_log` for each owner and quarter, in the same transaction: the
+//! Each writer that changes the clicks of links adds a row to `owner_series_log` for each owner and quarter, in the same transaction: the
 //! functions and triggers of the step "owner series" do. So writers of one owner never wait for each other. A job adds the rows
 //! up in `owner_series`; a sum is read from both tables in one snapshot, and is exact at every moment. Rows of links from before
 //! that step are read by link until the step after it has taken them in.
