@@ -10,6 +10,7 @@ from testbed.databases import Postgres
 from testbed.programs import Failed
 
 from .api import Api
+from .costs import size_of
 from .drive import Generators
 from .links import code, write_paths
 from .pinned import say
@@ -48,7 +49,7 @@ def series(stock: Stock, generators: Generators, results: Results) -> None:
     number = next(n for n in range(stock.long // 2, stock.links) if n % stock.step)
     times = Times.now()
     say(f"series: {CLICKS:,} clicks of one link, and clicks of all links of its owner")
-    others = fill(stock, code(number), times)
+    others = fill(stock, code(number), times, results)
     words = {"code": code(number), "year": date(times.year), "details": date(times.details)}
     with stock.running() as running:
         api = Api(running.port, stock.long_token)
@@ -103,7 +104,7 @@ def date(quarter: int) -> str:
     return datetime.fromtimestamp(quarter * 900, UTC).date().isoformat()
 
 
-def fill(stock: Stock, hot: str, times: Times) -> int:
+def fill(stock: Stock, hot: str, times: Times, results: Results) -> int:
     """Writes the clicks of all links of the owner of many as if they had been counted; returns those of all but the one link."""
     postgres = stock.postgres
     assert postgres
@@ -142,6 +143,9 @@ def fill(stock: Stock, hot: str, times: Times) -> int:
         postgres.sql(f"set session_replication_role = replica; {statement}")
     postgres.sql("vacuum analyze")
     postgres.sql("checkpoint")
+    for table in ("link_series", "link_details", "link_detail_days", "owner_detail_days"):
+        rows = int(postgres.sql(f"select count(*) from {table}"))
+        results.figure(f"a row of {table}: bytes", size_of(postgres, table) / rows)
     return counted(postgres, owner) - CLICKS
 
 
