@@ -109,6 +109,7 @@ pub(super) struct App {
     analytics: Option<Analytics>,
     pub(super) countries: Countries,
     pub(super) detail_days: u32,
+    pub(super) detail_rows_per_day: u64,
     noindex: bool,
     /// The file of the blocklist.
     pub(super) blocklist: Option<PathBuf>,
@@ -223,6 +224,7 @@ impl App {
             analytics,
             countries,
             detail_days: config.analytics.analytics_detail_days,
+            detail_rows_per_day: config.analytics.analytics_rows_per_day,
             noindex: config.noindex,
             blocklist: config.blocklist.clone(),
             journal_deadlines,

@@ -82,7 +82,7 @@ async fn points_of(store: &Store, links: &[LinkId]) -> Vec<(i64, u64)> {
 
 /// Has all that waits to be summed summed.
 async fn sum_all(store: &Store) {
-    while store.details.sum_details().await.unwrap() {}
+    while store.details.sum_details(u64::MAX).await.unwrap() {}
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -160,7 +160,7 @@ both_stores! {
         let compactions = async {
             for _ in 0..40 {
                 store.clicks.compact().await.unwrap();
-                store.details.sum_details().await.unwrap();
+                store.details.sum_details(u64::MAX).await.unwrap();
             }
         };
         let deletions = async {

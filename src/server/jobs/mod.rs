@@ -102,7 +102,11 @@ pub(super) fn spawn(
         app.links.audit_days,
     ));
     let details = || Arc::clone(&app.store.details);
-    jobs.spawn(details::run_sums(details(), flush_interval));
+    jobs.spawn(details::run_sums(
+        details(),
+        flush_interval,
+        app.detail_rows_per_day,
+    ));
     jobs.spawn(details::run_removals(
         details(),
         Arc::clone(&app.clock),
