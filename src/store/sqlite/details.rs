@@ -124,7 +124,15 @@ impl Details for SqliteStore {
             });
         }
         if taken.is_empty() {
-            return self.make_sums_of_an_owner().await;
+            let owner = owner_series::without_sums(&mut *self.log.background().await?).await?;
+            let Some(owner) = owner else {
+                return Ok(false);
+            };
+            let mut writer = self.writer.get().await?;
+            let mut transaction = writer.begin_immediate().await?;
+            owner_series::make_sums(&mut transaction, owner).await?;
+            transaction.commit().await?;
+            return Ok(true);
         }
         let are_more = taken.len() < read || read == WAITING_PER_STEP as usize;
         let sums = Sums::of(parts);

@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use sqlx::SqliteConnection;
 
-use super::SqliteStore;
 use crate::domain::{Interval, LinkId};
-use crate::store::StoreError;
 
 /// Sums of an account with more links are not made: clicks wait meanwhile.
 const MOST_LINKS: u32 = 20_000;
@@ -107,41 +105,42 @@ pub(super) fn by_owner(
     of_owners
 }
 
-impl SqliteStore {
-    /// Makes the sums of one account whose sums are not whole; returns whether there was one.
-    pub(super) async fn make_sums_of_an_owner(&self) -> Result<bool, StoreError> {
-        let owner: Option<i64> = sqlx::query_scalar(
-            "SELECT owner_id FROM link_totals WHERE owner_id NOT IN (SELECT owner_id FROM owner_series_whole) AND links <= ?1 LIMIT 1",
-        )
-        .bind(MOST_LINKS)
-        .fetch_optional(&mut *self.log.background().await?)
-        .await?;
-        let Some(owner) = owner else {
-            return Ok(false);
-        };
-        let mut writer = self.writer.get().await?;
-        let mut transaction = writer.begin_immediate().await?;
-        for statement in [
-            "DELETE FROM owner_series WHERE owner_id = ?1",
-            "INSERT INTO owner_series (owner_id, quarter, clicks, bots)
-             SELECT ?1, at, sum(n), sum(bots) FROM (
-                 SELECT series.quarter AS at, series.clicks AS n, 0 AS bots FROM links JOIN link_series AS series ON link_id = id
-                 WHERE owner_id = ?1
-                 UNION ALL
-                 SELECT CASE quarter WHEN 0 THEN max(created_at / 900000000, 1) ELSE quarter END,
-                     CASE quarter WHEN 0 THEN clicks ELSE in_quarter END, 0
-                 FROM links WHERE owner_id = ?1
-                 UNION ALL
-                 SELECT link_bots.quarter, 0, link_bots.clicks FROM links JOIN link_bots ON link_id = id WHERE owner_id = ?1
-             ) GROUP BY at HAVING sum(n) > 0 OR sum(bots) > 0",
-            "INSERT INTO owner_series_whole (owner_id) SELECT id FROM users WHERE id = ?1 ON CONFLICT DO NOTHING",
-        ] {
-            sqlx::query(statement)
-                .bind(owner)
-                .execute(&mut *transaction)
-                .await?;
-        }
-        transaction.commit().await?;
-        Ok(true)
+/// An account whose sums are not whole.
+pub(super) async fn without_sums(
+    reader: &mut SqliteConnection,
+) -> Result<Option<i64>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT owner_id FROM link_totals WHERE owner_id NOT IN (SELECT owner_id FROM owner_series_whole) AND links <= ?1 LIMIT 1",
+    )
+    .bind(MOST_LINKS)
+    .fetch_optional(reader)
+    .await
+}
+
+/// Makes the sums of an account.
+pub(super) async fn make_sums(
+    transaction: &mut SqliteConnection,
+    owner: i64,
+) -> Result<(), sqlx::Error> {
+    for statement in [
+        "DELETE FROM owner_series WHERE owner_id = ?1",
+        "INSERT INTO owner_series (owner_id, quarter, clicks, bots)
+         SELECT ?1, at, sum(n), sum(bots) FROM (
+             SELECT series.quarter AS at, series.clicks AS n, 0 AS bots FROM links JOIN link_series AS series ON link_id = id
+             WHERE owner_id = ?1
+             UNION ALL
+             SELECT CASE quarter WHEN 0 THEN max(created_at / 900000000, 1) ELSE quarter END,
+                 CASE quarter WHEN 0 THEN clicks ELSE in_quarter END, 0
+             FROM links WHERE owner_id = ?1
+             UNION ALL
+             SELECT link_bots.quarter, 0, link_bots.clicks FROM links JOIN link_bots ON link_id = id WHERE owner_id = ?1
+         ) GROUP BY at HAVING sum(n) > 0 OR sum(bots) > 0",
+        "INSERT INTO owner_series_whole (owner_id) SELECT id FROM users WHERE id = ?1 ON CONFLICT DO NOTHING",
+    ] {
+        sqlx::query(statement)
+            .bind(owner)
+            .execute(&mut *transaction)
+            .await?;
     }
+    Ok(())
 }
