@@ -154,8 +154,8 @@ async fn sums_of_an_owner_from_before_there_were_any_in_sqlite_are_made_and_are_
         let is_exact = async || {
             let found = points(&store, &all(owner)).await;
             assert_eq!(found, points_of(&store, &links).await);
-            let bots = store.details.bots_of_owner(&all(owner)).await.unwrap();
-            assert_eq!(bots.iter().map(|(_, clicks)| clicks).sum::<u64>(), 6);
+            let found = store.details.bots_of_owner(&all(owner)).await.unwrap();
+            assert_eq!(found.iter().map(|(_, clicks)| clicks).sum::<u64>(), 6);
         };
         is_exact().await;
         flush(&store, &data_set, 4, NOON * 2, &both).await;

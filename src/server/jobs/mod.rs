@@ -105,12 +105,12 @@ pub(super) fn spawn(
     jobs.spawn(details::run_sums(
         details(),
         flush_interval,
-        app.detail_rows_per_day,
+        app.analytics_settings.analytics_rows_per_day,
     ));
     jobs.spawn(details::run_removals(
         details(),
         Arc::clone(&app.clock),
-        app.detail_days,
+        app.analytics_settings.analytics_detail_days,
     ));
     if app.countries.are_known() {
         jobs.spawn(countries::run(
