@@ -10,6 +10,7 @@ mod clicks;
 mod created_links;
 mod database;
 mod deleted_users;
+mod detail_room;
 mod details;
 mod edited_links;
 mod history;
