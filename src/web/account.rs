@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::form::Form;
-use super::page::{Frame, Site, own_page, see_other};
+use super::page::{Frame, Site, minute, own_page, see_other};
 use super::session::{self, SignedIn};
 use crate::accounts::Accounts;
 use crate::domain::{ApiKey, Password, Scope, Timestamp};
@@ -103,7 +103,7 @@ pub(super) async fn page(
     let sessions = sessions.into_iter().map(|session| ShownSession {
         id: session.id,
         agent: session.agent,
-        since: session.created_at.date(),
+        since: minute(session.created_at),
         is_this: session.id == signed_in.id,
     });
     let keys = accounts.keys(signed_in.principal).await?;

@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::extract::FromRequest;
 use axum::http::Request;
 
+use crate::domain::Timestamp;
 use crate::http::{ApiError, BodyLimits, read_body};
 
 /// Most fields that are read.
@@ -37,6 +38,25 @@ impl Form {
         let field = fields.find(|(field, _)| field == name);
         field.map_or_else(String::new, |(_, value)| std::mem::take(value))
     }
+}
+
+/// The moment in a field, in UTC; `None` where the field is empty.
+///
+/// # Errors
+/// 422, which names the field.
+pub(super) fn moment(name: &str, raw: &str) -> Result<Option<Timestamp>, ApiError> {
+    if raw.is_empty() {
+        return Ok(None);
+    }
+    // Browsers leave the zone out, and some the seconds.
+    let forms = [raw.to_owned(), format!("{raw}Z"), format!("{raw}:00Z")];
+    let mut parsed = forms.iter().map(|form| form.parse());
+    let parsed = parsed
+        .find(Result::is_ok)
+        .unwrap_or_else(|| raw.parse());
+    parsed
+        .map(Some)
+        .map_err(|error| ApiError::invalid(format!("{name}: {error}")))
 }
 
 impl<S: Sync> FromRequest<S> for Form {

@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 
 use super::account::{Answer, page};
-use super::form::Form;
+use super::form::{Form, moment};
 use super::page::{Site, see_other};
 use super::session::SignedIn;
 use crate::accounts::Accounts;
@@ -29,8 +29,9 @@ pub(super) async fn make(
             "write" => Scope::Write,
             _ => return Err(ApiError::invalid("scope: must be read or write")),
         };
+        let end = moment("expires_at", form.get("expires_at").trim())?;
         let owner = signed_in.principal;
-        let key = accounts.create_key(client.as_str(), owner, &name, scope, None);
+        let key = accounts.create_key(client.as_str(), owner, &name, scope, end);
         Ok(key.await?.1)
     };
     match made.await {

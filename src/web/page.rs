@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use super::assets::{Paths, paths};
 use super::language::Language;
 use crate::config::{BaseUrl, Config};
-use crate::domain::ShortCode;
+use crate::domain::{ShortCode, Timestamp};
 use crate::http::{ApiError, HTML};
 
 /// What the operator says of the service; cheap to clone.
@@ -121,6 +121,13 @@ pub(super) fn grouped(number: u64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// A moment to the minute, in UTC.
+pub(super) fn minute(moment: Timestamp) -> String {
+    let text = moment.to_string();
+    let minute = text.get(..16).unwrap_or(&text);
+    format!("{} UTC", minute.replace('T', " "))
 }
 
 /// A page for visitors has no script at all.

@@ -182,12 +182,17 @@ both_modes! {
         let nameless = browser.send("/app/account", "/app/account/keys", &[("scope", "read")]).await;
         assert_eq!(nameless.status, 422);
         assert!(nameless.text.contains("name: must be 1 to 100 characters"), "{nameless:?}");
-        let fields = [("name", "<b>nightly</b>"), ("scope", "read")];
+        let past = [("name", "late"), ("scope", "read"), ("expires_at", "2001-01-01T00:00")];
+        let past = browser.send("/app/account", "/app/account/keys", &past).await;
+        assert_eq!(past.status, 422);
+        assert!(past.text.contains("expires_at: must be in the future"), "{past:?}");
+        let fields = [("name", "<b>nightly</b>"), ("scope", "read"), ("expires_at", "2099-01-31T18:00")];
         let made = browser.send("/app/account", "/app/account/keys", &fields).await.text;
         let key = made.split("<code>").nth(1).unwrap().split('<').next().unwrap().to_owned();
         assert_eq!(app.get_as(&key, "/urls/my").await.status, 200);
         let page = browser.get("/app/account").await.text;
         assert!(!page.contains(&key) && !page.contains("<b>nightly"), "{page}");
+        assert!(page.contains("until 2099-01-31"), "{page}");
         let id = page.split("/app/account/keys/").nth(1).unwrap().split('/').next().unwrap();
         let path = format!("/app/account/keys/{id}/delete");
         leads_to(&browser.send("/app/account", &path, &[]).await, "/app/account?done=key");
