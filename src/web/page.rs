@@ -112,11 +112,16 @@ impl<'a> Frame<'a> {
 
 /// A number for a person, with commas between thousands.
 pub(super) fn grouped(number: u64) -> String {
+    grouped_with(number, ',')
+}
+
+/// A number for a person, with this character between thousands.
+pub(super) fn grouped_with(number: u64, separator: char) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
+            grouped.push(separator);
         }
         grouped.push(digit);
     }
@@ -197,5 +202,6 @@ mod tests {
             assert_eq!(grouped(number), shown);
         }
         assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(grouped_with(12_891, '.'), "12.891");
     }
 }

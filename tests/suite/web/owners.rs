@@ -199,6 +199,17 @@ both_modes! {
         app.get_as(&key, "/urls/my").await.is_error(401, "Not authenticated");
     }
 
+    async fn the_navigation_says_which_page_this_is(app) {
+        let mut browser = Browser::new(app);
+        let email = browser.sign_up().await;
+        app.backend.execute(crate::abuse::GRANT, &email).await;
+        for path in ["/app", "/app/all", "/app/account", "/app/admin"] {
+            let page = browser.get(path).await.text;
+            assert!(page.contains(&format!("<a href=\"{path}\" aria-current=\"page\">")), "{path}: {page}");
+            assert_eq!(page.split("</nav>").next().unwrap().matches("aria-current").count(), 1, "{path}");
+        }
+    }
+
     async fn signing_in_again_begins_a_new_session_and_the_former_one_ends(app) {
         let mut browser = Browser::new(app);
         let email = browser.sign_up().await;
