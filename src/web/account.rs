@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::form::Form;
-use super::page::{Frame, Site, minute, own_page, see_other};
+use super::page::{Frame, Site, minute, own_page, refused_page, see_other};
 use super::session::{self, SignedIn};
 use crate::accounts::Accounts;
 use crate::domain::{ApiKey, Password, Scope, Timestamp};
@@ -109,23 +109,23 @@ pub(super) async fn page(
     let keys = accounts.keys(signed_in.principal).await?;
     let (mut new_key, mut key_fault, mut password_fault, mut delete_fault) =
         (None, None, None, None);
-    let status = match answer {
-        Answer::Nothing => StatusCode::OK,
+    let refusal = match answer {
+        Answer::Nothing => None,
         Answer::NewKey(key) => {
             new_key = Some(key);
-            StatusCode::OK
+            None
         }
         Answer::Key(error) => {
             key_fault = Some(error.detail());
-            error.status()
+            Some(error)
         }
         Answer::Password(error) => {
             password_fault = Some(error.detail());
-            error.status()
+            Some(error)
         }
         Answer::Deletion(error) => {
             delete_fault = Some(error.detail());
-            error.status()
+            Some(error)
         }
     };
     let page = AccountPage {
@@ -140,7 +140,10 @@ pub(super) async fn page(
         password_fault,
         delete_fault,
     };
-    own_page(status, &page)
+    match refusal {
+        Some(error) => refused_page(error, &page),
+        None => own_page(StatusCode::OK, &page),
+    }
 }
 
 pub(super) async fn change_password(

@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use super::documents::LinkDocuments;
 use super::form::Form;
-use super::page::{Frame, Site, own_page};
+use super::page::{Frame, Site, own_page, refused_page};
 use super::session::SignedIn;
 use crate::domain::Title;
 use crate::http::{ApiError, BodyLimits, ClientAddress};
@@ -147,12 +147,9 @@ fn page(
     table: &str,
     read: Result<(bool, Vec<Line>), ApiError>,
 ) -> Result<Response, ApiError> {
-    let (status, fault, (is_done, mut lines)) = match read {
-        Ok(read) => (StatusCode::OK, None, read),
-        Err(error) => {
-            let detail = error.detail().to_owned();
-            (error.status(), Some(detail), (false, Vec::new()))
-        }
+    let (refusal, (is_done, mut lines)) = match read {
+        Ok(read) => (None, read),
+        Err(error) => (Some(error), (false, Vec::new())),
     };
     let refused = lines.iter().filter(|line| !line.refusal.is_empty()).count();
     let accepted = lines.len() - refused;
@@ -162,13 +159,16 @@ fn page(
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
         table,
-        fault,
+        fault: refusal.as_ref().map(|error| error.detail().to_owned()),
         is_done,
         lines,
         accepted,
         refused,
     };
-    own_page(status, &page)
+    match &refusal {
+        Some(error) => refused_page(error, &page),
+        None => own_page(StatusCode::OK, &page),
+    }
 }
 
 /// All links as CSV.

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, REFERRER_POLICY,
-    VARY, X_CONTENT_TYPE_OPTIONS,
+    RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::response::{IntoResponse, Response};
 
@@ -157,6 +157,15 @@ pub(super) fn public_page(status: StatusCode, page: &impl Template) -> Result<Re
 /// A page for an owner.
 pub(super) fn own_page(status: StatusCode, page: &impl Template) -> Result<Response, ApiError> {
     rendered(status, page, OWN_POLICY)
+}
+
+/// A page for an owner whose form was refused: with the status and the `Retry-After` of the JSON.
+pub(super) fn refused_page(error: &ApiError, page: &impl Template) -> Result<Response, ApiError> {
+    let mut response = own_page(error.status(), page)?;
+    if let Some(moment) = error.retry_after_header() {
+        response.headers_mut().insert(RETRY_AFTER, moment.clone());
+    }
+    Ok(response)
 }
 
 fn rendered(

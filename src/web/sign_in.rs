@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::form::Form;
 use super::language::Language;
-use super::page::{Frame, Site, own_page};
+use super::page::{Frame, Site, own_page, refused_page};
 use super::session::{self, SignedIn};
 use crate::accounts::Accounts;
 use crate::domain::{EmailAddress, Password};
@@ -96,8 +96,10 @@ fn shown(
         email,
         fault: error.map(Fault::of),
     };
-    let status = error.map_or(StatusCode::OK, ApiError::status);
-    let mut response = own_page(status, &page)?;
+    let mut response = match error {
+        Some(error) => refused_page(error, &page)?,
+        None => own_page(StatusCode::OK, &page)?,
+    };
     if let Some(cookie) = cookie {
         session::set_cookie(&mut response, site, session::form_name(site), &cookie, None);
     }

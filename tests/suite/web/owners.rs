@@ -1,7 +1,7 @@
 //! Pages for owners, without JavaScript: signing in, links, the account, and what a hostile page may try.
 
 use super::browser::{Browser, leads_to, token};
-use crate::support::{Mode, both_modes, with_app_and_settings};
+use crate::support::{Mode, Response, both_modes, with_app_and_settings, within_a_minute};
 
 both_modes! {
     async fn signed_out_a_page_leads_to_the_form_and_back_but_never_elsewhere(app) {
@@ -261,6 +261,45 @@ both_modes! {
         assert_eq!(wrong.status, 403);
         leads_to(&here.send("/app/account", "/app/account/delete", &[("password", "battery staple")]).await, "/app/login");
         assert_eq!(here.send("/app/login", "/app/login", &login).await.status, 401);
+    }
+}
+
+#[tokio::test]
+async fn the_forms_share_the_limits_of_the_api_and_say_when_to_try_again() {
+    let limits = [("LIMIT_LOGIN", "3"), ("LIMIT_CREATE", "3")];
+    for mode in [Mode::Embedded, Mode::Production] {
+        with_app_and_settings(mode, &limits, async |app| {
+            let mut browser = Browser::new(app);
+            let email = browser.sign_up().await;
+            let mut stranger = Browser::new(app);
+            let csrf = token(&stranger.get("/app/login").await.text);
+            let logged_in = within_a_minute(async || {
+                let client = format!("203.0.113.{}", getrandom::u64().unwrap() % 250);
+                let forwarded = [("x-forwarded-for", client.as_str())];
+                for _ in 0..3 {
+                    let body = serde_json::json!({ "email": "nobody@example.org", "password": "wrong horse" });
+                    let request = app.request(reqwest::Method::POST, "/auth/login").header("x-forwarded-for", &client);
+                    Response::of(request.json(&body)).await;
+                }
+                let fields = [("email", email.as_str()), ("password", "correct horse")];
+                stranger.send_with(&csrf, "/app/login", &fields, &forwarded).await
+            })
+            .await;
+            let made = within_a_minute(async || {
+                for number in 0..3 {
+                    let target = format!("https://example.org/{number}");
+                    browser.send("/app", "/app/links", &[("target_url", &target)]).await;
+                }
+                browser.send("/app", "/app/links", &[("target_url", "https://example.org/")]).await
+            })
+            .await;
+            for refused in [logged_in, made] {
+                assert_eq!(refused.status, 429, "{refused:?}");
+                assert!(!refused.header("retry-after").is_empty(), "{refused:?}");
+                assert!(refused.text.contains("Too many requests; try again in"), "{refused:?}");
+            }
+        })
+        .await;
     }
 }
 
