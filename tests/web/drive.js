@@ -128,7 +128,14 @@ await step("search while typing keeps its place", async () => {
   await page.waitForURL(/q=handb/);
   assert.equal(await page.locator(".links > li").count(), 1);
   assert.ok(await page.getByLabel("Search").evaluate((field) => field === document.activeElement));
+  await page.getByRole("status").filter({ hasText: "1 link is shown" }).waitFor();
   await page.reload();
+  assert.equal(await page.locator(".links > li").count(), 1);
+  await page.locator(".links .code").click();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved.").waitFor();
+  await page.getByRole("link", { name: "← Links" }).click();
+  await page.waitForURL(/q=handb/);
   assert.equal(await page.locator(".links > li").count(), 1);
 });
 await step("every page of an owner has no faults and fits a telephone, light and dark", async () => {

@@ -47,8 +47,26 @@ document.addEventListener("change", (event) => {
   }
 });
 
+// The way back from a link leads to the list as it was.
+const PLACE = "shunt-list";
+const notePlace = () => {
+  if (location.pathname !== "/app") return;
+  const query = new URLSearchParams(location.search);
+  query.delete("done");
+  sessionStorage.setItem(PLACE, query.toString());
+};
+document.addEventListener("htmx:pushedIntoHistory", notePlace);
+notePlace();
+const place = sessionStorage.getItem(PLACE);
+const back = document.querySelector("[data-back]");
+if (back && place) back.href = `/app?${place}`;
+
 document.addEventListener("htmx:afterSwap", () => {
   prepare();
+  if (document.getElementById("q")) {
+    const links = document.querySelectorAll(".links > li").length;
+    say(links === 1 ? "1 link is shown" : `${links} links are shown`);
+  }
   // The link that was followed is gone: the keyboard goes on from the part that is new.
   if (document.activeElement === document.body) document.getElementById("visitors-title")?.focus({ preventScroll: true });
 });
