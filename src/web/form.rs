@@ -40,6 +40,42 @@ impl Form {
     }
 }
 
+/// The API's own sentence, and the field it belongs to.
+pub(super) struct Fault {
+    field: &'static str,
+    text: String,
+}
+
+impl Fault {
+    /// The fault of a form that has these fields.
+    pub(super) fn of(error: &ApiError, known: &[&'static str]) -> Self {
+        let detail = error.detail();
+        let split = detail.split_once(": ");
+        let field = split.and_then(|(name, text)| {
+            let field = known.iter().find(|known| **known == name)?;
+            Some((*field, text))
+        });
+        let (field, text) = field.unwrap_or(("", detail));
+        Self {
+            field,
+            text: text.to_owned(),
+        }
+    }
+
+    /// The same, at another field.
+    pub(super) fn moved(mut self, from: &str, to: &'static str) -> Self {
+        if self.field == from {
+            self.field = to;
+        }
+        self
+    }
+
+    /// The sentence, if it belongs to this field; to none of them where `field` is empty.
+    pub(super) fn at(&self, field: &str) -> Option<&str> {
+        (self.field == field).then_some(self.text.as_str())
+    }
+}
+
 /// The moment in a field, in UTC; `None` where the field is empty.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::account::{Answer, page};
+use super::account::{Answer, FormOf, page};
 use super::form::{Form, moment};
 use super::page::{Site, see_other};
 use super::session::SignedIn;
@@ -37,7 +37,7 @@ pub(super) async fn make(
     match made.await {
         Ok(key) => page(&accounts, &site, &signed_in, "", Answer::NewKey(&key)).await,
         Err(error) if error.status().is_server_error() => Err(error),
-        Err(error) => page(&accounts, &site, &signed_in, "", Answer::Key(&error)).await,
+        Err(error) => page(&accounts, &site, &signed_in, "", Answer::Refused(FormOf::Key, &error)).await,
     }
 }
 

@@ -181,11 +181,11 @@ both_modes! {
         browser.sign_up().await;
         let nameless = browser.send("/app/account", "/app/account/keys", &[("scope", "read")]).await;
         assert_eq!(nameless.status, 422);
-        assert!(nameless.text.contains("name: must be 1 to 100 characters"), "{nameless:?}");
+        assert!(nameless.text.contains("id=\"name-fault\">must be 1 to 100 characters"), "{nameless:?}");
         let past = [("name", "late"), ("scope", "read"), ("expires_at", "2001-01-01T00:00")];
         let past = browser.send("/app/account", "/app/account/keys", &past).await;
         assert_eq!(past.status, 422);
-        assert!(past.text.contains("expires_at: must be in the future"), "{past:?}");
+        assert!(past.text.contains("id=\"expires_at-fault\">must be in the future"), "{past:?}");
         let fields = [("name", "<b>nightly</b>"), ("scope", "read"), ("expires_at", "2099-01-31T18:00")];
         let made = browser.send("/app/account", "/app/account/keys", &fields).await.text;
         let key = made.split("<code>").nth(1).unwrap().split('<').next().unwrap().to_owned();
@@ -259,6 +259,16 @@ both_modes! {
         leads_to(&here.send("/app/login", "/app/login", &login).await, "/app");
         let wrong = here.send("/app/account", "/app/account/delete", &[("password", "wrong horse")]).await;
         assert_eq!(wrong.status, 403);
+        assert!(wrong.text.contains("id=\"password-fault\">Incorrect password"), "{wrong:?}");
+        for (old, new, fault) in [
+            ("wrong horse", "battery staple two", "id=\"old_password-fault\">Incorrect password"),
+            ("battery staple", "short", "id=\"new_password-fault\">must be"),
+            ("battery staple", "password1234", "id=\"new_password-fault\">"),
+        ] {
+            let fields = [("old_password", old), ("new_password", new)];
+            let refused = here.send("/app/account", "/app/account/password", &fields).await;
+            assert!(refused.text.contains(fault), "{fault}: {refused:?}");
+        }
         leads_to(&here.send("/app/account", "/app/account/delete", &[("password", "battery staple")]).await, "/app/login");
         assert_eq!(here.send("/app/login", "/app/login", &login).await.status, 401);
     }
