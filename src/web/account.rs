@@ -44,9 +44,14 @@ impl FormOf {
         match self {
             Self::Key => Fault::of(error, &["name", "scope", "expires_at"]),
             // What is said of a password is of the new one; the old one is wrong or right.
-            Self::Password => Fault::of(error, &["new_password", "password"])
-                .moved("password", "new_password")
-                .moved("", "old_password"),
+            Self::Password => {
+                let fault = Fault::of(error, &["new_password", "password"])
+                    .moved("password", "new_password");
+                match error.status() {
+                    StatusCode::FORBIDDEN => fault.moved("", "old_password"),
+                    _ => fault,
+                }
+            }
             Self::Deletion => Fault::of(error, &[]),
         }
     }

@@ -263,7 +263,7 @@ both_modes! {
         for (old, new, fault) in [
             ("wrong horse", "battery staple two", "id=\"old_password-fault\">Incorrect password"),
             ("battery staple", "short", "id=\"new_password-fault\">must be"),
-            ("battery staple", "password1234", "id=\"new_password-fault\">"),
+            ("battery staple", "iloveyou123", "id=\"new_password-fault\">"),
         ] {
             let fields = [("old_password", old), ("new_password", new)];
             let refused = here.send("/app/account", "/app/account/password", &fields).await;
