@@ -10,7 +10,9 @@ use tokio::sync::{Mutex, Semaphore};
 use crate::abuse::Abuse;
 use crate::accounts::{Accounts, PasswordHasher, Tokens};
 use crate::analytics::{Analytics, Classifier, Countries};
-use crate::api::{ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, links_of_csv};
+use crate::api::{ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, links_of_csv,
+    ndjson_of_links,
+};
 use crate::cache::LinkCache;
 use crate::clicks::counts::Counts;
 use crate::clicks::{
@@ -34,7 +36,7 @@ use crate::server::startup::Databases;
 use crate::store::{PostgresReplica, Store};
 use crate::telemetry::metrics::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
-use crate::web::{ExportLinks, LinkDocuments, Site, WebState};
+use crate::web::{ExportForm, ExportLinks, LinkDocuments, Site, WebState};
 
 /// How long a redirect waits for the database.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(2);
@@ -249,9 +251,16 @@ impl App {
         live: Arc<LiveCounts>,
     ) -> WebState {
         let (links, base_address) = (Arc::clone(&self.links), BaseAddress::from(base_url));
-        let export: Arc<ExportLinks> = Arc::new(move |owner, client| {
+        let export: Arc<ExportLinks> = Arc::new(move |owner, client, form| {
             let (links, base_address) = (Arc::clone(&links), base_address.clone());
-            Box::pin(async move { csv_of_links(links, owner, base_address, &client).await })
+            Box::pin(async move {
+                match form {
+                    ExportForm::Csv => csv_of_links(links, owner, base_address, &client).await,
+                    ExportForm::Ndjson => {
+                        ndjson_of_links(links, owner, base_address, &client).await
+                    }
+                }
+            })
         });
         WebState {
             documents: LinkDocuments {

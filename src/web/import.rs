@@ -7,13 +7,14 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use serde::Deserialize;
 
-use super::documents::LinkDocuments;
+use super::documents::{ExportForm, LinkDocuments};
 use super::form::Form;
 use super::page::{Frame, Site, own_page, refused_page};
 use super::session::SignedIn;
 use crate::domain::Title;
-use crate::http::{ApiError, BodyLimits, ClientAddress};
+use crate::http::{ApiError, BodyLimits, ClientAddress, QueryOf};
 use crate::links::{LinkRequest, LinkService};
 
 /// Of a form with a table: as it is encoded, a table may be three times as long.
@@ -171,11 +172,23 @@ fn page(
     }
 }
 
-/// All links as CSV.
+/// The form of an export; CSV unless another one is asked for.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ExportQuery {
+    format: String,
+}
+
+/// All links as a file.
 pub(super) async fn export(
     State(documents): State<LinkDocuments>,
     signed_in: SignedIn,
     client: ClientAddress,
+    QueryOf(query): QueryOf<ExportQuery>,
 ) -> Result<Response, ApiError> {
-    (documents.export)(signed_in.principal, client).await
+    let form = match query.format.as_str() {
+        "ndjson" => ExportForm::Ndjson,
+        _ => ExportForm::Csv,
+    };
+    (documents.export)(signed_in.principal, client, form).await
 }
