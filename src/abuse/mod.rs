@@ -74,7 +74,9 @@ pub enum AbuseError {
     #[error("there is nothing of this kind with this value")]
     Unknown,
     /// An administrator would lose the own account, and the service perhaps its last administrator.
-    #[error("must be another account than your own: only the operator bans it, with `shunt admin ban`")]
+    #[error(
+        "must be another account than your own: only the operator bans it, with `shunt admin ban`"
+    )]
     OwnAccount,
     /// This removal is in force for it already.
     #[error("it was removed already")]

@@ -15,8 +15,8 @@ use super::servers::Seeds;
 use super::term::Term;
 use crate::domain::{Clock, Shard, Timestamp};
 use crate::telemetry::metrics::{
-    Connections, REDIS_COMMANDS, REDIS_LOSSES, REDIS_SUPERSEDED, REDIS_UP,
-    counter_of_shard, gauge_of_shard, start_shard_at_zero,
+    Connections, REDIS_COMMANDS, REDIS_LOSSES, REDIS_SUPERSEDED, REDIS_UP, counter_of_shard,
+    gauge_of_shard, start_shard_at_zero,
 };
 use crate::telemetry::throttle::FlapLog;
 

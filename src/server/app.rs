@@ -10,8 +10,8 @@ use tokio::sync::{Mutex, Semaphore};
 use crate::abuse::Abuse;
 use crate::accounts::{Accounts, PasswordHasher, Tokens};
 use crate::analytics::{Analytics, Classifier, Countries};
-use crate::api::{ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, links_of_csv,
-    ndjson_of_links,
+use crate::api::{
+    ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, links_of_csv, ndjson_of_links,
 };
 use crate::cache::LinkCache;
 use crate::clicks::counts::Counts;

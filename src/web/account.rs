@@ -195,7 +195,16 @@ pub(super) async fn change_password(
             session::begin(&accounts, &site, &headers, principal, next).await
         }
         Err(error) if error.status().is_server_error() => Err(error),
-        Err(error) => page(&accounts, &site, &signed_in, "", Answer::Refused(FormOf::Password, &error)).await,
+        Err(error) => {
+            page(
+                &accounts,
+                &site,
+                &signed_in,
+                "",
+                Answer::Refused(FormOf::Password, &error),
+            )
+            .await
+        }
     }
 }
 
@@ -257,7 +266,14 @@ pub(super) async fn delete(
             if error.status().is_server_error() {
                 return Err(error);
             }
-            page(&accounts, &site, &signed_in, "", Answer::Refused(FormOf::Deletion, &error)).await
+            page(
+                &accounts,
+                &site,
+                &signed_in,
+                "",
+                Answer::Refused(FormOf::Deletion, &error),
+            )
+            .await
         }
     }
 }

@@ -87,9 +87,7 @@ pub(super) fn moment(name: &str, raw: &str) -> Result<Option<Timestamp>, ApiErro
     // Browsers leave the zone out, and some the seconds.
     let forms = [raw.to_owned(), format!("{raw}Z"), format!("{raw}:00Z")];
     let mut parsed = forms.iter().map(|form| form.parse());
-    let parsed = parsed
-        .find(Result::is_ok)
-        .unwrap_or_else(|| raw.parse());
+    let parsed = parsed.find(Result::is_ok).unwrap_or_else(|| raw.parse());
     parsed
         .map(Some)
         .map_err(|error| ApiError::invalid(format!("{name}: {error}")))

@@ -37,7 +37,16 @@ pub(super) async fn make(
     match made.await {
         Ok(key) => page(&accounts, &site, &signed_in, "", Answer::NewKey(&key)).await,
         Err(error) if error.status().is_server_error() => Err(error),
-        Err(error) => page(&accounts, &site, &signed_in, "", Answer::Refused(FormOf::Key, &error)).await,
+        Err(error) => {
+            page(
+                &accounts,
+                &site,
+                &signed_in,
+                "",
+                Answer::Refused(FormOf::Key, &error),
+            )
+            .await
+        }
     }
 }
 

@@ -65,8 +65,14 @@ async fn a_browser_whose_link_cannot_be_looked_up_gets_a_page_in_its_language() 
     let locked = locked(&mut holder, LOCK_LINKS).await;
     let asked = app.request(Method::GET, "/unseen").header("accept", ACCEPT);
     let page = Response::of(asked.header("accept-language", "de")).await;
-    assert_eq!((page.status.as_u16(), page.header("retry-after")), (503, "1"));
-    assert!(page.text.contains("<h1>Gerade nicht möglich</h1>"), "{page:?}");
+    assert_eq!(
+        (page.status.as_u16(), page.header("retry-after")),
+        (503, "1")
+    );
+    assert!(
+        page.text.contains("<h1>Gerade nicht möglich</h1>"),
+        "{page:?}"
+    );
     locked.rollback().await.unwrap();
     app.finish().await;
 }

@@ -58,8 +58,7 @@ async fn a_redis_that_does_not_say_which_links_changed_is_away() {
 #[tokio::test]
 async fn a_redis_that_comes_back_in_an_earlier_epoch_is_noticed() {
     let cache = cache();
-    for (term, epoch, change) in [(1, "first", 10), (2, "second", 20), (3, "first", 1_000_010)]
-    {
+    for (term, epoch, change) in [(1, "first", 10), (2, "second", 20), (3, "first", 1_000_010)] {
         assert!(invalidates(&cache, cursor(term, epoch, change)).await);
     }
 }

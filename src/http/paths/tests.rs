@@ -35,8 +35,7 @@ fn a_path_has_a_redirects_code_exactly_where_its_route_is_a_redirect() {
             .template
             .replace(CODE, "K7mXq2R")
             .replace("{file}", "K7mXq2R");
-        let code =
-            (route.class == Class::Redirect).then(|| ShortCode::parse("K7mXq2R").unwrap());
+        let code = (route.class == Class::Redirect).then(|| ShortCode::parse("K7mXq2R").unwrap());
         assert_eq!(redirect_code(&path), code, "{path}");
         if path.ends_with("K7mXq2R") {
             assert_eq!(redirect_code(&format!("{path}/")), code, "{path}/");
