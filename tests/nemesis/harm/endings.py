@@ -31,6 +31,10 @@ class How(Enum):
     KEY = "the end of a key"
 
 
+OFTEN = {How.PASSWORD: 4, How.EVERYWHERE: 1, How.KEY: 3}
+"""How often, with weights: after a log-out everywhere the account waits for the next calm moment."""
+
+
 class Endings:
     """The account, and what it may not use any more."""
 
@@ -62,9 +66,14 @@ class Endings:
             instance = load.rng.choice(load.world.instances)
             async with self.act:
                 if self.token and self.is_clock_right(instance):
-                    await self.end(instance, clients[instance.name], load.rng.choice(list(How)))
+                    await self.end(instance, clients[instance.name], self.how())
                 for ended in list(self.ended):
                     await self.is_refused(instance, clients[instance.name], *ended)
+
+    def how(self) -> How:
+        """The next way."""
+        (how,) = self.load.rng.choices(list(OFTEN), list(OFTEN.values()))
+        return how
 
     @staticmethod
     def is_clock_right(instance: Instance) -> bool:
