@@ -9,7 +9,7 @@ use crate::domain::{
 };
 
 /// Why a link was not created.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum CreateLinkError {
     /// The code belongs to a link, or belonged to one that was deleted.
     #[error("the code is taken")]
@@ -81,6 +81,15 @@ impl<'a> NewLink<'a> {
             created_at: self.created_at,
             updated_at: self.created_at,
             removed: None,
+        }
+    }
+
+    /// The link, where it was created among many.
+    #[must_use]
+    pub fn made(&self, made: CreatedOfMany) -> CreatedLink {
+        CreatedLink {
+            link: self.with_id(made.id),
+            change: made.change,
         }
     }
 
