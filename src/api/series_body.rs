@@ -30,6 +30,11 @@ pub(super) struct SeriesQuery {
 
 impl SeriesQuery {
     pub(super) fn range(&self, now: Timestamp) -> Result<SeriesRange, ApiError> {
+        let range = self.parsed(now);
+        range.map_err(|error| ApiError::invalid(error.to_string()))
+    }
+
+    pub(super) fn parsed(&self, now: Timestamp) -> Result<SeriesRange, InvalidRange> {
         let query = RangeQuery {
             interval: self.interval.as_deref(),
             from: self.from.as_deref(),
@@ -37,7 +42,6 @@ impl SeriesQuery {
             tz: self.tz.as_deref(),
         };
         SeriesRange::parse(query, now)
-            .map_err(|error: InvalidRange| ApiError::invalid(error.to_string()))
     }
 }
 
@@ -67,7 +71,8 @@ pub(super) struct SeriesBody {
     /// Clicks of all points.
     #[schema(example = 42)]
     clicks: u64,
-    /// Those without known bots.
+    /// Those without known bots. Classes of clicks follow within ten flush intervals (10 s by default) after clicks are written
+    /// back: until then a bot's click is among these.
     #[schema(example = 42)]
     people: u64,
     /// Every point of the range, in order.
@@ -83,7 +88,7 @@ pub(super) struct PointBody {
     /// Clicks that were recorded in it.
     #[schema(example = 21)]
     pub(super) clicks: u64,
-    /// Those without known bots.
+    /// Those without known bots, as above.
     #[schema(example = 21)]
     pub(super) people: u64,
 }

@@ -19,7 +19,7 @@ use crate::clicks::{
     ClicksBeforeLimit, Delivery, Flusher, Grants, JournalDeadline, MemoryOnly, Recorders,
     RedisSink, Sinks,
 };
-use crate::config::{BaseUrl, Config};
+use crate::config::{AnalyticsSettings, BaseUrl, Config};
 use crate::domain::Clock;
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
@@ -102,7 +102,7 @@ pub(super) struct App {
     /// `None` where no classes of clicks are noted.
     analytics: Option<Analytics>,
     pub(super) countries: Countries,
-    pub(super) detail_days: u32,
+    pub(super) analytics_settings: AnalyticsSettings,
     noindex: bool,
     /// The file of the blocklist.
     pub(super) blocklist: Option<PathBuf>,
@@ -207,7 +207,7 @@ impl App {
             database_runtime: database_runtime(config),
             analytics,
             countries,
-            detail_days: config.analytics.analytics_detail_days,
+            analytics_settings: config.analytics.clone(),
             noindex: config.noindex,
             blocklist: config.blocklist.clone(),
             journal_deadlines,

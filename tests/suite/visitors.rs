@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{App, Mode, RedisServer, Response, both_modes, eventually};
+use crate::support::{App, Mode, RedisServer, Response, both_modes, eventually, raw};
 
 const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
 const BOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
@@ -68,6 +68,30 @@ both_modes! {
         assert_eq!((series["clicks"].as_u64(), series["people"].as_u64()), (Some(8), Some(7)));
     }
 
+    async fn clicks_with_heads_out_of_all_bounds_are_counted_and_nothing_is_known_of_them(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let bomb = "X-Header: value\r\n".repeat(90);
+        let heads = [
+            b"User-Agent: caf\xe9\r\n".to_vec(),
+            [b"User-Agent: ", &[b'a'; 15_000][..], b"\r\n"].concat(),
+            [b"Referer: https://example.com/", &[b'a'; 8_000][..], b"\r\nUser-Agent: x\r\n"].concat(),
+            format!("{bomb}User-Agent: caf\u{e9}\u{0}\r\n").into_bytes(),
+        ];
+        let mut counted = 0;
+        for head in &heads {
+            let request = [format!("GET /{code} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n").as_bytes(), head, b"\r\n"].concat();
+            let response = raw::exchange(&app.server.base, request).await;
+            counted += u64::from(response.starts_with("HTTP/1.1 302 "));
+            assert!(response.starts_with("HTTP/1.1 302 ") || response.starts_with("HTTP/1.1 4"), "{response}");
+        }
+        assert!(counted >= 3, "{counted}");
+        assert_eq!(app.clicks(&code).await, counted);
+        summed(app, &token, &code, counted).await;
+        let found = breakdown(app, &token, &format!("/urls/{code}/stats/breakdown?by=bot")).await;
+        assert_eq!(found["rows"], json!([{"value": null, "clicks": counted, "people": counted}]));
+    }
+
     async fn a_breakdown_is_the_owners_and_says_which_parameter_is_wrong(app) {
         let (token, other) = (app.register().await, app.register().await);
         let code = app.shorten(&token, "https://example.org/").await;
@@ -78,11 +102,24 @@ both_modes! {
         for (query, named) in [
             ("by=colour", "by: "), ("limit=0", "limit: "), ("limit=1001", "limit: "), ("from=2026-11-02&to=2026-11-01", "from: "),
             ("tz=Mars/Olympus", "tz: "), ("from=1969-01-01", "from: "), ("to=9999-12-31", "to: "), ("colour=red", "colour: "),
-            ("country=%00", "country: "), ("tag=spring", "tag: "),
+            ("country=%00", "country: "), ("tag=spring", "tag: "), ("country=Germany", "country: "), ("browser=netscape/4", "browser: "),
+            ("os=CP/M", "os: "), ("device=fridge", "device: "), ("bot=maybe", "bot: "), ("referrer=https://example.com/", "referrer: "),
         ] {
             let refused = app.get_as(&token, &format!("{path}?{query}")).await;
             assert_eq!(refused.status, 422, "{query}");
             assert!(refused.detail().contains(named.trim_end_matches(": ")), "{query}: {}", refused.detail());
+        }
+        let detail = "device: must be desktop, phone, tablet, tv or console, as device=phone";
+        app.get_as(&token, &format!("{path}?device=fridge")).await.is_error(422, detail);
+        assert_eq!(app.get_as(&token, &format!("{path}?from=2020-01-01&to=2026-11-04")).await.status, 200);
+        let detail = "from: must be at most 2500 days before to; choose a shorter range, as from=2026-11-01&to=2026-11-25";
+        app.get_as(&token, &format!("{path}?from=2020-01-01&to=2026-11-05")).await.is_error(422, detail);
+    }
+
+    async fn a_filter_of_a_country_is_read_in_any_case(app) {
+        let token = app.register().await;
+        for query in ["country=de", "country=DE", "country="] {
+            assert_eq!(breakdown(app, &token, &format!("/urls/my/breakdown?{query}")).await["clicks"], 0);
         }
     }
 }
