@@ -68,6 +68,19 @@ fn accounts(
     Ok(accounts.with_registration(config.registration.clone()))
 }
 
+/// Look-ups of redirects. Has to be called on the main runtime.
+fn lookups(config: &Config, store: &Store, replica: Option<&Arc<PostgresReplica>>) -> Lookups {
+    Lookups {
+        links: Arc::clone(&store.links),
+        replica: replica.map(|both| Arc::new(ReplicaReads::new(Arc::clone(both)))),
+        at_once: Arc::new(Semaphore::new(config.lookup_concurrency)),
+        deadline: LOOKUP_DEADLINE,
+        runtime: Handle::current(),
+        metrics: LookupMetrics::default(),
+        log: Arc::default(),
+    }
+}
+
 /// The parts of a running service.
 pub(super) struct App {
     pub(super) store: Store,
@@ -167,17 +180,7 @@ impl App {
             is_kept_word: paths::is_kept_word,
             clock: Arc::clone(&clock),
         };
-        let lookups = Lookups {
-            links: Arc::clone(&store.links),
-            replica: replica
-                .clone()
-                .map(|both| Arc::new(ReplicaReads::new(both))),
-            at_once: Arc::new(Semaphore::new(config.lookup_concurrency)),
-            deadline: LOOKUP_DEADLINE,
-            runtime: Handle::current(),
-            metrics: LookupMetrics::default(),
-            log: Arc::default(),
-        };
+        let lookups = lookups(config, &store, replica.as_ref());
         let journal_deadlines = journal_deadlines(config, redis.is_some());
         let (countries, analytics) = analytics(config)?;
         if let Some(redis) = &redis {
