@@ -27,6 +27,8 @@ class Bench:
     """Paths of all codes, each once."""
     draws: dict[str, Path]
     folder: Path
+    visitors: Path
+    """Agents and referrers, in the order in which they come."""
     extras: set[str] = field(default_factory=set)
     greatest: dict[tuple[str, int], float] = field(default_factory=dict)
     """Redirects per second by contender and connections, of the newest round."""
@@ -50,11 +52,12 @@ class Bench:
         self.verify(count, load)
 
     def full(self, name: str, case: str, paths: Path, connections: int, running: Running,
-             count: Count | None, number: int = 0, headers: tuple[str, ...] = ()) -> Sample:
+             count: Count | None, number: int = 0, headers: tuple[str, ...] = (),
+             visitors: Path | None = None) -> Sample:
         """Full speed, by wrk."""
         skip = number * 77_773
         before = running.cpu()
-        load = self.generators.full(running.port, paths, connections, self.seconds, skip, headers)
+        load = self.generators.full(running.port, paths, connections, self.seconds, skip, headers, visitors)
         sample = self.note(name, case, connections, load, before, running.cpu())
         self.verify(count, load)
         if case == "uniform":

@@ -12,7 +12,7 @@ from testbed.programs import Failed
 from .api import PASSWORD
 from .backends import LookupWatch, count_lookups
 from .bench import Bench
-from .contenders import Contender, Embedded, Production, Running, Shunt, Textbook, TextbookDefault
+from .contenders import Contender, Embedded, Production, ProductionOff, Running, Shunt, Textbook, TextbookDefault
 from .counting import Count
 from .drive import Load
 from .links import codes, write_paths
@@ -47,7 +47,7 @@ TEXTBOOKS = {Textbook.name: "pool of 16", TextbookDefault.name: "default pool"}
 
 def fresh(bench: Bench, contender: Contender) -> None:
     """Every code once, by a process with an empty cache that finds each link in Redis."""
-    if not isinstance(contender, Production | Textbook):
+    if not isinstance(contender, Production | Textbook) or isinstance(contender, ProductionOff):
         return
     with contender.running() as running:
         count = bench.count(running)
@@ -77,10 +77,13 @@ def extras(bench: Bench, contender: Contender, running: Running, count: Count | 
     if "browser" in bench.extras:
         for connections in bench.connections:
             browser(bench, contender.name, connections, running, count)
+    if "visitors" in bench.extras and isinstance(contender, Production):
+        for connections in bench.connections:
+            bench.full(contender.name, "visitors", bench.draws["uniform"], connections, running, count, visitors=bench.visitors)
     if "half" in bench.extras:
         for connections in sorted(bench.connections, reverse=True):
             half(bench, contender.name, connections, running, count)
-    if not isinstance(contender, Shunt) or contender.is_before or count is None:
+    if not isinstance(contender, Shunt) or contender.is_before or contender.is_off or count is None:
         return
     if isinstance(contender, Production):
         if "unknown" in bench.extras:
@@ -231,6 +234,11 @@ def compare_round(bench: Bench) -> None:
             ratio(f"{contender}, {connections} connections: CPU with a browser's headers against nginx",
                   newest(contender, "browser", connections, "cpu"),
                   newest("nginx", "browser", connections, "cpu"))
+        off = newest(ProductionOff.name, "visitors", connections, "cpu")
+        ratio(f"many visitors, {connections} connections: CPU of off against before",
+              off, newest(f"{Production.name} before", "visitors", connections, "cpu"))
+        ratio(f"many visitors, {connections} connections: CPU of on against off",
+              newest(Production.name, "visitors", connections, "cpu"), off)
         for textbook in TEXTBOOKS:
             ratio(f"shunt, {connections} connections: redirects/s against {textbook}",
                   newest("shunt", "uniform", connections, "rate"),
@@ -274,6 +282,12 @@ def judge(results: Results) -> None:
             name = f"{contender}, {connections} connections: CPU against before"
             if name in results.figures:
                 judge(f"{contender}, {connections} connections: CPU against the build before", name, 1.03, None, "x")
+    for what, against, bar in (("on", "off", 1.15), ("off", "before", 1.03)):
+        for connections in (64, 256):
+            name = f"many visitors, {connections} connections: CPU of {what} against {against}"
+            if name in results.figures:
+                judge(f"2,000 agents, {connections} connections: CPU with ANALYTICS={what} against "
+                      f"{'the build before' if against == 'before' else 'off'}", name, bar, None, "x")
     for contender, bars in ((Production.name, {64: 1.4, 256: 1.25}), (Embedded.name, {64: 2.2, 256: 2.2})):
         for connections, bar in bars.items():
             judge(f"{contender}, a browser's headers, {connections} connections: CPU against nginx's map",

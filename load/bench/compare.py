@@ -18,8 +18,9 @@ from .links import codes, uniform, write_paths, zipf_like
 from .pinned import PinnedTestbed, say
 from .results import RESULTS, Results
 from .tools import build, machine, where
+from .visitors import write_visitors
 
-EXTRAS = ("browser", "half", "unknown", "scanner", "logins", "fresh", "killed")
+EXTRAS = ("browser", "visitors", "half", "unknown", "scanner", "logins", "fresh", "killed")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -89,6 +90,7 @@ def compare(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
         draws={name: write_paths(testbed.folder / f"{name}.paths", draws[name](known))
                for name in options.draws},
         folder=testbed.folder,
+        visitors=write_visitors(testbed.folder / "visitors"),
         extras=set(options.extras),
     )
     kinds = [CONTENDERS[name] for name in options.only]

@@ -172,6 +172,8 @@ class Shunt(Contender):
 
     is_before: ClassVar[bool] = False
     """Whether this is another build, as a reference for the current one."""
+    is_off: ClassVar[bool] = False
+    """Whether this is the current build without classes of clicks, as a reference for one with them."""
     before: Path | None = None
     """The program of that build."""
     settings: dict[str, str] = field(default_factory=dict)
@@ -188,7 +190,7 @@ class Shunt(Contender):
     @property
     def suffix(self) -> str:
         """A suffix that keeps the servers of two builds apart."""
-        return "-before" if self.is_before else ""
+        return "-before" if self.is_before else "-off" if self.is_off else ""
 
     @abstractmethod
     def backends(self) -> dict[str, str]:
@@ -273,6 +275,16 @@ class Embedded(Shunt):
         fill_sqlite(self.file, self.known, owner)
 
 
+class ProductionOff(Production):
+    """Production mode without classes of clicks."""
+
+    name: ClassVar[str] = "shunt off"
+    is_off: ClassVar[bool] = True
+
+    def backends(self) -> dict[str, str]:
+        return super().backends() | {"ANALYTICS": "off"}
+
+
 class ProductionBefore(Production):
     """Another build in production mode."""
 
@@ -294,6 +306,7 @@ def complaints_in(log: Path) -> list[str]:
 
 CONTENDERS: dict[str, type[Contender]] = {
     "shunt": Production,
+    "shunt-off": ProductionOff,
     "shunt-embedded": Embedded,
     "nginx": Nginx,
     "constant": Constant,

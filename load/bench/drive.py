@@ -64,12 +64,14 @@ class Generators:
     """The core of pace, where it is not that of the load."""
 
     def full(self, port: int, paths: Path, connections: int, seconds: float, skip: int = 0,
-             headers: tuple[str, ...] = ()) -> Load:
+             headers: tuple[str, ...] = (), visitors: Path | None = None) -> Load:
         """Full speed: every connection sends its next request as soon as it has a response. At the end wrk closes
         connections with a request under way, so up to one response each is not counted."""
         sent = [part for header in headers for part in ("-H", header)]
+        beside = [visitors] if visitors else []
         output = run([self.wrk, *sent, "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--latency",
-                      "--timeout", "10s", "-s", SCRIPT, f"http://127.0.0.1:{port}", "--", paths, str(skip)],
+                      "--timeout", "10s", "-s", SCRIPT, f"http://127.0.0.1:{port}", "--", paths, str(skip),
+                      *beside],
                      seconds=seconds + 120)
         found = [line for line in output.splitlines() if line.startswith("JSON ")]
         if not found:

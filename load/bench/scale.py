@@ -7,7 +7,7 @@ import sys
 
 from testbed.programs import Failed, require
 
-from . import costs, growth, owners, pages, pending
+from . import costs, growth, owners, pages, pending, series
 from .backends import create_database, start_postgres, start_redis
 from .contenders import Embedded
 from .drive import Generators
@@ -16,7 +16,7 @@ from .results import Results
 from .stock import Stock, stocked
 from .tools import build, machine, where
 
-PARTS = ("memory", "pending", "costs", "list", "search", "pages", "size", "create", "bulk")
+PARTS = ("memory", "pending", "costs", "list", "search", "pages", "series", "size", "create", "bulk")
 SMALL = 10_000
 
 
@@ -95,6 +95,8 @@ def scale(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
         owners.searches(large, generators, results, options.seconds)
     if "pages" in options.only:
         pages.pages(large, generators, results, options.seconds)
+    if "series" in options.only:
+        series.series(large, generators, results)
     if "size" in options.only:
         small = stock("small", SMALL, 0)
         growth.sizes([small, large], generators, results, options)
@@ -119,6 +121,9 @@ def judge(results: Results) -> None:
     judge("memory per link held in the process", "memory: bytes per link held", 600, 300, "bytes", digits=0)
     judge("the same, where 1 of 10 may be held: growth against the bound's share",
           "memory: growth with a bound of a tenth", 0.5, None, "x")
+    for what in costs.ROWS:
+        judge(f"a row written back, {what}: CPU against counts alone", f"a row written back, {what}: CPU against counts alone",
+              1.5, None, "x")
     judge("the whole list of an owner of many links: growth", "list: growth of the server, MiB",
           16, None, "MiB", digits=1)
     judge("the same: first byte", "list: first byte, ms", 100, None, "ms", digits=1)
@@ -128,6 +133,9 @@ def judge(results: Results) -> None:
     for what in pages.PAGES:
         judge(f"page for people of an owner of many links: {what}: p99",
               f"page for people: {what}: p99, ms", 20, None, "ms", digits=1)
+    for whose, paths, bar in (("a link", series.OF_LINK, 50), ("all links", series.OF_OWNER, 300)):
+        for what in paths:
+            judge(f"series of {whose}: {what}: p99", f"series of {whose}: {what}: p99, ms", bar, None, "ms", digits=1)
     judge("bulk into Postgres over four connections", "bulk: links/s, Postgres", 50_000, None, "links/s",
           least=True, digits=0)
     judge("bulk, embedded", "bulk: links/s, embedded", 30_000, None, "links/s", least=True, digits=0)

@@ -123,66 +123,15 @@ fn load(path: &Path) -> Result<(Reader<Vec<u8>>, Stamp), CountriesError> {
 }
 
 #[cfg(test)]
+#[path = "../../tests/suite/support/mmdb.rs"]
+mod mmdb;
+
+#[cfg(test)]
 mod tests {
     use std::fs::write;
 
+    use super::mmdb::file;
     use super::*;
-
-    /// A file that knows one network of IPv4, as the format's specification (2.0) has it.
-    fn file(network: [u8; 3], country: &str) -> Vec<u8> {
-        const RECORD_SEPARATOR: usize = 16;
-        let text = |text: &str| {
-            let length = u8::try_from(text.len()).unwrap();
-            assert!(length < 29);
-            [&[0x40 | length], text.as_bytes()].concat()
-        };
-        let map = |pairs: u8| vec![0xe0 | pairs];
-        let number = |number: u32| [&[0xc4][..], &number.to_be_bytes()].concat();
-        let short = |number: u16| [&[0xa2][..], &number.to_be_bytes()].concat();
-        let long = |number: u64| [&[0x08, 0x02][..], &number.to_be_bytes()].concat();
-        let nodes = 24_u32;
-        let mut tree = Vec::new();
-        for bit in 0..nodes {
-            let byte = network[usize::try_from(bit / 8).unwrap()];
-            let is_one = byte >> (7 - bit % 8) & 1 == 1;
-            let known = if bit + 1 < nodes {
-                bit + 1
-            } else {
-                nodes + u32::try_from(RECORD_SEPARATOR).unwrap()
-            };
-            let records = if is_one {
-                [nodes, known]
-            } else {
-                [known, nodes]
-            };
-            for record in records {
-                tree.extend(&record.to_be_bytes()[1..]);
-            }
-        }
-        tree.extend([0; RECORD_SEPARATOR]);
-        let data = [
-            map(1),
-            text("country"),
-            map(1),
-            text("iso_code"),
-            text(country),
-        ]
-        .concat();
-        let metadata = [
-            b"\xab\xcd\xefMaxMind.com".to_vec(),
-            map(9),
-            [text("binary_format_major_version"), short(2)].concat(),
-            [text("binary_format_minor_version"), short(0)].concat(),
-            [text("build_epoch"), long(1_700_000_000)].concat(),
-            [text("database_type"), text("Test-Country")].concat(),
-            [text("description"), map(0)].concat(),
-            [text("ip_version"), short(4)].concat(),
-            [text("languages"), vec![0x00, 0x04]].concat(),
-            [text("node_count"), number(nodes)].concat(),
-            [text("record_size"), short(24)].concat(),
-        ];
-        [tree, data, metadata.concat()].concat()
-    }
 
     #[test]
     fn an_address_has_the_country_of_the_file_which_is_read_again_when_it_changes() {

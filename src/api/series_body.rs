@@ -71,7 +71,8 @@ pub(super) struct SeriesBody {
     /// Clicks of all points.
     #[schema(example = 42)]
     clicks: u64,
-    /// Those without known bots.
+    /// Those without known bots. Classes of clicks follow within ten flush intervals (10 s by default) after clicks are written
+    /// back: until then a bot's click is among these.
     #[schema(example = 42)]
     people: u64,
     /// Every point of the range, in order.
@@ -87,7 +88,7 @@ pub(super) struct PointBody {
     /// Clicks that were recorded in it.
     #[schema(example = 21)]
     pub(super) clicks: u64,
-    /// Those without known bots.
+    /// Those without known bots, as above.
     #[schema(example = 21)]
     pub(super) people: u64,
 }

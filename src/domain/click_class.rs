@@ -90,6 +90,12 @@ impl ClickClass {
         self.values[dimension as usize].as_deref()
     }
 
+    /// The class of which nothing is known but whether it is that of a known bot, as it is of this one.
+    #[must_use]
+    pub fn bot_alone(&self) -> Self {
+        Self::unknown().with(Dimension::Bot, self.value(Dimension::Bot))
+    }
+
     /// Whether it is that of a known bot.
     #[must_use]
     pub fn is_bot(&self) -> bool {

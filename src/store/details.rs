@@ -3,15 +3,26 @@
 use std::ops::Range;
 
 use async_trait::async_trait;
+use metrics::counter;
 
 use super::{OwnerSeries, StoreError};
 use crate::domain::{Dimension, Filter, Interval, LinkId, SearchTag, UserId};
+use crate::telemetry::metrics::{CLASSES_DROPPED, CLASSES_UNKNOWN};
 
 /// Referrers that a link has room for in one day (UTC); further ones are [`Dimension::OTHER`].
 pub const MAX_REFERRERS_OF_LINK: usize = 100;
 
 /// The same for all links of an account, and so for links that a stranger follows one after another.
 pub const MAX_REFERRERS_OF_OWNER: usize = 1_000;
+
+/// Classes that a link has room for in one quarter of an hour; of further ones only known bots are told from people.
+pub const MAX_CLASSES_OF_QUARTER: u64 = 1_000;
+
+/// Classes that the database has room for; likewise.
+pub(super) const MAX_CLASSES: i32 = 5_000_000;
+
+/// For how many quarters of an hour it is kept how much was new on a day: clicks may come late.
+pub(super) const GROWTH_KEPT: i32 = 31 * DAY;
 
 /// Whose clicks are broken down.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +76,10 @@ pub struct Breakdown {
 /// click is in them once or, where its class got lost on the way, not at all.
 #[async_trait]
 pub trait Details: Send + Sync {
-    /// Sums some of the classes that were noted since, in one transaction. Those of deleted links are dropped. Returns whether
-    /// more are left.
-    async fn sum_details(&self) -> Result<bool, StoreError>;
+    /// Sums some of the classes that were noted since, in one transaction. Those of deleted links are dropped. Up to `rows_per_day`
+    /// rows of quarters of an hour are new on one day, beside up to three for each link and quarter: of clicks for whose class
+    /// there is no room, only whether they are by a known bot is kept. Returns whether more are left.
+    async fn sum_details(&self, rows_per_day: u64) -> Result<bool, StoreError>;
 
     /// Removes up to `limit` rows of quarters of an hour before this one; those of days stay. Returns their number.
     async fn prune_details(&self, before: Interval, limit: u32) -> Result<u64, StoreError>;
@@ -141,6 +153,18 @@ impl Spans {
             after.end,
         ]
     }
+}
+
+/// Notes clicks for whose class there was no room in the database.
+pub(super) fn note_unclassified(clicks: u64) {
+    if clicks > 0 {
+        counter!(CLASSES_UNKNOWN, "reason" => "database_room").increment(clicks);
+    }
+}
+
+/// Notes how many batches and parts of flushes the queue has refused, ever.
+pub(super) fn note_dropped(rows: i64) {
+    counter!(CLASSES_DROPPED).absolute(rows.unsigned_abs());
 }
 
 /// `value`, its clicks, those by bots, and both of all values together.

@@ -76,6 +76,7 @@ const POSTGRES: Files = files! { "postgres":
     57 "links by end" "0057_links_by_end.sql",
     60 "owner series" "0060_owner_series.sql",
     61 "owner series of before" "0061_owner_series_of_before.sql",
+    75 "bounded details" "0075_bounded_details.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -103,6 +104,8 @@ const SQLITE: Files = files! { "sqlite":
     48 "banned users" "0048_banned_users.sql",
     56 "web sessions" "0056_web_sessions.sql",
     57 "links by end" "0057_links_by_end.sql",
+    75 "bounded details" "0075_bounded_details.sql",
+    76 "owner series" "0076_owner_series.sql",
 };
 
 /// The migrations of Postgres.

@@ -20,6 +20,7 @@ mod click_limits;
 mod click_rows;
 mod clicks;
 mod database;
+mod detail_room;
 mod details;
 mod failure;
 mod history;
@@ -49,8 +50,8 @@ pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, ParkedBatch};
 pub use database::{Database, DiskUsage, StoreSettings, Usage};
 pub use details::{
-    Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_REFERRERS_OF_LINK,
-    MAX_REFERRERS_OF_OWNER,
+    Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_QUARTER,
+    MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER,
 };
 pub use failure::{OpenError, StoreError};
 pub use history::{HistoryCheck, HistoryNote};

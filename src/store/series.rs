@@ -88,8 +88,8 @@ pub trait Series: Send + Sync {
     ) -> Result<SeriesSnapshot, StoreError>;
 
     /// The clicks of all links of an owner by interval, as [`Series::series`] reads those of one; and which of the links
-    /// `asked` about are among them. No points of an owner whose account is gone or has another key. With a tag, and in
-    /// SQLite, the work grows with the links.
+    /// `asked` about are among them. No points of an owner whose account is gone or has another key. With a tag
+    /// the work grows with the links.
     async fn owner_series(
         &self,
         wanted: &OwnerSeries<'_>,

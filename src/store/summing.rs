@@ -102,43 +102,57 @@ impl Sums {
     /// Leaves out the links without an owner, which are deleted, and names only as many referrers as there is room for beside
     /// those that are known already.
     pub(super) fn bound(
-        self,
+        mut self,
         owners: &HashMap<i64, i64>,
         mut of_links: Referrers,
         mut of_owners: Referrers,
     ) -> Self {
-        let mut bounded = Self::default();
-        for ((link, quarter), classes) in self.0 {
-            let Some(owner) = owners.get(&link.number()) else {
-                continue;
+        self.0
+            .retain(|(link, _), _| owners.contains_key(&link.number()));
+        self.map_classes(|link, quarter, class, _| {
+            let (link, day) = (link.number(), day_of(quarter));
+            let (Some(referrer), Some(owner)) =
+                (class.value(Dimension::Referrer), owners.get(&link))
+            else {
+                return class;
             };
-            let of_link = of_links
-                .entry((link.number(), day_of(quarter)))
-                .or_default();
-            let of_owner = of_owners.entry((*owner, day_of(quarter))).or_default();
-            let mut classes: Vec<_> = classes.into_iter().collect();
-            // Those with most clicks get the room first.
-            classes.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-            let sums = bounded.0.entry((link, quarter)).or_default();
-            for (class, clicks) in classes {
-                let has_room = class.value(Dimension::Referrer).is_none_or(|referrer| {
-                    named(of_link, referrer, MAX_REFERRERS_OF_LINK)
-                        && named(of_owner, referrer, MAX_REFERRERS_OF_OWNER)
-                });
-                let class = if has_room {
-                    class
-                } else {
-                    let other = Some(Dimension::OTHER);
-                    Arc::new((*class).clone().with(Dimension::Referrer, other))
-                };
-                *sums.entry(class).or_default() += clicks;
+            let of_link = of_links.entry((link, day)).or_default();
+            let of_owner = of_owners.entry((*owner, day)).or_default();
+            if named(of_link, referrer, MAX_REFERRERS_OF_LINK)
+                && named(of_owner, referrer, MAX_REFERRERS_OF_OWNER)
+            {
+                return class;
             }
-        }
-        bounded
+            let other = Some(Dimension::OTHER);
+            Arc::new((*class).clone().with(Dimension::Referrer, other))
+        })
     }
 
+    /// Sums by other classes, which are chosen by the link, the quarter, the class and its clicks. Of a link and quarter, those with
+    /// most clicks come first, and so get room first.
+    pub(super) fn map_classes(
+        self,
+        mut chosen: impl FnMut(LinkId, i32, Arc<ClickClass>, u64) -> Arc<ClickClass>,
+    ) -> Self {
+        let mut mapped = Self::default();
+        for ((link, quarter), classes) in self.0 {
+            let mut classes: Vec<_> = classes.into_iter().collect();
+            classes.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+            let sums = mapped.0.entry((link, quarter)).or_default();
+            for (class, clicks) in classes {
+                *sums
+                    .entry(chosen(link, quarter, class, clicks))
+                    .or_default() += clicks;
+            }
+        }
+        mapped
+    }
+
+    /// The classes, and those that clicks get for whose class there is no room.
     pub(super) fn classes(&self) -> BTreeSet<Arc<ClickClass>> {
-        self.0.values().flat_map(HashMap::keys).cloned().collect()
+        let classes = || self.0.values().flat_map(HashMap::keys);
+        let alone = classes().map(|class| Arc::new(class.bot_alone()));
+        alone.chain(classes().cloned()).collect()
     }
 
     /// The rows of all tables; `ids` has the number of each class.

@@ -97,6 +97,8 @@ metrics! {
     counter CLASSES_MADE = "shunt_click_classes_made_total";
     /// Clicks whose class is not known, by reason; they are counted.
     counter CLASSES_UNKNOWN = "shunt_clicks_unclassified_total";
+    /// Batches and parts of flushes whose classes are in no breakdown, because too many of them waited in the database.
+    counter CLASSES_DROPPED = "shunt_click_classes_dropped_total";
     /// Age of the data in `GEOIP_DATABASE`.
     gauge COUNTRIES_AGE = "shunt_geoip_age_seconds" Seconds;
     /// 1 while the configured Redis is not used because another server keeps the data set now, otherwise 0.
@@ -273,6 +275,7 @@ fn start_at_zero() {
         FLUSH_ERRORS,
         GRANTED,
         CLASSES_MADE,
+        CLASSES_DROPPED,
     ] {
         counter!(name).increment(0);
     }
@@ -282,7 +285,7 @@ fn start_at_zero() {
     for (sink, outcome) in OUTCOMES {
         counter!(BATCHES, "sink" => sink, "outcome" => outcome).increment(0);
     }
-    for reason in ["opt_out", "bound", "memory", "redis_room"] {
+    for reason in ["opt_out", "bound", "memory", "redis_room", "database_room"] {
         counter!(CLASSES_UNKNOWN, "reason" => reason).increment(0);
     }
     gauge!(MEMORY_ONLY).set(0);

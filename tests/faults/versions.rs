@@ -67,23 +67,61 @@ async fn side_by_side(app: &App, before: &Server, this: &Server, deletes: bool) 
         counts
     };
     readers.end_with(counted).await;
+    for (code, answered) in codes.iter().zip(&answered) {
+        let series = series(this, code).await;
+        assert_eq!(series["clicks"], *answered, "{code}");
+    }
+    visited_through(before, this, app).await;
 }
 
-/// A link that both follow is deleted through one, and the other does not follow it any more.
-async fn deleted_through(one: &Server, other: &Server, app: &App) {
+async fn series(server: &Server, code: &str) -> Value {
+    let url = format!("{}/urls/{code}/stats/series", server.base);
+    reqwest::get(url).await.unwrap().json().await.unwrap()
+}
+
+/// A link that both follow has a series with all of its clicks, and no class twice: what the version before writes back has none.
+async fn visited_through(before: &Server, this: &Server, app: &App) {
+    let (account, code) = link_of_an_account(app).await;
+    for _ in 0..20 {
+        for server in [before, this] {
+            assert_eq!(server.follow(&code).await, 302);
+        }
+    }
+    assert_eq!(app.clicks(&code).await, 40);
+    assert_eq!(series(this, &code).await["clicks"], 40);
+    let token = logged_in(this, &account).await;
+    let url = format!("{}/urls/{code}/stats/breakdown", this.base);
+    let found = Client::new().get(url).bearer_auth(token).send().await;
+    let found: Value = found.unwrap().json().await.unwrap();
+    let classified = found["clicks"].as_u64().unwrap();
+    assert!(classified <= 40, "{found}");
+    assert_eq!(app.clicks(&code).await, 40);
+}
+
+/// An account with a link.
+async fn link_of_an_account(app: &App) -> (Value, String) {
     let account =
         json!({ "email": format!("{}@example.org", unique()), "password": "correct horse" });
     let registered = app.post("/auth/register", account.to_string()).await.json();
     let token = registered["access_token"].as_str().unwrap();
-    let code = app.shorten(token, "https://example.org/").await;
+    (account, app.shorten(token, "https://example.org/").await)
+}
+
+/// Tokens of the version before name no key of the account, and are refused by this one.
+async fn logged_in(server: &Server, account: &Value) -> String {
+    let url = format!("{}/auth/login", server.base);
+    let logged_in = Client::new().post(url).json(account).send().await.unwrap();
+    let logged_in: Value = logged_in.json().await.unwrap();
+    logged_in["access_token"].as_str().unwrap().to_owned()
+}
+
+/// A link that both follow is deleted through one, and the other does not follow it any more.
+async fn deleted_through(one: &Server, other: &Server, app: &App) {
+    let (account, code) = link_of_an_account(app).await;
     for server in [one, other] {
         assert_eq!(server.follow(&code).await, 302);
     }
-    // Tokens of the version before name no key of the account, and are refused by this one.
-    let url = format!("{}/auth/login", one.base);
-    let logged_in = Client::new().post(url).json(&account).send().await.unwrap();
-    let logged_in: Value = logged_in.json().await.unwrap();
-    let token = logged_in["access_token"].as_str().unwrap();
+    let token = logged_in(one, &account).await;
     let url = format!("{}/urls/{code}", one.base);
     let deleted = Client::new().delete(url).bearer_auth(token).send().await;
     assert_eq!(deleted.unwrap().status(), 204);

@@ -13,8 +13,8 @@ use crate::backend::{both_stores, link, user};
 use crate::click_limits::limited;
 
 /// The first quarter of an hour of a day.
-const DAY: i64 = 96 * 20_000;
-const NOON: i64 = DAY + 48;
+pub(crate) const DAY: i64 = 96 * 20_000;
+pub(crate) const NOON: i64 = DAY + 48;
 
 fn class(referrer: &str, country: &str, is_bot: bool) -> Arc<ClickClass> {
     let class = ClickClass::unknown()
@@ -34,7 +34,11 @@ fn details(parts: &[(LinkId, &Arc<ClickClass>, u64)]) -> ClickDetails {
 }
 
 /// A batch of just these clicks.
-fn batch(number: u64, interval: i64, parts: &[(LinkId, &Arc<ClickClass>, u64)]) -> ClickBatch {
+pub(crate) fn batch(
+    number: u64,
+    interval: i64,
+    parts: &[(LinkId, &Arc<ClickClass>, u64)],
+) -> ClickBatch {
     let details = details(parts);
     let mut clicks = Vec::<(LinkId, u64)>::new();
     for part in details.of_links() {
@@ -52,16 +56,20 @@ fn batch(number: u64, interval: i64, parts: &[(LinkId, &Arc<ClickClass>, u64)]) 
     }
 }
 
-async fn count(store: &Store, batch: &ClickBatch) {
+pub(crate) async fn count(store: &Store, batch: &ClickBatch) {
     store.clicks.append(batch, None).await.unwrap();
     while !store.clicks.compact().await.unwrap().done {}
 }
 
-async fn sum(store: &Store) {
-    while store.details.sum_details().await.unwrap() {}
+pub(crate) async fn sum(store: &Store) {
+    sum_within(store, u64::MAX).await;
 }
 
-fn query(of: ClicksOf, by: Dimension) -> BreakdownQuery {
+pub(crate) async fn sum_within(store: &Store, rows_per_day: u64) {
+    while store.details.sum_details(rows_per_day).await.unwrap() {}
+}
+
+pub(crate) fn query(of: ClicksOf, by: Dimension) -> BreakdownQuery {
     BreakdownQuery {
         of,
         range: Interval::FIRST..Interval::LAST,
@@ -72,7 +80,7 @@ fn query(of: ClicksOf, by: Dimension) -> BreakdownQuery {
 }
 
 /// The values with their clicks and those of people; `-` is the value that is not known, `+` all others.
-async fn breakdown(store: &Store, query: &BreakdownQuery) -> Vec<(String, u64, u64)> {
+pub(crate) async fn breakdown(store: &Store, query: &BreakdownQuery) -> Vec<(String, u64, u64)> {
     let found = store.details.breakdown(query).await.unwrap();
     let rows = found.rows.into_iter();
     let mut rows: Vec<_> = rows
@@ -86,7 +94,7 @@ async fn breakdown(store: &Store, query: &BreakdownQuery) -> Vec<(String, u64, u
     rows
 }
 
-fn row(value: &str, clicks: u64, people: u64) -> (String, u64, u64) {
+pub(crate) fn row(value: &str, clicks: u64, people: u64) -> (String, u64, u64) {
     (value.into(), clicks, people)
 }
 

@@ -8,6 +8,7 @@ mod click_limits;
 mod clicks;
 mod deleted;
 mod deleted_users;
+mod detail_room;
 mod details;
 mod file;
 mod links;

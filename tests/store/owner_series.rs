@@ -11,7 +11,7 @@ use shunt::store::{
     ClickBatch, ClickDetails, DataSet, FlushId, NewLink, OwnerSeries, Raise, Store,
 };
 
-use crate::backend::{both_stores, link, moment, plain, user, with_postgres};
+use crate::backend::{both_stores, link, moment, plain, user, with_postgres, with_sqlite};
 
 const NOON: i64 = 2_000_000;
 
@@ -82,7 +82,7 @@ async fn points_of(store: &Store, links: &[LinkId]) -> Vec<(i64, u64)> {
 
 /// Has all that waits to be summed summed.
 async fn sum_all(store: &Store) {
-    while store.details.sum_details().await.unwrap() {}
+    while store.details.sum_details(u64::MAX).await.unwrap() {}
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -131,6 +131,56 @@ async fn clicks_from_before_there_were_sums_of_owners_are_in_them_at_every_momen
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sums_of_an_owner_from_before_there_were_any_in_sqlite_are_made_and_are_kept_from_then_on()
+{
+    with_sqlite(async |store| {
+        let owner = user(&store).await;
+        let mut links = Vec::new();
+        for clicks in [0, 3, 0] {
+            links.push(made(&store, owner, plain(), clicks).await);
+        }
+        let data_set = began(&store).await;
+        let both = [(links[0], 1), (links[1], 10)];
+        for number in 1..4 {
+            flush(&store, &data_set, number, NOON * 2 + number % 3, &both).await;
+        }
+        store
+            .by_hand(
+                "DELETE FROM owner_series_whole; DELETE FROM owner_series;
+                 INSERT INTO link_bots SELECT id, 2000000, 2 FROM links",
+            )
+            .await;
+        let is_exact = async || {
+            let found = points(&store, &all(owner)).await;
+            assert_eq!(found, points_of(&store, &links).await);
+            let found = store.details.bots_of_owner(&all(owner)).await.unwrap();
+            assert_eq!(found.iter().map(|(_, clicks)| clicks).sum::<u64>(), 6);
+        };
+        is_exact().await;
+        flush(&store, &data_set, 4, NOON * 2, &both).await;
+        is_exact().await;
+        sum_all(&store).await;
+        is_exact().await;
+        flush(&store, &data_set, 5, NOON * 2 - 1, &both).await;
+        is_exact().await;
+        // A process of the version before.
+        store
+            .by_hand("UPDATE links SET clicks = clicks + 1, in_quarter = in_quarter + 1")
+            .await;
+        is_exact().await;
+        sum_all(&store).await;
+        is_exact().await;
+        // Points by link are not looked at where there are sums.
+        store
+            .by_hand("UPDATE owner_series SET clicks = clicks + 1000")
+            .await;
+        let read = points(&store, &all(owner)).await;
+        assert!(read.iter().all(|(_, clicks)| *clicks >= 1000), "{read:?}");
+    })
+    .await;
+}
+
 both_stores! {
     async fn the_series_of_an_owner_is_exact_while_all_writers_work_and_links_are_deleted(store) {
         let owner = user(&store).await;
@@ -160,7 +210,7 @@ both_stores! {
         let compactions = async {
             for _ in 0..40 {
                 store.clicks.compact().await.unwrap();
-                store.details.sum_details().await.unwrap();
+                store.details.sum_details(u64::MAX).await.unwrap();
             }
         };
         let deletions = async {

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::support::{App, Mode, RedisCluster, RedisServer, Server, eventually, has_all};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::support::{App, Mode, RedisCluster, RedisServer, Response, Server, eventually, has_all};
 
 const LINKS: usize = 24;
 
@@ -83,6 +86,62 @@ async fn the_service_works_over_a_cluster_as_over_one_redis() {
     }
     drop((other, flushing));
     app.finish().await;
+}
+
+#[tokio::test]
+async fn classes_travel_over_every_shard_of_a_cluster() {
+    const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
+    let cluster = RedisCluster::start().await;
+    let urls = cluster.urls();
+    let rarely = [("REDIS_URL", urls.as_str()), ("FLUSH_INTERVAL_MS", "60000")];
+    let app = App::start_with(Mode::Production, &rarely).await;
+    let (token, codes) = shorten_many(&app).await;
+    for code in &codes {
+        for agent in [FIREFOX, ""] {
+            let visit = app.request(Method::GET, &format!("/{code}"));
+            let visit = Response::of(visit.header("user-agent", agent)).await;
+            assert_eq!(visit.status, 302);
+        }
+    }
+    for master in &cluster.masters {
+        assert!(
+            keys(master, "details:*").await > 0,
+            "every master has a part"
+        );
+    }
+    let flushing = app
+        .another(&[("REDIS_URL", &urls), ("FLUSH_INTERVAL_MS", "20")])
+        .await;
+    let of_all = async || {
+        let by_browser = app.get_as(&token, "/urls/my/breakdown?by=browser").await;
+        by_browser.json()
+    };
+    let all = LINKS as u64;
+    eventually("the classes are summed", async || {
+        of_all().await["clicks"] == 2 * all
+    })
+    .await;
+    let found = of_all().await;
+    assert_eq!(found["people"], all, "{found}");
+    let mut rows: Vec<_> = found["rows"].as_array().unwrap().clone();
+    rows.sort_by_key(|row| row["value"].to_string());
+    let row =
+        |value: Option<&str>, people| json!({"value": value, "clicks": all, "people": people});
+    assert_eq!(rows, [row(Some("Firefox"), all), row(None, 0)]);
+    let series = app.get_as(&token, "/urls/my/series").await.json();
+    assert_eq!(
+        (&series["clicks"], &series["people"]),
+        (&json!(2 * all), &json!(all))
+    );
+    for code in &codes {
+        let series = app.get(&format!("/urls/{code}/stats/series")).await.json();
+        assert_eq!(
+            (&series["clicks"], &series["people"]),
+            (&json!(2), &json!(1))
+        );
+    }
+    drop(flushing);
+    app.server_only().await;
 }
 
 #[tokio::test]

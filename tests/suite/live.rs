@@ -1,5 +1,7 @@
 //! The count of a link as it rises, as server-sent events.
 
+use std::time::Instant;
+
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
@@ -78,6 +80,24 @@ both_modes! {
         assert!(next(&mut stream).await.is_some());
         assert_eq!(app.delete(&token, &code).await.status, 204);
         comes_to_its_end(&mut stream).await;
+    }
+
+    async fn events_come_at_most_once_a_second_however_fast_the_count_rises(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let mut stream = listen(app, &token, &code).await;
+        let began = Instant::now();
+        let (mut events, mut seen) = (0, 0);
+        for _ in 0..200 {
+            app.visit(&format!("/{code}")).await;
+        }
+        while seen < 200 {
+            seen = next(&mut stream).await.unwrap()["clicks"].as_u64().unwrap();
+            events += 1;
+        }
+        // The first one comes at once.
+        let most = 1.0 + began.elapsed().as_secs_f64() / 0.9;
+        assert!(f64::from(events) <= most, "{events} events, {most} at most");
     }
 
     async fn a_hundred_listeners_of_a_link_cost_one_look_up(app) {

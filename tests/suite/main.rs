@@ -16,6 +16,7 @@ mod by_clicks;
 mod clicks_by_time;
 mod cluster;
 mod code_length;
+mod countries;
 mod delete;
 mod document;
 mod embedded;

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{App, Mode, RedisServer, Response, both_modes, eventually};
+use crate::support::{App, Mode, RedisServer, Response, both_modes, eventually, raw};
 
 const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
 const BOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
@@ -66,6 +66,30 @@ both_modes! {
         assert_eq!((series["clicks"].as_u64(), series["people"].as_u64()), (Some(8), Some(7)));
         let series = app.get_as(&token, "/urls/my/series").await.json();
         assert_eq!((series["clicks"].as_u64(), series["people"].as_u64()), (Some(8), Some(7)));
+    }
+
+    async fn clicks_with_heads_out_of_all_bounds_are_counted_and_nothing_is_known_of_them(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let bomb = "X-Header: value\r\n".repeat(90);
+        let heads = [
+            b"User-Agent: caf\xe9\r\n".to_vec(),
+            [b"User-Agent: ", &[b'a'; 15_000][..], b"\r\n"].concat(),
+            [b"Referer: https://example.com/", &[b'a'; 8_000][..], b"\r\nUser-Agent: x\r\n"].concat(),
+            format!("{bomb}User-Agent: caf\u{e9}\u{0}\r\n").into_bytes(),
+        ];
+        let mut counted = 0;
+        for head in &heads {
+            let request = [format!("GET /{code} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n").as_bytes(), head, b"\r\n"].concat();
+            let response = raw::exchange(&app.server.base, request).await;
+            counted += u64::from(response.starts_with("HTTP/1.1 302 "));
+            assert!(response.starts_with("HTTP/1.1 302 ") || response.starts_with("HTTP/1.1 4"), "{response}");
+        }
+        assert!(counted >= 3, "{counted}");
+        assert_eq!(app.clicks(&code).await, counted);
+        summed(app, &token, &code, counted).await;
+        let found = breakdown(app, &token, &format!("/urls/{code}/stats/breakdown?by=bot")).await;
+        assert_eq!(found["rows"], json!([{"value": null, "clicks": counted, "people": counted}]));
     }
 
     async fn a_breakdown_is_the_owners_and_says_which_parameter_is_wrong(app) {

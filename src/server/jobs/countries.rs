@@ -11,7 +11,7 @@ use crate::domain::Clock;
 use crate::telemetry::metrics::COUNTRIES_AGE;
 
 /// Pause between two looks at the file.
-const PAUSE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(countries: Countries, clock: Arc<dyn Clock>) {
     every(PAUSE, "reading GEOIP_DATABASE", || async {

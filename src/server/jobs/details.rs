@@ -24,12 +24,16 @@ const ROWS_PER_STEP: u32 = 1_000;
 
 const DAY: Duration = Duration::from_hours(24);
 
-pub(super) async fn run_sums(details: Arc<dyn Details>, flush_interval: Duration) {
+pub(super) async fn run_sums(
+    details: Arc<dyn Details>,
+    flush_interval: Duration,
+    rows_per_day: u64,
+) {
     let pause = (flush_interval * FLUSHES_PER_SUM).clamp(MIN_PAUSE, MAX_PAUSE);
     every(pause, "summing the classes of clicks", || async {
         loop {
             let started = Instant::now();
-            if !details.sum_details().await? {
+            if !details.sum_details(rows_per_day).await? {
                 return Ok::<_, StoreError>(());
             }
             // Leaves the database half of the time at least.

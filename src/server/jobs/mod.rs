@@ -102,11 +102,15 @@ pub(super) fn spawn(
         app.links.audit_days,
     ));
     let details = || Arc::clone(&app.store.details);
-    jobs.spawn(details::run_sums(details(), flush_interval));
+    jobs.spawn(details::run_sums(
+        details(),
+        flush_interval,
+        app.analytics_settings.analytics_rows_per_day,
+    ));
     jobs.spawn(details::run_removals(
         details(),
         Arc::clone(&app.clock),
-        app.detail_days,
+        app.analytics_settings.analytics_detail_days,
     ));
     if app.countries.are_known() {
         jobs.spawn(countries::run(

@@ -1,18 +1,18 @@
 //! What is kept of visitors, in Postgres.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::PostgresStore;
+use super::detail_room::{class_ids, dropped, note_growth, room};
 use super::owner_series;
 use super::session::Session;
-use crate::domain::{ClickClass, Interval};
+use crate::domain::Interval;
 use crate::store::click_rows;
 use crate::store::details::{self, BreakdownRow, Spans};
 use crate::store::rows;
-use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, class, columns, filters};
+use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, filters};
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
 
 /// Batches and parts of flushes that are summed in one transaction.
@@ -23,9 +23,6 @@ const REMOVED_AFTER_SECONDS: i32 = 60;
 
 /// `quarter`, `details`, `limit_links`, `limits`.
 type WaitingRow = (i32, Vec<u8>, Option<Vec<i64>>, Option<Vec<i64>>);
-
-/// `id` and the six values.
-type ClassRow = (i32, String, String, String, String, String, String);
 
 /// A breakdown of the sums by class that a query gives. Bound are: whose, the six bounds of time, the dimension, the six filters,
 /// and how many rows.
@@ -107,8 +104,13 @@ macro_rules! add {
 
 #[async_trait]
 impl Details for PostgresStore {
-    async fn sum_details(&self) -> Result<bool, StoreError> {
-        let are_more = self.pool.transaction(sum).await?;
+    async fn sum_details(&self, rows_per_day: u64) -> Result<bool, StoreError> {
+        let summing = async |session: &mut Session| sum(session, rows_per_day).await;
+        let (are_more, unclassified) = self.pool.transaction(summing).await?;
+        details::note_unclassified(unclassified);
+        if are_more {
+            details::note_dropped(self.pool.run(dropped).await?);
+        }
         Ok(are_more | self.pool.transaction(owner_series::sum_log).await?)
     }
 
@@ -186,9 +188,10 @@ impl Details for PostgresStore {
     }
 }
 
-async fn sum(session: &mut Session) -> Result<bool, sqlx::Error> {
+/// Returns whether there are more, and the clicks for whose class there was no room.
+async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sqlx::Error> {
     if !is_alone(session).await? {
-        return Ok(false);
+        return Ok((false, 0));
     }
     let waiting: Vec<WaitingRow> = sqlx::query_as(
         "DELETE FROM click_detail_queue WHERE id = ANY (ARRAY(SELECT id FROM click_detail_queue ORDER BY id LIMIT $1))
@@ -198,7 +201,7 @@ async fn sum(session: &mut Session) -> Result<bool, sqlx::Error> {
     .fetch_all(&mut *session)
     .await?;
     if waiting.is_empty() {
-        return Ok(false);
+        return Ok((false, 0));
     }
     let are_more = waiting.len() == usize::from(WAITING_PER_STEP);
     let sums = Sums::of(waiting.into_iter().map(as_waiting));
@@ -220,6 +223,9 @@ async fn sum(session: &mut Session) -> Result<bool, sqlx::Error> {
     .await?;
     let sums = sums.bound(&owners, of_links, of_owners);
     let ids = class_ids(session, sums.classes()).await?;
+    let mut room = room(session, &sums.rows(&owners, &ids).links, rows_per_day).await?;
+    let (sums, unclassified) = sums.fitted(&ids, &mut room);
+    note_growth(session, room.new_rows()).await?;
     let added = sums.rows(&owners, &ids);
     for (statement, rows) in [
         (add!("link_details", "link_id"), added.links),
@@ -236,7 +242,7 @@ async fn sum(session: &mut Session) -> Result<bool, sqlx::Error> {
     ] {
         add(session, statement, rows).await?;
     }
-    Ok(are_more)
+    Ok((are_more, unclassified))
 }
 
 fn as_waiting((quarter, packed, links, limits): WaitingRow) -> Waiting {
@@ -282,45 +288,6 @@ async fn referrers(
         referrers.entry((id, day)).or_default().insert(referrer);
     }
     Ok(referrers)
-}
-
-/// The number of each class, which is made where it has none.
-async fn class_ids(
-    session: &mut Session,
-    classes: BTreeSet<Arc<ClickClass>>,
-) -> Result<HashMap<ClickClass, i32>, sqlx::Error> {
-    const KNOWN: &str = "SELECT id, referrer, country, browser, os, device, bot
-        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-            AS asked (referrer, country, browser, os, device, bot)
-        JOIN click_classes USING (referrer, country, browser, os, device, bot)";
-    const NEW: &str = "INSERT INTO click_classes (referrer, country, browser, os, device, bot)
-        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-        ON CONFLICT DO NOTHING RETURNING id, referrer, country, browser, os, device, bot";
-    let mut ids = HashMap::new();
-    // Only what is not known is inserted: an insertion that finds its row uses a number up.
-    for statement in [KNOWN, NEW] {
-        let mut values: [Vec<String>; 6] = Default::default();
-        for class in classes.iter().filter(|class| !ids.contains_key(&***class)) {
-            for (column, value) in values.iter_mut().zip(columns(class)) {
-                column.push(value);
-            }
-        }
-        if values[0].is_empty() {
-            break;
-        }
-        let mut asked = sqlx::query_as(statement);
-        for column in values {
-            asked = asked.bind(column);
-        }
-        let found: Vec<ClassRow> = asked.fetch_all(&mut *session).await?;
-        for (id, referrer, country, browser, os, device, bot) in found {
-            ids.insert(
-                class([&referrer, &country, &browser, &os, &device, &bot]),
-                id,
-            );
-        }
-    }
-    Ok(ids)
 }
 
 async fn add(

@@ -11,6 +11,7 @@ mod created_links;
 mod database;
 mod deleted_links;
 mod deleted_users;
+mod detail_room;
 mod details;
 mod edited_links;
 mod history;

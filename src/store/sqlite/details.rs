@@ -3,18 +3,19 @@
 //! Clicks wait for the one writer. So what is needed for a sum is read before, and a step is short.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
-use sqlx::{QueryBuilder, SqliteConnection};
+use sqlx::SqliteConnection;
 
 use super::SqliteStore;
 use super::batch::from_json;
-use crate::domain::{ClickClass, Interval, SearchTag};
+use super::detail_room::{add_classes, dropped, known_classes, note_growth, room};
+use super::owner_series;
+use crate::domain::{Interval, SearchTag};
 use crate::store::click_rows;
 use crate::store::details::{self, BreakdownRow, Spans};
-use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, class, columns, filters};
+use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, filters};
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
 
 /// Batches and parts of flushes that are summed in one step, and after how many classes no further one is taken.
@@ -23,9 +24,6 @@ const CLASSES_PER_STEP: usize = 500;
 
 /// `id`, `quarter`, `details`, `limits`.
 type WaitingRow = (i64, i32, Vec<u8>, Option<String>);
-
-/// `id` and the six values.
-type ClassRow = (i32, String, String, String, String, String, String);
 
 /// A breakdown of the sums by class that a query gives. Bound are: whose, the six bounds of time, the dimension, the six filters,
 /// and how many rows.
@@ -103,7 +101,7 @@ macro_rules! add {
 
 #[async_trait]
 impl Details for SqliteStore {
-    async fn sum_details(&self) -> Result<bool, StoreError> {
+    async fn sum_details(&self, rows_per_day: u64) -> Result<bool, StoreError> {
         let waiting: Vec<WaitingRow> = sqlx::query_as(
             "SELECT id, quarter, details, limits FROM click_detail_queue ORDER BY id LIMIT ?1",
         )
@@ -126,7 +124,15 @@ impl Details for SqliteStore {
             });
         }
         if taken.is_empty() {
-            return Ok(false);
+            let owner = owner_series::without_sums(&mut *self.log.background().await?).await?;
+            let Some(owner) = owner else {
+                return Ok(false);
+            };
+            let mut writer = self.writer.get().await?;
+            let mut transaction = writer.begin_immediate().await?;
+            owner_series::make_sums(&mut transaction, owner).await?;
+            transaction.commit().await?;
+            return Ok(true);
         }
         let are_more = taken.len() < read || read == WAITING_PER_STEP as usize;
         let sums = Sums::of(parts);
@@ -152,14 +158,13 @@ impl Details for SqliteStore {
             // Another process that has this file summed them meanwhile.
             return Ok(true);
         }
-        for class in sums.classes() {
-            if !ids.contains_key(&*class) {
-                let id = new_class(&mut transaction, &class).await?;
-                ids.insert((*class).clone(), id);
-            }
-        }
+        add_classes(&mut transaction, &sums.classes(), &mut ids).await?;
         // Once more: some may have been deleted meanwhile.
         let owners = owners_of(&mut transaction, sums.links()).await?;
+        let wanted = as_json(&sums.rows(&owners, &ids).links);
+        let mut room = room(&mut transaction, &wanted, rows_per_day).await?;
+        let (sums, unclassified) = sums.fitted(&ids, &mut room);
+        note_growth(&mut transaction, room.new_rows()).await?;
         let added = sums.rows(&owners, &ids);
         for (statement, rows) in [
             (add!("link_details", "link_id"), added.links),
@@ -180,7 +185,10 @@ impl Details for SqliteStore {
                     .await?;
             }
         }
+        let dropped = dropped(&mut transaction).await?;
         transaction.commit().await?;
+        details::note_unclassified(unclassified);
+        details::note_dropped(dropped);
         Ok(are_more)
     }
 
@@ -215,19 +223,14 @@ impl Details for SqliteStore {
         &self,
         wanted: &OwnerSeries<'_>,
     ) -> Result<Vec<(Interval, u64)>, StoreError> {
-        let found = sqlx::query_as(
-            "SELECT link_bots.quarter, sum(link_bots.clicks) FROM link_bots JOIN links ON id = link_id
-             WHERE owner_id = (SELECT id FROM users WHERE id = ?1 AND token_key = ?2)
-               AND (?3 IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = ?1 AND tag = ?3))
-               AND link_bots.quarter >= ?4 AND link_bots.quarter < ?5 GROUP BY link_bots.quarter",
-        )
-        .bind(wanted.owner.user.0)
-        .bind(wanted.owner.key.as_bytes())
-        .bind(wanted.tag.map(SearchTag::as_str))
-        .bind(wanted.range.start.number())
-        .bind(wanted.range.end.number())
-        .fetch_all(&mut *self.reader.get().await?)
-        .await?;
+        let found = sqlx::query_as(owner_series::BOTS)
+            .bind(wanted.owner.user.0)
+            .bind(wanted.owner.key.as_bytes())
+            .bind(wanted.tag.map(SearchTag::as_str))
+            .bind(wanted.range.start.number())
+            .bind(wanted.range.end.number())
+            .fetch_all(&mut *self.reader.get().await?)
+            .await?;
         Ok(details::bots(found))
     }
 
@@ -294,47 +297,6 @@ async fn referrers(
         referrers.entry((id, day)).or_default().insert(referrer);
     }
     Ok(referrers)
-}
-
-/// The numbers of those classes that have one.
-async fn known_classes(
-    reader: &mut SqliteConnection,
-    classes: &BTreeSet<Arc<ClickClass>>,
-) -> Result<HashMap<ClickClass, i32>, StoreError> {
-    let asked: Vec<_> = classes.iter().map(|class| columns(class)).collect();
-    let found: Vec<ClassRow> = sqlx::query_as(
-        "SELECT id, referrer, country, browser, os, device, bot FROM click_classes
-         WHERE (referrer, country, browser, os, device, bot) IN (
-             SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?1))",
-    )
-    .bind(json!(asked).to_string())
-    .fetch_all(reader)
-    .await?;
-    let with_id = |(id, referrer, country, browser, os, device, bot): ClassRow| {
-        (
-            class([&referrer, &country, &browser, &os, &device, &bot]),
-            id,
-        )
-    };
-    Ok(found.into_iter().map(with_id).collect())
-}
-
-/// The number of a class that had none when it was looked for.
-async fn new_class(
-    transaction: &mut SqliteConnection,
-    class: &ClickClass,
-) -> Result<i32, StoreError> {
-    let mut insert = QueryBuilder::new(
-        "INSERT INTO click_classes (referrer, country, browser, os, device, bot) VALUES (",
-    );
-    let mut values = insert.separated(", ");
-    for value in columns(class) {
-        values.push_bind(value);
-    }
-    insert.push(
-        ") ON CONFLICT (referrer, country, browser, os, device, bot) DO UPDATE SET bot = excluded.bot RETURNING id",
-    );
-    Ok(insert.build_query_scalar().fetch_one(transaction).await?)
 }
 
 /// `[[key, time, class, clicks], …]`

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::SqliteStore;
 use super::clicks::counts;
+use super::owner_series::points;
 use crate::domain::{Interval, LinkId, SearchTag};
 use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
 use crate::store::{click_rows, owner_rows};
@@ -31,26 +32,9 @@ const SERIES: &str = concat!(
 );
 
 /// The same of all links of an owner, with the ledger; the kinds of rows are those of `owner_rows`.
-const OWNER_SERIES: &str = "
-    WITH owned AS (
-        SELECT id, created_at, quarter, clicks, in_quarter FROM links
-        WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2)
-          AND (?3 IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = ?1 AND tag = ?3))
-    )
-    SELECT 0, '', link_series.quarter, sum(link_series.clicks) FROM link_series JOIN owned ON id = link_id
-    WHERE link_series.quarter >= ?4 AND link_series.quarter < ?5 GROUP BY 3
-    UNION ALL
-    SELECT 0, '', at, sum(n) FROM (
-        SELECT CASE quarter WHEN 0 THEN max(created_at / 900000000, 1) ELSE quarter END AS at,
-            CASE quarter WHEN 0 THEN clicks ELSE in_quarter END AS n
-        FROM owned
-        UNION ALL
-        SELECT coalesce(click_journal.quarter, ?7 / 900000000), pair.value
-        FROM click_journal LEFT JOIN folding_cuts USING (recorder), json_each(click_journal.clicks) AS pair
-            JOIN owned ON owned.id = CAST(pair.key AS INTEGER)
-        WHERE NOT held
-          AND (last_batch IS NULL OR number > last_batch OR owned.id > (SELECT up_to FROM folding))
-    ) WHERE at >= ?4 AND at < ?5 AND n > 0 GROUP BY at
+const OWNER_SERIES: &str = concat!(
+    points!(),
+    "
     UNION ALL
     SELECT 1, epoch, flush, up_to FROM data_sets
     UNION ALL
@@ -60,7 +44,8 @@ const OWNER_SERIES: &str = "
     UNION ALL
     SELECT DISTINCT 3, coalesce(epoch, ''), 0, 0 FROM click_journal WHERE held
     UNION ALL
-    SELECT 4, '', owned.id, 0 FROM json_each(?6) AS asked JOIN owned ON owned.id = asked.value";
+    SELECT 4, '', owned.id, 0 FROM json_each(?6) AS asked JOIN owned ON owned.id = asked.value"
+);
 
 #[async_trait]
 impl Series for SqliteStore {

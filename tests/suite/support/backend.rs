@@ -158,6 +158,20 @@ impl Backend {
             Self::Embedded { folder } => {
                 let url = format!("sqlite://{}", folder.path().join("shunt.db").display());
                 let mut connection = SqliteConnection::connect(&url).await.unwrap();
+                let sums: Vec<(i64, i64, i64, i64)> = sqlx::query_as(
+                    "SELECT owner_id, at, sum(n), sum(bots) FROM (
+                         SELECT owner_id, quarter AS at, clicks AS n, bots FROM owner_series
+                         UNION ALL SELECT owner_id, series.quarter, -series.clicks, 0 FROM link_series series JOIN links ON id = link_id
+                         UNION ALL SELECT owner_id, CASE quarter WHEN 0 THEN max(created_at / 900000000, 1) ELSE quarter END,
+                             -CASE quarter WHEN 0 THEN clicks ELSE in_quarter END, 0 FROM links
+                         UNION ALL SELECT owner_id, bots.quarter, 0, -bots.clicks FROM link_bots bots JOIN links ON id = link_id
+                     ) WHERE owner_id IN (SELECT owner_id FROM owner_series_whole)
+                     GROUP BY owner_id, at HAVING sum(n) <> 0 OR sum(bots) <> 0",
+                )
+                .fetch_all(&mut connection)
+                .await
+                .unwrap();
+                assert_eq!(sums, [], "owners whose sums are not those of their links");
                 let wrong = sqlx::query_as(
                     "SELECT id, clicks FROM links WHERE quarter > 0 AND clicks <> in_quarter + (
                          SELECT coalesce(sum(link_series.clicks), 0) FROM link_series WHERE link_id = id)",

@@ -3,6 +3,7 @@
 mod app;
 mod backend;
 mod locks;
+pub(crate) mod mmdb;
 mod pgbouncer;
 pub(crate) mod raw;
 mod redis_cluster;

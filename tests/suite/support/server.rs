@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 55] = [
+const SETTINGS: [&str; 56] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -59,6 +59,7 @@ const SETTINGS: [&str; 55] = [
     "GEOIP_DATABASE",
     "ANALYTICS_DETAIL_DAYS",
     "ANALYTICS_REDIS_MIB",
+    "ANALYTICS_ROWS_PER_DAY",
     "MAX_CONNECTIONS",
     "MAX_REQUESTS",
     "REQUEST_TIMEOUT_SECONDS",
