@@ -142,6 +142,8 @@ impl App {
             blocklist.clone(),
             Arc::clone(&clock),
         );
+        let own_host = base_url.own_host().clone();
+        let own_host = own_host.with_private_refused(config.private_targets);
         let links = LinkService {
             links: Arc::clone(&store.links),
             removals: Arc::clone(&store.removals),
@@ -161,10 +163,7 @@ impl App {
             bulk_calls_at_once: AtOnce::bulk_calls(),
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
-            own_host: base_url
-                .own_host()
-                .clone()
-                .with_private_refused(config.private_targets),
+            own_host,
             is_kept_word: paths::is_kept_word,
             clock: Arc::clone(&clock),
         };
