@@ -43,7 +43,7 @@ pub(super) struct BreakdownParameters {
     #[param(max_length = 253, example = "example.com")]
     referrer: Option<String>,
     /// Only clicks from this country, as `DE`.
-    #[param(max_length = 253, example = "DE")]
+    #[param(pattern = "^([A-Za-z]{2})?$", example = "DE")]
     country: Option<String>,
     /// Only clicks with this family of browsers.
     #[param(max_length = 253, example = "Firefox")]
@@ -52,10 +52,10 @@ pub(super) struct BreakdownParameters {
     #[param(max_length = 253, example = "Android")]
     os: Option<String>,
     /// Only clicks with this kind of device: `desktop`, `phone`, `tablet`, `tv` or `console`.
-    #[param(max_length = 253, example = "phone")]
+    #[param(pattern = "^(desktop|phone|tablet|tv|console)?$", example = "phone")]
     device: Option<String>,
     /// Only clicks of known bots, `true`, or of others, `false`.
-    #[param(max_length = 253, example = "false")]
+    #[param(pattern = "^(true|false)?$", example = "false")]
     bot: Option<String>,
 }
 

@@ -129,11 +129,9 @@ mod tests {
             .collect())
     }
 
-    /// A refusal names a field first, however hostile the document is.
+    /// A refusal names a field first, which may be a column of any name.
     fn is_sentence(refusal: &str) -> bool {
-        refusal
-            .split_once(": ")
-            .is_some_and(|(field, why)| !field.is_empty() && !why.is_empty())
+        refusal.contains(": ") && refusal.len() < 2_000
     }
 
     fn any_document() -> impl Strategy<Value = Vec<u8>> {

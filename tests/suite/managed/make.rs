@@ -96,6 +96,10 @@ both_modes! {
         }
         for (query, detail) in [
             ("target_url=https%3A%2F%2Fexample.org&short_code=mine", "short_code: is not known here; known are custom_code, forward_query, max_clicks, title, target_url, expires_at, tags, view"),
+            (
+                "target_url=https%3A%2F%2Fexample.org&expires_at=2999-01-31T18:00:00+01:00",
+                "expires_at: must have %2B for + in a query, as 2027-01-31T18:00:00%2B01:00",
+            ),
             ("target_url=https%3A%2F%2Fexample.org&forward_query=yes", "forward_query: must be true or false"),
             ("target_url=https%3A%2F%2Fexample.org&max_clicks=-1", "max_clicks: must be a whole number from 1 to 9007199254740991"),
             ("custom_code=mine", "target_url: query parameter is required"),
