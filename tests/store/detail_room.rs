@@ -13,7 +13,11 @@ fn agents(name: &str, number: u64) -> Vec<Arc<ClickClass>> {
     let agent = |number: u64| {
         let class =
             ClickClass::unknown().with(Dimension::Browser, Some(&format!("{name}{number}")));
-        let is_bot = if number.is_multiple_of(10) { "true" } else { "false" };
+        let is_bot = if number.is_multiple_of(10) {
+            "true"
+        } else {
+            "false"
+        };
         Arc::new(class.with(Dimension::Bot, Some(is_bot)))
     };
     (0..number).map(agent).collect()
