@@ -20,6 +20,19 @@ pub(super) struct Agent {
     pub(super) is_bot: bool,
 }
 
+/// All kinds of devices.
+pub(super) const DEVICES: [&str; 5] = ["desktop", "phone", "tablet", "tv", "console"];
+
+/// Whether it is a family of browsers that is kept.
+pub(super) fn is_browser(family: &str) -> bool {
+    BROWSERS.iter().any(|(name, _)| *name == family)
+}
+
+/// Whether it is a family of systems that is kept.
+pub(super) fn is_system(family: &str) -> bool {
+    SYSTEMS.iter().any(|(name, ..)| *name == family)
+}
+
 /// The parsers, shared by all workers; cheap to clone. They take about 10 MB.
 #[derive(Clone)]
 pub(super) struct UserAgents(Arc<Parsers>);

@@ -5,6 +5,7 @@
 //! | `agents` | families of browsers and systems, devices, known bots |
 //! | `referrer` | the host of the page that has the link |
 //! | `countries` | countries of addresses, by the operator's file |
+//! | `filter` | values by which clicks may be filtered |
 //! | `memo` | keeps answers in bounded tables |
 //!
 //! A [`Classifier`] is of one worker. Of an agent or a referrer that it met before, it finds the class by their bytes and
@@ -19,11 +20,13 @@ use crate::telemetry::metrics::{CLASSES_MADE, CLASSES_UNKNOWN};
 
 mod agents;
 mod countries;
+mod filter;
 mod memo;
 mod referrer;
 
 use agents::{Agent, UserAgents};
 pub use countries::{Countries, CountriesError};
+pub use filter::{InvalidFilter, filter};
 use memo::{Limit, Memo};
 
 /// Room of the tables of one worker, each of which has two such halves.

@@ -2,6 +2,8 @@
 
 use url::{Host, Url};
 
+use crate::domain::Dimension;
+
 /// The longest `Referer` that is read.
 pub(super) const MAX_BYTES: usize = 1_024;
 
@@ -22,6 +24,13 @@ pub(super) fn host_of(referrer: &str) -> Option<String> {
         ("android-app", Host::Domain(app)) => Some(app.to_ascii_lowercase()),
         _ => None,
     }
+}
+
+/// Whether [`host_of`] may have returned it, or it stands for hosts for which a link had no more room.
+pub(super) fn is_kept(value: &str) -> bool {
+    let is_host = |scheme: &str| host_of(&format!("{scheme}://{value}")).as_deref() == Some(value);
+    let is_app = !value.starts_with("www.") && is_host("android-app");
+    value == Dimension::OTHER || is_host("https") || is_app
 }
 
 #[cfg(test)]
@@ -68,6 +77,17 @@ mod tests {
             let _ = host_of(&text);
             if let Some(host) = host_of(&format!("https://{text}")) {
                 prop_assert!(!host.contains(['/', '?', '#', '@']), "{}", host);
+            }
+        }
+
+        #[test]
+        fn every_host_is_one_that_may_be_asked_for(
+            scheme in "https?|android-app",
+            text in "(www\\.|[a-z0-9_-]{1,5}\\.){0,3}[A-Za-z0-9é!%_-]{1,6}(\\.(com|co\\.uk|github\\.io))?\\.?",
+        ) {
+            if let Some(host) = host_of(&format!("{scheme}://{text}/")) {
+                let is_like_a_page = scheme == "android-app" && host.starts_with("www.");
+                prop_assert!(is_kept(&host) || is_like_a_page, "{}", host);
             }
         }
     }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::series_body::SeriesQuery;
-use crate::domain::{Dimension, Timestamp};
+use crate::analytics::filter;
+use crate::domain::{Dimension, InvalidRange, SeriesRange, Timestamp};
 use crate::http::ApiError;
 use crate::links::{MAX_ROWS, WantedBreakdown};
 use crate::store::{Breakdown, ClickSum};
@@ -77,7 +78,14 @@ impl BreakdownParameters {
             to: self.to,
             tz: self.tz,
         };
-        let range = range.range(now)?;
+        // Its days cannot be made longer.
+        let range = range.parsed(now).map_err(|error| match error {
+            InvalidRange::TooLong(_) => ApiError::invalid(format!(
+                "from: must be at most {} days before to; choose a shorter range, as from=2026-11-01&to=2026-11-25",
+                SeriesRange::MAX_POINTS
+            )),
+            error => ApiError::invalid(error.to_string()),
+        })?;
         let given = [
             self.referrer,
             self.country,
@@ -89,7 +97,7 @@ impl BreakdownParameters {
         let mut filters = Vec::new();
         for (dimension, value) in Dimension::ALL.into_iter().zip(given) {
             let Some(value) = value else { continue };
-            let filter = dimension.filter(value);
+            let filter = filter(dimension, &value);
             filters.push(filter.map_err(|error| ApiError::invalid(error.to_string()))?);
         }
         let wanted = WantedBreakdown {

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use super::authentication::TokenOwner;
 use super::bulk_document::Document;
+use super::idempotency_key::IDEMPOTENCY_KEY;
 use super::link_json::BulkObject;
 use crate::accounts::Accounts;
 use crate::domain::Principal;
@@ -31,6 +32,9 @@ const LIMITS: BodyLimits = BodyLimits {
 
 /// Links that are parsed and created at once: so many are in memory beside the body.
 const SLICE: usize = 1_000;
+
+/// The results of one call are too many to be kept for a day.
+const NO_KEY: &str = "Idempotency-Key: must be left out here; give each link a custom_code instead, and a repetition makes none twice";
 
 /// Memory for bodies in this process.
 static BODIES: Semaphore = Semaphore::const_new(2 * LIMITS.bytes);
@@ -78,6 +82,9 @@ enum BulkResult<'a> {
 /// The response has one result for each link, in their order. A link that is refused stops no other. An account may
 /// create in this way as many links per minute as one by one (`LIMIT_CREATE`), counted over the minutes that 10,000 links
 /// take: at 600 per minute, 10,200 in 17 minutes.
+///
+/// A call may be repeated if its links have codes of your choice: those that are there already get 409. An
+/// `Idempotency-Key` is refused.
 #[utoipa::path(
     post, path = "/urls/bulk", tag = "links", operation_id = "bulk",
     request_body(content(
@@ -91,7 +98,8 @@ enum BulkResult<'a> {
         (status = 422, description = "The body is no such document, or has more than 10,000 links: none is created", body = ErrorBody, examples(
             ("no array" = (value = json!({"detail": "body: must be a JSON array of objects"}))),
             ("too many" = (value = json!({"detail": "body: must have at most 10000 links; send the others in another call"}))),
-            ("unknown column" = (value = json!({"detail": "url: is not known here; did you mean short_url?"}))),
+            ("unknown column" = (value = json!({"detail": "titel: is not known here; did you mean title?"}))),
+            ("key" = (value = json!({"detail": NO_KEY}))),
         )),
         NeedsToken, Limited, NeedsDatabase,
     ),
@@ -108,6 +116,9 @@ pub(super) async fn bulk(
     let _place = calls.begin(owner.user, client.as_str())?;
     // Links would have shown that the account still exists.
     accounts.user(owner).await?;
+    if headers.contains_key(IDEMPOTENCY_KEY) {
+        return Err(ApiError::invalid(NO_KEY));
+    }
     let announced = request.body().size_hint().upper();
     let announced = announced.and_then(|bytes| u32::try_from(bytes).ok());
     let bytes = announced.unwrap_or(MAX_BYTES).min(MAX_BYTES);

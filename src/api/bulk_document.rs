@@ -98,3 +98,106 @@ fn lines(body: &[u8]) -> Result<Vec<&str>, ApiError> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     Ok(lines.take(MAX_LINKS + 1).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::BaseUrl;
+
+    const KINDS: [&str; 5] = [
+        "application/json",
+        "application/x-ndjson",
+        "text/csv",
+        "text/csv; charset=utf-8",
+        "",
+    ];
+
+    /// The refusal of each link of a document, or of the document.
+    fn refusals(kind: &str, body: &[u8]) -> Result<Vec<Option<String>>, String> {
+        let base = BaseUrl::parse("https://sho.rt").unwrap();
+        let detail = |error: ApiError| error.detail().to_owned();
+        let mut document = Document::of(kind, body).map_err(detail)?;
+        let links = document.read_next(MAX_LINKS, base.own_host());
+        assert_eq!(links.len(), document.len(), "each link has its place");
+        Ok(links
+            .into_iter()
+            .map(|link| link.err().map(detail))
+            .collect())
+    }
+
+    /// A refusal names a field first, however hostile the document is.
+    fn is_sentence(refusal: &str) -> bool {
+        refusal
+            .split_once(": ")
+            .is_some_and(|(field, why)| !field.is_empty() && !why.is_empty())
+    }
+
+    fn any_document() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            vec(any::<u8>(), 0..100),
+            "[\\[\\]{}\",:=' \\n\\\\a-z0-9é\\x00]{0,100}".prop_map(String::into_bytes),
+            "(target_url|title|short_code|tags)(,[a-z_]{0,9}){0,3}\\r?\\n[-a-z0-9:/.,;\"'=\\n]{0,80}"
+                .prop_map(String::into_bytes),
+            "\\[?(\\{\"(target_url|title|tags|clicks)\":(\"[a-z:/.]{0,20}\"|null|-?[0-9]{1,20}|\\[\\]|\\{)\\}[,\\n]?){0,4}\\]?"
+                .prop_map(String::into_bytes),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_links_or_are_refused_in_a_sentence(
+            kind in proptest::sample::select(KINDS.to_vec()),
+            body in any_document(),
+        ) {
+            match refusals(kind, &body) {
+                Ok(links) => {
+                    for refusal in links.into_iter().flatten() {
+                        prop_assert!(is_sentence(&refusal), "{}", refusal);
+                    }
+                }
+                Err(refusal) => prop_assert!(is_sentence(&refusal), "{}", refusal),
+            }
+        }
+
+        #[test]
+        fn a_link_is_refused_in_its_own_place_alone(is_good in vec(any::<bool>(), 0..9)) {
+            let target = |is_good: &bool| if *is_good { "https://example.org/" } else { "nowhere" };
+            let objects = is_good.iter().map(|good| json!({ "target_url": target(good) }));
+            let objects: Vec<_> = objects.collect();
+            let lines: Vec<_> = objects.iter().map(ToString::to_string).collect();
+            let cells: Vec<_> = is_good.iter().map(target).collect();
+            for (kind, body) in [
+                ("application/json", json!(objects).to_string()),
+                ("application/x-ndjson", format!("\n{}\r\n\n", lines.join("\r\n\n"))),
+                ("text/csv", format!("target_url\n{}\n", cells.join("\n"))),
+            ] {
+                let links = refusals(kind, body.as_bytes()).unwrap();
+                let accepted: Vec<_> = links.iter().map(Option::is_none).collect();
+                prop_assert_eq!(&accepted, &is_good, "{}", kind);
+            }
+        }
+    }
+
+    #[test]
+    fn a_document_that_is_nested_deeply_is_refused() {
+        let deep = "[".repeat(1_000_000);
+        for body in [
+            deep.clone(),
+            format!("[{{\"target_url\":{deep}"),
+            format!("[{deep}"),
+        ] {
+            let refusal = refusals("application/json", body.as_bytes()).unwrap_err();
+            assert!(
+                refusal.starts_with("body: must be a JSON array of objects"),
+                "{refusal}"
+            );
+        }
+        let line = format!("{{\"target_url\":{deep}");
+        let refused = refusals("application/x-ndjson", line.as_bytes()).unwrap();
+        assert!(refused[0].is_some());
+    }
+}

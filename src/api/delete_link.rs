@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 
 use super::authentication::TokenOwner;
+use super::entity_tags::expected;
 use crate::accounts::Accounts;
 use crate::http::documented::{NeedsDatabase, NeedsToken, NeedsWriteKey};
 use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
@@ -16,12 +17,18 @@ use crate::links::LinkService;
 /// Once this request is answered, no instance follows the link any more, and its statistics are gone. Its code is never
 /// given to another link.
 #[utoipa::path(
-    delete, path = "/urls/{short_code}", tag = "links", operation_id = "delete", params(CodeParameter),
+    delete, path = "/urls/{short_code}", tag = "links", operation_id = "delete",
+    params(
+        CodeParameter,
+        ("If-Match" = Option<String>, Header, description = "Revisions from an `ETag`: the link is deleted in one of these states alone"),
+    ),
     security(("bearer" = [])),
     responses(
         (status = 204, description = "Deleted"),
         (status = 404, description = "No link has this code, or it is another user's; the response is the same", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
+        (status = 412, description = "The link is in none of the states of `If-Match`", body = ErrorBody,
+            example = json!({"detail": "If-Match: the link was changed meanwhile; read it again"})),
         NeedsToken, NeedsWriteKey, NeedsDatabase,
     ),
 )]
@@ -30,9 +37,10 @@ pub(super) async fn delete(
     State(accounts): State<Arc<Accounts>>,
     TokenOwner(owner): TokenOwner,
     PathCode(code): PathCode,
+    headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
     if let Some(code) = code
-        && links.delete(owner, &code).await?
+        && links.delete(owner, &code, &expected(&headers)).await?
     {
         return Ok(StatusCode::NO_CONTENT);
     }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::http::header::IF_MATCH;
 use axum::response::Response;
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
+use super::entity_tags::expected;
 use super::link_body::{FullLinkBody, View, one_link};
 use super::link_fields::{JsonMaxClicks, end, json_tags, target, title};
 use crate::accounts::Accounts;
 use crate::domain::{FieldEdit, LinkEdit, OwnHost};
 use crate::http::documented::{NeedsDatabase, NeedsToken, NeedsWriteKey, TakesBody};
 use crate::http::{ApiError, CodeParameter, ErrorBody, JsonBody, PathCode};
-use crate::links::{Expected, LinkService};
+use crate::links::LinkService;
 
 /// What changes; all other fields stay as they are. `null` takes a value away.
 #[derive(Deserialize, ToSchema)]
@@ -139,21 +139,115 @@ pub(super) async fn edit(
     ))
 }
 
-/// The revisions in `If-Match` (RFC 9110, 13.1.1); weak ones never match.
-fn expected(headers: &HeaderMap) -> Expected {
-    let mut revisions = Vec::new();
-    for value in headers.get_all(IF_MATCH) {
-        for tag in value.to_str().unwrap_or_default().split(',') {
-            let tag = tag.trim();
-            if tag == "*" {
-                return Expected::Any;
+#[cfg(test)]
+mod tests {
+    use proptest::option::of;
+    use proptest::prelude::*;
+    use proptest::sample::{select, subsequence};
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::api::link_fields::LinkObject;
+    use crate::config::BaseUrl;
+    use crate::domain::{LinkProperties, MaxClicks, Title};
+    use crate::http::parse_object;
+    use crate::links::LinkRequest;
+
+    const FIELDS: [&str; 7] = [
+        "target_url",
+        "is_active",
+        "title",
+        "tags",
+        "expires_at",
+        "max_clicks",
+        "forward_query",
+    ];
+
+    fn own_host() -> OwnHost {
+        BaseUrl::parse("https://sho.rt").unwrap().own_host().clone()
+    }
+
+    /// A link that has every value.
+    fn before() -> LinkProperties {
+        let link = json!({
+            "target_url": "https://example.org/", "title": "before", "tags": ["before"],
+            "expires_at": "2090-01-01T00:00:00Z", "max_clicks": 7, "forward_query": true,
+        });
+        let link: LinkObject = parse_object(link.to_string().as_bytes()).unwrap();
+        let LinkRequest { properties, .. } = link.parse(&own_host()).unwrap();
+        properties
+    }
+
+    fn shown(properties: &LinkProperties) -> Value {
+        json!({
+            "target_url": properties.target.as_str(),
+            "is_active": properties.is_active,
+            "title": properties.title.as_ref().map(Title::as_str),
+            "tags": properties.tags.as_slice(),
+            "expires_at": properties.expires_at.map(|end| end.to_string()),
+            "max_clicks": properties.max_clicks.map(MaxClicks::number),
+            "forward_query": properties.forward_query,
+        })
+    }
+
+    /// Values of a field: its own, `null`, and others.
+    fn values(field: &'static str) -> BoxedStrategy<Value> {
+        let own: BoxedStrategy<Value> = match field {
+            "target_url" => "https://[a-z]{1,5}\\.example/"
+                .prop_map(Value::from)
+                .boxed(),
+            "title" => "[a-zé ]{1,9}".prop_map(Value::from).boxed(),
+            "tags" => subsequence(vec!["a", "b", "c"], 0..=3)
+                .prop_map(Value::from)
+                .boxed(),
+            "expires_at" => Just(Value::from("2027-01-31T17:00:00Z")).boxed(),
+            "max_clicks" => (1..9_u64).prop_map(Value::from).boxed(),
+            _ => any::<bool>().prop_map(Value::from).boxed(),
+        };
+        let others = select(vec![
+            json!("soon"),
+            json!(-1),
+            json!([1]),
+            json!({}),
+            json!(true),
+        ]);
+        prop_oneof![6 => own, 3 => Just(Value::Null), 1 => others].boxed()
+    }
+
+    fn patches() -> impl Strategy<Value = Value> {
+        let fields: Vec<_> = FIELDS.into_iter().map(|field| of(values(field))).collect();
+        fields.prop_map(|values| {
+            let named = FIELDS.into_iter().zip(values);
+            let named = named.filter_map(|(field, value)| Some((field.to_owned(), value?)));
+            Value::Object(named.collect::<Map<_, _>>())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_merge_patch_changes_what_it_names_and_nothing_else(patch in patches()) {
+            let parsed = parse_object::<LinkPatch>(patch.to_string().as_bytes());
+            let parsed = parsed.and_then(|patch| {
+                patch.parse(&own_host()).map_err(|error| error.detail().to_owned())
+            });
+            let named = patch.as_object().unwrap();
+            match parsed {
+                Ok(edit) => {
+                    let mut expected = shown(&before());
+                    for (field, value) in named {
+                        expected[field] = match (field.as_str(), value) {
+                            ("tags", Value::Null) => json!([]),
+                            ("forward_query", Value::Null) => json!(false),
+                            _ => value.clone(),
+                        };
+                    }
+                    prop_assert_eq!(shown(&edit.apply(&before())), expected);
+                }
+                Err(refusal) => {
+                    let field = refusal.split([':', '[']).next().unwrap();
+                    prop_assert!(named.contains_key(field), "{}", refusal);
+                }
             }
-            let quoted = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-            revisions.push(quoted.unwrap_or_default().to_owned());
         }
     }
-    if revisions.is_empty() {
-        return Expected::Any;
-    }
-    Expected::OneOf(revisions)
 }

@@ -7,9 +7,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::base_address::BaseAddress;
+use super::entity_tags::tag_of;
 use crate::domain::{Link, LinkStatus, MaxClicks, ShortCode, Timestamp, Title};
 use crate::http::{ApiError, Json};
-use crate::links::{CountedLink, Revision};
+use crate::links::CountedLink;
 
 /// A link as its owner sees it.
 #[derive(Serialize, ToSchema)]
@@ -154,8 +155,7 @@ pub(super) fn one_link(
         }
     };
     name_short_url(&mut response, &link.code, base_address);
-    let tag = format!("\"{}\"", Revision::of(link));
-    if let Ok(value) = HeaderValue::try_from(tag) {
+    if let Ok(value) = HeaderValue::try_from(tag_of(shown, now)) {
         response.headers_mut().insert(ETAG, value);
     }
     response

@@ -95,7 +95,7 @@ impl<'a> Lines<'a> {
         let known = || EXPORTED.into_iter().chain([CUSTOM_CODE]);
         for (place, column) in columns.iter().enumerate() {
             if !known().any(|name| name == column) {
-                return Err(ApiError::invalid(unknown_name(column, known())));
+                return Err(ApiError::invalid(unknown_name(column, known(), &columns)));
             }
             if columns[..place].contains(column) {
                 return Err(ApiError::invalid(format!("{column}: must be one column")));

@@ -30,6 +30,11 @@ pub(super) struct SeriesQuery {
 
 impl SeriesQuery {
     pub(super) fn range(&self, now: Timestamp) -> Result<SeriesRange, ApiError> {
+        let range = self.parsed(now);
+        range.map_err(|error| ApiError::invalid(error.to_string()))
+    }
+
+    pub(super) fn parsed(&self, now: Timestamp) -> Result<SeriesRange, InvalidRange> {
         let query = RangeQuery {
             interval: self.interval.as_deref(),
             from: self.from.as_deref(),
@@ -37,7 +42,6 @@ impl SeriesQuery {
             tz: self.tz.as_deref(),
         };
         SeriesRange::parse(query, now)
-            .map_err(|error: InvalidRange| ApiError::invalid(error.to_string()))
     }
 }
 

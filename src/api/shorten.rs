@@ -8,6 +8,7 @@ use axum::response::Response;
 
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
+use super::idempotency_key::idempotency_key;
 use super::link_body::{LinkBody, View, one_link};
 use super::link_fields::{LinkObject, LinkQuery};
 use crate::accounts::Accounts;
@@ -15,9 +16,6 @@ use crate::domain::OwnHost;
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesBody, TakesQuery};
 use crate::http::{ApiError, ClientAddress, ErrorBody, OptionalJsonBody, QueryOf};
 use crate::links::{LinkRequest, LinkService, RequestKey};
-
-/// The header of a request that may be repeated.
-const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// Create a short link.
 ///
@@ -120,24 +118,4 @@ fn ask(
         view: View::parse(view)?,
         key: idempotency_key(headers)?,
     })
-}
-
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let mut given = headers.get_all(IDEMPOTENCY_KEY).iter();
-    let key = match (given.next(), given.next()) {
-        (None, _) => return Ok(None),
-        (Some(key), None) => key.to_str().ok(),
-        (Some(_), Some(_)) => None,
-    };
-    let is_key = |key: &&str| {
-        (1..=255).contains(&key.len()) && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
-    };
-    key.filter(is_key)
-        .map(str::to_owned)
-        .map(Some)
-        .ok_or_else(|| {
-            ApiError::invalid(
-                "Idempotency-Key: must be one value of 1 to 255 printable ASCII characters",
-            )
-        })
 }

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::Response;
+use axum::http::header::ETAG;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
+use super::entity_tags::{is_known, tag_of};
 use super::link_body::{FullLinkBody, View, one_link};
 use crate::accounts::Accounts;
 use crate::http::documented::{NeedsDatabase, NeedsToken};
@@ -17,12 +20,19 @@ use crate::links::LinkService;
 ///
 /// With everything that you may know of it.
 #[utoipa::path(
-    get, path = "/urls/{short_code}", tag = "links", operation_id = "show", params(CodeParameter),
+    get, path = "/urls/{short_code}", tag = "links", operation_id = "show",
+    params(
+        CodeParameter,
+        ("If-None-Match" = Option<String>, Header, description = "The `ETag` of a response that you have"),
+    ),
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The link", body = FullLinkBody, headers(
             ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that people share"),
-            ("ETag" = String, description = "The revision of the link, for `If-Match`; clicks are no part of it"),
+            ("ETag" = String, description = "The state that is shown, for `If-None-Match`; for `If-Match`, in which clicks make no difference"),
+        )),
+        (status = 304, description = "The link, its clicks included, is as in the response that you have", headers(
+            ("ETag" = String, description = "The state that was shown"),
         )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
@@ -35,6 +45,7 @@ pub(super) async fn show(
     State(base_address): State<BaseAddress>,
     TokenOwner(owner): TokenOwner,
     PathCode(code): PathCode,
+    headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let shown = match &code {
         Some(code) => links.show(owner, code).await?,
@@ -45,10 +56,10 @@ pub(super) async fn show(
         accounts.user(owner).await?;
         return Err(ApiError::url_not_found());
     };
-    Ok(one_link(
-        &shown,
-        View::Full,
-        links.clock.now(),
-        &base_address,
-    ))
+    let now = links.clock.now();
+    let tag = tag_of(&shown, now);
+    if is_known(&headers, &tag) {
+        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
+    }
+    Ok(one_link(&shown, View::Full, now, &base_address))
 }

@@ -52,29 +52,10 @@ impl Dimension {
         let all = Self::ALL.into_iter();
         all.into_iter().find(|dimension| dimension.as_str() == word)
     }
-
-    /// The value by which clicks are filtered; an empty text is for those of which it is not known.
-    ///
-    /// # Errors
-    /// [`InvalidFilter`] where no class has such a value.
-    pub fn filter(self, raw: String) -> Result<Filter, InvalidFilter> {
-        if raw.len() > ClickClass::MAX_VALUE || raw.chars().any(char::is_control) {
-            return Err(InvalidFilter(self.as_str()));
-        }
-        Ok((self, Some(raw).filter(|raw| !raw.is_empty())))
-    }
 }
 
 /// Only clicks with this value; `None` is for those of which it is not known.
 pub type Filter = (Dimension, Option<String>);
-
-/// No class has such a value; its text is for the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0}: must be a value of at most {max} bytes without control characters, as a row of by={0} has it",
-    max = ClickClass::MAX_VALUE
-)]
-pub struct InvalidFilter(&'static str);
 
 /// What is known of a click; most classes have many clicks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -138,18 +119,6 @@ mod tests {
             assert_eq!(Dimension::parse(dimension.as_str()), Some(dimension));
         }
         assert_eq!(Dimension::parse("colour"), None);
-    }
-
-    #[test]
-    fn a_filter_is_a_value_or_for_those_of_which_it_is_not_known() {
-        let filter = |raw: &str| Dimension::Country.filter(raw.to_owned());
-        let value = Some("DE".to_owned());
-        assert_eq!(filter("DE"), Ok((Dimension::Country, value)));
-        assert_eq!(filter(""), Ok((Dimension::Country, None)));
-        let long = "a".repeat(ClickClass::MAX_VALUE + 1);
-        for raw in ["a\0b", &long] {
-            assert_eq!(filter(raw), Err(InvalidFilter("country")));
-        }
     }
 
     #[test]

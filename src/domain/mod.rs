@@ -33,7 +33,7 @@ mod zone;
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use audit::{AuditEntry, Newest, NewestWanted, Report, SeenLink, SeenUser};
 pub use blocklist::{Blocklist, CurrentBlocklist, InvalidBlocklist, InvalidEntry};
-pub use click_class::{ClickClass, Dimension, Filter, InvalidFilter};
+pub use click_class::{ClickClass, Dimension, Filter};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
 pub use host::{HostPattern, InvalidHostPattern};

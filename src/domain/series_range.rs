@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use jiff::civil::Date;
 
-use super::{Interval, Step, Timestamp, Zone};
+use super::{Interval, InvalidTimestamp, Step, Timestamp, Zone};
 
 /// Points of a series at most: a hundred days of hours, six years of days.
 const MAX_POINTS: usize = 2_500;
@@ -35,9 +35,19 @@ pub enum InvalidRange {
     Reversed,
     /// It has too many points.
     #[error(
-        "from: must be at most {MAX_POINTS} intervals before to, as from=2026-11-01&to=2026-11-25; or choose a longer interval"
+        "from: must be at most {MAX_POINTS} {step}s before to; choose a shorter range{longer}, as from=2026-11-01&to=2026-11-25",
+        step = .0.as_str(), longer = or_longer(*.0)
     )]
-    TooLong,
+    TooLong(Step),
+}
+
+/// The interval that a range of these could have instead.
+fn or_longer(step: Step) -> &'static str {
+    match step {
+        Step::Hour => " or interval=day",
+        Step::Day => " or interval=month",
+        Step::Month => "",
+    }
 }
 
 /// A range as a client asks for it.
@@ -94,6 +104,9 @@ enum Bound {
 }
 
 impl SeriesRange {
+    /// Points at most.
+    pub const MAX_POINTS: usize = MAX_POINTS;
+
     /// The points that the range touches. Without `to` it ends with the point that it is now; without `from` it has 24 hours,
     /// 30 days or 12 months.
     ///
@@ -158,7 +171,7 @@ impl SeriesRange {
                 _ => break,
             }
             if starts.len() > MAX_POINTS {
-                return Err(InvalidRange::TooLong);
+                return Err(InvalidRange::TooLong(step));
             }
         }
         Ok(Self {
@@ -232,7 +245,10 @@ impl Bound {
         let date = (raw.len() == "2026-11-01".len()).then(|| raw.parse::<Date>());
         let bound = match date {
             Some(Ok(date)) => Self::Date(date),
-            _ => Self::Moment(raw.parse().map_err(|_| InvalidRange::Moment(name))?),
+            _ => Self::Moment(raw.parse().map_err(|error| match error {
+                InvalidTimestamp::OutOfRange => InvalidRange::Year(name),
+                _ => InvalidRange::Moment(name),
+            })?),
         };
         let year = match &bound {
             Self::Date(date) => date.year(),

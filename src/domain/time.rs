@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use jiff::SignedDuration;
+use jiff::fmt::temporal::Pieces;
 
 /// A moment in microseconds, the precision that both databases keep; from the year -9999 to 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,6 +21,11 @@ pub enum InvalidTimestamp {
     /// It is one but for its zone.
     #[error("must have a zone, as 2027-01-31T18:00:00+01:00")]
     NoZone,
+    /// It is one, of a year for which there are no moments here.
+    #[error(
+        "must be in the years 0 to 9999, up to 9999-12-30T22:00:00Z, as 2027-01-31T18:00:00+01:00"
+    )]
+    OutOfRange,
     /// It is none.
     #[error("must be an RFC 3339 timestamp with a zone, as 2027-01-31T18:00:00+01:00")]
     Malformed,
@@ -103,13 +109,29 @@ impl FromStr for Timestamp {
 
     /// RFC 3339 with a zone. Digits past the microsecond are dropped.
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
-        let parsed: jiff::Timestamp =
-            text.parse()
-                .map_err(|_| match text.parse::<jiff::civil::DateTime>() {
-                    Ok(_) => InvalidTimestamp::NoZone,
-                    Err(_) => InvalidTimestamp::Malformed,
-                })?;
-        Self::from_micros(parsed.as_microsecond()).ok_or(InvalidTimestamp::Malformed)
+        let parsed: jiff::Timestamp = text.parse().map_err(|_| fault_of(text))?;
+        Self::from_micros(parsed.as_microsecond())
+            .filter(|moment| moment.micros() >= YEAR_0)
+            .ok_or(InvalidTimestamp::OutOfRange)
+    }
+}
+
+/// 0000-01-01T00:00:00Z, the first moment of RFC 3339.
+const YEAR_0: i64 = -62_167_219_200_000_000;
+
+/// Why a text cannot be read as a timestamp.
+fn fault_of(text: &str) -> InvalidTimestamp {
+    let digits = text.trim_start_matches(['+', '-']);
+    let year = digits.split('-').next().unwrap_or_default();
+    // The library takes no year of more than four digits.
+    if year.len() > 4 && year.len() < digits.len() && year.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return InvalidTimestamp::OutOfRange;
+    }
+    match Pieces::parse(text) {
+        Ok(parts) if parts.offset().is_none() => InvalidTimestamp::NoZone,
+        Ok(parts) if parts.time().is_some() => InvalidTimestamp::OutOfRange,
+        _ => InvalidTimestamp::Malformed,
     }
 }
 
@@ -200,6 +222,34 @@ mod tests {
                 Err(InvalidTimestamp::Malformed),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_year_for_which_there_are_no_moments_is_named() {
+        for text in [
+            "9999-12-31T00:00:00Z",
+            "9999-12-31T23:59:59+01:00",
+            "10000-01-01T00:00:00Z",
+            "99999999-01-01T00:00:00Z",
+            "+010000-01-01T00:00:00Z",
+            "-000001-12-31T00:00:00Z",
+            "0000-01-01T00:00:00+01:00",
+        ] {
+            let refused = text.parse::<Timestamp>();
+            assert_eq!(refused, Err(InvalidTimestamp::OutOfRange), "{text}");
+        }
+        for text in [
+            "0000-01-01T00:00:00Z",
+            "9999-12-30T22:00:00Z",
+            "9999-12-30T21:59:59.999999Z",
+        ] {
+            let parsed = text.parse::<Timestamp>();
+            assert_eq!(parsed.map(|moment| moment.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["12345", "20270131T", "99999-x", "-", "+"] {
+            let refused = text.parse::<Timestamp>();
+            assert_ne!(refused, Err(InvalidTimestamp::NoZone), "{text}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Hours, days and months of a time zone, changes to and from summer time included.
 
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Span};
 
 use super::Timestamp;
@@ -78,10 +78,18 @@ impl Zone {
         self.0.to_datetime(moment.as_jiff()).date()
     }
 
-    /// A moment by the zone's clock, as RFC 3339 with its offset.
+    /// A moment by the zone's clock, as RFC 3339 with its offset. RFC 3339 has no seconds in offsets: where the zone's has some,
+    /// as most had before they kept to whole minutes, the moment is written with the nearest one that has none.
     #[must_use]
     pub fn written(&self, moment: Timestamp) -> String {
-        let zoned = moment.as_jiff().to_zoned(self.0.clone());
+        let moment = moment.as_jiff();
+        let seconds = self.0.to_offset(moment).seconds();
+        let minutes = (seconds + 30).div_euclid(60);
+        let zone = match Offset::from_seconds(minutes * 60) {
+            Ok(offset) if seconds != minutes * 60 => offset.to_time_zone(),
+            _ => self.0.clone(),
+        };
+        let zoned = moment.to_zoned(zone);
         zoned.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
     }
 
@@ -256,6 +264,20 @@ mod tests {
             starts("Pacific/Apia", Step::Day, "2011-12-29T12:00:00Z", 2),
             ["2011-12-29T00:00:00-10:00", "2011-12-31T00:00:00+14:00"]
         );
+    }
+
+    #[test]
+    fn an_offset_with_seconds_is_written_in_whole_minutes_for_the_same_moment() {
+        let zone = Zone::parse("Africa/Monrovia").unwrap();
+        // 44 minutes and 30 seconds behind UTC, until 1972.
+        for (moment, written) in [
+            ("1970-01-02T00:44:30Z", "1970-01-02T00:00:30-00:44"),
+            ("1972-01-07T00:44:30Z", "1972-01-07T00:44:30+00:00"),
+        ] {
+            let moment: Timestamp = moment.parse().unwrap();
+            assert_eq!(zone.written(moment), written);
+            assert_eq!(written.parse(), Ok(moment));
+        }
     }
 
     #[test]

@@ -9,11 +9,13 @@ use axum::http::request::Parts;
 use futures_util::StreamExt;
 use percent_encoding::percent_decode_str;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 use utoipa::IntoParams;
 
 use super::ApiError;
 use super::paths::decoded_code;
+use super::unknown_name::unknown_name;
 use crate::domain::ShortCode;
 use crate::telemetry::metrics::LIMIT_HITS;
 
@@ -88,7 +90,8 @@ pub fn parse_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
         }
     }
     let mut json = serde_json::Deserializer::from_slice(body);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| sentence(&error))?;
+    let value =
+        serde_path_to_error::deserialize(&mut json).map_err(|error| sentence(&error, body))?;
     let more = |error: serde_json::Error| {
         let (line, column) = (error.line(), error.column());
         format!("body: must be one JSON object; more follows at line {line}, column {column}")
@@ -164,7 +167,7 @@ async fn drain(mut pieces: BodyDataStream) {
 }
 
 /// `email: field is required`, `password: must be a string`, `body: …`.
-fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+fn sentence(error: &serde_path_to_error::Error<serde_json::Error>, body: &[u8]) -> String {
     let path = error.path().to_string();
     let fault = error.inner().to_string();
     if !error.inner().is_data() {
@@ -179,19 +182,28 @@ fn sentence(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let fault = fault.split(" at line ").next().unwrap_or_default();
     let field = if path == "." { "body" } else { &path };
     if let Some(unknown) = fault.strip_prefix("unknown field `") {
-        return unknown_field(unknown);
+        return unknown_field(unknown, &fields_of(body));
     }
     // serde quotes the value: it is the client's own, and perhaps a password.
     if let Some((_, expected)) = fault.rsplit_once(", expected ") {
+        // serde's word for an array of JSON.
+        let expected = expected.replace("a sequence", "an array");
         return format!("{field}: must be {expected}");
     }
-    field_error(fault, "field is required").unwrap_or_else(|| format!("{field}: {fault}"))
+    field_error(fault, "field is required", &[]).unwrap_or_else(|| format!("{field}: {fault}"))
 }
 
-/// The sentence for a field that is missing, given twice or unknown.
-fn field_error(fault: &str, missing: &str) -> Option<String> {
+/// The names of all fields of an object.
+fn fields_of(body: &[u8]) -> Vec<String> {
+    let fields = serde_json::from_slice::<Map<String, Value>>(body);
+    let fields = fields.unwrap_or_default().into_iter();
+    fields.map(|(name, _)| name).collect()
+}
+
+/// The sentence for a field that is missing, given twice or unknown, in a request that has these.
+fn field_error(fault: &str, missing: &str, given: &[String]) -> Option<String> {
     if let Some(unknown) = fault.strip_prefix("unknown field `") {
-        return Some(unknown_field(unknown));
+        return Some(unknown_field(unknown, given));
     }
     let field = |field: &str, sentence| format!("{}: {sentence}", field.trim_end_matches('`'));
     if let Some(name) = fault.strip_prefix("missing field `") {
@@ -201,22 +213,10 @@ fn field_error(fault: &str, missing: &str) -> Option<String> {
     Some(field(name, "must be given once"))
 }
 
-/// The sentence for an unknown field, with the known one that is nearest. serde names all that are known.
-fn unknown_field(fault: &str) -> String {
+/// The sentence for an unknown field. serde names all that are known.
+fn unknown_field(fault: &str, given: &[String]) -> String {
     let (name, expected) = fault.split_once('`').unwrap_or((fault, ""));
-    unknown_name(name, expected.split('`').skip(1).step_by(2))
-}
-
-/// The sentence for a name that is none of those that are known, with the nearest of them.
-#[must_use]
-pub fn unknown_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let likeness = |known: &str| strsim::jaro_winkler(name, known);
-    let nearest = known.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-    let name: String = name.chars().take(64).collect();
-    match nearest {
-        Some(nearest) => format!("{name}: is not known here; did you mean {nearest}?"),
-        None => format!("{name}: is not known here"),
-    }
+    unknown_name(name, expected.split('`').skip(1).step_by(2), given)
 }
 
 /// Query parameters.
@@ -241,6 +241,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
                 ApiError::invalid(query_sentence(
                     &error.path().to_string(),
                     &error.into_inner().to_string(),
+                    query,
                 ))
             })
     }
@@ -258,9 +259,12 @@ fn field_without_utf8(query: &str) -> Option<&str> {
     Some(if is_name { name } else { "query" })
 }
 
-fn query_sentence(path: &str, fault: &str) -> String {
+fn query_sentence(path: &str, fault: &str, query: &str) -> String {
     let field = if path == "." { "query" } else { path };
-    field_error(fault, "query parameter is required").unwrap_or_else(|| format!("{field}: {fault}"))
+    let given = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name.into_owned());
+    let given: Vec<_> = given.collect();
+    field_error(fault, "query parameter is required", &given)
+        .unwrap_or_else(|| format!("{field}: {fault}"))
 }
 
 /// The short code in a path, as the document describes it.

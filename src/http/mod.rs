@@ -18,6 +18,7 @@ mod redirects;
 pub mod removals;
 mod request_id;
 mod security_headers;
+mod unknown_name;
 mod visitor;
 
 pub use admission::{Admission, with_admission};
@@ -27,7 +28,7 @@ pub use cursor::{cursor, parse_cursor};
 pub use errors::{ApiError, BLOCKED_BY, ErrorBody, LinkHasEnded};
 pub use extractors::{
     BodyLimits, CodeParameter, JsonBody, OptionalJsonBody, PathCode, QueryOf, parse_object,
-    read_body, unknown_name,
+    read_body,
 };
 pub use fallback::{method_not_allowed, not_found, panicked};
 pub use html::{HTML, prefers_html, ranked};
@@ -35,4 +36,5 @@ pub use json::{JSON, Json, json_line};
 pub use live::{MayListen, Unending, live_events};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
 pub use security_headers::{security_header_lines, with_security_headers};
+pub use unknown_name::unknown_name;
 pub use visitor::visitor_of;

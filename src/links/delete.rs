@@ -1,18 +1,32 @@
 //! Deleting a link.
 
-use super::{LinkError, LinkService};
-use crate::domain::{Principal, ShortCode};
+use super::{Expected, LinkError, LinkService};
+use crate::domain::{Link, Principal, ShortCode};
+use crate::store::Deleted;
 
 impl LinkService {
     /// Deletes a link of this owner and announces the change. `false` where there is no such link, or it is another's.
     ///
     /// # Errors
-    /// [`LinkError::Store`].
-    pub async fn delete(&self, owner: Principal, code: &ShortCode) -> Result<bool, LinkError> {
-        let Some(change) = self.links.delete_link(owner, code).await? else {
-            return Ok(false);
+    /// [`LinkError::NotAsExpected`], [`LinkError::Store`].
+    pub async fn delete(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        expected: &Expected,
+    ) -> Result<bool, LinkError> {
+        let is_expected = |link: &Link| expected.is_met_by(link);
+        let deleted = match expected {
+            Expected::Any => self.links.delete_link(owner, code).await?.into(),
+            Expected::OneOf(_) => self.links.delete_link_if(owner, code, &is_expected).await?,
         };
-        self.announce(&change).await;
-        Ok(true)
+        match deleted {
+            Deleted::NotFound => Ok(false),
+            Deleted::Refused => Err(LinkError::NotAsExpected),
+            Deleted::Done(change) => {
+                self.announce(&change).await;
+                Ok(true)
+            }
+        }
     }
 }

@@ -16,7 +16,7 @@ pub enum Expected {
 }
 
 impl Expected {
-    fn is_met_by(&self, link: &Link) -> bool {
+    pub(super) fn is_met_by(&self, link: &Link) -> bool {
         match self {
             Self::Any => true,
             Self::OneOf(revisions) => {

@@ -15,6 +15,7 @@ mod breakdown;
 mod bulk;
 mod by_clicks;
 mod code_length;
+mod creations;
 mod delete;
 mod edit;
 mod exists;
@@ -35,6 +36,7 @@ pub use breakdown::{MAX_ROWS, WantedBreakdown};
 pub use bulk::{BulkLink, BulkOutcome};
 pub use by_clicks::ClickOrders;
 pub use code_length::CodeLength;
+pub use creations::Creations;
 pub use edit::Expected;
 pub use follow::ChangeFollower;
 pub use list::{ListedLink, Listing, Page};
@@ -56,6 +58,8 @@ pub struct LinkService {
     pub blocklist: CurrentBlocklist,
     /// For how many days a link keeps the address that it was made from; 0: not at all.
     pub audit_days: u32,
+    /// Links that are being made.
+    pub creations: Creations,
     /// Changes that are not published yet.
     pub outbox: Arc<dyn Outbox>,
     /// Exact counts.

@@ -152,7 +152,12 @@ impl LinkService {
                 address: self.kept_address(address),
                 ..NewLink::new(code, &request.properties, owner, now)
             };
-            self.links.create_link(new, max_links).await
+            // Nothing else is kept of such a link, so that it may be made with others.
+            if new.is_chosen || new.request.is_some() || new.clicks > 0 {
+                self.links.create_link(new, max_links).await
+            } else {
+                self.creations.create(&*self.links, new, max_links).await
+            }
         };
         let created = if let Some(code) = &request.custom_code {
             create(code.as_code()).await

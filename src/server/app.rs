@@ -23,7 +23,7 @@ use crate::config::{AnalyticsSettings, BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, CurrentBlocklist};
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
-use crate::links::{AtOnce, ClickOrders, CodeLength, LinkService, LiveCounts};
+use crate::links::{AtOnce, ClickOrders, CodeLength, Creations, LinkService, LiveCounts};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
@@ -178,6 +178,7 @@ impl App {
             limits: limits.clone(),
             lists_at_once: AtOnce::lists(),
             bulk_calls_at_once: AtOnce::bulk_calls(),
+            creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
             own_host: base_url
                 .own_host()

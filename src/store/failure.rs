@@ -6,7 +6,7 @@ use sqlx::error::DatabaseError;
 use crate::telemetry::metrics::DATABASE_ERRORS;
 
 /// Why the database did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// It cannot be reached, is overloaded or refuses to write (a full disk, a read-only replica): the same request may
     /// succeed later. Whether a write took place is unknown.

@@ -9,7 +9,7 @@ use crate::domain::{
 };
 
 /// Why a link was not created.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum CreateLinkError {
     /// The code belongs to a link, or belonged to one that was deleted.
     #[error("the code is taken")]
@@ -84,6 +84,15 @@ impl<'a> NewLink<'a> {
         }
     }
 
+    /// The link, where it was created among many.
+    #[must_use]
+    pub fn made(&self, made: CreatedOfMany) -> CreatedLink {
+        CreatedLink {
+            link: self.with_id(made.id),
+            change: made.change,
+        }
+    }
+
     /// The link, and the change that announces a chosen code.
     pub(super) fn created(&self, id: LinkId, change: Option<i64>) -> CreatedLink {
         CreatedLink {
@@ -149,6 +158,33 @@ pub enum Edited {
     Done(Box<ToCount<Link>>, Option<Change>),
 }
 
+/// The result of a deletion that asks for a state of the link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// There is no such link, it is another's or the owner's account is gone or has another key.
+    NotFound,
+    /// The link is not as the client expected.
+    Refused,
+    /// The change to announce.
+    Done(Change),
+}
+
+impl Deleted {
+    /// The change to announce, where the link was deleted.
+    pub(super) fn change(self) -> Option<Change> {
+        match self {
+            Self::Done(change) => Some(change),
+            Self::NotFound | Self::Refused => None,
+        }
+    }
+}
+
+impl From<Option<Change>> for Deleted {
+    fn from(change: Option<Change>) -> Self {
+        change.map_or(Self::NotFound, Self::Done)
+    }
+}
+
 /// The most links that an account may have, as a number of the database; 0 is any number.
 pub(super) fn quota(max_links: u64) -> i64 {
     match max_links {
@@ -168,6 +204,9 @@ pub struct ToCount<T> {
 
 /// Makes new properties of a link, or refuses to.
 pub type EditLink<'a> = &'a (dyn Fn(&Link) -> Option<LinkProperties> + Send + Sync);
+
+/// Whether a link is as its owner expects it.
+pub type IsExpected<'a> = &'a (dyn Fn(&Link) -> bool + Send + Sync);
 
 /// Links.
 #[async_trait]
@@ -301,6 +340,14 @@ pub trait Links: Send + Sync {
         owner: Principal,
         code: &ShortCode,
     ) -> Result<Option<Change>, StoreError>;
+
+    /// The same if the link is as expected. It is looked at in the same transaction, and no edit comes in between.
+    async fn delete_link_if(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        is_expected: IsExpected<'_>,
+    ) -> Result<Deleted, StoreError>;
 
     /// Removes the counted clicks of up to `limit` deleted links above `after`, in rising order of ids, and waits for no
     /// flush. Clicks that come later still count for no link. Returns the last of these links, where there may be more.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::page::grouped;
 use super::session::cookie;
+use crate::analytics::filter;
 use crate::domain::{Dimension, Filter, RangeQuery, SeriesRange, Tally, Timestamp, Zone};
 use crate::http::ApiError;
 use crate::links::{ComparedSeries, Series};
@@ -118,7 +119,7 @@ impl ClicksQuery {
         ];
         let given = Dimension::ALL.into_iter().zip(given);
         let filters = given.filter_map(|(dimension, value)| {
-            let filter = dimension.filter(value.clone()?);
+            let filter = filter(dimension, value.as_deref()?);
             Some(filter.map_err(|error| ApiError::invalid(error.to_string())))
         });
         filters.collect()

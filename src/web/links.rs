@@ -205,7 +205,7 @@ async fn act(
     };
     let edit = match action {
         Action::Delete => {
-            links.delete(owner, &code).await?;
+            links.delete(owner, &code, &Expected::Any).await?;
             return Ok(());
         }
         Action::End => LinkEdit {

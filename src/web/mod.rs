@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{any, get, post};
+use axum::routing::{get, post};
 use axum::{Extension, Router};
 
 use crate::abuse::Abuse;
@@ -138,7 +138,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             bytes: guards.max_body_bytes,
             timeout: guards.body_timeout,
         }))
-        .route("/", any(start::start))
+        .route("/", get(start::start))
         .route("/assets/{file}", get(assets::asset))
         .with_state(state)
 }

@@ -200,7 +200,10 @@ pub(super) async fn delete(
 ) -> Result<Response, ApiError> {
     signed_in.check(&site, &form)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
-    if !links.delete(signed_in.principal, &code).await? {
+    if !links
+        .delete(signed_in.principal, &code, &Expected::Any)
+        .await?
+    {
         return Err(ApiError::url_not_found());
     }
     Ok(see_other("/app?done=deleted"))

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, HeaderValue, LOCATION, VARY};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::error_pages::PageWish;
@@ -18,12 +18,9 @@ struct StartPage<'a> {
 
 pub(super) async fn start(
     State(site): State<Site>,
-    method: Method,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let wish = PageWish::of_headers(&headers);
-    let wish = wish.filter(|_| matches!(method, Method::GET | Method::HEAD));
-    let wish = wish.ok_or_else(ApiError::not_found)?;
+    let wish = PageWish::of_headers(&headers).ok_or_else(ApiError::not_found)?;
     if let Some(home) = site.home_redirect() {
         let location = HeaderValue::try_from(home);
         let location = location.map_err(|error| ApiError::internal(&error.to_string()))?;

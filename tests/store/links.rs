@@ -1,10 +1,10 @@
 //! Links and the outbox of their changes.
 
 use shunt::domain::{
-    Clock, LinkFilter, LinkId, LinkProperties, Principal, SearchTag, ShortCode, SystemClock, Tags,
-    TokenKey, UserId,
+    Clock, Link, LinkFilter, LinkId, LinkProperties, Principal, SearchTag, ShortCode, SystemClock,
+    Tags, TokenKey, UserId,
 };
-use shunt::store::{CreateLinkError, NewLink, Position, Raise};
+use shunt::store::{CreateLinkError, Deleted, NewLink, Position, Raise};
 
 use crate::backend::{both_stores, link, moment, plain, target, user};
 
@@ -59,6 +59,20 @@ both_stores! {
         assert!(store.links.delete_link(bob, &code).await.unwrap().is_none());
         assert!(store.links.link_target(&code).await.unwrap().is_some());
         assert!(store.outbox.unpublished_changes(0, 10).await.unwrap().is_empty());
+    }
+
+    async fn a_link_is_deleted_if_it_is_as_expected(store) {
+        let (ada, bob) = (user(&store).await, user(&store).await);
+        let (code, id) = link(&store, ada).await;
+        let is_it = |link: &Link| link.id == id;
+        let refused = store.links.delete_link_if(ada, &code, &|_| false).await.unwrap();
+        assert_eq!(refused, Deleted::Refused);
+        assert_eq!(store.links.delete_link_if(bob, &code, &is_it).await.unwrap(), Deleted::NotFound);
+        assert!(store.outbox.unpublished_changes(0, 10).await.unwrap().is_empty());
+        let deleted = store.links.delete_link_if(ada, &code, &is_it).await.unwrap();
+        let change = store.outbox.unpublished_changes(0, 10).await.unwrap().remove(0);
+        assert_eq!(deleted, Deleted::Done(change));
+        assert_eq!(store.links.delete_link_if(ada, &code, &is_it).await.unwrap(), Deleted::NotFound);
     }
 
     async fn a_deletion_stays_in_the_outbox_until_it_is_published(store) {

@@ -72,13 +72,13 @@ both_modes! {
     async fn a_link_of_many_has_all_fields_of_a_single_one(app) {
         let token = app.register().await;
         let links = json!([{
-            "target_url": TARGET, "custom_code": "of-many", "expires_at": "2999-01-01T00:00:00Z", "max_clicks": 9, "title": "T",
+            "target_url": TARGET, "custom_code": "of-many", "expires_at": "2999-01-01T00:00:00.123457Z", "max_clicks": 9, "title": "T",
             "tags": ["a", "b"], "forward_query": true, "is_active": false, "clicks": 5,
         }]);
         assert_eq!(statuses(&bulk(app, &token, &links).await), [200]);
         let link = &full_list(app, &token).await[0];
         for (field, value) in [
-            ("short_code", json!("of-many")), ("expires_at", json!("2999-01-01T00:00:00Z")), ("max_clicks", json!(9)),
+            ("short_code", json!("of-many")), ("expires_at", json!("2999-01-01T00:00:00.123457Z")), ("max_clicks", json!(9)),
             ("title", json!("T")), ("tags", json!(["a", "b"])), ("forward_query", json!(true)), ("is_active", json!(false)),
             ("clicks", json!(5)), ("status", json!("inactive")),
         ] {
@@ -137,6 +137,18 @@ both_modes! {
         }
         assert!(full_list(app, &token).await.is_empty());
         assert_eq!(post(app, &token, "application/json", "[]").await.text, "[]\n");
+    }
+
+    async fn a_key_of_idempotency_is_refused_and_codes_make_a_repetition_harmless(app) {
+        let token = app.register().await;
+        let links = json!([{"target_url": TARGET, "custom_code": "repeated"}]);
+        let request = app.request(Method::POST, "/urls/bulk").bearer_auth(&token).header("Idempotency-Key", "k 1");
+        let detail = "Idempotency-Key: must be left out here; give each link a custom_code instead, and a repetition makes none twice";
+        Response::of(request.json(&links)).await.is_error(422, detail);
+        assert!(full_list(app, &token).await.is_empty());
+        assert_eq!(statuses(&bulk(app, &token, &links).await), [200]);
+        assert_eq!(statuses(&bulk(app, &token, &links).await), [409]);
+        assert_eq!(full_list(app, &token).await.len(), 1);
     }
 
     async fn ten_thousand_links_are_made_in_one_call(app) {
@@ -227,7 +239,7 @@ both_modes! {
         let token = app.register().await;
         for (query, detail) in [
             ("", "format: query parameter is required"), ("format=xls", "format: must be csv or ndjson"),
-            ("format=csv&q=a", "q: is not known here; did you mean format?"),
+            ("format=csv&q=a", "q: is not known here; known is format"),
         ] {
             app.get_as(&token, &format!("/urls/export?{query}")).await.is_error(422, detail);
         }

@@ -61,6 +61,17 @@ both_modes! {
         assert_eq!(series["to"], "2026-10-27T00:00:00+01:00");
     }
 
+    async fn points_of_a_zone_with_seconds_are_written_as_rfc_3339_wants_them(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let path = format!("/urls/{code}/stats/series?tz=Africa/Monrovia&from=1970-01-02&to=1970-01-03");
+        let found = series(app, None, &path).await;
+        assert_eq!((points(&found), &found["from"]), (2, &serde_json::json!("1970-01-02T00:00:30-00:44")));
+        let (from, to) = (found["from"].as_str().unwrap(), found["to"].as_str().unwrap());
+        let same = format!("/urls/{code}/stats/series?tz=Africa/Monrovia&from={from}&to={to}");
+        assert_eq!(series(app, None, &same).await, found);
+    }
+
     async fn the_series_of_an_owner_is_that_of_all_links_or_of_those_with_a_tag(app) {
         let (ada, bob) = (app.register().await, app.register().await);
         imported(app, &ada, r#"[{"target_url": "https://example.org/", "clicks": 40, "tags": ["spring"]}]"#).await;

@@ -141,6 +141,24 @@ async fn a_head_just_within_the_limit_is_read_on_both_paths() {
 }
 
 #[tokio::test]
+async fn a_head_has_up_to_100_headers_on_both_paths() {
+    let app = App::start(Mode::Embedded).await;
+    for (path, status) in [("/health", 200), ("/K7mXq2R", 404)] {
+        for (headers, status) in [(30, status), (100, status), (101, 431)] {
+            let further = "X: x\r\n".repeat(headers - 2);
+            let head =
+                format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{further}\r\n");
+            let mut stream = connect(&app).await;
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let response = to_the_end(&mut stream).await;
+            let begin = format!("HTTP/1.1 {status} ");
+            assert!(response.starts_with(&begin), "{path} {headers}: {response}");
+        }
+    }
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn the_limit_of_a_head_is_a_setting() {
     for (max, status) in [("8192", 431), ("65536", 200)] {
         let app = App::start_with(Mode::Embedded, &[("MAX_HEADER_BYTES", max)]).await;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use futures_util::future::join_all;
 use reqwest::Method;
 
 use crate::support::{Response, both_modes};
@@ -30,6 +31,26 @@ both_modes! {
             assert!(code.chars().all(|letter| ALPHABET.contains(letter)), "{code}");
             assert!(codes.insert(code));
         }
+    }
+
+    async fn of_links_that_an_account_makes_at_once_each_request_is_answered_with_its_own(app) {
+        let (ada, bob) = (app.register().await, app.register().await);
+        let owners = [&ada, &bob, &ada, &ada];
+        let targets: Vec<_> = (0..200).map(|place| format!("https://example.org/{place}")).collect();
+        let making = targets.iter().zip(owners.iter().cycle()).map(|(target, owner)| app.try_shorten(owner, target));
+        let made = join_all(making).await;
+        let mut ids = HashSet::new();
+        for (target, response) in targets.iter().zip(&made) {
+            assert_eq!(response.status, 200, "{response:?}");
+            let link = response.json();
+            assert_eq!(link["target_url"].as_str(), Some(&**target));
+            assert!(ids.insert(link["id"].as_i64().unwrap()));
+            let code = link["short_code"].as_str().unwrap();
+            let visit = app.visit(&format!("/{code}")).await;
+            assert_eq!((visit.status.as_u16(), visit.header("location")), (302, target.as_str()));
+        }
+        assert_eq!(app.get_as(&ada, "/urls/my").await.json().as_array().unwrap().len(), 150);
+        assert_eq!(app.get_as(&bob, "/urls/my").await.json().as_array().unwrap().len(), 50);
     }
 
     async fn a_target_that_is_missing_or_not_acceptable_is_refused_by_name(app) {

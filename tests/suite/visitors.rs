@@ -102,11 +102,24 @@ both_modes! {
         for (query, named) in [
             ("by=colour", "by: "), ("limit=0", "limit: "), ("limit=1001", "limit: "), ("from=2026-11-02&to=2026-11-01", "from: "),
             ("tz=Mars/Olympus", "tz: "), ("from=1969-01-01", "from: "), ("to=9999-12-31", "to: "), ("colour=red", "colour: "),
-            ("country=%00", "country: "), ("tag=spring", "tag: "),
+            ("country=%00", "country: "), ("tag=spring", "tag: "), ("country=Germany", "country: "), ("browser=netscape/4", "browser: "),
+            ("os=CP/M", "os: "), ("device=fridge", "device: "), ("bot=maybe", "bot: "), ("referrer=https://example.com/", "referrer: "),
         ] {
             let refused = app.get_as(&token, &format!("{path}?{query}")).await;
             assert_eq!(refused.status, 422, "{query}");
             assert!(refused.detail().contains(named.trim_end_matches(": ")), "{query}: {}", refused.detail());
+        }
+        let detail = "device: must be desktop, phone, tablet, tv or console, as device=phone";
+        app.get_as(&token, &format!("{path}?device=fridge")).await.is_error(422, detail);
+        assert_eq!(app.get_as(&token, &format!("{path}?from=2020-01-01&to=2026-11-04")).await.status, 200);
+        let detail = "from: must be at most 2500 days before to; choose a shorter range, as from=2026-11-01&to=2026-11-25";
+        app.get_as(&token, &format!("{path}?from=2020-01-01&to=2026-11-05")).await.is_error(422, detail);
+    }
+
+    async fn a_filter_of_a_country_is_read_in_any_case(app) {
+        let token = app.register().await;
+        for query in ["country=de", "country=DE", "country="] {
+            assert_eq!(breakdown(app, &token, &format!("/urls/my/breakdown?{query}")).await["clicks"], 0);
         }
     }
 }

@@ -112,6 +112,18 @@ fn a_range_that_can_have_no_series_is_refused_with_the_parameter_and_an_example(
             InvalidRange::Year("to"),
         ),
         (
+            query(None, None, Some("9999-12-31T00:00:00Z"), None),
+            InvalidRange::Year("to"),
+        ),
+        (
+            query(Some("hour"), Some("2020-01-01"), None, None),
+            InvalidRange::TooLong(Step::Hour),
+        ),
+        (
+            query(Some("month"), Some("1970-01-01"), Some("9998-12-31"), None),
+            InvalidRange::TooLong(Step::Month),
+        ),
+        (
             query(None, Some("2026-11-25"), Some("2026-11-01"), None),
             InvalidRange::Reversed,
         ),
@@ -121,7 +133,7 @@ fn a_range_that_can_have_no_series_is_refused_with_the_parameter_and_an_example(
         ),
         (
             query(None, Some("1970-01-01"), None, None),
-            InvalidRange::TooLong,
+            InvalidRange::TooLong(Step::Day),
         ),
     ] {
         let refused = range(query).unwrap_err();

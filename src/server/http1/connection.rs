@@ -92,6 +92,7 @@ impl ConnectionHandler {
             .header_read_timeout(self.guards.header_timeout)
             // A client that closes its sending side still waits for the response.
             .half_close(true)
+            // The library's own bound of headers stays, which the settings name: 100.
             .max_buf_size(self.guards.max_header_bytes)
             .serve_connection(
                 TokioIo::new(stream),

@@ -102,7 +102,7 @@ async fn insert(
                  is_active, title, tags, expires_at, max_clicks, forward_query)
              SELECT code, target, owner.id, ",
         moment!("$3"),
-        ", is_active, title, string_to_array(tags, ','), 'epoch'::timestamptz + ends * interval '1 microsecond', most, forward
+        ", is_active, title, string_to_array(tags, ','), 'epoch'::timestamptz + ends / 1000000 * interval '1 second' + ends % 1000000 * interval '1 microsecond', most, forward
              FROM owner, server, state,
                  unnest($6::text[], $7::text[], $8::bool[], $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::bool[])
                  WITH ORDINALITY AS given (code, target, is_active, title, tags, ends, most, forward, place)

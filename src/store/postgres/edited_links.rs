@@ -6,7 +6,8 @@ use crate::domain::{Link, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, LinkRow};
 use crate::store::{Change, EditLink, Edited, StoreError, ToCount};
 
-const LOCKED_LINK_OF_OWNER: &str = concat!(link_of_owner!(), " FOR UPDATE OF links");
+/// A link of an owner by its code, locked until the transaction ends.
+pub(super) const LOCKED_LINK_OF_OWNER: &str = concat!(link_of_owner!(), " FOR UPDATE OF links");
 
 impl PostgresStore {
     pub(super) async fn edit_in_transaction(

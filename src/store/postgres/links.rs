@@ -8,8 +8,8 @@ use crate::domain::{
 };
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{
-    Change, CreateLinkError, CreatedLink, CreatedOfMany, EditLink, Edited, FoundLinks, LinkSearch,
-    Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
+    Change, CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, FoundLinks,
+    IsExpected, LinkSearch, Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -268,38 +268,18 @@ impl Links for PostgresStore {
         owner: Principal,
         code: &ShortCode,
     ) -> Result<Option<Change>, StoreError> {
-        // A trigger notes the change, retires the code, and leaves the clicks to `uncount_deleted`.
-        let number: Option<i64> = self
-            .pool
-            .transaction(async |session| {
-                let deleted = sqlx::query(
-                    "DELETE FROM links WHERE short_code = $2
-                     AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $3)",
-                )
-                .bind(owner.user.0)
-                .bind(code.as_str())
-                .bind(owner.key.as_bytes())
-                .execute(&mut *session)
-                .await?;
-                if deleted.rows_affected() == 0 {
-                    return Ok(None);
-                }
-                // The number that the trigger drew in this session, and in this transaction.
-                sqlx::query_scalar(
-                    "SELECT currval(pg_get_serial_sequence('link_changes', 'number'))",
-                )
-                .fetch_one(session)
-                .await
-                .map(Some)
-            })
-            .await?;
-        if number.is_some() {
-            self.seen.deleted(code);
-        }
-        Ok(number.map(|number| Change {
-            number,
-            code: Some(code.clone()),
-        }))
+        let deleted = self.delete_in_transaction(owner, code, None).await?;
+        Ok(deleted.change())
+    }
+
+    async fn delete_link_if(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        is_expected: IsExpected<'_>,
+    ) -> Result<Deleted, StoreError> {
+        let is_expected = Some(is_expected);
+        self.delete_in_transaction(owner, code, is_expected).await
     }
 
     async fn uncount_deleted(

@@ -9,6 +9,7 @@ mod click_limits;
 mod clicks;
 mod created_links;
 mod database;
+mod deleted_links;
 mod deleted_users;
 mod detail_room;
 mod details;
@@ -68,13 +69,16 @@ impl PostgresStore {
     }
 }
 
-/// Microseconds since 1970 as Postgres reads them: exact, unlike a floating-point number of seconds.
+/// Microseconds since 1970 as Postgres reads them: exact, unlike a floating-point number of seconds. An interval is multiplied
+/// by such a number, too: whole seconds are exact for all years, and microseconds up to 2255 alone.
 macro_rules! moment {
     ($parameter:literal) => {
         concat!(
             "('epoch'::timestamptz + ",
             $parameter,
-            "::bigint * interval '1 microsecond')"
+            "::bigint / 1000000 * interval '1 second' + ",
+            $parameter,
+            "::bigint % 1000000 * interval '1 microsecond')"
         )
     };
 }

@@ -8,8 +8,8 @@ use crate::domain::{
 };
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow, UsedKeyRow};
 use crate::store::{
-    Change, CreateLinkError, CreatedLink, CreatedOfMany, EditLink, Edited, FoundLinks, LinkSearch,
-    Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
+    Change, CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, FoundLinks,
+    IsExpected, LinkSearch, Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -239,46 +239,18 @@ impl Links for SqliteStore {
         owner: Principal,
         code: &ShortCode,
     ) -> Result<Option<Change>, StoreError> {
-        let mut writer = self.writer.get().await?;
-        let mut transaction = writer.begin_immediate().await?;
-        let is_removed: Option<bool> = sqlx::query_scalar(
-            "SELECT removed_status IS NOT NULL FROM links WHERE short_code = ?1",
-        )
-        .bind(code.as_str())
-        .fetch_optional(&mut *transaction)
-        .await?;
-        // A trigger notes the change and retires the code.
-        let deleted = sqlx::query(
-            "DELETE FROM links
-             WHERE owner_id = ?1 AND short_code = ?2
-             AND EXISTS (SELECT 1 FROM account_keys WHERE user_id = ?1 AND key = ?3)",
-        )
-        .bind(owner.user.0)
-        .bind(code.as_str())
-        .bind(owner.key.as_bytes())
-        .execute(&mut *transaction)
-        .await?;
-        if deleted.rows_affected() == 0 {
-            return Ok(None);
-        }
-        if is_removed == Some(true) {
-            // It has no owner any more.
-            sqlx::query("UPDATE retired_codes SET owner_id = NULL WHERE short_code = ?1")
-                .bind(code.as_str())
-                .execute(&mut *transaction)
-                .await?;
-        }
-        // No other writer comes in between: the newest change of the code is this one.
-        let number =
-            sqlx::query_scalar("SELECT max(number) FROM link_changes WHERE short_code = ?1")
-                .bind(code.as_str())
-                .fetch_one(&mut *transaction)
-                .await?;
-        transaction.commit().await?;
-        Ok(Some(Change {
-            number,
-            code: Some(code.clone()),
-        }))
+        let deleted = self.delete_in_transaction(owner, code, None).await?;
+        Ok(deleted.change())
+    }
+
+    async fn delete_link_if(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        is_expected: IsExpected<'_>,
+    ) -> Result<Deleted, StoreError> {
+        let is_expected = Some(is_expected);
+        self.delete_in_transaction(owner, code, is_expected).await
     }
 
     async fn uncount_deleted(

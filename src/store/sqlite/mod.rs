@@ -32,6 +32,7 @@ mod clicks;
 mod compaction;
 mod counted;
 mod database;
+mod deleted_links;
 mod deleted_users;
 mod detail_room;
 mod details;

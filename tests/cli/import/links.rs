@@ -193,3 +193,70 @@ fn entries_before_one_that_cannot_be_read_are_imported() {
     import(&ada, &copy.path, "shunt", &[]).succeeds();
     assert_eq!(all_links(&ada).len(), 3);
 }
+
+#[test]
+fn a_refused_line_has_its_target_and_its_code_wherever_the_file_names_them() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    let copy = Copy::of("kutt.json");
+    assert_eq!(import(&ada, &copy.path, "kutt", &[]).code, 1);
+    let refused = copy.beside(".refused.csv");
+    let protected = "41,is protected by a password; here it would be open to all,\
+                     https://example.org/members,members,,,Members only,,false,17,true";
+    assert_eq!(refused[2], protected);
+
+    let file = "target_url,custom_code,max_clicks,title\n\
+                https://example.org/1,code-1,many,\n\
+                https://example.org/2,code-2,,caf\u{0}\n\
+                https://example.org/3,code-3\n\
+                ,code-4,,\n";
+    let copy = Copy::with("links.csv", file.as_bytes());
+    assert_eq!(import(&ada, &copy.path, "csv", &[]).code, 1);
+    let refused = copy.beside(".refused.csv");
+    let expected = [
+        "2,maxclicks: `many` is no whole number,https://example.org/1,code-1,,,,,,,",
+        "3,has a NUL byte,https://example.org/2,code-2,,,,,,,",
+        "4,\"has 2 cells, and the header line has 4\",,,,,,,,,",
+        "5,has no targeturl: is this a table with the names of the API?,,code-4,,,,,,,",
+    ];
+    assert_eq!(refused[1..], expected);
+}
+
+#[test]
+fn an_export_of_another_service_is_refused_and_nothing_is_imported() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    for (name, from, format) in [
+        ("kutt.json", "yourls", "an export of YOURLS"),
+        ("kutt.json", "shlink", "an export of Shlink"),
+        ("kutt.json", "bitly", "an export of Bitly"),
+        ("kutt.json", "chhoto", "an export of Chhoto URL"),
+        ("kutt.json", "shunt", "an export of shunt"),
+        ("kutt.json", "csv", "a table with the names of the API"),
+        ("kutt.csv", "yourls", "an export of YOURLS"),
+        ("kutt.csv", "shlink", "an export of Shlink"),
+        ("shlink.json", "bitly", "an export of Bitly"),
+        ("shlink.json", "kutt", "an export of Kutt"),
+        ("shlink.csv", "bitly", "an export of Bitly"),
+        ("shlink-import.csv", "bitly", "an export of Bitly"),
+        ("bitly.json", "shlink", "an export of Shlink"),
+        ("bitly.csv", "kutt", "an export of Kutt"),
+        ("yourls.csv", "kutt", "an export of Kutt"),
+        ("yourls-plugin.csv", "kutt", "an export of Kutt"),
+        ("yourls.csv", "csv", "a table with the names of the API"),
+        ("chhoto.json", "bitly", "an export of Bitly"),
+        ("own.csv", "shlink", "an export of Shlink"),
+    ] {
+        let copy = Copy::of(name);
+        let refused = import(&ada, &copy.path, from, &[]);
+        assert_eq!(refused.code, 1, "{name} as {from}: {refused:?}");
+        let question = format!("is this {format}?");
+        let said = if refused.err.contains(&question) {
+            refused.err
+        } else {
+            copy.beside(".refused.csv").join("\n")
+        };
+        assert!(said.contains(&question), "{name} as {from}: {said}");
+    }
+    assert_eq!(all_links(&ada).len(), 0);
+}

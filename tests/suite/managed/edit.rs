@@ -52,6 +52,20 @@ both_modes! {
         assert_eq!(show(app, &token, "patched").await.json(), cleared);
     }
 
+    async fn a_link_may_end_at_any_moment_that_there_is(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for (end, status) in [
+            ("0000-01-01T00:00:00Z", "expired"), ("0001-02-03T04:05:06.789013Z", "expired"),
+            ("2999-12-31T23:59:59.123457Z", "active"), ("9999-12-30T22:00:00Z", "active"),
+        ] {
+            let edited = patch(app, &token, &code, &json!({"expires_at": end})).await;
+            assert_eq!((&edited.json()["expires_at"], &edited.json()["status"]), (&json!(end), &json!(status)));
+            assert_eq!(show(app, &token, &code).await.json(), edited.json());
+        }
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    }
+
     async fn an_edit_is_refused_by_field(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
@@ -84,6 +98,32 @@ both_modes! {
         assert_eq!(edit("*", "any").await.status, 200);
         let now = show(app, &token, &code).await;
         assert_eq!(edit(&format!("\"other\", {}", now.header("etag")), "listed").await.status, 200);
+    }
+
+    async fn a_link_that_is_as_its_owner_has_it_is_not_sent_again(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let shown_if = async |tags: &str| {
+            let request = app.request(Method::GET, &format!("/urls/{code}")).bearer_auth(&token);
+            Response::of(request.header("If-None-Match", tags)).await
+        };
+        let tag = show(app, &token, &code).await.header("etag").to_owned();
+        for tags in [tag.clone(), format!("W/{tag}"), format!("\"other\", {tag}"), "*".to_owned()] {
+            let same = shown_if(&tags).await;
+            assert_eq!((same.status.as_u16(), same.text.as_str(), same.header("etag")), (304, "", tag.as_str()), "{tags}");
+        }
+        for tags in ["\"other\"", "", "no tag"] {
+            assert_eq!(shown_if(tags).await.status, 200, "{tags}");
+        }
+        // The count is a part of what is shown, and none of what `If-Match` is about.
+        app.visit(&format!("/{code}")).await;
+        let counted = shown_if(&tag).await;
+        assert_eq!((counted.status.as_u16(), &counted.json()["clicks"]), (200, &json!(1)));
+        let edit = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
+        let edited = Response::of(edit.header("If-Match", &tag).json(&json!({"title": "once"}))).await;
+        assert_eq!(edited.status, 200, "{}", edited.text);
+        assert_eq!(shown_if(counted.header("etag")).await.status, 200);
+        assert_eq!(shown_if(edited.header("etag")).await.status, 304);
     }
 }
 

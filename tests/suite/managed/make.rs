@@ -7,6 +7,8 @@ use super::{in_seconds, make, send, show};
 use crate::support::both_modes;
 use reqwest::Method;
 
+const YEARS: &str = "expires_at: must be in the years 0 to 9999, up to 9999-12-30T22:00:00Z, as 2027-01-31T18:00:00+01:00";
+
 both_modes! {
     async fn a_link_has_all_that_its_owner_gave_it(app) {
         let token = app.register().await;
@@ -73,12 +75,17 @@ both_modes! {
             (json!({"target_url": target, "expires_at": "2027-01-31T18:00:00"}), "expires_at: must have a zone, as 2027-01-31T18:00:00+01:00"),
             (json!({"target_url": target, "expires_at": "soon"}), "expires_at: must be an RFC 3339 timestamp with a zone, as 2027-01-31T18:00:00+01:00"),
             (json!({"target_url": target, "expires_at": "2020-01-31T18:00:00Z"}), "expires_at: must be in the future"),
+            (json!({"target_url": target, "expires_at": "0000-01-01T00:00:00Z"}), "expires_at: must be in the future"),
+            (json!({"target_url": target, "expires_at": "9999-12-31T00:00:00+01:00"}), YEARS),
+            (json!({"target_url": target, "expires_at": "10000-01-01T00:00:00Z"}), YEARS),
+            (json!({"target_url": target, "expires_at": "-000001-01-01T00:00:00Z"}), YEARS),
             (json!({"target_url": target, "max_clicks": 0}), "max_clicks: must be a whole number from 1 to 9007199254740991"),
             (json!({"target_url": target, "max_clicks": 1.5}), "max_clicks: must be a whole number from 1 to 9007199254740991"),
             (json!({"target_url": target, "max_clicks": "5"}), "max_clicks: must be a whole number from 1 to 9007199254740991"),
             (json!({"target_url": target, "title": "x".repeat(201)}), "title: must be at most 200 characters long"),
             (json!({"target_url": target, "title": "a\u{7}"}), "title: must not contain control characters"),
             (json!({"target_url": target, "tags": ["a,b"]}), "tags: must not contain commas"),
+            (json!({"target_url": target, "tags": "a,b"}), "tags: must be an array"),
             (json!({"target_url": target, "tags": vec!["x".repeat(51)]}), "tags: must be at most 50 characters long each"),
             (json!({"target_url": target, "tags": (0..21).map(|n| n.to_string()).collect::<Vec<_>>()}), "tags: must be at most 20"),
             (json!({"target_url": target, "expire_at": "x"}), "expire_at: is not known here; did you mean expires_at?"),
@@ -88,7 +95,7 @@ both_modes! {
             send(app, Method::POST, &token, "/urls/shorten", &body).await.is_error(422, detail);
         }
         for (query, detail) in [
-            ("target_url=https%3A%2F%2Fexample.org&short_code=mine", "short_code: is not known here; did you mean custom_code?"),
+            ("target_url=https%3A%2F%2Fexample.org&short_code=mine", "short_code: is not known here; known are custom_code, forward_query, max_clicks, title, target_url, expires_at, tags, view"),
             ("target_url=https%3A%2F%2Fexample.org&forward_query=yes", "forward_query: must be true or false"),
             ("target_url=https%3A%2F%2Fexample.org&max_clicks=-1", "max_clicks: must be a whole number from 1 to 9007199254740991"),
             ("custom_code=mine", "target_url: query parameter is required"),

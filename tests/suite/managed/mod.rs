@@ -25,11 +25,11 @@ async fn make(app: &App, token: &str, body: &Value) -> Response {
     send(app, Method::POST, token, "/urls/shorten?view=full", body).await
 }
 
-async fn patch(app: &App, token: &str, code: &str, body: &Value) -> Response {
+pub(crate) async fn patch(app: &App, token: &str, code: &str, body: &Value) -> Response {
     send(app, Method::PATCH, token, &format!("/urls/{code}"), body).await
 }
 
-async fn show(app: &App, token: &str, code: &str) -> Response {
+pub(crate) async fn show(app: &App, token: &str, code: &str) -> Response {
     app.get_as(token, &format!("/urls/{code}")).await
 }
 

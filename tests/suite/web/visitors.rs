@@ -45,8 +45,11 @@ both_modes! {
         let head = app.request(Method::HEAD, "/nosuch1").header("accept", ACCEPT);
         let head = Response::of(head).await;
         assert_eq!((head.status.as_u16(), head.text.as_str()), (404, ""));
-        let posted = app.request(Method::POST, "/").header("accept", ACCEPT);
-        assert_eq!(Response::of(posted).await.status, 404);
+        for accept in [ACCEPT, "*/*"] {
+            let posted = Response::of(app.request(Method::POST, "/").header("accept", accept)).await;
+            let allowed = posted.header("allow").replace(' ', "");
+            assert_eq!((posted.status.as_u16(), allowed.as_str()), (405, "GET,HEAD"), "{accept}");
+        }
     }
 
     async fn an_ended_link_says_so_in_the_visitors_language(app) {

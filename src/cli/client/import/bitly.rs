@@ -8,35 +8,34 @@ use super::record::Record;
 /// <https://dev.bitly.com/api-reference/>, `GET /v4/groups/{group_guid}/bitlinks`: an object with `links`, an array.
 /// Archived links are hidden in Bitly, and followed as others are.
 pub(super) const FORMAT: Format = Format {
-    needed: &[
-        TARGET,
-        &[
-            "link",
-            "bitlink",
-            "id",
-            "customlink",
-            "custombitlink",
-            "custombitlinks",
-            "shorturl",
-        ],
+    name: "an export of Bitly",
+    target: &["longurl", "destinationurl", "destination", "originalurl"],
+    codes: &[
+        "link",
+        "bitlink",
+        "id",
+        "customlink",
+        "custombitlink",
+        "custombitlinks",
+        "shorturl",
     ],
     known: None,
     is_guarded: false,
+    code,
     link,
 };
 
-const TARGET: &[&str] = &["longurl", "destinationurl", "destination", "originalurl"];
 /// Addresses that a person chose.
 const CHOSEN: [&str; 3] = ["custombitlinks", "customlink", "custombitlink"];
 /// Addresses that Bitly drew, or the only one.
 const DRAWN: [&str; 4] = ["link", "bitlink", "shorturl", "id"];
 
-fn link(record: &Record) -> Result<ImportedLink, String> {
-    let target = record.needed_text(TARGET)?;
-    if record.text(&["shortcode"])?.is_some() {
-        return Err("has a shortCode: is this an export of Shlink?".into());
-    }
-    let mut link = ImportedLink::to(target).with_title(record.text(&["title"])?);
+fn code(record: &Record) -> Result<Option<String>, String> {
+    Ok(codes(record)?.into_iter().next())
+}
+
+/// All codes, those that a person chose before the drawn one.
+fn codes(record: &Record) -> Result<Vec<String>, String> {
     let chosen = record.words(&CHOSEN, &['|', ',', ' '])?;
     let drawn = record.text(&DRAWN)?;
     let mut codes: Vec<String> = Vec::new();
@@ -50,10 +49,19 @@ fn link(record: &Record) -> Result<ImportedLink, String> {
             codes.push(code);
         }
     }
-    if codes.len() > 1 {
+    Ok(codes)
+}
+
+fn link(record: &Record, target: String) -> Result<ImportedLink, String> {
+    if record.text(&["shortcode"])?.is_some() {
+        return Err(
+            "has a shortCode, as exports of Shlink have: is this an export of Bitly?".into(),
+        );
+    }
+    let mut link = ImportedLink::to(target).with_title(record.text(&["title"])?);
+    if codes(record)?.len() > 1 {
         link.notes.push(Note::SecondCode);
     }
-    link.custom_code = codes.into_iter().next();
     link.tags = record.words(&["tags"], &['|', ','])?;
     link.clicks = record
         .number(&["totalclicks", "clicks", "engagements", "totalengagements"])?

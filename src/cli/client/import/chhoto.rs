@@ -8,16 +8,21 @@ use super::record::Record;
 
 /// <https://github.com/SinTan1729/chhoto-url/blob/main/docs/CLI.md>, `GET /api/all`: an array of links.
 pub(super) const FORMAT: Format = Format {
-    needed: &[&["longlink"], &["shortlink"]],
+    name: "an export of Chhoto URL",
+    target: &["longlink"],
+    codes: &["shortlink"],
     known: None,
     is_guarded: false,
+    code,
     link,
 };
 
-fn link(record: &Record) -> Result<ImportedLink, String> {
-    let target = record.needed_text(&["longlink"])?;
+fn code(record: &Record) -> Result<Option<String>, String> {
+    Ok(record.text(&["shortlink"])?.map(Into::into))
+}
+
+fn link(record: &Record, target: String) -> Result<ImportedLink, String> {
     let mut link = ImportedLink::to(target).with_title(record.text(&["notes"])?);
-    link.custom_code = record.text(&["shortlink"])?.map(Into::into);
     link.clicks = record.number(&["hits"])?.unwrap_or(0);
     // Seconds since 1970; 0 stands for no end.
     if let Some(seconds) = record

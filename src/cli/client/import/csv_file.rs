@@ -53,8 +53,12 @@ pub(super) fn read(
         match &columns {
             None => columns = Some(header(&cells, format).map_err(|why| unreadable(line, why))?),
             Some(columns) => {
-                let record = record(&cells, columns, format);
-                taker.take(Entry { line, record })?;
+                let (record, fault) = record(&cells, columns, format);
+                taker.take(Entry {
+                    line,
+                    record,
+                    fault,
+                })?;
             }
         }
     }
@@ -130,23 +134,34 @@ fn header(cells: &ByteRecord, format: &Format) -> Result<Vec<String>, String> {
     Ok(columns)
 }
 
-fn record(cells: &ByteRecord, columns: &[String], format: &Format) -> Result<Record, String> {
+/// The cells that can be read, and what is wrong with the line.
+fn record(cells: &ByteRecord, columns: &[String], format: &Format) -> (Record, Option<String>) {
     if cells.len() != columns.len() {
-        return Err(format!(
+        let fault = format!(
             "has {} cells, and the header line has {}",
             cells.len(),
             columns.len()
-        ));
+        );
+        // No cell is surely that of the column above it.
+        return (Record::default(), Some(fault));
     }
-    let texts = cells.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-    let texts = texts.into_iter().map(|cell| {
-        if format.is_guarded {
+    let mut fault = None;
+    let named = columns.iter().zip(cells).filter_map(|(column, cell)| {
+        let cell = match text(cell) {
+            Ok(cell) => cell,
+            Err(why) => {
+                fault = fault.take().or(Some(why));
+                return None;
+            }
+        };
+        let cell = if format.is_guarded {
             spreadsheet::unguarded(cell)
         } else {
             cell
-        }
+        };
+        Some((column, cell))
     });
-    Ok(Record::of_cells(columns.iter().zip(texts)))
+    (Record::of_cells(named), fault)
 }
 
 fn text(cell: &[u8]) -> Result<&str, String> {

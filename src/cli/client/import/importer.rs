@@ -6,7 +6,7 @@ use shunt::domain::{Clock, OwnHost, SystemClock, Timestamp};
 
 use super::entry::{Entry, TakesEntries};
 use super::format::Format;
-use super::link::ImportedLink;
+use super::link::{ImportedLink, Named};
 use super::meter::Meter;
 use super::pending::{Pending, count};
 use super::sender::Sender;
@@ -137,7 +137,7 @@ struct Prepared {
 
 impl TakesEntries for Importer<'_> {
     fn take(&mut self, entry: Entry) -> Result<(), Failure> {
-        let link = entry.record.and_then(|record| (self.format.link)(&record));
+        let link = entry.link(self.format);
         let text = match &link {
             Ok(link) => serde_json::to_string(link).map_err(|error| Failure::of(&error))?,
             Err(why) => why.clone(),
@@ -151,12 +151,16 @@ impl TakesEntries for Importer<'_> {
         {
             return Ok(());
         }
+        let mut named = Named::default();
         let (link, refusal, Prepared { drawn, old_code }) = match link {
             Ok(link) => {
                 let (link, refusal, prepared) = self.prepare(link);
                 (Some(link), refusal, prepared)
             }
-            Err(why) => (None, Some(why), Prepared::default()),
+            Err(why) => {
+                named = self.format.named(&entry.record);
+                (None, Some(why), Prepared::default())
+            }
         };
         self.batch_bytes += text.len();
         self.batch.push(Pending {
@@ -164,6 +168,7 @@ impl TakesEntries for Importer<'_> {
             line: entry.line,
             fingerprint,
             link,
+            named,
             refusal,
             was_there: false,
             drawn,

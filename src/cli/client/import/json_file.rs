@@ -73,8 +73,15 @@ struct Handing<'a> {
 
 impl Handing<'_> {
     fn hand<E: Error>(&mut self, line: u64, value: Value) -> Result<(), E> {
-        let record = Record::of_json(value);
-        let taken = self.taker.take(Entry { line, record });
+        let (record, fault) = match Record::of_json(value) {
+            Ok(record) => (record, None),
+            Err(fault) => (Record::default(), Some(fault)),
+        };
+        let taken = self.taker.take(Entry {
+            line,
+            record,
+            fault,
+        });
         taken.map_err(|failure| {
             self.ended = Some(failure);
             E::custom("the import has ended")

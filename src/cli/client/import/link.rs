@@ -6,6 +6,13 @@ use shunt::http::paths::is_kept_word;
 
 use super::note::Note;
 
+/// What a refused entry says of itself, so that its link is found again; empty where it says nothing.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    pub(super) target_url: String,
+    pub(super) code: String,
+}
+
 /// A link to import; its JSON is an element of `POST /urls/bulk`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ImportedLink {
@@ -30,6 +37,9 @@ pub(super) struct ImportedLink {
     /// The moment before which the other service does not follow it.
     #[serde(skip)]
     pub(super) starts_at: Option<Timestamp>,
+    /// The other service asks for a password before it follows it.
+    #[serde(skip)]
+    pub(super) is_protected: bool,
     /// Features that could not be taken along.
     #[serde(skip)]
     pub(super) notes: Vec<Note>,
@@ -58,6 +68,7 @@ impl ImportedLink {
             is_active: true,
             created_at: None,
             starts_at: None,
+            is_protected: false,
             notes: Vec::new(),
         }
     }
@@ -77,7 +88,7 @@ impl ImportedLink {
         self
     }
 
-    /// Columns of a list of links, as an export has them.
+    /// Columns of a list of links, as an export has them: the target and the code first.
     pub(super) const COLUMNS: [&str; 9] = [
         "target_url",
         "short_code",
@@ -107,8 +118,19 @@ impl ImportedLink {
         ]
     }
 
+    /// The same columns for an entry that stands for no link.
+    pub(super) fn named_cells(named: &Named) -> [String; 9] {
+        let mut cells = Self::COLUMNS.map(|_| String::new());
+        cells[0].clone_from(&named.target_url);
+        cells[1].clone_from(&named.code);
+        cells
+    }
+
     /// Finds faults that the service would refuse, but for those of the code; the service has the last word.
     pub(super) fn check(&self, own_host: Option<&OwnHost>, now: Timestamp) -> Result<(), String> {
+        if self.is_protected {
+            return Err("is protected by a password; here it would be open to all".into());
+        }
         if let Some(start) = self.starts_at.filter(|start| *start > now) {
             return Err(format!("begins at {start}; here it would be open at once"));
         }

@@ -6,14 +6,18 @@ use super::record::Record;
 
 /// `shunt export`. Refused links are listed in the same form.
 pub(super) const EXPORT: Format = Format {
-    needed: &[&["targeturl"]],
+    name: "an export of shunt",
+    target: &["targeturl"],
+    codes: &[],
     known: None,
     is_guarded: true,
+    code,
     link,
 };
 
 /// A table of people's own: a column that is misspelt must not be ignored.
 pub(super) const TABLE: Format = Format {
+    name: "a table with the names of the API",
     known: Some(&[
         "targeturl",
         "customcode",
@@ -30,10 +34,13 @@ pub(super) const TABLE: Format = Format {
     ..EXPORT
 };
 
-fn link(record: &Record) -> Result<ImportedLink, String> {
-    let mut link = ImportedLink::to(record.needed_text(&["targeturl"])?);
+fn code(record: &Record) -> Result<Option<String>, String> {
     let code = record.text(&["customcode", "shortcode"])?;
-    link.custom_code = code.map(Into::into);
+    Ok(code.map(Into::into))
+}
+
+fn link(record: &Record, target: String) -> Result<ImportedLink, String> {
+    let mut link = ImportedLink::to(target);
     link.expires_at = record.time(&["expiresat"])?;
     link.max_clicks = record.number(&["maxclicks"])?;
     link.title = record.text(&["title"])?.map(Into::into);

@@ -1,6 +1,6 @@
 //! Entries whose outcome is not recorded yet.
 
-use super::link::ImportedLink;
+use super::link::{ImportedLink, Named};
 use super::tally::Tally;
 
 /// An entry whose outcome is not recorded yet.
@@ -12,6 +12,8 @@ pub(super) struct Pending {
     pub(super) fingerprint: String,
     /// The link, if there is one, and why it is refused already, if it is.
     pub(super) link: Option<ImportedLink>,
+    /// What the entry says of itself where there is no link.
+    pub(super) named: Named,
     pub(super) refusal: Option<String>,
     /// The link was the account's before.
     pub(super) was_there: bool,

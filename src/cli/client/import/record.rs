@@ -58,14 +58,6 @@ impl Record {
         }
     }
 
-    /// A text that has to be there.
-    pub(super) fn needed_text(&self, names: &[&str]) -> Result<String, String> {
-        let text = self.text(names)?;
-        Ok(text
-            .ok_or_else(|| format!("has no {}", name_of(names)))?
-            .into_owned())
-    }
-
     /// A whole number, as JSON or as text.
     pub(super) fn number(&self, names: &[&str]) -> Result<Option<u64>, String> {
         let Some(value) = self.value(names) else {
@@ -227,9 +219,5 @@ mod tests {
             "tags are no list of words"
         );
         assert!(record.number(&["long"]).unwrap_err().len() < 80);
-        assert_eq!(
-            record.needed_text(&["target"]).unwrap_err(),
-            "has no target"
-        );
     }
 }

@@ -172,7 +172,7 @@ impl<'a> Sender<'a> {
                 let mut cells = vec![place, reason.clone()];
                 cells.extend(match link {
                     Some(link) => link.cells(pending.code_in_file()),
-                    None => ImportedLink::COLUMNS.map(|_| String::new()),
+                    None => ImportedLink::named_cells(&pending.named),
                 });
                 self.refused.add(&cells)
             }

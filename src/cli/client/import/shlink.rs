@@ -7,22 +7,24 @@ use super::record::Record;
 
 /// <https://api-spec.shlink.io/>, `GET /rest/v3/short-urls`: an object with `shortUrls`, in which `data` is an array.
 pub(super) const FORMAT: Format = Format {
-    needed: &[&["longurl"], &["shortcode", "shorturl"]],
+    name: "an export of Shlink",
+    target: &["longurl"],
+    codes: &["shortcode", "shorturl"],
     known: None,
     is_guarded: false,
+    code,
     link,
 };
 
-fn link(record: &Record) -> Result<ImportedLink, String> {
-    let meta = record.nested("meta");
-    let target = record.needed_text(&["longurl"])?;
-    let mut link = ImportedLink::to(target).with_title(record.text(&["title"])?);
+fn code(record: &Record) -> Result<Option<String>, String> {
     let code = record.text(&["shortcode"])?.map(Into::into);
     let short_url = record.text(&["shorturl"])?;
-    link.custom_code = code.or_else(|| code_of(&short_url?));
-    if link.custom_code.is_none() {
-        return Err("has no shortCode: is this an export of Shlink?".into());
-    }
+    Ok(code.or_else(|| code_of(&short_url?)))
+}
+
+fn link(record: &Record, target: String) -> Result<ImportedLink, String> {
+    let meta = record.nested("meta");
+    let mut link = ImportedLink::to(target).with_title(record.text(&["title"])?);
     link.tags = record.words(&["tags"], &['|', ','])?;
     link.starts_at = meta.time(&["validsince"])?;
     link.expires_at = meta.time(&["validuntil"])?;

@@ -9,6 +9,7 @@ use shunt::domain::Timestamp;
 use super::entry::{Entry, TakesEntries};
 use super::entry_source::EntrySource;
 use super::link::ImportedLink;
+use super::record::Record;
 use super::source::Source;
 use super::spreadsheet::guarded;
 use crate::cli::client::Failure;
@@ -33,9 +34,7 @@ struct Taker<'a>(&'a mut Read, Source);
 
 impl TakesEntries for Taker<'_> {
     fn take(&mut self, entry: Entry) -> Result<(), Failure> {
-        let link = entry
-            .record
-            .and_then(|record| (self.1.format().link)(&record));
+        let link = entry.link(self.1.format());
         self.0.push((entry.line, link));
         Ok(())
     }
@@ -227,11 +226,11 @@ fn a_column_that_is_missing_or_misspelt_is_named() {
     let fault = |source, file: &str| read(source, file.as_bytes()).1.unwrap();
     assert_eq!(
         fault(Source::Kutt, "address,url\n"),
-        "line 1: the header line has no column `target`"
+        "line 1: the header line has no column `target`: is this an export of Kutt?"
     );
     assert_eq!(
         fault(Source::Shlink, "longUrl\n"),
-        "line 1: the header line has no column `shortcode` or `shorturl`"
+        "line 1: the header line has no column `shortcode` or `shorturl`: is this an export of Shlink?"
     );
     let misspelt = fault(Source::Csv, "target_url,expires\n");
     assert!(misspelt.contains("unknown column `expires`"), "{misspelt}");
@@ -239,20 +238,13 @@ fn a_column_that_is_missing_or_misspelt_is_named() {
 
 #[test]
 fn what_would_be_open_to_more_people_than_before_is_refused() {
-    for (source, file, why) in [
-        (
-            Source::Kutt,
-            json!([{ "target": "https://a.example", "address": "abcd", "password": true }]),
-            "is protected by a password; here it would be open to all",
-        ),
-        (
-            Source::Kutt,
-            json!([{ "target": "https://a.example", "address": "abcd", "password": "$2b$12$hash" }]),
-            "is protected by a password; here it would be open to all",
-        ),
-    ] {
-        let (entries, _) = read(source, file.to_string().as_bytes());
-        assert_eq!(entries[0].1.as_ref().unwrap_err(), why);
+    for password in [json!(true), json!("$2b$12$hash")] {
+        let file =
+            json!([{ "target": "https://a.example", "address": "abcd", "password": password }]);
+        let link = links(Source::Kutt, &file.to_string()).remove(0);
+        let refused = link.check(None, Timestamp::MAX).unwrap_err();
+        let why = "is protected by a password; here it would be open to all";
+        assert_eq!(refused, why);
     }
     let file = json!([{
         "longUrl": "https://a.example", "shortCode": "abcd", "meta": { "validSince": "2999-01-01T00:00:00Z" },
@@ -290,4 +282,21 @@ fn a_long_title_is_cut_and_noted() {
     let link = links(Source::Chhoto, &file.to_string()).remove(0);
     assert_eq!(link.title.unwrap().chars().count(), 200);
     assert_eq!(link.notes, [super::note::Note::TitleCut]);
+}
+
+#[test]
+fn an_entry_that_stands_for_no_link_still_names_its_target_and_its_code() {
+    let named = |source: Source, entry: Value| {
+        let record = Record::of_json(entry).unwrap();
+        let named = source.format().named(&record);
+        (named.target_url, named.code)
+    };
+    let both = |code: &str| ("https://a.example".to_owned(), code.to_owned());
+    let entry = json!({ "target": "https://a.example", "address": "abcd", "visit_count": "many" });
+    assert_eq!(named(Source::Kutt, entry), both("abcd"));
+    let entry = json!({ "longUrl": "https://a.example", "shortUrl": "https://s.test/abcd" });
+    assert_eq!(named(Source::Shlink, entry), both("abcd"));
+    let entry = json!({ "long_url": "https://a.example", "id": 5 });
+    assert_eq!(named(Source::Bitly, entry), both(""));
+    assert_eq!(named(Source::Csv, json!({})), Default::default());
 }

@@ -1,0 +1,123 @@
+//! Values by which clicks are filtered: those that a class may have.
+
+use super::{agents, referrer};
+use crate::domain::{ClickClass, Dimension, Filter};
+
+/// No class has such a value; its text is for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: must be {}", .0.as_str(), form(*.0))]
+pub struct InvalidFilter(Dimension);
+
+/// The form of a value, with an example.
+fn form(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Referrer => "the host of a page, without www., as referrer=example.com",
+        Dimension::Country => "the two letters of a country, as country=DE",
+        Dimension::Browser => "a browser that a row of by=browser has, as browser=Firefox",
+        Dimension::Os => "a system that a row of by=os has, as os=Android",
+        Dimension::Device => "desktop, phone, tablet, tv or console, as device=phone",
+        Dimension::Bot => "true or false, as bot=false",
+    }
+}
+
+/// The value by which clicks are filtered; an empty text is for those of which it is not known.
+///
+/// # Errors
+/// [`InvalidFilter`] where no class has such a value.
+pub fn filter(dimension: Dimension, raw: &str) -> Result<Filter, InvalidFilter> {
+    if raw.is_empty() {
+        return Ok((dimension, None));
+    }
+    let value = match dimension {
+        Dimension::Country => raw.to_ascii_uppercase(),
+        _ => raw.to_owned(),
+    };
+    let is_value = match dimension {
+        Dimension::Referrer => referrer::is_kept(&value),
+        Dimension::Country => {
+            value.len() == 2 && value.bytes().all(|byte| byte.is_ascii_uppercase())
+        }
+        Dimension::Browser => agents::is_browser(&value),
+        Dimension::Os => agents::is_system(&value),
+        Dimension::Device => agents::DEVICES.contains(&&*value),
+        Dimension::Bot => ["true", "false"].contains(&&*value),
+    };
+    if is_value && value.len() <= ClickClass::MAX_VALUE {
+        Ok((dimension, Some(value)))
+    } else {
+        Err(InvalidFilter(dimension))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_filter_is_a_value_or_for_those_of_which_it_is_not_known() {
+        for (dimension, raw, value) in [
+            (Dimension::Referrer, "example.com", "example.com"),
+            (
+                Dimension::Referrer,
+                "com.google.android.gm",
+                "com.google.android.gm",
+            ),
+            (Dimension::Referrer, "other", "other"),
+            (Dimension::Country, "de", "DE"),
+            (Dimension::Browser, "Samsung Internet", "Samsung Internet"),
+            (Dimension::Os, "iOS", "iOS"),
+            (Dimension::Device, "tv", "tv"),
+            (Dimension::Bot, "true", "true"),
+        ] {
+            let expected = Ok((dimension, Some(value.to_owned())));
+            assert_eq!(filter(dimension, raw), expected);
+        }
+        for dimension in Dimension::ALL {
+            assert_eq!(filter(dimension, ""), Ok((dimension, None)));
+        }
+    }
+
+    #[test]
+    fn what_no_class_has_is_refused_with_an_example() {
+        let long = format!("{}.example", "a".repeat(ClickClass::MAX_VALUE));
+        for (dimension, raw, example) in [
+            (
+                Dimension::Referrer,
+                "www.example.com",
+                "referrer=example.com",
+            ),
+            (
+                Dimension::Referrer,
+                "https://example.com/",
+                "referrer=example.com",
+            ),
+            (Dimension::Referrer, "EXAMPLE.com", "referrer=example.com"),
+            (Dimension::Referrer, "no host", "referrer=example.com"),
+            (Dimension::Referrer, &long, "referrer=example.com"),
+            (Dimension::Country, "Germany", "country=DE"),
+            (Dimension::Country, "D1", "country=DE"),
+            (Dimension::Browser, "firefox/145", "browser=Firefox"),
+            (Dimension::Os, "CP/M", "os=Android"),
+            (Dimension::Device, "fridge", "device=phone"),
+            (Dimension::Bot, "yes", "bot=false"),
+        ] {
+            let refused = filter(dimension, raw).unwrap_err().to_string();
+            let begin = format!("{}: must be ", dimension.as_str());
+            assert!(refused.starts_with(&begin), "{refused}");
+            assert!(refused.ends_with(example), "{refused}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_filter_or_refused(raw in ".{0,300}", dimension in 0..6_usize) {
+            let dimension = Dimension::ALL[dimension];
+            if let Ok((_, Some(value))) = filter(dimension, &raw) {
+                let class = ClickClass::unknown().with(dimension, Some(&value));
+                prop_assert_eq!(class.value(dimension), Some(&*value));
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Links that an owner makes at the same time.
+//!
+//! The database makes an owner's links one after the other, since each is compared with a total that has the ones before.
+//! So those that are asked for while one is made are made together after it: by one statement and one commit.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::iter::once;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::domain::{LinkProperties, Principal, ShortCode};
+use crate::store::{CreateLinkError, CreatedLink, Links, NewLink, StoreError};
+
+/// Links that are made by one statement at most: it takes some milliseconds, and others wait for the lock of the total.
+const MAX_TOGETHER: usize = 100;
+
+/// Requests of one owner that wait at most. Those past it are not gathered: each waits for the database itself.
+const MAX_WAITING: usize = 1_000;
+
+/// The links that are being made; cheap to clone.
+#[derive(Clone, Default)]
+pub struct Creations(Arc<Mutex<HashMap<Maker, VecDeque<Waiting>>>>);
+
+type Made = Result<CreatedLink, CreateLinkError>;
+
+/// Links of one statement have the owner and the address in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Maker {
+    owner: Principal,
+    address: Option<String>,
+}
+
+/// A link that is to be made after those that are being made.
+struct Waiting {
+    code: ShortCode,
+    properties: LinkProperties,
+    outcome: oneshot::Sender<Outcome>,
+}
+
+enum Outcome {
+    Made(Made),
+    /// The link is not made yet: its request makes it, and those that wait.
+    Turn(Turn),
+}
+
+/// The right to make links of an owner. When it is dropped, the next request that waits has it.
+struct Turn {
+    creations: Creations,
+    maker: Maker,
+}
+
+enum Begun {
+    Now(Turn),
+    Later(oneshot::Receiver<Outcome>),
+    Full,
+}
+
+impl Creations {
+    /// Makes a link under a drawn code, which nothing but the answer depends on: as [`Links::create_link`].
+    pub(super) async fn create(
+        &self,
+        links: &dyn Links,
+        new: NewLink<'_>,
+        max_links: u64,
+    ) -> Result<CreatedLink, CreateLinkError> {
+        let maker = Maker {
+            owner: new.owner,
+            address: new.address.map(str::to_owned),
+        };
+        let turn = match self.begin(maker, &new) {
+            Begun::Now(turn) => turn,
+            Begun::Full => return links.create_link(new, max_links).await,
+            Begun::Later(outcome) => match outcome.await {
+                Ok(Outcome::Turn(turn)) => turn,
+                Ok(Outcome::Made(made)) => return made,
+                Err(_) => return Err(given_up().into()),
+            },
+        };
+        let others = turn.take(MAX_TOGETHER - 1);
+        if others.is_empty() {
+            return links.create_link(new, max_links).await;
+        }
+        match create_together(links, &new, &others, max_links).await {
+            Ok((own, made)) => {
+                for (other, made) in others.into_iter().zip(made) {
+                    other.made(made);
+                }
+                own
+            }
+            Err(error) => {
+                // The database would keep those that wait waiting as long again.
+                for other in others.into_iter().chain(turn.take(MAX_WAITING)) {
+                    other.made(Err(error.clone()));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn begin(&self, maker: Maker, new: &NewLink<'_>) -> Begun {
+        match self.waiting().entry(maker) {
+            Entry::Vacant(none) => {
+                let turn = Turn {
+                    creations: self.clone(),
+                    maker: none.key().clone(),
+                };
+                none.insert(VecDeque::new());
+                Begun::Now(turn)
+            }
+            Entry::Occupied(waiting) if waiting.get().len() >= MAX_WAITING => Begun::Full,
+            Entry::Occupied(mut waiting) => {
+                let (outcome, receiver) = oneshot::channel();
+                waiting.get_mut().push_back(Waiting {
+                    code: new.code.clone(),
+                    properties: new.properties.clone(),
+                    outcome,
+                });
+                Begun::Later(receiver)
+            }
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<Maker, VecDeque<Waiting>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The link of this request, and those of the others in their order.
+async fn create_together(
+    links: &dyn Links,
+    own: &NewLink<'_>,
+    others: &[Waiting],
+    max_links: u64,
+) -> Result<(Made, Vec<Made>), CreateLinkError> {
+    let others = others.iter().map(|other| NewLink {
+        address: own.address,
+        ..NewLink::new(&other.code, &other.properties, own.owner, own.created_at)
+    });
+    let all: Vec<_> = once(own.clone()).chain(others).collect();
+    let outcomes = links.create_links(&all, max_links).await?.into_iter();
+    let mut made = all
+        .iter()
+        .zip(outcomes)
+        .map(|(link, outcome)| outcome.map(|made| link.made(made)));
+    let own = made.next().unwrap_or_else(|| Err(given_up().into()));
+    Ok((own, made.collect()))
+}
+
+impl Waiting {
+    fn made(self, made: Made) {
+        // The request may have ended, at its time-out.
+        drop(self.outcome.send(Outcome::Made(made)));
+    }
+}
+
+impl Turn {
+    /// Those that wait, up to so many. Requests that have ended are left out.
+    fn take(&self, most: usize) -> Vec<Waiting> {
+        let mut waiting = self.creations.waiting();
+        let Some(waiting) = waiting.get_mut(&self.maker) else {
+            return Vec::new();
+        };
+        let first = waiting.drain(..most.min(waiting.len()));
+        first.filter(|link| !link.outcome.is_closed()).collect()
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut waiting = self.creations.waiting();
+        let next = waiting.get_mut(&self.maker).and_then(|waiting| {
+            let is_there = |link: &Waiting| !link.outcome.is_closed();
+            waiting
+                .iter()
+                .position(is_there)
+                .and_then(|first| waiting.drain(..=first).next_back())
+        });
+        let Some(next) = next else {
+            waiting.remove(&self.maker);
+            return;
+        };
+        drop(waiting);
+        let turn = Self {
+            creations: self.creations.clone(),
+            maker: self.maker.clone(),
+        };
+        // Where the request has just ended the turn comes back, and goes on to the next.
+        drop(next.outcome.send(Outcome::Turn(turn)));
+    }
+}
+
+/// The request that was to make the link has ended, at its time-out.
+fn given_up() -> StoreError {
+    StoreError::Unavailable("links took too long to be made".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::domain::{TargetUrl, Timestamp, TokenKey, UserId};
+
+    fn begin(creations: &Creations, user: i64) -> Begun {
+        let owner = Principal {
+            user: UserId(user),
+            key: TokenKey::from_bytes(&[7; 16]).unwrap(),
+        };
+        let code = ShortCode::parse("K7mXq2R").unwrap();
+        let properties = LinkProperties::of(TargetUrl::from_stored("https://example.org/"));
+        let new = NewLink::new(
+            &code,
+            &properties,
+            owner,
+            Timestamp::from_micros(1).unwrap(),
+        );
+        let maker = Maker {
+            owner,
+            address: None,
+        };
+        creations.begin(maker, &new)
+    }
+
+    fn now(begun: Begun) -> Turn {
+        match begun {
+            Begun::Now(turn) => turn,
+            _ => panic!("another link is being made"),
+        }
+    }
+
+    fn later(begun: Begun) -> oneshot::Receiver<Outcome> {
+        match begun {
+            Begun::Later(outcome) => outcome,
+            _ => panic!("no link is being made"),
+        }
+    }
+
+    fn turn(outcome: oneshot::Receiver<Outcome>) -> Turn {
+        match outcome.now_or_never() {
+            Some(Ok(Outcome::Turn(turn))) => turn,
+            _ => panic!("it is not the request's turn"),
+        }
+    }
+
+    #[test]
+    fn owners_do_not_wait_for_each_other() {
+        let creations = Creations::default();
+        let _first = now(begin(&creations, 1));
+        drop(now(begin(&creations, 2)));
+    }
+
+    #[test]
+    fn the_first_of_those_that_wait_has_the_next_turn_and_takes_the_others() {
+        let creations = Creations::default();
+        let first = now(begin(&creations, 1));
+        let mut waiting: Vec<_> = (0..4).map(|_| later(begin(&creations, 1))).collect();
+        drop(first);
+        let second = turn(waiting.remove(0));
+        assert_eq!(second.take(2).len(), 2);
+        drop(second);
+        assert!(turn(waiting.remove(2)).take(9).is_empty());
+    }
+
+    #[test]
+    fn a_request_that_has_ended_holds_up_no_other() {
+        let creations = Creations::default();
+        let first = now(begin(&creations, 1));
+        drop(later(begin(&creations, 1)));
+        let second = later(begin(&creations, 1));
+        drop(later(begin(&creations, 1)));
+        let third = later(begin(&creations, 1));
+        drop(first);
+        // It ends with its turn in its hands.
+        drop(second);
+        assert!(turn(third).take(9).is_empty());
+    }
+
+    #[test]
+    fn an_owner_whose_links_are_made_takes_no_memory() {
+        let creations = Creations::default();
+        let first = now(begin(&creations, 1));
+        drop(later(begin(&creations, 1)));
+        drop(first);
+        assert!(creations.waiting().is_empty());
+    }
+
+    #[test]
+    fn the_requests_that_wait_are_bounded() {
+        let creations = Creations::default();
+        let _first = now(begin(&creations, 1));
+        let _waiting: Vec<_> = (0..MAX_WAITING)
+            .map(|_| later(begin(&creations, 1)))
+            .collect();
+        assert!(matches!(begin(&creations, 1), Begun::Full));
+    }
+}
