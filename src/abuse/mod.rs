@@ -1,40 +1,32 @@
 //! Against abuse: what administrators remove, ban and see, and what visitors report. Knows no HTTP.
 //!
 //! A removal of one link is done with its transaction. Any other one is noted at once, bans an account at once, and goes on
-//! over the links in small steps ([`Abuse::step`]), off the redirect's path; its request waits for them ([`Abuse::work_on`]).
+//! over the links in small steps (`work`), off the redirect's path; its request waits for them.
 
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::sync::{Mutex, MutexGuard, Notify};
-use tokio::time::sleep;
+use tokio::sync::{Mutex, Notify};
 
 use crate::domain::{
-    AddressRange, AuditEntry, Clock, CurrentBlocklist, HostPattern, InvalidRemoval, NamedUser,
-    Newest, NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
-    Report, SeenLink, SeenUser, ShortCode, TargetUrl, UserId,
+    AuditEntry, Clock, CurrentBlocklist, InvalidRemoval, NamedUser, Newest, NewestWanted,
+    Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Report, SeenLink,
+    SeenUser, ShortCode, UserId,
 };
 use crate::limits::{Action, Limiter, MissLimiter, TooMany};
 use crate::store::{
-    Actor, Administration, Change, LookedAt, NewRemoval, Removals, Removed, Store, StoreError,
-    Users,
+    Actor, Administration, Change, NewRemoval, Removals, Removed, Store, StoreError, Users,
 };
 
 mod blocklist;
 mod events;
 mod operator;
+mod work;
 
 use events::Event;
 
 pub use blocklist::{BlocklistError, read_blocklist};
 pub use operator::Operator;
-
-/// How long a request waits for the links of a removal.
-pub const AT_ONCE: Duration = Duration::from_secs(5);
-
-/// The pause between two looks at whether another instance is done.
-const PAUSE: Duration = Duration::from_millis(20);
+pub use work::{AT_ONCE, Work};
 
 /// Removals, and what administrators see.
 pub struct Abuse {
@@ -48,13 +40,6 @@ pub struct Abuse {
     begun: Notify,
     /// Held from a step's first look at the links until its changes are announced.
     at_work: Mutex<()>,
-}
-
-/// A step of the work on removals. The next one of this process begins once it is dropped.
-pub struct Work<'a> {
-    /// The changes of links, which are to be announced.
-    pub changes: Vec<Change>,
-    _at_work: MutexGuard<'a, ()>,
 }
 
 /// An administrator at work, whose role was just looked up.
@@ -88,6 +73,11 @@ pub enum AbuseError {
     /// There is no such link or account.
     #[error("there is nothing of this kind with this value")]
     Unknown,
+    /// An administrator would lose the own account, and the service perhaps its last administrator.
+    #[error(
+        "must be another account than your own: only the operator bans it, with `shunt admin ban`"
+    )]
+    OwnAccount,
     /// This removal is in force for it already.
     #[error("it was removed already")]
     Already(RemovalId),
@@ -176,7 +166,7 @@ impl Abuse {
     /// Removes something. Returns the removal, and the changes of links, which are to be announced.
     ///
     /// # Errors
-    /// [`AbuseError::Unknown`], [`AbuseError::Already`], [`AbuseError::Store`].
+    /// [`AbuseError::OwnAccount`], [`AbuseError::Unknown`], [`AbuseError::Already`], [`AbuseError::Store`].
     pub async fn remove(
         &self,
         by: &Administrator,
@@ -184,6 +174,9 @@ impl Abuse {
         reason: &Reason,
         status: RemovalStatus,
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
+        if matches!(target, RemovalTarget::User(user) if *user == by.user) {
+            return Err(AbuseError::OwnAccount);
+        }
         let removal = NewRemoval {
             target,
             reason,
@@ -311,41 +304,6 @@ impl Abuse {
         Err(AbuseError::Unknown)
     }
 
-    /// Has all links looked at with the blocklist of this name, unless the one before had it, too.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn begin_blocklist(&self, digest: &str) -> Result<(), StoreError> {
-        let now = self.clock.now();
-        if self.removals.begin_blocklist(digest, now).await? {
-            tracing::info!("the blocklist is another one: all links are looked at");
-            self.begun.notify_one();
-        }
-        Ok(())
-    }
-
-    /// Returns when a removal of this process has begun.
-    pub async fn has_begun(&self) {
-        self.begun.notified().await;
-    }
-
-    /// Works on what has begun until all links of a removal, or of one that was taken back, are looked at; then `None`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn work_on(&self, id: RemovalId) -> Result<Option<Work<'_>>, StoreError> {
-        while !self.removals.is_looked_through(id).await? {
-            if let Some(work) = self.step().await? {
-                return Ok(Some(work));
-            }
-            // Another instance is at it.
-            sleep(PAUSE).await;
-        }
-        // The last changes of this process are announced, too.
-        drop(self.at_work.lock().await);
-        Ok(None)
-    }
-
     /// A removal as it is now.
     ///
     /// # Errors
@@ -354,53 +312,5 @@ impl Abuse {
         let before = Some(RemovalId(id.0 + 1));
         let newest = self.removals.removals(before, 1).await?;
         newest.into_iter().next().ok_or(AbuseError::Unknown)
-    }
-
-    /// Works on removals that have begun; `None`: there is nothing to do now.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn step(&self) -> Result<Option<Work<'_>>, StoreError> {
-        let at_work = self.at_work.lock().await;
-        let list = self.blocklist.get();
-        let covers = |at: LookedAt<'_>| match at.kind {
-            // Another instance may have another list by now: it does the work.
-            "blocklist" => {
-                let is_this_one = list.digest() == at.value;
-                is_this_one.then(|| list.blocks(&TargetUrl::from_stored(at.text)))
-            }
-            _ => covers(at),
-        };
-        let step = self.removals.step(&covers, self.clock.now()).await?;
-        Ok(step.map(|step| Work {
-            changes: step.changes,
-            _at_work: at_work,
-        }))
-    }
-}
-
-/// Whether a removal covers a link.
-fn covers(looked_at: LookedAt<'_>) -> Option<bool> {
-    let LookedAt { kind, value, text } = looked_at;
-    match kind {
-        "host" => {
-            let pattern = HostPattern::parse(value).ok();
-            let host = TargetUrl::from_stored(text).host();
-            Some(
-                pattern
-                    .zip(host)
-                    .is_some_and(|(pattern, host)| pattern.matches(&host)),
-            )
-        }
-        "address" => {
-            let range = AddressRange::parse(value);
-            let address = text.parse::<IpAddr>().ok();
-            Some(
-                range
-                    .zip(address)
-                    .is_some_and(|(range, address)| range.contains(address)),
-            )
-        }
-        _ => None,
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::time::{sleep, timeout};
 
-use super::{AT_ONCE, AbuseError, PAUSE, covers};
+use super::AbuseError;
+use super::work::{AT_ONCE, PAUSE, covers};
 use crate::domain::{
     AuditEntry, Clock, EmailAddress, NamedUser, Newest, NewestWanted, Reason, Removal, RemovalId,
     RemovalStatus, RemovalTarget, SeenUser, TokenKey, UserId,

@@ -71,23 +71,7 @@ pub(super) async fn export(
     };
     let (is_empty, response) = match format {
         Format::Csv => csv(links, owner, base_address, &client).await?,
-        Format::Ndjson => {
-            let json = LinkJson {
-                view: View::Full,
-                base_address,
-            };
-            file(
-                links,
-                owner,
-                Form::Lines(json),
-                (
-                    "application/x-ndjson",
-                    "attachment; filename=\"links.ndjson\"",
-                ),
-                &client,
-            )
-            .await?
-        }
+        Format::Ndjson => ndjson(links, owner, base_address, &client).await?,
     };
     if is_empty {
         accounts.user(owner).await?;
@@ -107,6 +91,24 @@ pub(super) async fn csv(
         "attachment; filename=\"links.csv\"",
     );
     file(links, owner, Form::Csv(base_address), (kind, name), client).await
+}
+
+/// All links as JSON, one a line, and whether there are none.
+pub(super) async fn ndjson(
+    links: Arc<LinkService>,
+    owner: Principal,
+    base_address: BaseAddress,
+    client: &ClientAddress,
+) -> Result<(bool, Response), ApiError> {
+    let (kind, name) = (
+        "application/x-ndjson",
+        "attachment; filename=\"links.ndjson\"",
+    );
+    let json = LinkJson {
+        view: View::Full,
+        base_address,
+    };
+    file(links, owner, Form::Lines(json), (kind, name), client).await
 }
 
 async fn file(

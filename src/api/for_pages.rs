@@ -36,3 +36,17 @@ pub async fn csv_of_links(
     let (_, response) = export::csv(links, owner, base_address, client).await?;
     Ok(response)
 }
+
+/// The same as JSON, one link a line.
+///
+/// # Errors
+/// Those of [`csv_of_links`].
+pub async fn ndjson_of_links(
+    links: Arc<LinkService>,
+    owner: Principal,
+    base_address: BaseAddress,
+    client: &ClientAddress,
+) -> Result<Response, ApiError> {
+    let (_, response) = export::ndjson(links, owner, base_address, client).await?;
+    Ok(response)
+}

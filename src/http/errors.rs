@@ -55,6 +55,12 @@ impl ApiError {
         self.status
     }
 
+    /// When the client may try again, as the header has it.
+    #[must_use]
+    pub fn retry_after_header(&self) -> Option<&HeaderValue> {
+        self.headers.get(RETRY_AFTER)
+    }
+
     /// The problem, in a sentence for a person.
     #[must_use]
     pub fn detail(&self) -> &str {

@@ -11,7 +11,7 @@
 //!
 //! | file | what it has |
 //! | --- | --- |
-//! | `shard` | [`RedisShard`]: the state of one data set, and occasional calls over a pool |
+//! | `shard`, `queries` | [`RedisShard`]: the state of one data set, and occasional calls over a pool |
 //! | `shards` | [`RedisShards`]: all data sets |
 //! | `servers` | [`RedisServers`]: the addresses at which they are found |
 //! | `connection` | [`DedicatedConnection`]: calls of a redirect's path |
@@ -25,6 +25,7 @@ mod failure;
 mod history;
 pub mod keys;
 mod master;
+mod queries;
 pub mod scripts;
 mod servers;
 mod shard;

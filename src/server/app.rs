@@ -1,52 +1,45 @@
 //! All parts, put together from the settings: the parts themselves do not know the settings.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::abuse::{Abuse, read_blocklist};
-use crate::accounts::{
-    Accounts, CommonPasswords, PasswordHasher, Secrets, Tokens, load_or_create_secret,
-};
+use crate::abuse::Abuse;
+use crate::accounts::{Accounts, PasswordHasher, Tokens};
 use crate::analytics::{Analytics, Classifier, Countries};
-use crate::api::{ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, links_of_csv};
-use crate::cache::{CacheLimits, LinkCache};
+use crate::api::{
+    ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, links_of_csv, ndjson_of_links,
+};
+use crate::cache::LinkCache;
 use crate::clicks::counts::Counts;
 use crate::clicks::{
     ClicksBeforeLimit, Delivery, Flusher, Grants, JournalDeadline, MemoryOnly, Recorders,
     RedisSink, Sinks,
 };
-use crate::config::{AnalyticsSettings, BaseUrl, Config, DatabaseUrl};
-use crate::domain::{Clock, CurrentBlocklist};
+use crate::config::{AnalyticsSettings, BaseUrl, Config};
+use crate::domain::Clock;
 use crate::http::paths;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
 use crate::links::{AtOnce, ClickOrders, CodeLength, Creations, LinkService, LiveCounts};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
+use crate::server::from_settings::{
+    analytics, blocklist, common_passwords, database_runtime, journal_deadlines, secrets,
+};
 use crate::server::redirect_worker::{RedirectTasks, RedirectWorker};
 use crate::server::shutdown::Shutdown;
 use crate::server::startup::Databases;
-use crate::store::{PostgresReplica, Store, companion_file};
+use crate::store::{PostgresReplica, Store};
 use crate::telemetry::metrics::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
-use crate::web::{ExportLinks, LinkDocuments, Site, WebState};
-
-/// How long an unknown code is cached: a link that is made meanwhile is unknown for that long at most.
-const UNKNOWN_TTL: Duration = Duration::from_secs(5);
+use crate::web::{ExportForm, ExportLinks, LinkDocuments, Site, WebState};
 
 /// How long a redirect waits for the database.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(2);
-
-/// How long a batch that Redis did not acknowledge waits for the journal, until the journal was late once. On a busy
-/// machine the journal may take long, and a click in memory alone is worse than a slow redirect.
-const JOURNAL_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// The same without Redis, where the journal is the only sink: a busy disk is slow for a moment.
-const JOURNAL_TIMEOUT_ALONE: Duration = Duration::from_secs(2);
 
 /// The service of accounts.
 fn accounts(
@@ -73,18 +66,6 @@ fn accounts(
         Arc::clone(clock),
     );
     Ok(accounts.with_registration(config.registration.clone()))
-}
-
-/// The limits of the cache, with these settings and this database.
-pub(super) fn cache_limits(config: &Config, store: &Store) -> CacheLimits {
-    CacheLimits {
-        memory: config.cache_memory,
-        links: config.cache_max_links,
-        link_ttl: config.cache_ttl,
-        is_alone: store.outbox.is_alone(),
-        unknown_ttl: UNKNOWN_TTL,
-        workers: config.workers,
-    }
 }
 
 /// The parts of a running service.
@@ -161,6 +142,8 @@ impl App {
             blocklist.clone(),
             Arc::clone(&clock),
         );
+        let own_host = base_url.own_host().clone();
+        let own_host = own_host.with_private_refused(config.private_targets);
         let links = LinkService {
             links: Arc::clone(&store.links),
             removals: Arc::clone(&store.removals),
@@ -180,10 +163,7 @@ impl App {
             bulk_calls_at_once: AtOnce::bulk_calls(),
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
-            own_host: base_url
-                .own_host()
-                .clone()
-                .with_private_refused(config.private_targets),
+            own_host,
             is_kept_word: paths::is_kept_word,
             clock: Arc::clone(&clock),
         };
@@ -271,9 +251,16 @@ impl App {
         live: Arc<LiveCounts>,
     ) -> WebState {
         let (links, base_address) = (Arc::clone(&self.links), BaseAddress::from(base_url));
-        let export: Arc<ExportLinks> = Arc::new(move |owner, client| {
+        let export: Arc<ExportLinks> = Arc::new(move |owner, client, form| {
             let (links, base_address) = (Arc::clone(&links), base_address.clone());
-            Box::pin(async move { csv_of_links(links, owner, base_address, &client).await })
+            Box::pin(async move {
+                match form {
+                    ExportForm::Csv => csv_of_links(links, owner, base_address, &client).await,
+                    ExportForm::Ndjson => {
+                        ndjson_of_links(links, owner, base_address, &client).await
+                    }
+                }
+            })
         });
         WebState {
             documents: LinkDocuments {
@@ -335,69 +322,4 @@ impl App {
             },
         }
     }
-}
-
-/// The countries of addresses, and what finds the classes of clicks where they are noted.
-fn analytics(config: &Config) -> Result<(Countries, Option<Analytics>), ServeError> {
-    let settings = &config.analytics;
-    if !settings.are_on {
-        return Ok((Countries::default(), None));
-    }
-    let countries = match &settings.geoip_database {
-        Some(path) => Countries::open(path)
-            .map_err(|error| ServeError::Countries(path.display().to_string(), error))?,
-        None => Countries::default(),
-    };
-    Ok((countries.clone(), Some(Analytics::new(countries))))
-}
-
-fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {
-    let file = config.common_passwords.as_deref();
-    CommonPasswords::with(file).map_err(|error| {
-        let path = file.unwrap_or(Path::new("")).display();
-        ServeError::CommonPasswords(path.to_string(), error)
-    })
-}
-
-/// The runtime on which calls of Postgres run.
-fn database_runtime(config: &Config) -> Option<Handle> {
-    match config.database {
-        DatabaseUrl::Postgres(_) => Some(Handle::current()),
-        DatabaseUrl::Sqlite(_) => None,
-    }
-}
-
-/// The deadline of the journal until it was late, and the one after that.
-fn journal_deadlines(config: &Config, has_redis: bool) -> (Duration, Duration) {
-    if has_redis {
-        // The other half of the deadline is Redis's.
-        (JOURNAL_TIMEOUT, config.click_deadline / 2)
-    } else {
-        (JOURNAL_TIMEOUT_ALONE, config.click_deadline)
-    }
-}
-
-fn blocklist(config: &Config) -> Result<CurrentBlocklist, ServeError> {
-    let current = CurrentBlocklist::default();
-    if let Some(path) = config.blocklist.as_deref() {
-        let read = read_blocklist(path);
-        let read = read.map_err(|error| ServeError::Blocklist(path.display().to_string(), error));
-        current.set(read?);
-    }
-    Ok(current)
-}
-
-/// The secrets of the settings; with SQLite also the one beside the database, which is made where there is none.
-fn secrets(config: &Config) -> Result<Secrets, ServeError> {
-    let current = match (&config.jwt_secret, &config.database) {
-        (Some(secret), _) => secret.clone(),
-        (None, DatabaseUrl::Sqlite(database)) => {
-            load_or_create_secret(&companion_file(database, ".jwt-secret"))?
-        }
-        (None, DatabaseUrl::Postgres(_)) => return Err(ServeError::NoSecret),
-    };
-    Ok(Secrets {
-        current,
-        previous: config.jwt_secret_previous.clone(),
-    })
 }

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `serve` | the start: settings, dependencies, sockets |
 //! | `running` | starts, watches and stops all parts |
-//! | `app` | puts the parts together |
+//! | `app`, `from_settings` | puts the parts together |
 //! | `jobs` | background jobs |
 //! | `listener`, `connections`, `workers`, `http1` | a connection from its acceptance to its responses |
 //! | `redirect_worker` | the redirect path of one worker |
@@ -24,6 +24,7 @@ mod connections;
 mod data_sets;
 mod error;
 mod file_limit;
+mod from_settings;
 mod history;
 mod http1;
 mod jobs;

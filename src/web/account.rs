@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::form::Form;
-use super::page::{Frame, Site, own_page, see_other};
+use super::form::{Fault, Form};
+use super::page::{Frame, Site, minute, own_page, refused_page, see_other};
 use super::session::{self, SignedIn};
 use crate::accounts::Accounts;
 use crate::domain::{ApiKey, Password, Scope, Timestamp};
@@ -27,9 +27,53 @@ struct AccountPage<'a> {
     keys: Vec<ShownKey>,
     /// A key that was just made: it is shown this once.
     new_key: Option<&'a str>,
-    key_fault: Option<&'a str>,
-    password_fault: Option<&'a str>,
-    delete_fault: Option<&'a str>,
+    /// What is wrong with one of the forms.
+    fault: Option<(FormOf, Fault)>,
+}
+
+/// A form of the page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum FormOf {
+    Key,
+    Password,
+    Deletion,
+}
+
+impl FormOf {
+    fn fault(self, error: &ApiError) -> Fault {
+        match self {
+            Self::Key => Fault::of(error, &["name", "scope", "expires_at"]),
+            // What is said of a password is of the new one; the old one is wrong or right.
+            Self::Password => {
+                let fault = Fault::of(error, &["new_password", "password"])
+                    .moved("password", "new_password");
+                match error.status() {
+                    StatusCode::FORBIDDEN => fault.moved("", "old_password"),
+                    _ => fault,
+                }
+            }
+            Self::Deletion => Fault::of(error, &[]),
+        }
+    }
+}
+
+impl AccountPage<'_> {
+    fn fault_of(&self, form: FormOf, field: &str) -> Option<&str> {
+        let (_, fault) = self.fault.as_ref().filter(|(of, _)| *of == form)?;
+        fault.at(field)
+    }
+
+    fn key_fault(&self, field: &str) -> Option<&str> {
+        self.fault_of(FormOf::Key, field)
+    }
+
+    fn password_fault(&self, field: &str) -> Option<&str> {
+        self.fault_of(FormOf::Password, field)
+    }
+
+    fn delete_fault(&self) -> Option<&str> {
+        self.fault_of(FormOf::Deletion, "")
+    }
 }
 
 struct ShownSession {
@@ -72,9 +116,7 @@ pub(super) struct Done {
 pub(super) enum Answer<'a> {
     Nothing,
     NewKey(&'a str),
-    Key(&'a ApiError),
-    Password(&'a ApiError),
-    Deletion(&'a ApiError),
+    Refused(FormOf, &'a ApiError),
 }
 
 pub(super) async fn show(
@@ -103,30 +145,14 @@ pub(super) async fn page(
     let sessions = sessions.into_iter().map(|session| ShownSession {
         id: session.id,
         agent: session.agent,
-        since: session.created_at.date(),
+        since: minute(session.created_at),
         is_this: session.id == signed_in.id,
     });
     let keys = accounts.keys(signed_in.principal).await?;
-    let (mut new_key, mut key_fault, mut password_fault, mut delete_fault) =
-        (None, None, None, None);
-    let status = match answer {
-        Answer::Nothing => StatusCode::OK,
-        Answer::NewKey(key) => {
-            new_key = Some(key);
-            StatusCode::OK
-        }
-        Answer::Key(error) => {
-            key_fault = Some(error.detail());
-            error.status()
-        }
-        Answer::Password(error) => {
-            password_fault = Some(error.detail());
-            error.status()
-        }
-        Answer::Deletion(error) => {
-            delete_fault = Some(error.detail());
-            error.status()
-        }
+    let (new_key, refused) = match answer {
+        Answer::Nothing => (None, None),
+        Answer::NewKey(key) => (Some(key), None),
+        Answer::Refused(form, error) => (None, Some((form, error))),
     };
     let page = AccountPage {
         frame: Frame::own(site, signed_in.owner()),
@@ -136,11 +162,12 @@ pub(super) async fn page(
         said,
         keys: keys.into_iter().map(ShownKey::from).collect(),
         new_key,
-        key_fault,
-        password_fault,
-        delete_fault,
+        fault: refused.map(|(form, error)| (form, form.fault(error))),
     };
-    own_page(status, &page)
+    match refused {
+        Some((_, error)) => refused_page(error, &page),
+        None => own_page(StatusCode::OK, &page),
+    }
 }
 
 pub(super) async fn change_password(
@@ -168,7 +195,16 @@ pub(super) async fn change_password(
             session::begin(&accounts, &site, &headers, principal, next).await
         }
         Err(error) if error.status().is_server_error() => Err(error),
-        Err(error) => page(&accounts, &site, &signed_in, "", Answer::Password(&error)).await,
+        Err(error) => {
+            page(
+                &accounts,
+                &site,
+                &signed_in,
+                "",
+                Answer::Refused(FormOf::Password, &error),
+            )
+            .await
+        }
     }
 }
 
@@ -230,7 +266,14 @@ pub(super) async fn delete(
             if error.status().is_server_error() {
                 return Err(error);
             }
-            page(&accounts, &site, &signed_in, "", Answer::Deletion(&error)).await
+            page(
+                &accounts,
+                &site,
+                &signed_in,
+                "",
+                Answer::Refused(FormOf::Deletion, &error),
+            )
+            .await
         }
     }
 }

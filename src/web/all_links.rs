@@ -15,7 +15,7 @@ use super::page::{Frame, Site, own_page};
 use super::session::SignedIn;
 use crate::domain::{LinkFilter, LinkOrder, SearchTag};
 use crate::http::{ApiError, QueryOf, clicks_csv};
-use crate::links::{LinkService, Listing};
+use crate::links::{LinkService, Listing, WantedBreakdown};
 
 /// Links in each of the two lists.
 const LISTED: u32 = 10;
@@ -27,6 +27,8 @@ const PATH: &str = "/app/all";
 struct AllLinksPage<'a> {
     frame: Frame<'a>,
     tag: &'a str,
+    /// The range that was asked for, which another tag keeps.
+    given: &'a [(&'static str, String)],
     series: ClicksView,
     visitors: BreakdownsView,
     most: Vec<Row>,
@@ -103,6 +105,7 @@ pub(super) async fn show(
     let page = AllLinksPage {
         frame: Frame::own(&site, signed_in.owner()),
         tag: &tag.tag,
+        given: &asked.given,
         series: ClicksView::new(&place, &asked, &clicks),
         visitors: BreakdownsView::new(&place, &asked, found, &site),
         most: most.links().map(|link| Row::of(link, &site)).collect(),
@@ -111,7 +114,7 @@ pub(super) async fn show(
     own_page(status, &page)
 }
 
-/// The clicks over time as a file.
+/// The clicks over time, and who made them, as a file.
 pub(super) async fn export(
     State(links): State<Arc<LinkService>>,
     signed_in: SignedIn,
@@ -123,6 +126,9 @@ pub(super) async fn export(
         return Err(fault);
     }
     let tag = tag.parse()?;
-    let series = links.series_of_owner(signed_in.principal, tag.as_ref(), &range);
-    clicks_csv("clicks", &range, &series.await?, &[])
+    let owner = signed_in.principal;
+    let series = links.series_of_owner(owner, tag.as_ref(), &range).await?;
+    let wanted = WantedBreakdown::all(&range);
+    let breakdowns = links.breakdowns_of_owner(owner, tag, wanted).await?;
+    clicks_csv("clicks", &range, &series, &breakdowns)
 }

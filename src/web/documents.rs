@@ -13,9 +13,18 @@ use crate::links::LinkRequest;
 pub type ReadLinks = fn(&str, &OwnHost) -> Result<Vec<Result<LinkRequest, ApiError>>, ApiError>;
 
 /// All links of an account as a file.
-pub type ExportLinks = dyn Fn(Principal, ClientAddress) -> BoxFuture<'static, Result<Response, ApiError>>
+pub type ExportLinks = dyn Fn(Principal, ClientAddress, ExportForm) -> BoxFuture<'static, Result<Response, ApiError>>
     + Send
     + Sync;
+
+/// The form of such a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportForm {
+    /// For spreadsheets.
+    Csv,
+    /// JSON, one link a line.
+    Ndjson,
+}
 
 /// Links as documents: those of the API, which is no part of this module's.
 #[derive(Clone)]

@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::extract::FromRequest;
 use axum::http::Request;
 
+use crate::domain::Timestamp;
 use crate::http::{ApiError, BodyLimits, read_body};
 
 /// Most fields that are read.
@@ -37,6 +38,59 @@ impl Form {
         let field = fields.find(|(field, _)| field == name);
         field.map_or_else(String::new, |(_, value)| std::mem::take(value))
     }
+}
+
+/// The API's own sentence, and the field it belongs to.
+pub(super) struct Fault {
+    field: &'static str,
+    text: String,
+}
+
+impl Fault {
+    /// The fault of a form that has these fields.
+    pub(super) fn of(error: &ApiError, known: &[&'static str]) -> Self {
+        let detail = error.detail();
+        let split = detail.split_once(": ");
+        let field = split.and_then(|(name, text)| {
+            let field = known.iter().find(|known| **known == name)?;
+            Some((*field, text))
+        });
+        let (field, text) = field.unwrap_or(("", detail));
+        Self {
+            field,
+            text: text.to_owned(),
+        }
+    }
+
+    /// The same, at another field.
+    pub(super) fn moved(mut self, from: &str, to: &'static str) -> Self {
+        if self.field == from {
+            self.field = to;
+        }
+        self
+    }
+
+    /// The sentence, if it belongs to this field; to none of them where `field` is empty.
+    pub(super) fn at(&self, field: &str) -> Option<&str> {
+        (self.field == field).then_some(self.text.as_str())
+    }
+}
+
+/// The moment in a field, in UTC; `None` where the field is empty.
+///
+/// # Errors
+/// 422, which names the field.
+pub(super) fn moment(name: &str, raw: &str) -> Result<Option<Timestamp>, ApiError> {
+    if raw.is_empty() {
+        return Ok(None);
+    }
+    // Browsers leave the zone out, and some the seconds.
+    let forms = [raw.to_owned(), format!("{raw}Z"), format!("{raw}:00Z")];
+    let mut parsed = forms.iter().map(|form| form.parse());
+    let parsed = parsed.find(Result::is_ok).unwrap_or_else(|| raw.parse());
+    parsed
+        .map(Some)
+        .map_err(|error| ApiError::invalid(format!("{name}: {error}")))
 }
 
 impl<S: Sync> FromRequest<S> for Form {

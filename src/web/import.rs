@@ -7,13 +7,14 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use serde::Deserialize;
 
-use super::documents::LinkDocuments;
+use super::documents::{ExportForm, LinkDocuments};
 use super::form::Form;
-use super::page::{Frame, Site, own_page};
+use super::page::{Frame, Site, own_page, refused_page};
 use super::session::SignedIn;
 use crate::domain::Title;
-use crate::http::{ApiError, BodyLimits, ClientAddress};
+use crate::http::{ApiError, BodyLimits, ClientAddress, QueryOf};
 use crate::links::{LinkRequest, LinkService};
 
 /// Of a form with a table: as it is encoded, a table may be three times as long.
@@ -147,12 +148,9 @@ fn page(
     table: &str,
     read: Result<(bool, Vec<Line>), ApiError>,
 ) -> Result<Response, ApiError> {
-    let (status, fault, (is_done, mut lines)) = match read {
-        Ok(read) => (StatusCode::OK, None, read),
-        Err(error) => {
-            let detail = error.detail().to_owned();
-            (error.status(), Some(detail), (false, Vec::new()))
-        }
+    let (refusal, (is_done, mut lines)) = match read {
+        Ok(read) => (None, read),
+        Err(error) => (Some(error), (false, Vec::new())),
     };
     let refused = lines.iter().filter(|line| !line.refusal.is_empty()).count();
     let accepted = lines.len() - refused;
@@ -162,20 +160,35 @@ fn page(
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
         table,
-        fault,
+        fault: refusal.as_ref().map(|error| error.detail().to_owned()),
         is_done,
         lines,
         accepted,
         refused,
     };
-    own_page(status, &page)
+    match &refusal {
+        Some(error) => refused_page(error, &page),
+        None => own_page(StatusCode::OK, &page),
+    }
 }
 
-/// All links as CSV.
+/// The form of an export; CSV unless another one is asked for.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ExportQuery {
+    format: String,
+}
+
+/// All links as a file.
 pub(super) async fn export(
     State(documents): State<LinkDocuments>,
     signed_in: SignedIn,
     client: ClientAddress,
+    QueryOf(query): QueryOf<ExportQuery>,
 ) -> Result<Response, ApiError> {
-    (documents.export)(signed_in.principal, client).await
+    let form = match query.format.as_str() {
+        "ndjson" => ExportForm::Ndjson,
+        _ => ExportForm::Csv,
+    };
+    (documents.export)(signed_in.principal, client, form).await
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::account::{Answer, page};
-use super::form::Form;
+use super::account::{Answer, FormOf, page};
+use super::form::{Form, moment};
 use super::page::{Site, see_other};
 use super::session::SignedIn;
 use crate::accounts::Accounts;
@@ -29,14 +29,24 @@ pub(super) async fn make(
             "write" => Scope::Write,
             _ => return Err(ApiError::invalid("scope: must be read or write")),
         };
+        let end = moment("expires_at", form.get("expires_at").trim())?;
         let owner = signed_in.principal;
-        let key = accounts.create_key(client.as_str(), owner, &name, scope, None);
+        let key = accounts.create_key(client.as_str(), owner, &name, scope, end);
         Ok(key.await?.1)
     };
     match made.await {
         Ok(key) => page(&accounts, &site, &signed_in, "", Answer::NewKey(&key)).await,
         Err(error) if error.status().is_server_error() => Err(error),
-        Err(error) => page(&accounts, &site, &signed_in, "", Answer::Key(&error)).await,
+        Err(error) => {
+            page(
+                &accounts,
+                &site,
+                &signed_in,
+                "",
+                Answer::Refused(FormOf::Key, &error),
+            )
+            .await
+        }
     }
 }
 

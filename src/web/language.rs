@@ -55,6 +55,15 @@ impl Language {
         FILES[self.0].0
     }
 
+    /// What stands between thousands in its numbers.
+    pub(super) fn thousands(self) -> char {
+        match self.tag() {
+            "de" | "es" | "pt" => '.',
+            "fr" => '\u{202f}',
+            _ => ',',
+        }
+    }
+
     /// A text. A name that no file has is a defect, which a test of the templates finds.
     pub(super) fn text(self, name: &str) -> &'static str {
         TEXTS[self.0].get(name).copied().unwrap_or_default()

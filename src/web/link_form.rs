@@ -1,6 +1,6 @@
 //! The fields of a link in a form, and the API's own words where one is refused.
 
-use super::form::Form;
+use super::form::{Form, moment};
 use crate::domain::{
     CustomCode, FieldEdit, Link, LinkEdit, LinkProperties, MaxClicks, OwnHost, Tags, TargetUrl,
     Timestamp, Title,
@@ -135,18 +135,7 @@ impl LinkForm {
     }
 
     fn end(&self) -> Result<Option<Timestamp>, ApiError> {
-        if self.expires_at.is_empty() {
-            return Ok(None);
-        }
-        // Browsers leave the zone out, and some the seconds.
-        let raw = &self.expires_at;
-        let forms = [raw.clone(), format!("{raw}Z"), format!("{raw}:00Z")];
-        let mut parsed = forms.iter().map(|form| form.parse());
-        match parsed.find(Result::is_ok) {
-            Some(end) => end.map(Some),
-            None => raw.parse().map(Some),
-        }
-        .map_err(|error| ApiError::invalid(format!("expires_at: {error}")))
+        moment("expires_at", &self.expires_at)
     }
 
     fn max(&self) -> Result<Option<MaxClicks>, ApiError> {

@@ -11,7 +11,7 @@ use futures_util::future::try_join_all;
 use super::form::Form;
 use super::link_form::LinkForm;
 use super::link_list::{ListQuery, PER_PAGE, Row};
-use super::page::{Frame, Site, own_page, see_other};
+use super::page::{Frame, Site, own_page, refused_page, see_other};
 use super::session::SignedIn;
 use crate::domain::{LinkEdit, Principal, Tags};
 use crate::http::paths::parse_code;
@@ -114,21 +114,24 @@ pub(super) async fn new(
     State(site): State<Site>,
     signed_in: SignedIn,
 ) -> Result<Response, ApiError> {
-    new_page(&site, &signed_in, StatusCode::OK, LinkForm::default())
+    new_page(&site, &signed_in, LinkForm::default(), None)
 }
 
 fn new_page(
     site: &Site,
     signed_in: &SignedIn,
-    status: StatusCode,
     form: LinkForm,
+    refusal: Option<&ApiError>,
 ) -> Result<Response, ApiError> {
     let page = NewLinkPage {
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
         form,
     };
-    own_page(status, &page)
+    match refusal {
+        Some(error) => refused_page(error, &page),
+        None => own_page(StatusCode::OK, &page),
+    }
 }
 
 pub(super) async fn make(
@@ -148,7 +151,7 @@ pub(super) async fn make(
     match made.await {
         Ok(made) => Ok(see_other(&format!("/app/links/{}?new=1", made.link.code))),
         Err(error) if error.status().is_server_error() => Err(error),
-        Err(error) => new_page(&site, &signed_in, error.status(), fields.refused(&error)),
+        Err(error) => new_page(&site, &signed_in, fields.refused(&error), Some(&error)),
     }
 }
 

@@ -14,7 +14,7 @@
 //! | `import` | links of a table, looked at before they are made; all links as a table |
 //! | `live` | the count of a link as it rises |
 //! | `breakdowns` | who followed links: tables with bars that narrow each other |
-//! | `clicks` | clicks over time on a page: the range, a chart, a table |
+//! | `clicks`, `chart` | clicks over time on a page: the range, a chart, a table |
 //!
 //! A page works without JavaScript. Its policy allows no script and no style in the page itself.
 
@@ -36,6 +36,7 @@ mod admin;
 mod all_links;
 mod assets;
 mod breakdowns;
+mod chart;
 mod clicks;
 mod csrf;
 mod documents;
@@ -57,7 +58,7 @@ mod session;
 mod sign_in;
 mod start;
 
-pub use documents::{ExportLinks, LinkDocuments, ReadLinks};
+pub use documents::{ExportForm, ExportLinks, LinkDocuments, ReadLinks};
 pub use error_pages::{ErrorPages, PageWish};
 pub use page::Site;
 

@@ -6,14 +6,14 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, REFERRER_POLICY,
-    VARY, X_CONTENT_TYPE_OPTIONS,
+    RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::response::{IntoResponse, Response};
 
 use super::assets::{Paths, paths};
 use super::language::Language;
 use crate::config::{BaseUrl, Config};
-use crate::domain::ShortCode;
+use crate::domain::{ShortCode, Timestamp};
 use crate::http::{ApiError, HTML};
 
 /// What the operator says of the service; cheap to clone.
@@ -112,15 +112,27 @@ impl<'a> Frame<'a> {
 
 /// A number for a person, with commas between thousands.
 pub(super) fn grouped(number: u64) -> String {
+    grouped_with(number, ',')
+}
+
+/// A number for a person, with this character between thousands.
+pub(super) fn grouped_with(number: u64, separator: char) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
+            grouped.push(separator);
         }
         grouped.push(digit);
     }
     grouped
+}
+
+/// A moment to the minute, in UTC.
+pub(super) fn minute(moment: Timestamp) -> String {
+    let text = moment.to_string();
+    let minute = text.get(..16).unwrap_or(&text);
+    format!("{} UTC", minute.replace('T', " "))
 }
 
 /// A page for visitors has no script at all.
@@ -145,6 +157,15 @@ pub(super) fn public_page(status: StatusCode, page: &impl Template) -> Result<Re
 /// A page for an owner.
 pub(super) fn own_page(status: StatusCode, page: &impl Template) -> Result<Response, ApiError> {
     rendered(status, page, OWN_POLICY)
+}
+
+/// A page for an owner whose form was refused: with the status and the `Retry-After` of the JSON.
+pub(super) fn refused_page(error: &ApiError, page: &impl Template) -> Result<Response, ApiError> {
+    let mut response = own_page(error.status(), page)?;
+    if let Some(moment) = error.retry_after_header() {
+        response.headers_mut().insert(RETRY_AFTER, moment.clone());
+    }
+    Ok(response)
 }
 
 fn rendered(
@@ -190,5 +211,6 @@ mod tests {
             assert_eq!(grouped(number), shown);
         }
         assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(grouped_with(12_891, '.'), "12.891");
     }
 }

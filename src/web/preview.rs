@@ -12,7 +12,7 @@ use icu_properties::props::Script;
 use url::{Host, Url};
 
 use super::error_pages::PageWish;
-use super::page::{Frame, Site, grouped, public_page};
+use super::page::{Frame, Site, grouped_with, public_page};
 use super::removed::removed_page;
 use crate::abuse::Abuse;
 use crate::domain::Timestamp;
@@ -114,7 +114,7 @@ pub(super) async fn preview(
         frame: Frame::public(&site, wish.language()),
         short_url: site.short_url(&code),
         code: code.to_string(),
-        clicks: grouped(stats.clicks),
+        clicks: grouped_with(stats.clicks, wish.language().thousands()),
         target: ShownTarget::of(target.as_str()),
     };
     public_page(StatusCode::OK, &page)

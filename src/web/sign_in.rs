@@ -8,9 +8,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::form::Form;
+use super::form::{Fault, Form};
 use super::language::Language;
-use super::page::{Frame, Site, own_page};
+use super::page::{Frame, Site, own_page, refused_page};
 use super::session::{self, SignedIn};
 use crate::accounts::Accounts;
 use crate::domain::{EmailAddress, Password};
@@ -27,33 +27,9 @@ struct SignInPage<'a> {
     fault: Option<Fault>,
 }
 
-/// The API's own sentence, and the field it belongs to.
-struct Fault {
-    field: &'static str,
-    text: String,
-}
-
-impl Fault {
-    fn of(error: &ApiError) -> Self {
-        let detail = error.detail();
-        let known = ["email", "password"];
-        let split = detail.split_once(": ");
-        let field = split.and_then(|(name, text)| {
-            let field = known.into_iter().find(|known| *known == name)?;
-            Some((field, text))
-        });
-        let (field, text) = field.unwrap_or(("", detail));
-        Self {
-            field,
-            text: text.to_owned(),
-        }
-    }
-}
-
 impl SignInPage<'_> {
     fn fault_of(&self, field: &str) -> Option<&str> {
-        let fault = self.fault.as_ref().filter(|fault| fault.field == field);
-        fault.map(|fault| fault.text.as_str())
+        self.fault.as_ref()?.at(field)
     }
 }
 
@@ -94,10 +70,12 @@ fn shown(
         is_new,
         next: session::own_path(next),
         email,
-        fault: error.map(Fault::of),
+        fault: error.map(|error| Fault::of(error, &["email", "password"])),
     };
-    let status = error.map_or(StatusCode::OK, ApiError::status);
-    let mut response = own_page(status, &page)?;
+    let mut response = match error {
+        Some(error) => refused_page(error, &page)?,
+        None => own_page(StatusCode::OK, &page)?,
+    };
     if let Some(cookie) = cookie {
         session::set_cookie(&mut response, site, session::form_name(site), &cookie, None);
     }

@@ -90,6 +90,16 @@ await step("the token shows its account, also after the page is loaded anew", as
   assert.equal(JSON.parse(shown).email, email);
 });
 
+await step("the token stays in its tab, whose page leads back to the pages", async () => {
+  await page.locator(".scheme-container .authorize.locked").waitFor();
+  const other = await browser.newPage();
+  await other.goto(`${base}/docs`);
+  await other.locator(".scheme-container .authorize.unlocked").waitFor();
+  assert.equal(await other.evaluate(() => localStorage.length), 0);
+  assert.equal(await other.getByRole("link", { name: "Pages" }).evaluate(({ href }) => href), `${base}/app`);
+  await other.close();
+});
+
 await step("a value that cannot be right is refused beside its field, in words", async () => {
   const refusals = [
     ["links-shorten", "target_url", "no address", "must be an absolute http:// or https:// URL with a host"],

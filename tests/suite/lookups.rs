@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use reqwest::Method;
 use sqlx::{Connection, Executor, PgConnection};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::support::{App, Mode, eventually, locked, waiting_for};
+use crate::support::{App, Mode, Response, eventually, locked, waiting_for};
+use crate::web::browser::ACCEPT;
 
 const CONCURRENCY: &str = "2";
 const CLIENTS: usize = 20;
@@ -49,6 +51,28 @@ async fn a_redirect_that_cannot_be_looked_up_is_tried_and_counted_once() {
             "{expected} in {metrics}"
         );
     }
+    locked.rollback().await.unwrap();
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_browser_whose_link_cannot_be_looked_up_gets_a_page_in_its_language() {
+    let app = App::start(Mode::Production).await;
+    let of_backend: HashMap<_, _> = app.backend.settings().into_iter().collect();
+    let mut holder = PgConnection::connect(&of_backend["DATABASE_URL"])
+        .await
+        .unwrap();
+    let locked = locked(&mut holder, LOCK_LINKS).await;
+    let asked = app.request(Method::GET, "/unseen").header("accept", ACCEPT);
+    let page = Response::of(asked.header("accept-language", "de")).await;
+    assert_eq!(
+        (page.status.as_u16(), page.header("retry-after")),
+        (503, "1")
+    );
+    assert!(
+        page.text.contains("<h1>Gerade nicht möglich</h1>"),
+        "{page:?}"
+    );
     locked.rollback().await.unwrap();
     app.finish().await;
 }

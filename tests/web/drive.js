@@ -128,7 +128,14 @@ await step("search while typing keeps its place", async () => {
   await page.waitForURL(/q=handb/);
   assert.equal(await page.locator(".links > li").count(), 1);
   assert.ok(await page.getByLabel("Search").evaluate((field) => field === document.activeElement));
+  await page.getByRole("status").filter({ hasText: "1 link is shown" }).waitFor();
   await page.reload();
+  assert.equal(await page.locator(".links > li").count(), 1);
+  await page.locator(".links .code").click();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved.").waitFor();
+  await page.getByRole("link", { name: "← Links" }).click();
+  await page.waitForURL(/q=handb/);
   assert.equal(await page.locator(".links > li").count(), 1);
 });
 await step("every page of an owner has no faults and fits a telephone, light and dark", async () => {
@@ -142,11 +149,61 @@ await step("every page of an owner has no faults and fits a telephone, light and
       await page.setViewportSize({ width: 360, height: 740 });
       await fits(page, path);
       await picture(page, `${name}-${colorScheme}-telephone`);
+      await page.setViewportSize({ width: 3840, height: 2160 });
+      await fits(page, `${path} on 4K`);
+      if (colorScheme === "light") await picture(page, `${name}-4k`);
     }
   }
-  await page.setViewportSize({ width: 3840, height: 2000 });
-  await fits(page, "4K");
   await page.setViewportSize({ width: 1280, height: 900 });
+});
+await step("a session is ended by another one of its list", async () => {
+  const other = await open(hosts, { userAgent: "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0" });
+  const elsewhere = await other.newPage();
+  await elsewhere.goto(`${base}/app/login`);
+  await elsewhere.getByLabel("E-mail").fill(address);
+  await elsewhere.getByRole("textbox", { name: "Password" }).fill(password);
+  await elsewhere.getByRole("button", { name: "Sign in" }).click();
+  await elsewhere.getByRole("heading", { name: "Links", exact: true }).waitFor();
+  await page.goto(`${base}/app/account`);
+  await page.getByRole("button", { name: "End the session of Firefox on Windows" }).click();
+  await page.getByText("The session has ended.").waitFor();
+  await elsewhere.reload();
+  await elsewhere.getByRole("heading", { name: "Sign in" }).waitFor();
+  await other.close();
+});
+await step("a key is made, is shown once, and ends", async () => {
+  await page.goto(`${base}/app/account`);
+  await page.getByLabel("Name of a new key").fill("Nightly");
+  await page.getByLabel("Ends at").fill("2099-01-31T18:00");
+  await page.getByRole("button", { name: "Make a key" }).click();
+  await page.getByText("Copy the key now").waitFor();
+  await accessible(page, "a new key");
+  await picture(page, "key");
+  await page.getByRole("button", { name: "End the key Nightly" }).click();
+  await page.getByText("The key has ended.").waitFor();
+});
+await step("a page is narrowed to a tag, and a QR code of another look is made", async () => {
+  await page.goto(`${base}/app/all`);
+  await page.getByLabel("Only links with the tag").fill("spring");
+  await page.getByLabel("Only links with the tag").press("Enter");
+  await page.waitForURL(/tag=spring/);
+  assert.equal(await page.locator(".clicks .sums strong").textContent(), "2");
+  await accessible(page, "the page of a tag");
+  await page.goto(`${base}/app/links/${code}`);
+  await page.getByText("Another look of the QR code").click();
+  await accessible(page, "another look of the QR code");
+  await picture(page, "qr");
+  await page.getByLabel("Format").selectOption("svg");
+  await page.getByLabel("Dark").fill("15703A");
+  const [image] = await Promise.all([page.waitForResponse(/\/qr\?/), page.locator("form.tight").getByRole("button").click()]);
+  assert.equal(image.status(), 200);
+  assert.match(await image.text(), /15703a/i);
+  await page.goto(`${base}/app`);
+});
+await step("a page that is not there says so", async () => {
+  await page.goto(`${base}/app/links/nosuch1`);
+  await accessible(page, "no such link of the owner");
+  await page.getByRole("heading", { name: "No link has this address" }).waitFor();
 });
 await step("with reduced motion nothing moves", async () => {
   await page.emulateMedia({ reducedMotion: "reduce" });
@@ -162,6 +219,8 @@ await step("with reduced motion nothing moves", async () => {
 await step("a session that ended elsewhere leads to the form", async () => {
   const other = await open(hosts);
   const elsewhere = await other.newPage();
+  await elsewhere.goto(`${base}/app/register`);
+  await accessible(elsewhere, "sign up");
   await elsewhere.goto(`${base}/app/login`);
   await accessible(elsewhere, "sign in");
   await picture(elsewhere, "login");
@@ -181,7 +240,7 @@ await close(browser);
 // The same without JavaScript.
 const plain = await open(hosts, { javaScriptEnabled: false });
 const still = await plain.newPage();
-await step("without JavaScript: sign up, make, search, end, sign out", async () => {
+await step("without JavaScript: sign up, make, follow, edit, search, import, end, delete, sign out", async () => {
   await signUp(still, email("grace"));
   const made = await shorten(still, `${target}still`);
   await (await fetch(`${base}/${made}`, { redirect: "manual" })).text();
@@ -190,6 +249,17 @@ await step("without JavaScript: sign up, make, search, end, sign out", async () 
   assert.ok(bar.width > 5 && bar.height > 50, `a bar of ${bar.width} by ${bar.height} px`);
   await still.getByText("Numbers").click();
   await still.getByRole("cell", { name: "1", exact: true }).first().waitFor();
+  await still.getByRole("textbox", { name: "Target" }).fill(`${target}edited`);
+  await still.getByRole("button", { name: "Save" }).click();
+  await still.getByText("Saved.").waitFor();
+  const edited = await fetch(`${base}/${made}`, { redirect: "manual" });
+  assert.equal(edited.headers.get("location"), `${target}edited`);
+  await still.goto(`${base}/app/import`);
+  await still.getByRole("textbox", { name: "Table" }).fill(`target_url,title\n${target}of-a-table,Of a table\n`);
+  await still.getByRole("button", { name: "Look at it first" }).click();
+  await still.getByText("1 to be made").waitFor();
+  await still.getByRole("button", { name: "Make 1 link" }).click();
+  await still.getByText("1 made").waitFor();
   await still.goto(`${base}/app`);
   await still.getByLabel("Search").fill("nothing");
   await still.getByRole("button", { name: "Search" }).click();
@@ -199,6 +269,10 @@ await step("without JavaScript: sign up, make, search, end, sign out", async () 
   await still.getByText("Change the selected links").click();
   await still.getByRole("button", { name: "End", exact: true }).click();
   await still.locator(".state", { hasText: "inactive" }).waitFor();
+  await still.goto(`${base}/app/links/${made}`);
+  await still.getByText("Delete this link").click();
+  await still.getByRole("button", { name: "Delete" }).click();
+  await still.getByText("Deleted.").waitFor();
   await still.getByRole("button", { name: "Sign out" }).click();
   await still.getByRole("heading", { name: "Sign in" }).waitFor();
 });
@@ -219,7 +293,7 @@ const tabTo = async (label) => {
   }
   throw new Error(`Tab does not lead to ${label}, or the focus is not seen`);
 };
-await step("with the keyboard alone: sign up, make, delete", async () => {
+await step("with the keyboard alone: sign up, make, edit, search, delete, sign out", async () => {
   await keys.goto(`${base}/app/register`);
   await tabTo("E-mail");
   await keys.keyboard.type(email("alan"));
@@ -231,11 +305,25 @@ await step("with the keyboard alone: sign up, make, delete", async () => {
   await keys.keyboard.type(`${target}keys`);
   await keys.keyboard.press("Enter");
   await keys.getByText("Your link is ready.").waitFor();
+  await tabTo("Title");
+  await keys.keyboard.type("Of keys");
+  await keys.keyboard.press("Enter");
+  await keys.getByText("Saved.").waitFor();
+  await keys.goto(`${base}/app`);
+  await tabTo("Search");
+  await keys.keyboard.type("of keys");
+  await keys.waitForURL(/q=of/);
+  await tabTo("Of keys");
+  await keys.keyboard.press("Enter");
+  await keys.getByRole("heading", { name: "Of keys" }).waitFor();
   await tabTo("Delete this link");
   await keys.keyboard.press("Enter");
   await tabTo("Delete");
   await keys.keyboard.press("Enter");
   await keys.getByText("Deleted.").waitFor();
+  await tabTo("Sign out");
+  await keys.keyboard.press("Enter");
+  await keys.getByRole("heading", { name: "Sign in" }).waitFor();
 });
 await keyboard.close();
 

@@ -1,4 +1,4 @@
-// Hostile titles, tags and targets on every page of an owner, and the preview: nothing of them runs, or breaks out of its place.
+// Hostile titles, tags, targets and e-mail addresses on every page of an owner, and the preview: nothing of them runs, or breaks out of its place.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -75,6 +75,44 @@ for (const code of codes) {
 for (const code of codes) {
   await visit(`/${code}+`);
 }
+// The same texts as e-mail addresses: shown again beside the form that refuses them, or in quotes, which mail allows, those of accounts.
+const accounts = [];
+for (const text of vectors.map((raw) => raw.replace(controls, ""))) {
+  const wanted = `"${text.replace(/["\\\s]/g, "").slice(0, 60)}"@hostile.example`;
+  if (accounts.length === 20) break;
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${base}/auth/register`, { method: "POST", headers, body: JSON.stringify({ email: wanted, password: account.password }) });
+  if (response.status === 200) accounts.push(wanted);
+}
+assert.equal(accounts.length, 20, "addresses in quotes");
+assert.ok(accounts.some((address) => address.includes("<script>")), accounts.join(" "));
+const stranger = await open([new URL(base).host], { javaScriptEnabled: false });
+const guest = await stranger.newPage();
+const enter = async (address) => {
+  await guest.goto(`${base}/app/login`);
+  // The browser's own check of addresses knows no quotes.
+  await guest.getByLabel("E-mail").evaluate((field) => { field.type = "text"; });
+  await guest.getByLabel("E-mail").fill(address);
+  await guest.getByRole("textbox", { name: "Password" }).fill(account.password);
+  await guest.getByRole("button", { name: "Sign in" }).click();
+};
+for (const text of vectors.slice(0, 40)) {
+  await enter(text.replace(controls, "").trim() || "a");
+  await guest.getByRole("alert").or(guest.locator("#email-fault")).first().waitFor();
+  assert.deepEqual(await strangers(guest), [], text);
+}
+for (const address of accounts) {
+  await enter(address);
+  await guest.getByRole("heading", { name: "Links", exact: true }).waitFor();
+  await guest.goto(`${base}/app/account`);
+  assert.deepEqual(await strangers(guest), [], address);
+  assert.equal(await guest.locator("main bdi").first().innerText(), address);
+  await guest.context().clearCookies();
+}
+await stranger.close().catch((error) => {
+  const others = error.actual?.filter((fault) => !/status of (401|422)|net::ERR_ABORTED/.test(fault)) ?? [String(error)];
+  assert.deepEqual(others, []);
+});
 // The same texts as reasons of reports and removals.
 if (process.env.ADMIN_EMAIL) {
   const { access_token: admin } = await call("/auth/login", undefined, { email: process.env.ADMIN_EMAIL, password: process.env.ADMIN_PASSWORD });
@@ -98,6 +136,9 @@ if (process.env.ADMIN_EMAIL) {
   await page.getByRole("textbox", { name: "Password" }).fill(process.env.ADMIN_PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("link", { name: "Administration" }).waitFor();
+  await visit("/app/admin/accounts?q=hostile.example");
+  assert.equal(await page.locator(".links > li").count(), 20);
+  assert.ok(await isolated(), "/app/admin/accounts");
   for (const list of ["/app/admin", "/app/admin/reports", "/app/admin/links", "/app/admin/audit"]) {
     let seen = 0;
     for (let path = list; path && seen < 20; seen += 1) {
@@ -115,4 +156,4 @@ await browser.close().catch((error) => {
   const others = error.actual?.filter((fault) => !/status of (404|410|422)|net::ERR_ABORTED/.test(fault)) ?? [String(error)];
   assert.deepEqual(others, []);
 });
-console.error(`web: ${codes.length} hostile titles, tags and targets run on no page`);
+console.error(`web: ${codes.length} hostile titles, tags and targets, and ${accounts.length} hostile addresses run on no page`);

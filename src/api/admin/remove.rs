@@ -39,7 +39,7 @@ pub(in crate::api) struct NewRemovalBody {
 ///
 /// Once this is answered, no instance follows a removed link. Where a host, an account or an address has more links than are
 /// removed within 5 s, the rest is in the background: `progress` says whether that is done. New links to a removed host are refused; an account is banned: its tokens,
-/// sessions and keys end, and it cannot log in.
+/// sessions and keys end, and it cannot log in. No administrator bans the own account: the operator does, with `shunt admin ban`.
 #[utoipa::path(
     post, path = "/admin/removals", tag = "administration", operation_id = "remove", security(("bearer" = [])),
     request_body = NewRemovalBody,

@@ -83,23 +83,42 @@ const tellRedirect = (response) => {
   return Object.assign(response, { ok: true, status: 302, statusText: "Found", headers, text, data: text });
 };
 
+// The token is kept over a reload and ends with the tab: Swagger UI itself would keep it in the browser for good.
+const KEPT = "shunt-authorized";
+localStorage.removeItem("authorized");
+const keptInThisTab = () => ({
+  statePlugins: {
+    auth: {
+      wrapActions: {
+        persistAuthorizationIfNeeded: (original, { authSelectors }) => () => {
+          sessionStorage.setItem(KEPT, JSON.stringify(authSelectors.authorized().toJS()));
+          return original();
+        },
+      },
+    },
+  },
+});
+const restore = ({ authActions }) => {
+  const kept = sessionStorage.getItem(KEPT);
+  if (kept) authActions.restoreAuthorization({ authorized: JSON.parse(kept) });
+};
+
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", paint);
 paint();
 
-SwaggerUIBundle({
+const explorer = SwaggerUIBundle({
   url: new URL("../openapi.json", src).href,
   dom_id: "#explorer",
   deepLinking: true,
   defaultModelsExpandDepth: 0,
   displayRequestDuration: true,
-  // The token is kept in this browser until "Logout" in the box, also over a reload.
-  persistAuthorization: true,
   tryItOutEnabled: true,
   validatorUrl: null,
   presets: [SwaggerUIBundle.presets.apis],
-  plugins: [fromHere, readableReasons],
+  plugins: [fromHere, readableReasons, keptInThisTab],
+  onComplete: () => restore(explorer),
   requestInterceptor: stayHere,
   responseInterceptor: tellRedirect,
 });

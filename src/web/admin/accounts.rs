@@ -35,11 +35,13 @@ struct Row {
     links: String,
     is_admin: bool,
     is_banned: bool,
+    /// The administrator's own account: it is not banned here.
+    is_own: bool,
     ban_path: String,
 }
 
 impl Row {
-    fn of(user: &SeenUser) -> Self {
+    fn of(user: &SeenUser, own: UserId) -> Self {
         Self {
             id: user.id.0,
             email: user.email.as_str().to_owned(),
@@ -47,6 +49,7 @@ impl Row {
             links: number_of_links(user.links),
             is_admin: user.is_admin,
             is_banned: user.is_banned,
+            is_own: user.id == own,
             ban_path: removal_path("user", &user.id.0.to_string()),
         }
     }
@@ -62,7 +65,9 @@ pub(in crate::web) async fn show(
     let page = AccountsPage {
         frame: Frame::own(&site, admin.signed_in.owner()),
         section: Section::new(&admin, PATH),
-        list: Listed::of(found.await, &query, PATH, |user| Row::of(&user))?,
+        list: Listed::of(found.await, &query, PATH, |user| {
+            Row::of(&user, admin.signed_in.principal.user)
+        })?,
         query: &query,
     };
     own_page(StatusCode::OK, &page)

@@ -7,11 +7,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{Admin, ListQuery, Listed, Section, minute};
+use super::{Admin, ListQuery, Listed, Section};
 use crate::abuse::Abuse;
 use crate::domain::AuditEntry;
 use crate::http::{ApiError, QueryOf};
-use crate::web::page::{Frame, Site, own_page};
+use crate::web::page::{Frame, Site, minute, own_page};
 
 const PATH: &str = "/app/admin/audit";
 

@@ -12,7 +12,7 @@ use super::page::{Site, grouped};
 use super::session::SignedIn;
 use crate::abuse::{Abuse, Administrator};
 use crate::accounts::Accounts;
-use crate::domain::{NamedUser, Newest, NewestWanted, SearchText, Timestamp};
+use crate::domain::{NamedUser, Newest, NewestWanted, SearchText};
 use crate::http::{ApiError, ClientAddress};
 
 pub(super) mod accounts;
@@ -162,13 +162,6 @@ impl<T> Listed<T> {
             }),
         }
     }
-}
-
-/// A moment to the minute, in UTC.
-fn minute(moment: Timestamp) -> String {
-    let text = moment.to_string();
-    let minute = text.get(..16).unwrap_or(&text);
-    format!("{} UTC", minute.replace('T', " "))
 }
 
 /// A number of links, in words.

@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{Admin, ListQuery, Listed, Section, minute, number_of_links};
+use super::{Admin, ListQuery, Listed, Section, number_of_links};
 use crate::abuse::{Abuse, AbuseError};
 use crate::domain::{InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus};
 use crate::http::removals::settle;
@@ -15,7 +15,7 @@ use crate::http::{ApiError, QueryOf};
 use crate::links::LinkService;
 use crate::store::Change;
 use crate::web::form::Form;
-use crate::web::page::{Frame, Site, own_page, see_other};
+use crate::web::page::{Frame, Site, minute, own_page, see_other};
 
 const PATH: &str = "/app/admin";
 

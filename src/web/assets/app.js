@@ -47,8 +47,26 @@ document.addEventListener("change", (event) => {
   }
 });
 
+// The way back from a link leads to the list as it was.
+const PLACE = "shunt-list";
+const notePlace = () => {
+  if (location.pathname !== "/app") return;
+  const query = new URLSearchParams(location.search);
+  query.delete("done");
+  sessionStorage.setItem(PLACE, query.toString());
+};
+document.addEventListener("htmx:pushedIntoHistory", notePlace);
+notePlace();
+const place = sessionStorage.getItem(PLACE);
+const back = document.querySelector("[data-back]");
+if (back && place) back.href = `/app?${place}`;
+
 document.addEventListener("htmx:afterSwap", () => {
   prepare();
+  if (document.getElementById("q")) {
+    const links = document.querySelectorAll(".links > li").length;
+    say(links === 1 ? "1 link is shown" : `${links} links are shown`);
+  }
   // The link that was followed is gone: the keyboard goes on from the part that is new.
   if (document.activeElement === document.body) document.getElementById("visitors-title")?.focus({ preventScroll: true });
 });
@@ -134,6 +152,10 @@ const drawChart = (figure) => {
       return step === "hour" && apart < 86_400 ? `${hour}:${minute}` : `${month}-${day}`;
     });
   };
+  const day = (seconds) => format.format(new Date(seconds * 1000));
+  const sum = (values) => values.reduce((all, value) => all + value, 0);
+  // Without a pointer on it the legend has the sums.
+  const shown = (all) => (_, value) => (value ?? all).toLocaleString("en");
   const counts = (_, values) => values.map((value) => (Number.isInteger(value) ? value.toLocaleString("en") : ""));
   const drawing = figure.querySelector("svg");
   const label = drawing.getAttribute("aria-label");
@@ -150,9 +172,9 @@ const drawChart = (figure) => {
     },
     axes: [{ ...axis, values: dates }, { ...axis, values: counts, size: 60 }],
     series: [
-      { label: "From", value: (_, seconds) => (seconds == null ? "–" : format.format(new Date(seconds * 1000))) },
-      { label: "Clicks", stroke: accent, fill: accent, width: 0, paths: uPlot.paths.bars({ size: [0.8, 48], align: 1 }), points: { show: false } },
-      { label: "Before", stroke: ink, width: 1.5, dash: [4, 4], paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } },
+      { label: "From", value: (_, seconds) => (seconds == null ? `${day(at[0])} to ${day(at.at(-1))}` : day(seconds)) },
+      { label: "Clicks", value: shown(sum(clicks)), stroke: accent, fill: accent, width: 0, paths: uPlot.paths.bars({ size: [0.8, 48], align: 1 }), points: { show: false } },
+      { label: "Before", value: shown(sum(previous)), stroke: ink, width: 1.5, dash: [4, 4], paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } },
     ],
     hooks: { setSelect: [ask] },
   }, [

@@ -15,6 +15,7 @@ from testbed.programs import Failed
 from .bans import Bans
 from .books import Book, Mark, State, TakenBy
 from .client import Client, Cut, NotSent, Response
+from .endings import Endings
 from .judge import RAISE_SECONDS, Judge
 from .servers import Instance
 from .world import World
@@ -56,6 +57,7 @@ class Load:
         self.tokens: list[str] = []
         self.made = 0
         self.bans = Bans(self, OWNERS)
+        self.endings = Endings(self)
         self.change = asyncio.Lock()
         """Held while a link is made or deleted."""
         self.tasks: list[asyncio.Task[None]] = []
@@ -74,6 +76,7 @@ class Load:
             if not await self.make(self.world.instances[0], client):
                 raise Failed("a link could not be made before any harm")
         await self.bans.prepare(self.world.instances[0], client)
+        await self.endings.prepare(client)
 
     def start(self) -> None:
         """Starts all clients."""
@@ -81,7 +84,8 @@ class Load:
             self.spawn(self.visit, instance, VISITORS)
             self.spawn(self.read, instance, READERS)
             self.spawn(self.read_lists, instance, 1)
-        self.tasks += [asyncio.ensure_future(self.own()), asyncio.ensure_future(self.bans.run())]
+        self.tasks += [asyncio.ensure_future(self.own()), asyncio.ensure_future(self.bans.run()),
+                       asyncio.ensure_future(self.endings.run())]
 
     def spawn(self, work: Callable[[Instance], Coroutine[None, None, None]], instance: Instance, count: int) -> None:
         """Starts clients of an instance."""

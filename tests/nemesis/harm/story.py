@@ -166,6 +166,7 @@ class Story:
             while self.judge.verdicts:
                 await self.wait(0.05)
             await self.settle_ban(end)
+            await self.settle_endings(end)
             books = [book for book in self.world.books.live if book.state is State.LIVE]
             # The newest alone: there are ever more of them.
             books += [book for book in self.world.books.gone
@@ -279,6 +280,12 @@ class Story:
         await bans.settled(client, time.monotonic())
         client.close()
         self.say(f"an account: {bans.phase.value}")
+
+    async def settle_endings(self, end: float) -> None:
+        """The account whose tokens were ended logs in again."""
+        client = Client(self.world.instances[0].port, API_TIMEOUT)
+        await self.load.endings.settled(client, end)
+        client.close()
 
     def summary(self) -> str:
         """What was seen."""

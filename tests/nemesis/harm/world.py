@@ -174,6 +174,7 @@ class World:
             "BIND": f"127.0.0.1:{port}", "DATABASE_URL": database("postgres"),
             "REDIS_URL": ",".join(f"redis://127.0.0.1:{port}" for port in redis),
             "JWT_SECRET": "a secret of this run, of at least 32 bytes", "LIMIT_LOGIN": "0", "LIMIT_REGISTER": "0",
+            "LIMIT_LOGIN_FAILURES": "0", "LIMIT_ACCOUNT_FAILURES": "0",
             # Classes are summed once in ten flushes, and waited for in calm moments.
             "FLUSH_INTERVAL_MS": "300",
             "LIMIT_CREATE": "0", "LIMIT_MISSES": "0", "LINKS_PER_ACCOUNT": "0", "MAX_CONNECTIONS_PER_ADDRESS": "0",

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{PASSWORD, account, admin, becomes, id_of, remove, send, take_back};
+use super::{GRANT, PASSWORD, account, admin, becomes, id_of, remove, send, take_back};
 use crate::support::{App, Backend, Mode, both_modes};
 use crate::web::browser::{Browser, leads_to};
 
@@ -57,6 +57,19 @@ both_modes! {
         id_of(&remove(app, &admin, "user", &email, 410).await);
         becomes(app, &code, 410).await;
         assert_eq!(app.visit(&format!("/{kept}")).await.status, 302);
+    }
+
+    async fn an_administrator_does_not_ban_the_own_account(app) {
+        let (email, admin) = account(app).await;
+        app.backend.execute(GRANT, &email).await;
+        let code = app.shorten(&admin, "https://example.org/").await;
+        let id = app.get_as(&admin, "/auth/me").await.json()["id"].to_string();
+        let why = "value: must be another account than your own: only the operator bans it, with `shunt admin ban`";
+        for value in [email.to_uppercase(), id] {
+            remove(app, &admin, "user", &value, 410).await.is_error(422, why);
+        }
+        assert_eq!(app.get_as(&admin, "/admin/removals").await.status, 200);
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
     }
 
     async fn an_unknown_account_is_not_banned(app) {

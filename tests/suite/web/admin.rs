@@ -133,6 +133,18 @@ both_modes! {
         becomes(app, &code, 302).await;
     }
 
+    async fn an_administrator_is_not_offered_a_ban_of_the_own_account_and_does_not_get_it(app) {
+        let mut admin = Browser::new(app);
+        let email = admin.sign_up().await;
+        app.backend.execute(GRANT, &email).await;
+        let found = admin.get(&format!("/app/admin/accounts?q={email}")).await.text;
+        assert!(found.contains(&format!("<bdi>{email}</bdi>")) && !found.contains("Ban account"), "{found}");
+        let refused = remove(&mut admin, "user", &email, "by mistake", "410").await;
+        assert_eq!(refused.status, 422);
+        assert!(refused.text.contains("id=\"value-fault\">must be another account than your own"), "{refused:?}");
+        assert_eq!(admin.get("/app/admin").await.status, 200);
+    }
+
     async fn hosts_and_addresses_are_removed_by_the_form(app) {
         let owner = app.register().await;
         let mut admin = administrator(app).await;

@@ -1,7 +1,9 @@
 //! Pages with clicks over time, without JavaScript.
 
+use reqwest::Method;
+
 use super::browser::{Browser, leads_to};
-use crate::support::both_modes;
+use crate::support::{Response, both_modes, eventually};
 
 /// How many bars a page's chart has.
 fn bars(page: &str) -> usize {
@@ -78,7 +80,11 @@ both_modes! {
         assert!(most.find("Busy") < most.find("Later"), "{most}");
         assert!(ending.find("Sooner").unwrap() < ending.find("Later").unwrap(), "{ending}");
         assert!(ending.contains("2097-01-31 18:00") && !ending.contains("Busy"), "{ending}");
-        let tagged = browser.get("/app/all?tag=spring").await.text;
+        let tagged = browser.get("/app/all?tag=spring&interval=hour&tz=Europe/Berlin").await.text;
+        let form = tagged.split("<form class=\"of\"").nth(1).unwrap().split("</form>").next().unwrap();
+        for kept in ["name=\"interval\" value=\"hour\"", "name=\"tz\" value=\"Europe/Berlin\"", "name=\"tag\" value=\"spring\""] {
+            assert!(form.contains(kept), "{kept}: {form}");
+        }
         assert!(tagged.contains("<strong>2</strong> clicks"), "{tagged}");
         assert!(!tagged.split("Ending soon").next().unwrap().contains("Later"), "{tagged}");
     }
@@ -93,6 +99,10 @@ both_modes! {
             assert_eq!(file.header("content-type"), "text/csv; charset=utf-8");
             assert!(file.text.trim_end().ends_with(",1,1"), "{}", file.text);
         }
+        eventually("the export of all links says who followed them", async || {
+            let file = Response::of(ada.request(Method::GET, "/app/all/export")).await;
+            file.text.contains("\r\nbrowser,")
+        }).await;
         let mut bob = Browser::new(app);
         let signed_out = bob.get(&format!("/app/links/{code}/live")).await;
         leads_to(&signed_out, &format!("/app/login?next=%2Fapp%2Flinks%2F{code}%2Flive"));

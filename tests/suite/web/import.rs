@@ -47,6 +47,10 @@ both_modes! {
         assert_eq!(file.header("content-type"), "text/csv; charset=utf-8");
         assert_eq!(file.header("content-disposition"), "attachment; filename=\"links.csv\"");
         assert!(file.text.contains(",'=cmd(),print,"), "{}", file.text);
+        let lines = browser.get("/app/export?format=ndjson").await;
+        assert_eq!(lines.header("content-type"), "application/x-ndjson");
+        let link: serde_json::Value = serde_json::from_str(lines.text.trim_end()).unwrap();
+        assert_eq!((&link["title"], &link["tags"][0]), (&"=cmd()".into(), &"print".into()));
         let fields = [("table", file.text.as_str()), ("action", "check")];
         assert!(browser.send("/app/import", "/app/import", &fields).await.text.contains("1 to be made"));
     }

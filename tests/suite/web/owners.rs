@@ -1,7 +1,7 @@
 //! Pages for owners, without JavaScript: signing in, links, the account, and what a hostile page may try.
 
 use super::browser::{Browser, leads_to, token};
-use crate::support::{Mode, both_modes, with_app_and_settings};
+use crate::support::{Mode, Response, both_modes, with_app_and_settings, within_a_minute};
 
 both_modes! {
     async fn signed_out_a_page_leads_to_the_form_and_back_but_never_elsewhere(app) {
@@ -181,17 +181,33 @@ both_modes! {
         browser.sign_up().await;
         let nameless = browser.send("/app/account", "/app/account/keys", &[("scope", "read")]).await;
         assert_eq!(nameless.status, 422);
-        assert!(nameless.text.contains("name: must be 1 to 100 characters"), "{nameless:?}");
-        let fields = [("name", "<b>nightly</b>"), ("scope", "read")];
+        assert!(nameless.text.contains("id=\"name-fault\">must be 1 to 100 characters"), "{nameless:?}");
+        let past = [("name", "late"), ("scope", "read"), ("expires_at", "2001-01-01T00:00")];
+        let past = browser.send("/app/account", "/app/account/keys", &past).await;
+        assert_eq!(past.status, 422);
+        assert!(past.text.contains("id=\"expires_at-fault\">must be in the future"), "{past:?}");
+        let fields = [("name", "<b>nightly</b>"), ("scope", "read"), ("expires_at", "2099-01-31T18:00")];
         let made = browser.send("/app/account", "/app/account/keys", &fields).await.text;
         let key = made.split("<code>").nth(1).unwrap().split('<').next().unwrap().to_owned();
         assert_eq!(app.get_as(&key, "/urls/my").await.status, 200);
         let page = browser.get("/app/account").await.text;
         assert!(!page.contains(&key) && !page.contains("<b>nightly"), "{page}");
+        assert!(page.contains("until 2099-01-31"), "{page}");
         let id = page.split("/app/account/keys/").nth(1).unwrap().split('/').next().unwrap();
         let path = format!("/app/account/keys/{id}/delete");
         leads_to(&browser.send("/app/account", &path, &[]).await, "/app/account?done=key");
         app.get_as(&key, "/urls/my").await.is_error(401, "Not authenticated");
+    }
+
+    async fn the_navigation_says_which_page_this_is(app) {
+        let mut browser = Browser::new(app);
+        let email = browser.sign_up().await;
+        app.backend.execute(crate::abuse::GRANT, &email).await;
+        for path in ["/app", "/app/all", "/app/account", "/app/admin"] {
+            let page = browser.get(path).await.text;
+            assert!(page.contains(&format!("<a href=\"{path}\" aria-current=\"page\">")), "{path}: {page}");
+            assert_eq!(page.split("</nav>").next().unwrap().matches("aria-current").count(), 1, "{path}");
+        }
     }
 
     async fn signing_in_again_begins_a_new_session_and_the_former_one_ends(app) {
@@ -243,8 +259,57 @@ both_modes! {
         leads_to(&here.send("/app/login", "/app/login", &login).await, "/app");
         let wrong = here.send("/app/account", "/app/account/delete", &[("password", "wrong horse")]).await;
         assert_eq!(wrong.status, 403);
+        assert!(wrong.text.contains("id=\"password-fault\">Incorrect password"), "{wrong:?}");
+        for (old, new, fault) in [
+            ("wrong horse", "battery staple two", "id=\"old_password-fault\">Incorrect password"),
+            ("battery staple", "short", "id=\"new_password-fault\">must be"),
+            ("battery staple", "iloveyou123", "id=\"new_password-fault\">"),
+        ] {
+            let fields = [("old_password", old), ("new_password", new)];
+            let refused = here.send("/app/account", "/app/account/password", &fields).await;
+            assert!(refused.text.contains(fault), "{fault}: {refused:?}");
+        }
         leads_to(&here.send("/app/account", "/app/account/delete", &[("password", "battery staple")]).await, "/app/login");
         assert_eq!(here.send("/app/login", "/app/login", &login).await.status, 401);
+    }
+}
+
+#[tokio::test]
+async fn the_forms_share_the_limits_of_the_api_and_say_when_to_try_again() {
+    let limits = [("LIMIT_LOGIN", "3"), ("LIMIT_CREATE", "3")];
+    for mode in [Mode::Embedded, Mode::Production] {
+        with_app_and_settings(mode, &limits, async |app| {
+            let mut browser = Browser::new(app);
+            let email = browser.sign_up().await;
+            let mut stranger = Browser::new(app);
+            let csrf = token(&stranger.get("/app/login").await.text);
+            let logged_in = within_a_minute(async || {
+                let client = format!("203.0.113.{}", getrandom::u64().unwrap() % 250);
+                let forwarded = [("x-forwarded-for", client.as_str())];
+                for _ in 0..3 {
+                    let body = serde_json::json!({ "email": "nobody@example.org", "password": "wrong horse" });
+                    let request = app.request(reqwest::Method::POST, "/auth/login").header("x-forwarded-for", &client);
+                    Response::of(request.json(&body)).await;
+                }
+                let fields = [("email", email.as_str()), ("password", "correct horse")];
+                stranger.send_with(&csrf, "/app/login", &fields, &forwarded).await
+            })
+            .await;
+            let made = within_a_minute(async || {
+                for number in 0..3 {
+                    let target = format!("https://example.org/{number}");
+                    browser.send("/app", "/app/links", &[("target_url", &target)]).await;
+                }
+                browser.send("/app", "/app/links", &[("target_url", "https://example.org/")]).await
+            })
+            .await;
+            for refused in [logged_in, made] {
+                assert_eq!(refused.status, 429, "{refused:?}");
+                assert!(!refused.header("retry-after").is_empty(), "{refused:?}");
+                assert!(refused.text.contains("Too many requests; try again in"), "{refused:?}");
+            }
+        })
+        .await;
     }
 }
 

@@ -1,0 +1,109 @@
+//! The work on removals: links are looked at in small steps, in the background and while a request waits.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tokio::sync::MutexGuard;
+use tokio::time::sleep;
+
+use super::Abuse;
+use crate::domain::{AddressRange, HostPattern, RemovalId, TargetUrl};
+use crate::store::{Change, LookedAt, StoreError};
+
+/// How long a request waits for the links of a removal.
+pub const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// The pause between two looks at whether another instance is done.
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
+
+/// A step of the work on removals. The next one of this process begins once it is dropped.
+pub struct Work<'a> {
+    /// The changes of links, which are to be announced.
+    pub changes: Vec<Change>,
+    _at_work: MutexGuard<'a, ()>,
+}
+
+impl Abuse {
+    /// Has all links looked at with the blocklist of this name, unless the one before had it, too.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn begin_blocklist(&self, digest: &str) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        if self.removals.begin_blocklist(digest, now).await? {
+            tracing::info!("the blocklist is another one: all links are looked at");
+            self.begun.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Returns when a removal of this process has begun.
+    pub async fn has_begun(&self) {
+        self.begun.notified().await;
+    }
+
+    /// Works on what has begun until all links of a removal, or of one that was taken back, are looked at; then `None`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn work_on(&self, id: RemovalId) -> Result<Option<Work<'_>>, StoreError> {
+        while !self.removals.is_looked_through(id).await? {
+            if let Some(work) = self.step().await? {
+                return Ok(Some(work));
+            }
+            // Another instance is at it.
+            sleep(PAUSE).await;
+        }
+        // The last changes of this process are announced, too.
+        drop(self.at_work.lock().await);
+        Ok(None)
+    }
+
+    /// Works on removals that have begun; `None`: there is nothing to do now.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn step(&self) -> Result<Option<Work<'_>>, StoreError> {
+        let at_work = self.at_work.lock().await;
+        let list = self.blocklist.get();
+        let covers = |at: LookedAt<'_>| match at.kind {
+            // Another instance may have another list by now: it does the work.
+            "blocklist" => {
+                let is_this_one = list.digest() == at.value;
+                is_this_one.then(|| list.blocks(&TargetUrl::from_stored(at.text)))
+            }
+            _ => covers(at),
+        };
+        let step = self.removals.step(&covers, self.clock.now()).await?;
+        Ok(step.map(|step| Work {
+            changes: step.changes,
+            _at_work: at_work,
+        }))
+    }
+}
+
+/// Whether a removal covers a link.
+pub(super) fn covers(looked_at: LookedAt<'_>) -> Option<bool> {
+    let LookedAt { kind, value, text } = looked_at;
+    match kind {
+        "host" => {
+            let pattern = HostPattern::parse(value).ok();
+            let host = TargetUrl::from_stored(text).host();
+            Some(
+                pattern
+                    .zip(host)
+                    .is_some_and(|(pattern, host)| pattern.matches(&host)),
+            )
+        }
+        "address" => {
+            let range = AddressRange::parse(value);
+            let address = text.parse::<IpAddr>().ok();
+            Some(
+                range
+                    .zip(address)
+                    .is_some_and(|(range, address)| range.contains(address)),
+            )
+        }
+        _ => None,
+    }
+}

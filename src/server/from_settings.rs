@@ -1,0 +1,102 @@
+//! The parts that need nothing but the settings: files that are read, secrets, limits.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use crate::abuse::read_blocklist;
+use crate::accounts::{CommonPasswords, Secrets, load_or_create_secret};
+use crate::analytics::{Analytics, Countries};
+use crate::cache::CacheLimits;
+use crate::config::{Config, DatabaseUrl};
+use crate::domain::CurrentBlocklist;
+use crate::server::error::ServeError;
+use crate::store::{Store, companion_file};
+
+/// How long an unknown code is cached: a link that is made meanwhile is unknown for that long at most.
+const UNKNOWN_TTL: Duration = Duration::from_secs(5);
+
+/// How long a batch that Redis did not acknowledge waits for the journal, until the journal was late once. On a busy
+/// machine the journal may take long, and a click in memory alone is worse than a slow redirect.
+const JOURNAL_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The same without Redis, where the journal is the only sink: a busy disk is slow for a moment.
+const JOURNAL_TIMEOUT_ALONE: Duration = Duration::from_secs(2);
+
+/// The limits of the cache, with these settings and this database.
+pub(super) fn cache_limits(config: &Config, store: &Store) -> CacheLimits {
+    CacheLimits {
+        memory: config.cache_memory,
+        links: config.cache_max_links,
+        link_ttl: config.cache_ttl,
+        is_alone: store.outbox.is_alone(),
+        unknown_ttl: UNKNOWN_TTL,
+        workers: config.workers,
+    }
+}
+
+/// The countries of addresses, and what finds the classes of clicks where they are noted.
+pub(super) fn analytics(config: &Config) -> Result<(Countries, Option<Analytics>), ServeError> {
+    let settings = &config.analytics;
+    if !settings.are_on {
+        return Ok((Countries::default(), None));
+    }
+    let countries = match &settings.geoip_database {
+        Some(path) => Countries::open(path)
+            .map_err(|error| ServeError::Countries(path.display().to_string(), error))?,
+        None => Countries::default(),
+    };
+    Ok((countries.clone(), Some(Analytics::new(countries))))
+}
+
+pub(super) fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {
+    let file = config.common_passwords.as_deref();
+    CommonPasswords::with(file).map_err(|error| {
+        let path = file.unwrap_or(Path::new("")).display();
+        ServeError::CommonPasswords(path.to_string(), error)
+    })
+}
+
+/// The runtime on which calls of Postgres run.
+pub(super) fn database_runtime(config: &Config) -> Option<Handle> {
+    match config.database {
+        DatabaseUrl::Postgres(_) => Some(Handle::current()),
+        DatabaseUrl::Sqlite(_) => None,
+    }
+}
+
+/// The deadline of the journal until it was late, and the one after that.
+pub(super) fn journal_deadlines(config: &Config, has_redis: bool) -> (Duration, Duration) {
+    if has_redis {
+        // The other half of the deadline is Redis's.
+        (JOURNAL_TIMEOUT, config.click_deadline / 2)
+    } else {
+        (JOURNAL_TIMEOUT_ALONE, config.click_deadline)
+    }
+}
+
+pub(super) fn blocklist(config: &Config) -> Result<CurrentBlocklist, ServeError> {
+    let current = CurrentBlocklist::default();
+    if let Some(path) = config.blocklist.as_deref() {
+        let read = read_blocklist(path);
+        let read = read.map_err(|error| ServeError::Blocklist(path.display().to_string(), error));
+        current.set(read?);
+    }
+    Ok(current)
+}
+
+/// The secrets of the settings; with SQLite also the one beside the database, which is made where there is none.
+pub(super) fn secrets(config: &Config) -> Result<Secrets, ServeError> {
+    let current = match (&config.jwt_secret, &config.database) {
+        (Some(secret), _) => secret.clone(),
+        (None, DatabaseUrl::Sqlite(database)) => {
+            load_or_create_secret(&companion_file(database, ".jwt-secret"))?
+        }
+        (None, DatabaseUrl::Postgres(_)) => return Err(ServeError::NoSecret),
+    };
+    Ok(Secrets {
+        current,
+        previous: config.jwt_secret_previous.clone(),
+    })
+}
