@@ -15,37 +15,28 @@ pub(super) async fn count(
     clicks: &[(LinkId, u64)],
     interval: Interval,
 ) -> Result<(), sqlx::Error> {
-    let as_json = to_json(clicks);
-    // First those that come late, while it can be seen that they do.
-    sqlx::query(
+    let clicks = to_json(clicks);
+    for statement in [
+        // First those that come late, while it can be seen that they do.
         "INSERT INTO link_series (link_id, quarter, clicks)
          SELECT links.id, ?2, pair.value FROM json_each(?1) AS pair JOIN links ON links.id = CAST(pair.key AS INTEGER)
          WHERE links.quarter > ?2
          ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks",
-    )
-    .bind(&as_json)
-    .bind(interval.number())
-    .execute(&mut *transaction)
-    .await?;
-    let owners = sqlx::query_as(
         "UPDATE links SET clicks = links.clicks + pair.value, quarter = max(quarter, ?2),
              in_quarter = CASE WHEN quarter = ?2 THEN in_quarter + pair.value WHEN quarter < ?2 THEN pair.value
                  ELSE in_quarter END,
              late_writes = CASE WHEN quarter > ?2 THEN (late_writes + 1) % 1000000 ELSE late_writes END,
              owner_writes = (owner_writes + 1) % 1000000
-         FROM json_each(?1) AS pair WHERE links.id = CAST(pair.key AS INTEGER)
-         RETURNING id, owner_id",
-    )
-    .bind(&as_json)
-    .bind(interval.number())
-    .fetch_all(&mut *transaction)
-    .await?;
-    owner_series::add(
-        transaction,
-        &owner_series::by_owner(clicks, owners),
-        interval,
-    )
-    .await
+         FROM json_each(?1) AS pair WHERE links.id = CAST(pair.key AS INTEGER)",
+        owner_series::ADD,
+    ] {
+        sqlx::query(statement)
+            .bind(&clicks)
+            .bind(interval.number())
+            .execute(&mut *transaction)
+            .await?;
+    }
+    Ok(())
 }
 
 /// Notes the classes of clicks that are counted in this transaction, to be summed later. `limits` are those of grants.

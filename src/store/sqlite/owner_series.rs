@@ -4,12 +4,7 @@
 //! account of before the step "owner series", or to whose links a process of the version before has added, is read by link until its
 //! sums are made.
 
-use std::collections::BTreeMap;
-
-use serde_json::json;
 use sqlx::SqliteConnection;
-
-use crate::domain::{Interval, LinkId};
 
 /// Sums of an account with more links are not made: clicks wait meanwhile.
 const MOST_LINKS: u32 = 20_000;
@@ -69,41 +64,12 @@ pub(super) const BOTS: &str = "
       AND (?3 IS NULL OR links.id IN (SELECT link_id FROM link_tags WHERE owner_id = ?1 AND tag = ?3))
       AND link_bots.quarter >= ?4 AND link_bots.quarter < ?5 GROUP BY link_bots.quarter";
 
-/// Adds clicks of one interval to the sums of owners, as far as these are whole.
-pub(super) async fn add(
-    transaction: &mut SqliteConnection,
-    of_owners: &BTreeMap<i64, u64>,
-    interval: Interval,
-) -> Result<(), sqlx::Error> {
-    let of_owners: Vec<_> = of_owners.iter().collect();
-    sqlx::query(
-        "INSERT INTO owner_series (owner_id, quarter, clicks)
-         SELECT owner_id, ?2, pair.value ->> 1 FROM json_each(?1) AS pair JOIN owner_series_whole ON owner_id = pair.value ->> 0
-         WHERE true
-         ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks",
-    )
-    .bind(json!(of_owners).to_string())
-    .bind(interval.number())
-    .execute(transaction)
-    .await?;
-    Ok(())
-}
-
-/// Sums clicks by the owners of their links; `owners` has each link that exists.
-pub(super) fn by_owner(
-    clicks: &[(LinkId, u64)],
-    mut owners: Vec<(i64, i64)>,
-) -> BTreeMap<i64, u64> {
-    owners.sort_unstable();
-    let mut of_owners = BTreeMap::new();
-    for (link, clicks) in clicks {
-        let found = owners.binary_search_by_key(&link.number(), |(id, _)| *id);
-        if let Ok(place) = found {
-            *of_owners.entry(owners[place].1).or_default() += clicks;
-        }
-    }
-    of_owners
-}
+/// Adds clicks of one interval to the sums of the links' owners, as far as these are whole.
+pub(super) const ADD: &str = "INSERT INTO owner_series (owner_id, quarter, clicks)
+    SELECT owner_id, ?2, sum(pair.value) FROM json_each(?1) AS pair JOIN links ON links.id = CAST(pair.key AS INTEGER)
+        JOIN owner_series_whole USING (owner_id)
+    WHERE true GROUP BY owner_id
+    ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks";
 
 /// An account whose sums are not whole.
 pub(super) async fn without_sums(
