@@ -211,14 +211,18 @@ async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sq
     let of_links = referrers(
         session,
         "SELECT DISTINCT link_id, at, referrer FROM unnest($1, $2) AS asked (link_id, at)
-         JOIN link_detail_days USING (link_id, at) JOIN click_classes ON id = class_id WHERE referrer NOT IN ('', 'other')",
+         JOIN link_detail_days USING (link_id, at)
+         CROSS JOIN LATERAL (SELECT referrer FROM click_classes WHERE id = class_id LIMIT 1) AS class
+         WHERE referrer NOT IN ('', 'other')",
         of_links,
     )
     .await?;
     let of_owners = referrers(
         session,
         "SELECT DISTINCT owner_id, at, referrer FROM unnest($1, $2) AS asked (owner_id, at)
-         JOIN owner_detail_days USING (owner_id, at) JOIN click_classes ON id = class_id WHERE referrer NOT IN ('', 'other')",
+         JOIN owner_detail_days USING (owner_id, at)
+         CROSS JOIN LATERAL (SELECT referrer FROM click_classes WHERE id = class_id LIMIT 1) AS class
+         WHERE referrer NOT IN ('', 'other')",
         of_owners,
     )
     .await?;
