@@ -78,7 +78,7 @@ pub const ROUTES: [Route; 38] = [
 ];
 
 /// Every page for people; their routes are those of `web`, and no part of the API's document.
-pub const PAGES: [Route; 34] = [
+pub const PAGES: [Route; 35] = [
     route("/", Class::Unbounded),
     route("/app", Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -96,6 +96,7 @@ pub const PAGES: [Route; 34] = [
     route("/app/admin/removals/{id}/take-back", Class::Bounded),
     route("/app/admin/reports", Class::Bounded),
     route("/app/all", Class::Bounded),
+    route("/app/all/count", Class::Bounded),
     route("/app/all/export", Class::Bounded),
     route("/app/export", Class::Bounded),
     route("/app/import", Class::Bounded),

@@ -79,24 +79,25 @@ impl Creations {
             },
         };
         let others = turn.take(MAX_TOGETHER - 1);
-        if others.is_empty() {
-            return links.create_link(new, max_links).await;
-        }
-        match create_together(links, &new, &others, max_links).await {
+        let error = match create_together(links, &new, &others, max_links).await {
             Ok((own, made)) => {
                 for (other, made) in others.into_iter().zip(made) {
                     other.made(made);
                 }
-                own
+                return own;
             }
-            Err(error) => {
-                // The database would keep those that wait waiting as long again.
-                for other in others.into_iter().chain(turn.take(MAX_WAITING)) {
-                    other.made(Err(error.clone()));
-                }
-                Err(error)
+            Err(error) => error,
+        };
+        // A database that does not answer would keep those that wait waiting as long again.
+        if matches!(
+            error,
+            CreateLinkError::Store(_) | CreateLinkError::OwnerGone
+        ) {
+            for other in others.into_iter().chain(turn.take(MAX_WAITING)) {
+                other.made(Err(error.clone()));
             }
         }
+        Err(error)
     }
 
     fn begin(&self, maker: Maker, new: &NewLink<'_>) -> Begun {
@@ -128,12 +129,19 @@ impl Creations {
 }
 
 /// The link of this request, and those of the others in their order.
+///
+/// # Errors
+/// Where no link was made, or the database failed.
 async fn create_together(
     links: &dyn Links,
     own: &NewLink<'_>,
     others: &[Waiting],
     max_links: u64,
 ) -> Result<(Made, Vec<Made>), CreateLinkError> {
+    if others.is_empty() {
+        let own = links.create_link(own.clone(), max_links).await?;
+        return Ok((Ok(own), Vec::new()));
+    }
     let others = others.iter().map(|other| NewLink {
         address: own.address,
         ..NewLink::new(&other.code, &other.properties, own.owner, own.created_at)

@@ -6,12 +6,13 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use form_urlencoded::Serializer;
 use serde::Deserialize;
 
 use super::breakdowns::{BreakdownsView, wanted};
 use super::clicks::{ClicksQuery, ClicksView, Place};
 use super::link_list::Row;
-use super::page::{Frame, Site, own_page};
+use super::page::{Frame, Site, grouped, own_page};
 use super::session::SignedIn;
 use crate::domain::{LinkFilter, LinkOrder, SearchTag};
 use crate::http::{ApiError, QueryOf, clicks_csv};
@@ -102,16 +103,45 @@ pub(super) async fn show(
         path: PATH.to_owned(),
         tag: tag.tag.clone(),
     };
+    let mut series = ClicksView::new(&place, &asked, &clicks);
+    series.live = live_path(&asked.given, &tag.tag);
     let page = AllLinksPage {
         frame: Frame::own(&site, signed_in.owner()),
         tag: &tag.tag,
         given: &asked.given,
-        series: ClicksView::new(&place, &asked, &clicks),
+        series,
         visitors: BreakdownsView::new(&place, &asked, found, &site),
         most: most.links().map(|link| Row::of(link, &site)).collect(),
         ending: ending.collect(),
     };
     own_page(status, &page)
+}
+
+/// Where the clicks of the range that was asked for can be read again. A range without an end goes on with the time.
+fn live_path(given: &[(&'static str, String)], tag: &str) -> String {
+    let given = given.iter().map(|(name, value)| (*name, value.as_str()));
+    let tag = Some(("tag", tag)).filter(|(_, tag)| !tag.is_empty());
+    let query = Serializer::new(String::new())
+        .extend_pairs(given.chain(tag))
+        .finish();
+    format!("{PATH}/count?{query}")
+}
+
+/// The number of clicks of the range, as the page writes it: the page reads it again while it is looked at.
+pub(super) async fn count(
+    State(links): State<Arc<LinkService>>,
+    signed_in: SignedIn,
+    QueryOf(tag): QueryOf<TagQuery>,
+    QueryOf(query): QueryOf<ClicksQuery>,
+) -> Result<String, ApiError> {
+    let (range, fault) = query.range(links.clock.now(), signed_in.headers());
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    let of_tag = tag.parse()?;
+    let owner = signed_in.principal;
+    let series = links.series_of_owner(owner, of_tag.as_ref(), &range);
+    Ok(grouped(series.await?.sum().clicks))
 }
 
 /// The clicks over time, and who made them, as a file.

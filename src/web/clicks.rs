@@ -159,6 +159,8 @@ pub(super) struct ClicksView {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) sum: String,
+    /// Where the sum can be read again; empty where it does not move.
+    pub(super) live: String,
     pub(super) people: String,
     pub(super) previous: Option<String>,
     /// By how much the sum differs from the one before, as `+12 %`.
@@ -258,6 +260,7 @@ impl ClicksView {
             from: from.to_string(),
             to: to.to_string(),
             sum: grouped(sum.clicks),
+            live: String::new(),
             people: grouped(sum.people()),
             previous: before.map(|before| grouped(before.clicks)),
             change: before.map_or_else(String::new, |before| change(before.clicks, sum.clicks)),

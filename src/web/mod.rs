@@ -104,6 +104,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         )
         .route("/app/admin/reports", get(admin::reports::show))
         .route("/app/all", get(all_links::show))
+        .route("/app/all/count", get(all_links::count))
         .route("/app/all/export", get(all_links::export))
         .route("/app/export", get(import::export))
         .route(

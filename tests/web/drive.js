@@ -189,6 +189,11 @@ await step("a page is narrowed to a tag, and a QR code of another look is made",
   await page.waitForURL(/tag=spring/);
   assert.equal(await page.locator(".clicks .sums strong").textContent(), "2");
   await accessible(page, "the page of a tag");
+  const visitor = await browser.newPage();
+  await visitor.goto(`${base}/${code}`);
+  await visitor.close();
+  await page.bringToFront();
+  await page.locator("[data-count]", { hasText: /^3$/ }).waitFor();
   await page.goto(`${base}/app/links/${code}`);
   await page.getByText("Another look of the QR code").click();
   await accessible(page, "another look of the QR code");

@@ -92,6 +92,16 @@ if (live) {
   listen();
 }
 
+// The clicks of all links, while their page is looked at.
+const count = document.querySelector("[data-count]");
+if (count) {
+  setInterval(async () => {
+    if (document.hidden) return;
+    const response = await fetch(count.dataset.count).catch(() => undefined);
+    if (response?.ok && !response.redirected) count.textContent = await response.text();
+  }, 5000);
+}
+
 // The browser's time zone, in which days begin unless the page's address names another one.
 const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 if (browserZone && !document.cookie.includes(`shunt_tz=${browserZone}`)) {

@@ -112,4 +112,22 @@ both_modes! {
         }
         assert!(bob.get("/app/all/export").await.text.ends_with(",0,0\r\n"));
     }
+
+    async fn the_clicks_of_all_links_are_read_again_while_their_page_is_looked_at(app) {
+        let mut ada = Browser::new(app);
+        ada.sign_up().await;
+        let code = ada.make(&[("target_url", "https://example.org/"), ("tags", "spring")]).await;
+        let page = ada.get("/app/all?tag=spring&interval=hour").await.text;
+        assert!(page.contains("data-count=\"/app/all/count?interval=hour&#38;tag=spring\">0</strong>"), "{page}");
+        app.visit(&format!("/{code}")).await;
+        for (query, clicks) in [("interval=hour&tag=spring", "1"), ("", "1"), ("tag=autumn", "0"), ("interval=day&from=2031-01-01&to=2031-01-30", "0")] {
+            let count = ada.get(&format!("/app/all/count?{query}")).await;
+            assert_eq!((count.status.as_u16(), &*count.text), (200, clicks), "{query}");
+        }
+        assert_eq!(ada.get("/app/all/count?tz=Mars").await.status, 422);
+        let mut bob = Browser::new(app);
+        leads_to(&bob.get("/app/all/count").await, "/app/login?next=%2Fapp%2Fall%2Fcount");
+        bob.sign_up().await;
+        assert_eq!(bob.get("/app/all/count").await.text, "0");
+    }
 }
