@@ -29,8 +29,11 @@ const fromHere = () => ({
 // Swagger UI would show the regular expression that a value does not match.
 const reasons = {
   "Idempotency-Key": "must be 1 to 255 printable ASCII characters",
+  bot: "must be true or false",
+  country: "must be two letters, as DE",
   custom_code: "must be 4 to 64 of A-Z a-z 0-9 - _",
   dark: "must be a colour as RRGGBB",
+  device: "must be desktop, phone, tablet, tv or console",
   ecc: "must be L, M, Q or H",
   format: "must be one of the formats that the description names",
   light: "must be a colour as RRGGBB",
