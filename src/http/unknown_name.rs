@@ -3,7 +3,7 @@
 /// Names that are likelier a slip than another name have at most so many letters wrong.
 const MAX_SLIPS: usize = 2;
 
-/// The sentence for a name that is none of those that are known: with the one that is meant, where that can be told, and with
+/// The sentence for a name that is none of those that are known: with the one that is meant, where that is clear, and with
 /// all that are known otherwise, the most alike first. One of those that the request has besides is not meant.
 #[must_use]
 pub fn unknown_name<'a>(

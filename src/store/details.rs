@@ -15,7 +15,7 @@ pub const MAX_REFERRERS_OF_LINK: usize = 100;
 /// The same for all links of an account, and so for links that a stranger follows one after another.
 pub const MAX_REFERRERS_OF_OWNER: usize = 1_000;
 
-/// Classes that a link has room for in one quarter of an hour; of further ones only known bots are told from people.
+/// Classes that a link has room for in one quarter of an hour; of further ones only known bots are set apart from people.
 pub const MAX_CLASSES_OF_QUARTER: u64 = 1_000;
 
 /// Classes that the database has room for; likewise.

@@ -196,14 +196,8 @@ pub(super) async fn change_password(
         }
         Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => {
-            page(
-                &accounts,
-                &site,
-                &signed_in,
-                "",
-                Answer::Refused(FormOf::Password, &error),
-            )
-            .await
+            let refused = Answer::Refused(FormOf::Password, &error);
+            page(&accounts, &site, &signed_in, "", refused).await
         }
     }
 }
@@ -266,14 +260,8 @@ pub(super) async fn delete(
             if error.status().is_server_error() {
                 return Err(error);
             }
-            page(
-                &accounts,
-                &site,
-                &signed_in,
-                "",
-                Answer::Refused(FormOf::Deletion, &error),
-            )
-            .await
+            let refused = Answer::Refused(FormOf::Deletion, &error);
+            page(&accounts, &site, &signed_in, "", refused).await
         }
     }
 }

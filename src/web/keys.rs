@@ -38,14 +38,8 @@ pub(super) async fn make(
         Ok(key) => page(&accounts, &site, &signed_in, "", Answer::NewKey(&key)).await,
         Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => {
-            page(
-                &accounts,
-                &site,
-                &signed_in,
-                "",
-                Answer::Refused(FormOf::Key, &error),
-            )
-            .await
+            let refused = Answer::Refused(FormOf::Key, &error);
+            page(&accounts, &site, &signed_in, "", refused).await
         }
     }
 }

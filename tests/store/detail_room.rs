@@ -24,7 +24,7 @@ fn agents(name: &str, number: u64) -> Vec<Arc<ClickClass>> {
 }
 
 both_stores! {
-    async fn a_link_has_room_for_so_many_classes_in_a_quarter_and_bots_are_told_from_people_past_it(store) {
+    async fn a_link_has_room_for_so_many_classes_in_a_quarter_and_bots_are_set_apart_from_people_past_it(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let (first, random) = (agents("first", 1), agents("random", 1_200));

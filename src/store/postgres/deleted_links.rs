@@ -1,9 +1,8 @@
 //! Deletions of links in Postgres.
 
 use super::PostgresStore;
-use super::edited_links::LOCKED_LINK_OF_OWNER;
+use super::edited_links::locked_link;
 use crate::domain::{Principal, ShortCode};
-use crate::store::rows::{self, LinkRow};
 use crate::store::{Change, Deleted, IsExpected, StoreError};
 
 impl PostgresStore {
@@ -15,18 +14,9 @@ impl PostgresStore {
     ) -> Result<Deleted, StoreError> {
         let deleted = self.pool.transaction(async |session| {
             if let Some(is_expected) = is_expected {
-                // An edit of the link waits here until this is committed.
-                let found = sqlx::query_as(LOCKED_LINK_OF_OWNER)
-                    .bind(owner.user.0)
-                    .bind(code.as_str())
-                    .bind(owner.key.as_bytes())
-                    .fetch_optional(&mut *session)
-                    .await?;
-                let Some(found): Option<LinkRow> = found else {
+                let Some(link) = locked_link(session, owner, code).await? else {
                     return Ok(Deleted::NotFound);
                 };
-                let link = rows::link_to_count(owner.user, found)
-                    .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
                 if !is_expected(&link.value) {
                     return Ok(Deleted::Refused);
                 }

@@ -5,8 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use async_trait::async_trait;
 
 use super::PostgresStore;
+use super::detail_lock::is_alone;
 use super::detail_room::{class_ids, dropped, note_growth, room};
 use super::owner_series;
+use super::removed_details::remove_of_deleted;
 use super::session::Session;
 use crate::domain::Interval;
 use crate::store::click_rows;
@@ -17,9 +19,6 @@ use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, St
 
 /// Batches and parts of flushes that are summed in one transaction.
 const WAITING_PER_STEP: u16 = 256;
-
-/// How long a deleted link's rows stay: no summing takes so long that saw the link.
-const REMOVED_AFTER_SECONDS: i32 = 60;
 
 /// `quarter`, `details`, `limit_links`, `limits`.
 type WaitingRow = (i32, Vec<u8>, Option<Vec<i64>>, Option<Vec<i64>>);
@@ -310,94 +309,4 @@ async fn add(
             .await?;
     }
     Ok(())
-}
-
-/// Removes rows of quarters or days of deleted links, and subtracts them from the sums of their owners.
-macro_rules! remove {
-    ($of_links:literal, $of_owners:literal) => {
-        concat!(
-            "WITH gone AS (
-                 DELETE FROM ", $of_links, " WHERE (link_id, at, class_id) IN (
-                     SELECT link_id, at, class_id FROM ", $of_links, " WHERE link_id = ANY ($1) LIMIT $2)
-                 RETURNING link_id, at, class_id, clicks
-             ),
-             less AS (
-                 UPDATE ", $of_owners, " AS sums SET clicks = sums.clicks - of_owner.clicks FROM (
-                     SELECT owner_id, at, class_id, sum(clicks)::bigint AS clicks FROM gone JOIN deleted_details USING (link_id)
-                     GROUP BY owner_id, at, class_id
-                 ) AS of_owner
-                 WHERE sums.owner_id = of_owner.owner_id AND sums.at = of_owner.at AND sums.class_id = of_owner.class_id
-             )
-             SELECT count(*) FROM gone"
-        )
-    };
-}
-
-async fn remove_of_deleted(session: &mut Session, limit: i64) -> Result<bool, sqlx::Error> {
-    if !is_alone(session).await? {
-        return Ok(false);
-    }
-    // Not before the account's own row is gone where that is deleted, too: its sums are removed with the last of its links.
-    let links: Vec<i64> = sqlx::query_scalar(
-        "SELECT link_id FROM deleted_details WHERE deleted_at < now() - $1 * interval '1 second'
-         AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = owner_id) ORDER BY link_id LIMIT $2",
-    )
-    .bind(REMOVED_AFTER_SECONDS)
-    .bind(limit)
-    .fetch_all(&mut *session)
-    .await?;
-    if links.is_empty() {
-        return Ok(false);
-    }
-    let mut removed = 0;
-    for statement in [
-        remove!("link_details", "owner_details"),
-        remove!("link_detail_days", "owner_detail_days"),
-        "WITH gone AS (
-             DELETE FROM link_bots WHERE (link_id, quarter) IN
-                 (SELECT link_id, quarter FROM link_bots WHERE link_id = ANY ($1) LIMIT $2)
-             RETURNING 1
-         )
-         SELECT count(*) FROM gone",
-        "WITH gone AS (
-             DELETE FROM owner_details WHERE (owner_id, at, class_id) IN (
-                 SELECT owner_id, at, class_id FROM owner_details
-                 WHERE owner_id IN (SELECT owner_id FROM deleted_details WHERE link_id = ANY ($1))
-                   AND NOT EXISTS (SELECT FROM users WHERE id = owner_id) LIMIT $2)
-             RETURNING 1
-         )
-         SELECT count(*) FROM gone",
-        "WITH gone AS (
-             DELETE FROM owner_detail_days WHERE (owner_id, at, class_id) IN (
-                 SELECT owner_id, at, class_id FROM owner_detail_days
-                 WHERE owner_id IN (SELECT owner_id FROM deleted_details WHERE link_id = ANY ($1))
-                   AND NOT EXISTS (SELECT FROM users WHERE id = owner_id) LIMIT $2)
-             RETURNING 1
-         )
-         SELECT count(*) FROM gone",
-    ] {
-        let gone: i64 = sqlx::query_scalar(statement)
-            .bind(&links)
-            .bind(limit)
-            .fetch_one(&mut *session)
-            .await?;
-        removed += gone;
-    }
-    if removed == 0 {
-        sqlx::query("DELETE FROM deleted_details WHERE link_id = ANY ($1)")
-            .bind(links)
-            .execute(session)
-            .await?;
-    }
-    Ok(true)
-}
-
-/// Whether no other instance changes the sums now. What this transaction writes may be lost in a crash: it is done again then.
-async fn is_alone(session: &mut Session) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT pg_try_advisory_xact_lock(hashtext('shunt click details'), 0)
-         FROM set_config('synchronous_commit', 'off', true)",
-    )
-    .fetch_one(session)
-    .await
 }

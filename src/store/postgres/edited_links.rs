@@ -1,13 +1,28 @@
 //! Edits of links in Postgres.
 
 use super::links::link_of_owner;
+use super::session::Session;
 use super::{PostgresStore, link_columns, moment};
 use crate::domain::{Link, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, LinkRow};
 use crate::store::{Change, EditLink, Edited, StoreError, ToCount};
 
-/// A link of an owner by its code, locked until the transaction ends.
-pub(super) const LOCKED_LINK_OF_OWNER: &str = concat!(link_of_owner!(), " FOR UPDATE OF links");
+/// A link of an owner by its code. It is locked: another change of it waits until the transaction ends.
+pub(super) async fn locked_link(
+    session: &mut Session,
+    owner: Principal,
+    code: &ShortCode,
+) -> Result<Option<ToCount<Link>>, sqlx::Error> {
+    let found: Option<LinkRow> = sqlx::query_as(concat!(link_of_owner!(), " FOR UPDATE OF links"))
+        .bind(owner.user.0)
+        .bind(code.as_str())
+        .bind(owner.key.as_bytes())
+        .fetch_optional(session)
+        .await?;
+    let link = found.map(|found| rows::link_to_count(owner.user, found));
+    link.transpose()
+        .map_err(|error| sqlx::Error::Decode(Box::new(error)))
+}
 
 impl PostgresStore {
     pub(super) async fn edit_in_transaction(
@@ -18,18 +33,10 @@ impl PostgresStore {
         now: Timestamp,
     ) -> Result<Edited, StoreError> {
         let edited = self.pool.transaction(async |session| {
-            // Another edit of the link waits here until this one is committed.
-            let found = sqlx::query_as(LOCKED_LINK_OF_OWNER)
-                .bind(owner.user.0)
-                .bind(code.as_str())
-                .bind(owner.key.as_bytes())
-                .fetch_optional(&mut *session)
-                .await?;
-            let Some(found): Option<LinkRow> = found else {
+            let Some(found) = locked_link(session, owner, code).await? else {
                 return Ok(Edited::NotFound);
             };
-            let ToCount { value: link, has_parked } = rows::link_to_count(owner.user, found)
-                .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
+            let ToCount { value: link, has_parked } = found;
             let Some(properties) = edit(&link) else {
                 return Ok(Edited::Refused);
             };
