@@ -137,7 +137,7 @@ impl ClicksBeforeLimit {
 
     async fn count_now(&self, code: &ShortCode, click: Click) -> Result<(), CountError> {
         let link = click.link();
-        if !self.begin(link).await?.1 {
+        if self.begin(link).await?.is_none() {
             return Ok(());
         }
         let announced = self
@@ -147,10 +147,9 @@ impl ClicksBeforeLimit {
         announced.map_err(|error| CountError::Unavailable(error.to_string()))?;
         sleep(self.learned_after).await;
         for _ in 0..TRIES {
-            let (counting, is_wanted) = self.begin(link).await?;
-            if !is_wanted {
+            let Some(counting) = self.begin(link).await? else {
                 return Ok(());
-            }
+            };
             let counted = self.counts.begin().of(&[click], true).await?;
             // A link that was deleted meanwhile has none.
             let Some(clicks) = counted.get(&link).copied() else {
@@ -169,11 +168,9 @@ impl ClicksBeforeLimit {
         ))
     }
 
-    /// Begins a counting; returns its number, and whether there is something to count.
-    async fn begin(&self, link: LinkId) -> Result<(u64, bool), CountError> {
+    /// Begins a counting, or joins the one that another instance began; returns its number. `None`: there is nothing to count.
+    async fn begin(&self, link: LinkId) -> Result<Option<u64>, CountError> {
         // The databases keep it as a signed number.
-        let counting = random_id() >> 1;
-        let is_wanted = self.clicks.begin_counting(link, counting).await?;
-        Ok((counting, is_wanted))
+        Ok(self.clicks.begin_counting(link, random_id() >> 1).await?)
     }
 }

@@ -35,12 +35,13 @@ pub trait ClickLimits: Send + Sync {
     async fn grant(&self, batch: &ClickBatch) -> Result<Vec<(LinkId, Grant)>, StoreError>;
 
     /// Notes that the clicks from before a link's limit are about to be counted; `counting` is a number of the caller's own.
-    /// `false` where there is nothing to count: they are counted, or the link has no limit.
-    async fn begin_counting(&self, link: LinkId, counting: u64) -> Result<bool, StoreError>;
+    /// Returns the number of the counting that is under way, which the caller joins: that one, or one that was begun before.
+    /// `None` where there is nothing to count: they are counted, or the link has no limit.
+    async fn begin_counting(&self, link: LinkId, counting: u64) -> Result<Option<u64>, StoreError>;
 
     /// Sets the number of clicks from before a link's limit, which takes effect with it. `false`, and nothing changes, where
-    /// the counting has to begin again: another one was begun since, or [`ClickLimits::admit`] noted a click, or the limit
-    /// was taken away.
+    /// the counting has to begin again: [`ClickLimits::admit`] noted a click, or the limit was taken away; or where another
+    /// caller counted them first.
     async fn set_clicks_before(
         &self,
         link: LinkId,

@@ -150,24 +150,34 @@ both_stores! {
         let (_, id) = link(&store, user(&store).await).await;
         store.by_hand(LIMIT).await;
         assert_eq!(ask(&store, 1, id, 3).await, Grant::Uncounted);
-        assert!(store.clicks.begin_counting(id, 5).await.unwrap());
+        assert_eq!(store.clicks.begin_counting(id, 5).await.unwrap(), Some(5));
         assert_eq!(ask(&store, 2, id, 3).await, Grant::Uncounted);
         assert!(store.clicks.set_clicks_before(id, 5, 8).await.unwrap());
         assert_eq!(ask(&store, 3, id, 3).await, granted(2, 0));
-        assert!(!store.clicks.begin_counting(id, 6).await.unwrap(), "they are counted");
+        assert_eq!(store.clicks.begin_counting(id, 6).await.unwrap(), None, "they are counted");
         assert_eq!(count(&store, id).await, 2, "the others are still in Redis");
     }
 
-    async fn of_two_countings_the_one_that_began_last_is_valid(store) {
+    async fn countings_of_two_instances_at_once_do_not_undo_each_other(store) {
         let (_, id) = link(&store, user(&store).await).await;
         store.by_hand(LIMIT).await;
-        assert!(store.clicks.begin_counting(id, 5).await.unwrap());
-        assert!(store.clicks.begin_counting(id, 6).await.unwrap());
-        assert!(!store.clicks.set_clicks_before(id, 5, 0).await.unwrap());
+        let one = store.clicks.begin_counting(id, 5).await.unwrap();
+        let other = store.clicks.begin_counting(id, 6).await.unwrap();
+        assert_eq!((one, other), (Some(5), Some(5)));
         assert_eq!(ask(&store, 1, id, 1).await, Grant::Uncounted);
-        assert!(store.clicks.set_clicks_before(id, 6, 9).await.unwrap());
-        assert!(!store.clicks.set_clicks_before(id, 6, 0).await.unwrap());
+        assert!(store.clicks.set_clicks_before(id, 5, 9).await.unwrap());
+        assert!(!store.clicks.set_clicks_before(id, 5, 0).await.unwrap(), "they are counted");
         assert_eq!(ask(&store, 2, id, 3).await, granted(1, 0));
+    }
+
+    async fn a_counting_that_missed_a_click_is_joined_by_none(store) {
+        let (_, id) = link(&store, user(&store).await).await;
+        store.by_hand(LIMIT).await;
+        assert_eq!(store.clicks.begin_counting(id, 5).await.unwrap(), Some(5));
+        assert!(store.clicks.admit(id).await.unwrap());
+        assert_eq!(store.clicks.begin_counting(id, 6).await.unwrap(), Some(6));
+        assert!(!store.clicks.set_clicks_before(id, 5, 9).await.unwrap(), "it may lack that click");
+        assert!(store.clicks.set_clicks_before(id, 6, 9).await.unwrap());
     }
 
     async fn a_limit_that_was_taken_away_grants_nothing_and_counts_anew_when_it_comes_back(store) {
@@ -175,11 +185,11 @@ both_stores! {
         assert_eq!(ask(&store, 1, id, 4).await, granted(4, 6));
         store.by_hand(NO_LIMIT).await;
         assert_eq!(ask(&store, 2, id, 4).await, Grant::Unlimited);
-        assert!(!store.clicks.begin_counting(id, 5).await.unwrap(), "there is nothing to count");
+        assert_eq!(store.clicks.begin_counting(id, 5).await.unwrap(), None, "there is nothing to count");
         assert!(store.clicks.admit(id).await.unwrap());
         store.by_hand(LIMIT).await;
         assert_eq!(ask(&store, 3, id, 4).await, Grant::Uncounted);
-        assert!(store.clicks.begin_counting(id, 5).await.unwrap());
+        assert_eq!(store.clicks.begin_counting(id, 5).await.unwrap(), Some(5));
         store.by_hand(NO_LIMIT).await;
         store.by_hand(LIMIT).await;
         assert!(!store.clicks.set_clicks_before(id, 5, 0).await.unwrap(), "clicks came meanwhile");
@@ -190,10 +200,10 @@ both_stores! {
         let (_, id) = link(&store, user(&store).await).await;
         store.by_hand(LIMIT).await;
         assert!(store.clicks.admit(id).await.unwrap());
-        assert!(store.clicks.begin_counting(id, 5).await.unwrap());
+        assert_eq!(store.clicks.begin_counting(id, 5).await.unwrap(), Some(5));
         assert!(store.clicks.admit(id).await.unwrap());
         assert!(!store.clicks.set_clicks_before(id, 5, 9).await.unwrap(), "it may lack that click");
-        assert!(store.clicks.begin_counting(id, 6).await.unwrap());
+        assert_eq!(store.clicks.begin_counting(id, 6).await.unwrap(), Some(6));
         assert!(store.clicks.set_clicks_before(id, 6, 9).await.unwrap());
         assert!(store.clicks.admit(id).await.unwrap(), "one is left");
         assert!(!store.clicks.admit(id).await.unwrap());

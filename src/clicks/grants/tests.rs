@@ -70,8 +70,8 @@ impl ClickLimits for Database {
         }
     }
 
-    async fn begin_counting(&self, _: LinkId, _: u64) -> Result<bool, StoreError> {
-        Ok(false)
+    async fn begin_counting(&self, _: LinkId, _: u64) -> Result<Option<u64>, StoreError> {
+        Ok(None)
     }
 
     async fn set_clicks_before(&self, _: LinkId, _: u64, _: u64) -> Result<bool, StoreError> {

@@ -40,20 +40,21 @@ impl ClickLimits for PostgresStore {
             .collect()
     }
 
-    async fn begin_counting(&self, link: LinkId, counting: u64) -> Result<bool, StoreError> {
-        let begun = self.pool.run_with_priority(async |session| {
-            sqlx::query(
+    async fn begin_counting(&self, link: LinkId, counting: u64) -> Result<Option<u64>, StoreError> {
+        let begun: Vec<i64> = self.pool.run_with_priority(async |session| {
+            sqlx::query_scalar(
                 "INSERT INTO link_limits (link_id, counting)
                  SELECT id, $2 FROM links WHERE id = $1 AND max_clicks IS NOT NULL
-                 ON CONFLICT (link_id) DO UPDATE SET counting = excluded.counting
-                 WHERE link_limits.clicks_before IS NULL",
+                 ON CONFLICT (link_id) DO UPDATE SET counting = coalesce(link_limits.counting, excluded.counting)
+                 WHERE link_limits.clicks_before IS NULL
+                 RETURNING counting",
             )
             .bind(link.number())
             .bind(counting.cast_signed())
-            .execute(session)
+            .fetch_all(session)
             .await
-        });
-        Ok(begun.await?.rows_affected() == 1)
+        }).await?;
+        Ok(rows::written(begun).map(i64::cast_unsigned))
     }
 
     async fn set_clicks_before(

@@ -42,17 +42,19 @@ impl ClickLimits for SqliteStore {
             .collect()
     }
 
-    async fn begin_counting(&self, link: LinkId, counting: u64) -> Result<bool, StoreError> {
-        let begun = sqlx::query(
+    async fn begin_counting(&self, link: LinkId, counting: u64) -> Result<Option<u64>, StoreError> {
+        let begun: Vec<i64> = sqlx::query_scalar(
             "INSERT INTO link_limits (link_id, counting)
              SELECT id, ?2 FROM links WHERE id = ?1 AND max_clicks IS NOT NULL
-             ON CONFLICT (link_id) DO UPDATE SET counting = excluded.counting WHERE clicks_before IS NULL",
+             ON CONFLICT (link_id) DO UPDATE SET counting = coalesce(counting, excluded.counting)
+             WHERE clicks_before IS NULL
+             RETURNING counting",
         )
         .bind(link.number())
         .bind(counting.cast_signed())
-        .execute(&mut *self.writer.get_with_priority().await?)
+        .fetch_all(&mut *self.writer.get_with_priority().await?)
         .await?;
-        Ok(begun.rows_affected() == 1)
+        Ok(rows::written(begun).map(i64::cast_unsigned))
     }
 
     async fn set_clicks_before(

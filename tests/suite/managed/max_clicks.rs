@@ -231,7 +231,7 @@ async fn until_used_up(base: &str, code: &str, redirected: &AtomicUsize) {
             match response.status().as_u16() {
                 302 => redirected.fetch_add(1, Ordering::SeqCst),
                 404 => return,
-                other => panic!("{other}"),
+                _ => panic!("{}", response.text().await.unwrap()),
             };
         }
     });
