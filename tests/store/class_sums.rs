@@ -64,11 +64,8 @@ async fn compare(store: &Store, numbers: &mut Numbers, of: ClicksOf, clicks: &Cl
         match case % 3 {
             0 => (start, end) = (start - start % 96, end - end % 96),
             1 => {
-                end = clicks
-                    .iter()
-                    .map(|(_, quarter, ..)| quarter + 1)
-                    .max()
-                    .unwrap()
+                let newest = clicks.iter().map(|(_, quarter, ..)| *quarter).max();
+                end = newest.unwrap() + 1;
             }
             _ => (),
         }
