@@ -31,6 +31,7 @@ mod outbox;
 mod owner_rows;
 mod permits;
 mod postgres;
+mod queue_delay;
 mod removals;
 mod rows;
 mod search;
@@ -63,6 +64,7 @@ pub use links::{
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
+pub use queue_delay::for_waiting_client;
 pub use removals::{
     Actor, Covers, LOOKED_AT_IN_STEP, LookedAt, NewRemoval, Removals, Removed, Step,
 };

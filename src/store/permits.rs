@@ -2,15 +2,19 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use metrics::Counter;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::telemetry::metrics::Connections;
+use super::queue_delay::{QueueStands, wait};
+use crate::telemetry::metrics::{Connections, LIMIT_HITS};
 
 /// Permits for operations for which no redirect waits, as many as the pool has connections. However many of these
 /// operations wait, only so many ask the pool, and the next free connection goes to a redirect.
 pub(super) struct Permits {
     permits: Semaphore,
     waiting: AtomicUsize,
+    /// Counts the operations that waited too long.
+    refused: Counter,
 }
 
 /// Counts a waiting operation, also one that gives up.
@@ -22,14 +26,20 @@ impl Permits {
         Self {
             permits: Semaphore::new(connections),
             waiting: AtomicUsize::new(0),
+            refused: metrics::counter!(LIMIT_HITS, "limit" => "database_queue"),
         }
     }
 
     /// A permit to ask the pool, until it is dropped.
-    pub(super) async fn acquire(&self) -> SemaphorePermit<'_> {
+    ///
+    /// # Errors
+    /// [`QueueStands`], where a client waits for the operation.
+    pub(super) async fn acquire(&self) -> Result<SemaphorePermit<'_>, QueueStands> {
         let _waiting = Waiting::start(&self.waiting);
-        let permit = self.permits.acquire().await;
-        permit.expect("the semaphore is never closed")
+        // The semaphore is first in, first out.
+        let permit = wait(self.permits.acquire()).await;
+        let permit = permit.inspect_err(|_| self.refused.increment(1))?;
+        Ok(permit.expect("the semaphore is never closed"))
     }
 
     /// The connections of the pool, and the operations that wait for one, with or without a permit.
@@ -70,14 +80,14 @@ mod tests {
             waiting: 0,
         };
         let waiting = || permits.connections(&pool).waiting;
-        let first = permits.acquire().await;
+        let first = permits.acquire().await.unwrap();
         let (mut second, mut third) = (Box::pin(permits.acquire()), Box::pin(permits.acquire()));
         assert!((&mut second).now_or_never().is_none() && (&mut third).now_or_never().is_none());
         assert_eq!(waiting(), 2);
         drop(third);
         assert_eq!(waiting(), 1);
         drop(first);
-        let _second = second.await;
+        let _second = second.await.unwrap();
         assert_eq!(waiting(), 0);
     }
 }

@@ -231,7 +231,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 21] = [
+const LIMITS: [&str; 22] = [
     "connections",
     "requests",
     "request_time",
@@ -241,6 +241,7 @@ const LIMITS: [&str; 21] = [
     "body_time",
     "lists",
     "read_rate",
+    "database_queue",
     "hashing",
     "login",
     "login_failures",

@@ -78,7 +78,7 @@ impl Pool {
     /// A connection, within the deadline.
     pub(super) async fn get(&self) -> Result<Lease<'_>, StoreError> {
         let lease = async {
-            let permit = self.permits.acquire().await;
+            let permit = self.permits.acquire().await?;
             Ok(Lease {
                 _permit: Some(permit),
                 ..self.get_with_priority().await?
