@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+mod adaptive_limit;
 mod admin_rows;
 mod administration;
 mod api_keys;

@@ -82,7 +82,7 @@ impl Pool {
             ])
             .options(PLANNING)
             .options([(MARK, "on")]);
-        let permits = Permits::new(settings.max_connections as usize);
+        let permits = Permits::adaptive(settings.max_connections);
         let operations = metrics::counter!(DATABASE_OPERATIONS);
         if let Some(connections) = direct_pool(direct, settings).await? {
             return Ok(Self {
