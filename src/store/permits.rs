@@ -65,26 +65,26 @@ impl Permits {
     /// # Errors
     /// [`QueueStands`], where a client waits for the operation.
     pub(super) async fn acquire(&self) -> Result<Permit<'_>, QueueStands> {
-        if let Ok(permit) = self.permits.try_acquire() {
-            // None waits: a permit that is given back goes to those that wait.
-            return Ok(self.permit(permit));
-        }
-        let (_waiting, is_first) = Waiting::start(&self.waiting);
-        if is_first {
-            self.adapt(AdaptiveLimit::was_not_used_up);
-        }
-        // The semaphore is first in, first out.
         let permit = wait(async {
+            if let Ok(permit) = self.permits.try_acquire() {
+                // None waits: a permit that is given back goes to those that wait.
+                return permit;
+            }
+            let (_waiting, is_first) = Waiting::start(&self.waiting);
+            if is_first {
+                self.adapt(AdaptiveLimit::was_not_used_up);
+            }
+            // The semaphore is first in, first out.
             let mut permit = pin!(self.permits.acquire());
             loop {
                 if let Ok(permit) = timeout(STALL, &mut permit).await {
-                    return permit;
+                    return permit.expect("the semaphore is never closed");
                 }
                 self.adapt(AdaptiveLimit::has_waited);
             }
         });
         let permit = permit.await.inspect_err(|_| self.refused.increment(1))?;
-        Ok(self.permit(permit.expect("the semaphore is never closed")))
+        Ok(self.permit(permit))
     }
 
     /// The connections of the pool, and the operations that wait for one, with or without a permit.
@@ -167,6 +167,7 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
+    use crate::store::for_waiting_client;
 
     fn pool(size: usize) -> deadpool::Status {
         deadpool::Status {
@@ -190,6 +191,22 @@ mod tests {
         drop(first);
         let _second = second.await.unwrap();
         assert_eq!(waiting(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_has_begun_waits_for_its_later_operations() {
+        let permits = Permits::new(1);
+        let request = async {
+            drop(permits.acquire().await?);
+            let long = permits.permits.acquire().await.unwrap();
+            let other = async {
+                sleep(Duration::from_secs(1)).await;
+                drop(long);
+            };
+            let (later, ()) = futures_util::future::join(permits.acquire(), other).await;
+            later.map(drop)
+        };
+        assert!(for_waiting_client(request).await.is_ok());
     }
 
     /// The operations of a server with one processor: the more at once, the longer each takes.
