@@ -15,7 +15,7 @@ use crate::telemetry::metrics::{Connections, LIMIT_HITS};
 /// Permits for operations for which no redirect waits, at most as many as the pool has connections. However many of these
 /// operations wait, only so many ask the pool, and the next free connection goes to a redirect.
 pub(super) struct Permits {
-    permits: Semaphore,
+    semaphore: Semaphore,
     /// `None`: their number never changes.
     adapted: Option<Mutex<Adapted>>,
     waiting: AtomicUsize,
@@ -42,7 +42,7 @@ impl Permits {
     /// For a pool with so many connections.
     pub(super) fn new(connections: usize) -> Self {
         Self {
-            permits: Semaphore::new(connections),
+            semaphore: Semaphore::new(connections),
             adapted: None,
             waiting: AtomicUsize::new(0),
             refused: metrics::counter!(LIMIT_HITS, "limit" => "database_queue"),
@@ -66,7 +66,7 @@ impl Permits {
     /// [`QueueStands`], where a client waits for the operation.
     pub(super) async fn acquire(&self) -> Result<Permit<'_>, QueueStands> {
         let permit = wait(async {
-            if let Ok(permit) = self.permits.try_acquire() {
+            if let Ok(permit) = self.semaphore.try_acquire() {
                 // None waits: a permit that is given back goes to those that wait.
                 return permit;
             }
@@ -75,7 +75,7 @@ impl Permits {
                 self.adapt(AdaptiveLimit::was_not_used_up);
             }
             // The semaphore is first in, first out.
-            let mut permit = pin!(self.permits.acquire());
+            let mut permit = pin!(self.semaphore.acquire());
             loop {
                 if let Ok(permit) = timeout(STALL, &mut permit).await {
                     return permit.expect("the semaphore is never closed");
@@ -113,7 +113,7 @@ impl Permits {
         event(&mut adapted.limit, Instant::now());
         let limit = adapted.limit.limit();
         if let Some(further) = limit.checked_sub(adapted.existing) {
-            self.permits.add_permits(further as usize);
+            self.semaphore.add_permits(further as usize);
             adapted.existing = limit;
         }
     }
@@ -198,7 +198,7 @@ mod tests {
         let permits = Permits::new(1);
         let request = async {
             drop(permits.acquire().await?);
-            let long = permits.permits.acquire().await.unwrap();
+            let long = permits.semaphore.acquire().await.unwrap();
             let other = async {
                 sleep(Duration::from_secs(1)).await;
                 drop(long);

@@ -1,4 +1,4 @@
-//! The controlled delay of the queue for a connection (CoDel).
+//! The controlled delay of the queue for a connection (`CoDel`).
 //!
 //! The queue *stands* where each operation that left it during the last [`INTERVAL`] had waited for longer than [`TARGET`]:
 //! it is no burst that drains, and waiting longer helps no operation. Then what a client waits for is refused once it has
@@ -178,11 +178,13 @@ mod tests {
         let database = Database::new(1, millis(1_000));
         let jobs = (0..3).map(|_| database.run());
         assert_eq!(join_all(jobs).await, [true, true, true]);
-        let task = for_waiting_client(async {
+        let spawned = for_waiting_client(async {
             let database = database.clone();
-            tokio::spawn(async move { join_all([database.run(), database.run()]).await })
+            let task =
+                tokio::spawn(async move { join_all([database.run(), database.run()]).await });
+            task.await.unwrap()
         });
-        assert_eq!(task.await.await.unwrap(), [true, true]);
+        assert_eq!(spawned.await, [true, true]);
     }
 
     #[tokio::test(start_paused = true)]
