@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
+use self::pace::Pace;
 use self::scan::{TIMEOUT, details, increments};
 use self::turns::{Readers, Writers};
 use crate::domain::{Clock, Interval, LinkId, Shard};
@@ -17,6 +18,7 @@ use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scrip
 use crate::store::{ClickDetails, Clicks, DataSet, FlushId, FlushMark, StoreError};
 
 mod lease;
+mod pace;
 mod prune;
 mod scan;
 mod turns;
@@ -26,9 +28,6 @@ const LEASE: Duration = Duration::from_secs(10);
 
 /// How long the journal is compacted before the flush goes on to Redis.
 const COMPACTION_LIMIT: Duration = Duration::from_secs(2);
-
-/// A flush of more links is large: it is written back in larger steps with shorter pauses.
-const LARGE: usize = 100_000;
 
 /// Writes clicks back to the links.
 pub struct Flusher {
@@ -85,25 +84,6 @@ enum ShardFlush {
     Others,
     /// The data set is in a later term on another server, which has its clicks.
     Elsewhere,
-}
-
-/// How fast a flush is written back: a Redis on the same machine as the database must not be delayed noticeably. Of the
-/// values that were tried for large flushes these did best; `load/scale --only pending` measures them.
-struct Pace {
-    /// Per transaction: bounds how long rows stay locked and a core is kept busy.
-    links: usize,
-    /// The pause after a step, as a multiple of the step's duration.
-    pause_factor: u32,
-}
-
-impl Pace {
-    fn of(links: usize) -> Self {
-        let (links, pause_factor) = if links <= LARGE { (250, 3) } else { (500, 1) };
-        Self {
-            links,
-            pause_factor,
-        }
-    }
 }
 
 /// Why a flush stopped; the next flush goes on there.
@@ -264,7 +244,9 @@ impl Flusher {
                 if !increments.is_empty() {
                     self.keep_draining(redis, &term).await?;
                 }
-                let mark = self.apply(&flush, &increments, details, flushed).await?;
+                let mark = self
+                    .apply(redis, &flush, &increments, details, flushed)
+                    .await?;
                 drop(writing);
                 match mark {
                     FlushMark::Superseded => {
@@ -337,16 +319,17 @@ impl Flusher {
     /// Adds to `flushed` what this call wrote.
     async fn apply(
         &self,
+        redis: &RedisShard,
         flush: &FlushId,
         increments: &[(LinkId, u64)],
         details: ClickDetails,
         flushed: &mut Flushed,
     ) -> Result<FlushMark, StoreError> {
-        let pace = Pace::of(increments.len());
+        let mut pace = Pace::of(increments.len(), redis.acknowledgement_time());
         let mut mark = self.clicks.flush_mark(flush).await?;
         while let Some(rest) = mark.rest_of(increments) {
             let started = Instant::now();
-            let part = &rest[..rest.len().min(pace.links)];
+            let part = &rest[..rest.len().min(pace.links())];
             let up_to = match part.last() {
                 Some((last, _)) if part.len() < rest.len() => FlushMark::UpTo(*last),
                 _ => FlushMark::Whole,
@@ -369,7 +352,8 @@ impl Flusher {
                     });
                 }
             }
-            sleep((started.elapsed() * pace.pause_factor).min(LEASE / 4)).await;
+            let pause = pace.pause_after(started.elapsed(), redis.acknowledgement_time());
+            sleep(pause.min(LEASE / 4)).await;
         }
         Ok(mark)
     }
