@@ -10,15 +10,14 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
-use self::pace::Pace;
 use self::scan::{TIMEOUT, details, increments};
 use self::turns::{Readers, Writers};
+use crate::clicks::Pace;
 use crate::domain::{Clock, Interval, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
 use crate::store::{ClickDetails, Clicks, DataSet, FlushId, FlushMark, StoreError};
 
 mod lease;
-mod pace;
 mod prune;
 mod scan;
 mod turns;
@@ -28,6 +27,14 @@ const LEASE: Duration = Duration::from_secs(10);
 
 /// How long the journal is compacted before the flush goes on to Redis.
 const COMPACTION_LIMIT: Duration = Duration::from_secs(2);
+
+/// A flush of more links is large: it is written back in larger steps with shorter pauses.
+const LARGE: usize = 100_000;
+
+/// Links per transaction, which bounds how long rows stay locked and a core is kept busy; and the longest pause after one, as a
+/// multiple of its duration. `load/scale --only pending` measures them.
+const SMALL_STEPS: (usize, f64) = (250, 3.0);
+const LARGE_STEPS: (usize, f64) = (500, 1.0);
 
 /// Writes clicks back to the links.
 pub struct Flusher {
@@ -325,11 +332,16 @@ impl Flusher {
         details: ClickDetails,
         flushed: &mut Flushed,
     ) -> Result<FlushMark, StoreError> {
-        let mut pace = Pace::of(increments.len(), redis.acknowledgement_time());
+        let (links_per_step, longest_pause) = if increments.len() <= LARGE {
+            SMALL_STEPS
+        } else {
+            LARGE_STEPS
+        };
+        let mut pace = Pace::within(0.0..=longest_pause);
         let mut mark = self.clicks.flush_mark(flush).await?;
         while let Some(rest) = mark.rest_of(increments) {
             let started = Instant::now();
-            let part = &rest[..rest.len().min(pace.links())];
+            let part = &rest[..rest.len().min(links_per_step)];
             let up_to = match part.last() {
                 Some((last, _)) if part.len() < rest.len() => FlushMark::UpTo(*last),
                 _ => FlushMark::Whole,
@@ -352,7 +364,7 @@ impl Flusher {
                     });
                 }
             }
-            let pause = pace.pause_after(started.elapsed(), redis.acknowledgement_time());
+            let pause = pace.pause_after(started.elapsed(), redis.delay());
             sleep(pause.min(LEASE / 4)).await;
         }
         Ok(mark)

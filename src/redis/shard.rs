@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metrics::{Counter, Gauge};
 use tokio::sync::Notify;
@@ -109,7 +109,7 @@ impl RedisShard {
             up: AtomicBool::new(false),
             superseded: AtomicBool::new(false),
             full: AtomicBool::new(false),
-            acknowledgements: Acknowledgements::default(),
+            acknowledgements: Acknowledgements::new(Instant::now()),
             cuts: AtomicU64::new(0),
             room_for_details: AtomicU64::new(ROOM_FOR_DETAILS),
             tripped: Notify::new(),
@@ -134,13 +134,14 @@ impl RedisShard {
 
     /// Notes how long an acknowledgement took for which redirects waited.
     pub fn note_acknowledgement(&self, took: Duration) {
-        self.inner.acknowledgements.note(took);
+        self.inner.acknowledgements.note(took, Instant::now());
     }
 
-    /// What such an acknowledgement took in the mean since the last call; `None` where there was none.
+    /// What such an acknowledgement takes now, as a multiple of what it takes when nothing delays it; infinite where that is not
+    /// known yet, `None` where no redirect waits.
     #[must_use]
-    pub fn acknowledgement_time(&self) -> Option<Duration> {
-        self.inner.acknowledgements.take_mean()
+    pub fn delay(&self) -> Option<f64> {
+        self.inner.acknowledgements.delay(Instant::now())
     }
 
     /// The time by the clock of this machine.
