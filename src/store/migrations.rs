@@ -77,6 +77,7 @@ const POSTGRES: Files = files! { "postgres":
     60 "owner series" "0060_owner_series.sql",
     61 "owner series of before" "0061_owner_series_of_before.sql",
     75 "bounded details" "0075_bounded_details.sql",
+    80 "class sums" "0080_class_sums.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":

@@ -4,6 +4,7 @@
 
 mod additive;
 mod backend;
+mod class_sums;
 mod click_limits;
 mod clicks;
 mod deleted;

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
+use futures_util::future::join_all;
 use reqwest::{Method, Response};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
 use crate::support::{App, Mode, both_modes};
@@ -33,11 +35,18 @@ async fn comes_to_its_end(stream: &mut Response) {
     while next(stream).await.is_some() {}
 }
 
-async fn database_operations(app: &App) -> u64 {
+/// How often the database and Redis were asked for something.
+async fn look_ups(app: &App) -> u64 {
     let metrics = app.get("/metrics").await.text;
-    let mut lines = metrics.lines();
-    let count = lines.find_map(|line| line.strip_prefix("shunt_database_operations_total "));
-    count.unwrap().parse().unwrap()
+    let counts = metrics.lines().filter(|line| {
+        line.starts_with("shunt_database_operations_total ")
+            || line.starts_with("shunt_redis_commands_total{")
+    });
+    let counts: Vec<u64> = counts
+        .map(|line| line.rsplit_once(' ').unwrap().1.parse().unwrap())
+        .collect();
+    assert!(!counts.is_empty());
+    counts.iter().sum()
 }
 
 both_modes! {
@@ -100,24 +109,6 @@ both_modes! {
         assert!(f64::from(events) <= most, "{events} events, {most} at most");
     }
 
-    async fn a_hundred_listeners_of_a_link_cost_one_look_up(app) {
-        let token = app.register().await;
-        let code = app.shorten(&token, "https://example.org/").await;
-        let mut streams = Vec::new();
-        for _ in 0..100 {
-            let mut stream = listen(app, &token, &code).await;
-            assert!(next(&mut stream).await.is_some());
-            streams.push(stream);
-        }
-        let before = database_operations(app).await;
-        app.visit(&format!("/{code}")).await;
-        for stream in &mut streams {
-            assert_eq!(next(stream).await.unwrap()["clicks"], 1);
-        }
-        let operations = database_operations(app).await - before;
-        assert!(operations < 60, "{operations} operations of the database");
-    }
-
     async fn a_shutdown_ends_all_listening(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
@@ -133,6 +124,56 @@ both_modes! {
         }
         app.server = app.another(&[]).await;
     }
+}
+
+/// Each of them looking for itself would be thousands of look-ups; what the service does anyway meanwhile is some dozens.
+async fn thousands_of_listeners_cost_what_one_does(mode: Mode) {
+    const LISTENERS: usize = 2_000;
+    const AT_ONCE: usize = 50;
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let needed = LISTENERS as u64 + 500;
+    assert!(
+        maximum.is_none_or(|maximum| maximum >= needed),
+        "this test needs {needed} open files: ulimit -Hn"
+    );
+    let current = maximum;
+    setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
+    let app = App::start_with(mode, &[("MAX_CONNECTIONS_PER_ADDRESS", "0")]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let mut streams = Vec::new();
+    while streams.len() < LISTENERS {
+        let opened = (0..AT_ONCE).map(|_| async {
+            let mut stream = listen(&app, &token, &code).await;
+            let first = next(&mut stream).await.unwrap();
+            assert_eq!(first, json!({"clicks": 0, "last_minute": 0}));
+            stream
+        });
+        streams.extend(join_all(opened).await);
+    }
+    let before = look_ups(&app).await;
+    for clicks in 1..=2 {
+        app.visit(&format!("/{code}")).await;
+        let events = streams.iter_mut().map(next);
+        for event in join_all(events).await {
+            let expected = json!({"clicks": clicks, "last_minute": clicks});
+            assert_eq!(event, Some(expected));
+        }
+    }
+    let asked = look_ups(&app).await - before;
+    assert!(asked < LISTENERS as u64 / 4, "{asked} look-ups");
+    drop(streams);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn thousands_of_embedded_listeners_cost_what_one_does() {
+    thousands_of_listeners_cost_what_one_does(Mode::Embedded).await;
+}
+
+#[tokio::test]
+async fn thousands_of_production_listeners_cost_what_one_does() {
+    thousands_of_listeners_cost_what_one_does(Mode::Production).await;
 }
 
 async fn listening_ends_when_its_token_expires(mode: Mode) {

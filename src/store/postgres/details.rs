@@ -51,23 +51,11 @@ macro_rules! breakdown {
 }
 
 const OF_LINK: &str = breakdown!(
-    "SELECT class_id, sum(clicks) AS n FROM (
-         SELECT class_id, clicks FROM link_detail_days WHERE link_id = $1 AND at >= $2 AND at < $3
-         UNION ALL
-         SELECT class_id, clicks FROM link_details WHERE link_id = $1 AND at >= $4 AND at < $5
-         UNION ALL
-         SELECT class_id, clicks FROM link_details WHERE link_id = $1 AND at >= $6 AND at < $7
-     ) AS parts GROUP BY class_id"
+    "SELECT class AS class_id, sum AS n FROM link_class_sums($1, $2, $3, $4, $5, $6, $7)"
 );
 
 const OF_OWNER: &str = breakdown!(
-    "SELECT class_id, sum(clicks) AS n FROM (
-         SELECT class_id, clicks FROM owner_detail_days WHERE owner_id = $1 AND at >= $2 AND at < $3
-         UNION ALL
-         SELECT class_id, clicks FROM owner_details WHERE owner_id = $1 AND at >= $4 AND at < $5
-         UNION ALL
-         SELECT class_id, clicks FROM owner_details WHERE owner_id = $1 AND at >= $6 AND at < $7
-     ) AS parts GROUP BY class_id"
+    "SELECT class AS class_id, sum AS n FROM owner_class_sums($1, $2, $3, $4, $5, $6, $7)"
 );
 
 const OF_TAG: &str = breakdown!(

@@ -11,7 +11,8 @@ use crate::domain::{Interval, LinkId, SearchTag};
 use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
 use crate::store::{click_rows, owner_rows};
 
-/// The series and the count of a link, in one statement and so of one snapshot.
+/// The series and the count of a link, in one statement and so of one snapshot. The moment at which the link was made is a
+/// look-up of its own: a join that was planned while links were few would read all of them.
 const SERIES: &str = concat!(
     counts!(),
     "
@@ -19,9 +20,11 @@ const SERIES: &str = concat!(
     SELECT 5, quarter, clicks FROM link_series WHERE link_id = ANY ($1) AND quarter >= $6 AND quarter < $7
     UNION ALL
     SELECT 5, at, n FROM (
-        SELECT CASE quarter WHEN 0 THEN greatest(floor(extract(epoch FROM created_at) / 900)::bigint, 1) ELSE quarter END AS at,
+        SELECT CASE quarter WHEN 0
+                THEN (SELECT greatest(floor(extract(epoch FROM created_at) / 900)::bigint, 1) FROM links WHERE links.id = link_id)
+                ELSE quarter END AS at,
             CASE quarter WHEN 0 THEN clicks ELSE in_quarter END AS n
-        FROM link_clicks JOIN links ON links.id = link_id WHERE link_id = ANY ($1)
+        FROM link_clicks WHERE link_id = ANY ($1)
         UNION ALL
         SELECT coalesce(quarter, quarter_now()), n
         FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) WHERE NOT held AND id = ANY ($1)

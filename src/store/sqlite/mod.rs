@@ -47,6 +47,7 @@ mod pool;
 mod presence;
 mod removal_steps;
 mod removals;
+mod removed_details;
 mod searched_links;
 mod series;
 mod sessions;

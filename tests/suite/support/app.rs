@@ -114,11 +114,10 @@ impl App {
         for (code, answered) in redirected {
             let stats = self.get(&format!("/urls/{code}/stats")).await;
             match stats.status.as_u16() {
-                200 => assert_eq!(
-                    stats.json()["clicks"],
-                    answered,
-                    "redirects answered for {code}"
-                ),
+                200 => {
+                    let clicks = self.clicks(&code).await;
+                    assert_eq!(clicks, answered, "redirects answered for {code}");
+                }
                 // Deleted meanwhile, and its clicks with it.
                 404 => {}
                 _ => panic!("redirects answered for {code} cannot be looked up: {stats:?}"),
@@ -202,12 +201,41 @@ impl App {
         .await
     }
 
+    /// The count of a link. Where it does not rise meanwhile, the series over all time has to add up to it.
     pub(crate) async fn clicks(&self, code: &str) -> u64 {
-        let response = self.get(&format!("/urls/{code}/stats")).await;
+        let path = format!("/urls/{code}/stats");
+        let response = self.get(&path).await;
         assert_eq!(response.status, 200, "{response:?}");
-        let stats = response.json();
-        assert_eq!(stats["clicks"], stats["total"]);
-        stats["clicks"].as_u64().unwrap()
+        let mut clicks = count(&response);
+        for _ in 0..3 {
+            let series = self.clicks_of_all_time(code).await;
+            let again = self.get(&path).await;
+            // Either may need what has just gone away.
+            let (Some(series), 200) = (series, again.status.as_u16()) else {
+                break;
+            };
+            if count(&again) == clicks {
+                assert_eq!(series, clicks, "the series of {code} adds up to its count");
+                break;
+            }
+            clicks = count(&again);
+        }
+        clicks
+    }
+
+    /// What the points of a series add up to that begins long before the link; `None` where it cannot be read now.
+    async fn clicks_of_all_time(&self, code: &str) -> Option<u64> {
+        let path = format!("/urls/{code}/stats/series?interval=month&from=1970-01-01");
+        let response = self.get(&path).await;
+        if response.status == 503 {
+            return None;
+        }
+        assert_eq!(response.status, 200, "{response:?}");
+        let series = response.json();
+        let points = series["points"].as_array().unwrap().iter();
+        let sum = points.map(|point| point["clicks"].as_u64().unwrap()).sum();
+        assert_eq!(series["clicks"], sum);
+        Some(sum)
     }
 
     /// Waits until this many clicks of a code are in the database itself.
@@ -242,6 +270,12 @@ impl App {
         );
         Server::start(&all).await
     }
+}
+
+fn count(stats: &Response) -> u64 {
+    let stats = stats.json();
+    assert_eq!(stats["clicks"], stats["total"]);
+    stats["clicks"].as_u64().unwrap()
 }
 
 /// Runs a test against a service of its own.
