@@ -321,7 +321,7 @@ impl From<StoreError> for CountError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(why) | StoreError::Unreachable(why) => Self::Unavailable(why),
-            unexpected @ StoreError::Unexpected(_) => Self::Store(unexpected),
+            other @ (StoreError::Busy | StoreError::Unexpected(_)) => Self::Store(other),
         }
     }
 }

@@ -76,7 +76,8 @@ pub struct Config {
     )]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(postgres))]
     pub database_replica: Optional<String>,
-    /// Connections to Postgres, and as many to its replica.
+    /// Connections to Postgres, and as many to its replica. Under load, as many of them are used at once as Postgres gets more
+    /// done by (two at least); redirects may use all.
     #[arg(long, env = "DATABASE_MAX_CONNECTIONS", value_name = "N")]
     #[arg(default_value = "10", value_parser = number(1..=1_000_u32))]
     pub database_max_connections: u32,

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::ApiError;
 use super::paths::{Class, route_of};
 use crate::config::Guards;
+use crate::store::for_waiting_client;
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Whole lists that are sent at once: a client that reads slowly keeps about a megabyte of one in memory.
@@ -94,7 +95,14 @@ pub async fn with_admission(
         }
     }
     let late = || metrics::counter!(LIMIT_HITS, "limit" => "request_time");
-    let response = timeout(admission.timeout, next.run(request))
+    let response = async {
+        match &permit {
+            Some(_) => for_waiting_client(next.run(request)).await,
+            // Hashing has a queue of its own, and what it took is not thrown away.
+            None => next.run(request).await,
+        }
+    };
+    let response = timeout(admission.timeout, response)
         .await
         .unwrap_or_else(|_| refused(&late()));
     drop(permit);

@@ -93,7 +93,10 @@ impl Creations {
             error,
             CreateLinkError::Store(_) | CreateLinkError::OwnerGone
         ) {
-            for other in others.into_iter().chain(turn.take(MAX_WAITING)) {
+            // Where too much waits for it, each statement is refused by its own wait.
+            let is_busy = matches!(error, CreateLinkError::Store(StoreError::Busy));
+            let later = turn.take(if is_busy { 0 } else { MAX_WAITING });
+            for other in others.into_iter().chain(later) {
                 other.made(Err(error.clone()));
             }
         }

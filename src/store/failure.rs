@@ -3,6 +3,7 @@
 use deadpool::managed::PoolError;
 use sqlx::error::DatabaseError;
 
+use super::queue_delay::QueueStands;
 use crate::telemetry::metrics::DATABASE_ERRORS;
 
 /// Why the database did not do what it was asked.
@@ -15,6 +16,9 @@ pub enum StoreError {
     /// There was no connection to it: nothing was asked, and nothing took place.
     #[error("the database is unavailable: {0}")]
     Unreachable(String),
+    /// Too many operations wait for it: nothing was asked, and nothing took place.
+    #[error("too many operations wait for the database")]
+    Busy,
     /// Its response is not what the code expects: a defect.
     #[error("the database answered unexpectedly: {0}")]
     Unexpected(String),
@@ -33,8 +37,11 @@ pub enum OpenError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
+        if marked::<QueueStands>(&error).is_some() {
+            return Self::Busy;
+        }
         metrics::counter!(DATABASE_ERRORS).increment(1);
-        if let Some(NoConnection(why)) = no_connection(&error) {
+        if let Some(NoConnection(why)) = marked(&error) {
             return Self::Unreachable(why.clone());
         }
         let passing = match &error {
@@ -55,10 +62,17 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
+impl From<QueueStands> for StoreError {
+    fn from(_: QueueStands) -> Self {
+        Self::Busy
+    }
+}
+
 impl From<StoreError> for OpenError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(why) | StoreError::Unreachable(why) => Self::NotYet(why),
+            StoreError::Busy => Self::NotYet(error.to_string()),
             StoreError::Unexpected(why) => Self::Wrong(why),
         }
     }
@@ -123,7 +137,13 @@ pub(super) fn unreachable(error: PoolError<sqlx::Error>) -> sqlx::Error {
     sqlx::Error::Io(std::io::Error::other(why))
 }
 
-fn no_connection(error: &sqlx::Error) -> Option<&NoConnection> {
+/// A refusal as an error of sqlx.
+pub(super) fn refused(why: QueueStands) -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::other(why))
+}
+
+/// The error of this service's own in one of sqlx.
+fn marked<E: std::error::Error + Send + Sync + 'static>(error: &sqlx::Error) -> Option<&E> {
     let sqlx::Error::Io(error) = error else {
         return None;
     };

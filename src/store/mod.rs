@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+mod adaptive_limit;
 mod admin_rows;
 mod administration;
 mod api_keys;
@@ -31,6 +32,7 @@ mod outbox;
 mod owner_rows;
 mod permits;
 mod postgres;
+mod queue_delay;
 mod removals;
 mod rows;
 mod search;
@@ -63,6 +65,7 @@ pub use links::{
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
+pub use queue_delay::for_waiting_client;
 pub use removals::{
     Actor, Covers, LOOKED_AT_IN_STEP, LookedAt, NewRemoval, Removals, Removed, Step,
 };

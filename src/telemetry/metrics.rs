@@ -122,6 +122,9 @@ metrics! {
     gauge DATABASE_CONNECTIONS = "shunt_database_connections";
     /// Max connections to the database.
     gauge DATABASE_CONNECTIONS_MAX = "shunt_database_connections_max";
+    /// Connections to the database that are used at once at present, except by redirects: under load, as many as it gets more
+    /// done by.
+    gauge DATABASE_CONNECTIONS_LIMIT = "shunt_database_connections_limit";
     /// 1 while the replica of the database is up, 0 while it is away.
     gauge REPLICA_UP = "shunt_database_replica_up";
     /// How far the replica is behind the primary; 0 if it has everything.
@@ -231,7 +234,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 21] = [
+const LIMITS: [&str; 22] = [
     "connections",
     "requests",
     "request_time",
@@ -241,6 +244,7 @@ const LIMITS: [&str; 21] = [
     "body_time",
     "lists",
     "read_rate",
+    "database_queue",
     "hashing",
     "login",
     "login_failures",
@@ -342,6 +346,8 @@ pub struct Connections {
     pub waiting: u32,
     /// Max open connections.
     pub max: u32,
+    /// How many of them are used at once at present, except by redirects.
+    pub limit: u32,
 }
 
 impl Connections {
@@ -354,6 +360,7 @@ impl Connections {
             idle: count(status.available),
             waiting: count(status.waiting),
             max: count(status.max_size),
+            limit: count(status.max_size),
         }
     }
 
@@ -375,6 +382,7 @@ impl std::ops::Add for Connections {
             idle: self.idle + other.idle,
             waiting: self.waiting + other.waiting,
             max: self.max + other.max,
+            limit: self.limit + other.limit,
         }
     }
 }

@@ -130,6 +130,39 @@ async fn past_its_capacity_the_api_sheds_load_at_once_while_redirects_go_on() {
     app.finish().await;
 }
 
+/// Two lists wait for a lock with the only connections, and others for them.
+#[tokio::test]
+async fn a_queue_for_the_database_that_stands_refuses_requests_while_redirects_go_on() {
+    let app = App::start_with(Mode::Production, &[("DATABASE_MAX_CONNECTIONS", "2")]).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    let lock = DatabaseLock::on(&app, "links").await;
+    let lists = join_all((0..30).map(|_| app.get_as(&token, "/urls/my")));
+    let visits = async {
+        eventually("a list is refused", async || {
+            app.limit_hits("database_queue").await >= 1
+        })
+        .await;
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+    };
+    let (lists, ()) = join(lists, visits).await;
+    let mut refused = 0;
+    for list in lists {
+        is_busy(&list);
+        refused += u64::from(list.detail() == "The service is busy; try again");
+    }
+    assert!(refused >= 1);
+    assert_eq!(app.limit_hits("database_queue").await, refused);
+    assert_eq!(app.limit_hits("requests").await, 0);
+    drop(lock);
+    eventually("lists are sent again", async || {
+        app.get_as(&token, "/urls/my").await.status == 200
+    })
+    .await;
+    app.finish().await;
+}
+
 /// Waiting for a connection and then for the table share one deadline.
 #[tokio::test]
 async fn waiting_for_a_connection_counts_towards_the_deadline_of_the_database() {

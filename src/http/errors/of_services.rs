@@ -16,6 +16,7 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(why) | StoreError::Unreachable(why) => Self::unavailable(&why),
+            StoreError::Busy => Self::overloaded(),
             StoreError::Unexpected(why) => Self::internal(&why),
         }
     }

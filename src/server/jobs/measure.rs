@@ -14,11 +14,11 @@ use crate::cache::LinkCache;
 use crate::redis::{RedisShard, RedisShards};
 use crate::store::{Database, PostgresReplica};
 use crate::telemetry::metrics::{
-    CACHE_BYTES, CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX, Exposition,
-    JOURNAL_BATCHES, OUTBOX_CHANGES, PENDING_LINKS, PENDING_OLDEST, REDIS_CONNECTIONS,
-    REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX, RUNTIME_QUEUE,
-    RUNTIME_TASKS, RUNTIME_WORKERS, SQLITE_BYTES, SQLITE_DISK, SQLITE_DISK_FREE, bounded, bytes,
-    gauge_of_shard,
+    CACHE_BYTES, CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_LIMIT,
+    DATABASE_CONNECTIONS_MAX, Exposition, JOURNAL_BATCHES, OUTBOX_CHANGES, PENDING_LINKS,
+    PENDING_OLDEST, REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS,
+    REPLICA_CONNECTIONS_MAX, RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS, SQLITE_BYTES,
+    SQLITE_DISK, SQLITE_DISK_FREE, bounded, bytes, gauge_of_shard,
 };
 
 /// Pause between two measurements.
@@ -101,6 +101,7 @@ impl Measured {
         }
         let database = self.database.connections();
         database.report(DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX);
+        metrics::gauge!(DATABASE_CONNECTIONS_LIMIT).set(database.limit);
         let replica = self.replica.as_ref();
         if let Some(replica) = replica.and_then(|replica| replica.connections()) {
             replica.report(REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX);

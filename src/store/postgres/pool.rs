@@ -17,7 +17,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
 use tokio::time::timeout;
 
 use super::session::Session;
-use crate::store::failure::{of_pool, unreachable};
+use crate::store::failure::{of_pool, refused, unreachable};
 use crate::store::permits::Permits;
 use crate::store::{OpenError, StoreSettings};
 use crate::telemetry::metrics::{Connections as InUse, DATABASE_OPERATIONS};
@@ -82,7 +82,7 @@ impl Pool {
             ])
             .options(PLANNING)
             .options([(MARK, "on")]);
-        let permits = Permits::new(settings.max_connections as usize);
+        let permits = Permits::adaptive(settings.max_connections);
         let operations = metrics::counter!(DATABASE_OPERATIONS);
         if let Some(connections) = direct_pool(direct, settings).await? {
             return Ok(Self {
@@ -113,13 +113,14 @@ impl Pool {
     ///
     /// # Errors
     /// [`sqlx::Error::PoolTimedOut`] also when Postgres did not respond in time: whether the operation took place is
-    /// unknown then.
+    /// unknown then. To an operation that waited too long for its permit, one that becomes
+    /// [`StoreError::Busy`](crate::store::StoreError::Busy).
     pub(super) async fn run<T>(
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
         timeout(self.deadline, async {
-            let _permit = self.permits.acquire().await;
+            let _permit = self.permits.acquire().await.map_err(refused)?;
             self.run_with_priority(call).await
         })
         .await

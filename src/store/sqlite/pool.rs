@@ -12,13 +12,12 @@ use deadpool::managed::{self, Manager, Metrics, Object, RecycleError, RecycleRes
 use metrics::Counter;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
-use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
 use super::presence::Presence;
 use crate::store::StoreError;
 use crate::store::failure::{of_pool, unreachable};
-use crate::store::permits::Permits;
+use crate::store::permits::{Permit, Permits};
 use crate::telemetry::metrics::{Connections, DATABASE_OPERATIONS};
 
 /// After so long without use, and after so many uses, a connection is pinged: its thread may have died.
@@ -44,7 +43,7 @@ pub(super) struct Pool {
 /// A connection in use.
 pub(super) struct Lease<'a> {
     connection: Object<Opener>,
-    _permit: Option<SemaphorePermit<'a>>,
+    _permit: Option<Permit<'a>>,
 }
 
 impl Pool {
@@ -78,7 +77,7 @@ impl Pool {
     /// A connection, within the deadline.
     pub(super) async fn get(&self) -> Result<Lease<'_>, StoreError> {
         let lease = async {
-            let permit = self.permits.acquire().await;
+            let permit = self.permits.acquire().await?;
             Ok(Lease {
                 _permit: Some(permit),
                 ..self.get_with_priority().await?
