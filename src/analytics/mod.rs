@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use metrics::{Counter, counter};
 
-use crate::domain::{ClickClass, Dimension};
+use crate::domain::ClickClass;
 use crate::telemetry::metrics::{CLASSES_MADE, CLASSES_UNKNOWN};
 
 mod agents;
@@ -188,21 +188,21 @@ impl OfWorker {
 
 fn class((agent, referrer, country): &ClassKey) -> ClickClass {
     let country = country.as_ref().and_then(|code| str::from_utf8(code).ok());
-    ClickClass::unknown()
-        .with(Dimension::Referrer, referrer.as_deref())
-        .with(Dimension::Country, country)
-        .with(Dimension::Browser, agent.browser)
-        .with(Dimension::Os, agent.os)
-        .with(Dimension::Device, agent.device)
-        .with(
-            Dimension::Bot,
-            Some(if agent.is_bot { "true" } else { "false" }),
-        )
+    let bot = if agent.is_bot { "true" } else { "false" };
+    ClickClass::of([
+        referrer.as_deref(),
+        country,
+        agent.browser,
+        agent.os,
+        agent.device,
+        Some(bot),
+    ])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Dimension;
 
     const FIREFOX: &[u8] =
         b"Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";

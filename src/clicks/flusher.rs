@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use self::scan::{TIMEOUT, details, increments};
 use self::turns::{Readers, Writers};
+use crate::clicks::Pace;
 use crate::domain::{Clock, Interval, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
 use crate::store::{ClickDetails, Clicks, DataSet, FlushId, FlushMark, StoreError};
@@ -29,6 +30,11 @@ const COMPACTION_LIMIT: Duration = Duration::from_secs(2);
 
 /// A flush of more links is large: it is written back in larger steps with shorter pauses.
 const LARGE: usize = 100_000;
+
+/// Links per transaction, which bounds how long rows stay locked and a core is kept busy; and the longest pause after one, as a
+/// multiple of its duration. `load/scale --only pending` measures them.
+const SMALL_STEPS: (usize, f64) = (250, 3.0);
+const LARGE_STEPS: (usize, f64) = (500, 1.0);
 
 /// Writes clicks back to the links.
 pub struct Flusher {
@@ -85,25 +91,6 @@ enum ShardFlush {
     Others,
     /// The data set is in a later term on another server, which has its clicks.
     Elsewhere,
-}
-
-/// How fast a flush is written back: a Redis on the same machine as the database must not be delayed noticeably. Of the
-/// values that were tried for large flushes these did best; `load/scale --only pending` measures them.
-struct Pace {
-    /// Per transaction: bounds how long rows stay locked and a core is kept busy.
-    links: usize,
-    /// The pause after a step, as a multiple of the step's duration.
-    pause_factor: u32,
-}
-
-impl Pace {
-    fn of(links: usize) -> Self {
-        let (links, pause_factor) = if links <= LARGE { (250, 3) } else { (500, 1) };
-        Self {
-            links,
-            pause_factor,
-        }
-    }
 }
 
 /// Why a flush stopped; the next flush goes on there.
@@ -264,7 +251,9 @@ impl Flusher {
                 if !increments.is_empty() {
                     self.keep_draining(redis, &term).await?;
                 }
-                let mark = self.apply(&flush, &increments, details, flushed).await?;
+                let mark = self
+                    .apply(redis, &flush, &increments, details, flushed)
+                    .await?;
                 drop(writing);
                 match mark {
                     FlushMark::Superseded => {
@@ -337,16 +326,22 @@ impl Flusher {
     /// Adds to `flushed` what this call wrote.
     async fn apply(
         &self,
+        redis: &RedisShard,
         flush: &FlushId,
         increments: &[(LinkId, u64)],
         details: ClickDetails,
         flushed: &mut Flushed,
     ) -> Result<FlushMark, StoreError> {
-        let pace = Pace::of(increments.len());
+        let (links_per_step, longest_pause) = if increments.len() <= LARGE {
+            SMALL_STEPS
+        } else {
+            LARGE_STEPS
+        };
+        let mut pace = Pace::within(0.0..=longest_pause);
         let mut mark = self.clicks.flush_mark(flush).await?;
         while let Some(rest) = mark.rest_of(increments) {
             let started = Instant::now();
-            let part = &rest[..rest.len().min(pace.links)];
+            let part = &rest[..rest.len().min(links_per_step)];
             let up_to = match part.last() {
                 Some((last, _)) if part.len() < rest.len() => FlushMark::UpTo(*last),
                 _ => FlushMark::Whole,
@@ -369,7 +364,8 @@ impl Flusher {
                     });
                 }
             }
-            sleep((started.elapsed() * pace.pause_factor).min(LEASE / 4)).await;
+            let pause = pace.pause_after(started.elapsed(), redis.delay());
+            sleep(pause.min(LEASE / 4)).await;
         }
         Ok(mark)
     }

@@ -87,6 +87,7 @@ impl RedisSink {
         let acknowledged = self.acknowledged_in(&term);
         match self.apply(batch, &term, acknowledged, known_change).await {
             Ok(Applied::Yes(cursor)) => {
+                self.redis.note_acknowledgement(cursor.asked.elapsed());
                 *self.acknowledged() = Some(Acknowledged {
                     term: term.number,
                     number: batch.number,

@@ -1,6 +1,9 @@
 //! What is kept of a click beside its link and its quarter of an hour.
 
-use compact_str::CompactString;
+use std::cmp::Ordering;
+use std::fmt;
+
+use super::leb128::{put_number, take_number};
 
 /// One of the six properties of a click.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,9 +61,12 @@ impl Dimension {
 pub type Filter = (Dimension, Option<String>);
 
 /// What is known of a click; most classes have many clicks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+///
+/// It is kept as it travels with batches: the values in the order of [`Dimension::ALL`], each after the number of its bytes,
+/// which is 0 where it is not known. So a batch copies a class without looking at its values.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ClickClass {
-    values: [Option<CompactString>; 6],
+    packed: Box<[u8]>,
 }
 
 impl ClickClass {
@@ -70,24 +76,76 @@ impl ClickClass {
     /// That of a click of which nothing is known.
     #[must_use]
     pub fn unknown() -> Self {
-        Self::default()
+        Self {
+            packed: Box::new([0; Dimension::ALL.len()]),
+        }
     }
 
-    /// The same with one more value. One that is empty, too long, or has control characters is not known.
+    /// The class with these values, in the order of [`Dimension::ALL`]. One that is empty, too long, or has control characters is
+    /// not known.
     #[must_use]
-    pub fn with(mut self, dimension: Dimension, value: Option<&str>) -> Self {
-        let is_value = |value: &&str| {
-            (1..=Self::MAX_VALUE).contains(&value.len()) && !value.chars().any(char::is_control)
-        };
-        let value = value.filter(is_value);
-        self.values[dimension as usize] = value.map(CompactString::from);
-        self
+    pub fn of(values: [Option<&str>; 6]) -> Self {
+        let values = values.map(|value| value.filter(|value| is_value(value)).unwrap_or_default());
+        let mut packed = Vec::with_capacity(values.map(packed_len).iter().sum());
+        for value in values {
+            put_number(&mut packed, value.len() as u64);
+            packed.extend_from_slice(value.as_bytes());
+        }
+        Self {
+            packed: packed.into(),
+        }
+    }
+
+    /// The same with one more value.
+    #[must_use]
+    pub fn with(&self, dimension: Dimension, value: Option<&str>) -> Self {
+        let mut values = self.values();
+        values[dimension as usize] = value;
+        Self::of(values)
     }
 
     /// Its value; `None` if it is not known.
     #[must_use]
     pub fn value(&self, dimension: Dimension) -> Option<&str> {
-        self.values[dimension as usize].as_deref()
+        let mut rest = &*self.packed;
+        for _ in 0..dimension as usize {
+            take_value(&mut rest)?;
+        }
+        let value = str::from_utf8(take_value(&mut rest)?).ok()?;
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// The packed form.
+    #[must_use]
+    pub fn packed(&self) -> &[u8] {
+        &self.packed
+    }
+
+    /// Takes the packed form of one class from the front of these bytes; `None` where there is none.
+    #[must_use]
+    pub fn take_packed<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+        let mut rest = *bytes;
+        for _ in Dimension::ALL {
+            take_value(&mut rest)?;
+        }
+        let (packed, _) = bytes.split_at_checked(bytes.len() - rest.len())?;
+        *bytes = rest;
+        Some(packed)
+    }
+
+    /// Reads the packed form of one class; `None` where a value is no text. Values that no class can have are not known.
+    #[must_use]
+    pub fn of_packed(packed: &[u8]) -> Option<Self> {
+        let mut rest = packed;
+        let mut values = [None; 6];
+        for value in &mut values {
+            *value = Some(str::from_utf8(take_value(&mut rest)?).ok()?);
+        }
+        Some(Self::of(values))
+    }
+
+    fn values(&self) -> [Option<&str>; 6] {
+        Dimension::ALL.map(|dimension| self.value(dimension))
     }
 
     /// The class of which nothing is known but whether it is that of a known bot, as it is of this one.
@@ -101,6 +159,48 @@ impl ClickClass {
     pub fn is_bot(&self) -> bool {
         self.value(Dimension::Bot) == Some("true")
     }
+}
+
+impl Default for ClickClass {
+    fn default() -> Self {
+        Self::unknown()
+    }
+}
+
+impl fmt::Debug for ClickClass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.values()).finish()
+    }
+}
+
+/// By value after value.
+impl Ord for ClickClass {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.values().cmp(&other.values())
+    }
+}
+
+impl PartialOrd for ClickClass {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The bytes of a value in the packed form.
+fn packed_len(value: &str) -> usize {
+    let number = if value.len() < 0x80 { 1 } else { 2 };
+    number + value.len()
+}
+
+fn is_value(value: &str) -> bool {
+    (1..=ClickClass::MAX_VALUE).contains(&value.len()) && !value.chars().any(char::is_control)
+}
+
+fn take_value<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(take_number(rest)?).ok()?;
+    let (value, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    Some(value)
 }
 
 #[cfg(test)]
@@ -128,5 +228,39 @@ mod tests {
             let class = ClickClass::unknown().with(Dimension::Referrer, Some(value));
             assert_eq!(class, ClickClass::unknown());
         }
+    }
+
+    #[test]
+    fn a_packed_class_is_read_as_it_was_and_ends_where_the_next_one_begins() {
+        let long = "a".repeat(ClickClass::MAX_VALUE);
+        let classes = [
+            ClickClass::unknown(),
+            ClickClass::unknown().with(Dimension::Os, Some("Android")),
+            ClickClass::unknown().with(Dimension::Referrer, Some(&long)),
+        ];
+        let packed: Vec<u8> = classes
+            .iter()
+            .flat_map(ClickClass::packed)
+            .copied()
+            .collect();
+        let mut rest = &*packed;
+        for class in &classes {
+            let packed = ClickClass::take_packed(&mut rest).unwrap();
+            assert_eq!(ClickClass::of_packed(packed).as_ref(), Some(class));
+        }
+        assert_eq!(ClickClass::take_packed(&mut rest), None);
+        assert_eq!(ClickClass::of_packed(&[1, 0xff, 0, 0, 0, 0, 0]), None);
+    }
+
+    #[test]
+    fn classes_are_ordered_by_their_values() {
+        let with = |browser| ClickClass::unknown().with(Dimension::Browser, Some(browser));
+        let ordered = [
+            ClickClass::unknown(),
+            with("Chrome"),
+            with("Safari"),
+            with("Safari 2"),
+        ];
+        assert!(ordered.is_sorted());
     }
 }

@@ -12,6 +12,7 @@ mod email;
 mod forward_query;
 mod host;
 mod interval;
+pub mod leb128;
 mod limits;
 mod link;
 mod link_properties;

@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metrics::{Counter, Gauge};
 use tokio::sync::Notify;
 
+use super::acknowledgements::Acknowledgements;
 use super::call::Call;
 use super::failure::RedisFailure;
 use super::keys::Keys;
@@ -41,6 +42,7 @@ struct Inner {
     superseded: AtomicBool,
     /// Whether Redis is away for want of memory alone.
     full: AtomicBool,
+    acknowledgements: Acknowledgements,
     /// How often this process found its connections broken.
     cuts: AtomicU64,
     /// How many bytes the classes of clicks may take there.
@@ -107,6 +109,7 @@ impl RedisShard {
             up: AtomicBool::new(false),
             superseded: AtomicBool::new(false),
             full: AtomicBool::new(false),
+            acknowledgements: Acknowledgements::new(Instant::now()),
             cuts: AtomicU64::new(0),
             room_for_details: AtomicU64::new(ROOM_FOR_DETAILS),
             tripped: Notify::new(),
@@ -127,6 +130,18 @@ impl RedisShard {
     #[must_use]
     pub fn keys(&self) -> &Keys {
         &self.inner.keys
+    }
+
+    /// Notes how long an acknowledgement took for which redirects waited.
+    pub fn note_acknowledgement(&self, took: Duration) {
+        self.inner.acknowledgements.note(took, Instant::now());
+    }
+
+    /// What such an acknowledgement takes now, as a multiple of what it takes when nothing delays it; infinite where that is not
+    /// known yet, `None` where no redirect waits.
+    #[must_use]
+    pub fn delay(&self) -> Option<f64> {
+        self.inner.acknowledgements.delay(Instant::now())
     }
 
     /// The time by the clock of this machine.

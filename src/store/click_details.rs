@@ -1,9 +1,14 @@
 //! The classes of clicks, and the packed form in which they travel with their batch.
 
-use std::collections::HashMap;
+use std::borrow::Borrow;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::domain::{ClickClass, Dimension, LinkId};
+use foldhash::fast::RandomState;
+
+use crate::domain::leb128::{put_number, take_number};
+use crate::domain::{ClickClass, LinkId};
 
 /// The first byte of the packed form. A reader that does not know it takes the classes for unknown.
 const FORM: u8 = 1;
@@ -61,14 +66,16 @@ impl ClickDetails {
     #[must_use]
     pub fn fitted_to(&self, clicks: &[(LinkId, u64)]) -> Self {
         let unknown = Arc::new(ClickClass::unknown());
-        let mut of_links = Vec::with_capacity(self.of_links.len());
-        let mut rest = self.of_links.as_slice();
+        let mut of_links = Vec::with_capacity(clicks.len());
+        let first = clicks.first().map_or(LinkId::LAST, |(link, _)| *link);
+        let from = self.of_links.partition_point(|part| part.link < first);
+        let mut rest = self.of_links[from..].iter().peekable();
         for (link, clicks) in clicks {
-            rest = &rest[rest.partition_point(|part| part.link < *link)..];
-            let (of_link, others) = rest.split_at(rest.partition_point(|part| part.link == *link));
-            rest = others;
             let mut left = *clicks;
-            for part in of_link {
+            while let Some(part) = rest.next_if(|part| part.link <= *link) {
+                if part.link < *link {
+                    continue;
+                }
                 let clicks = part.clicks.min(left);
                 left -= clicks;
                 if clicks > 0 {
@@ -89,63 +96,90 @@ impl ClickDetails {
         Self { of_links }
     }
 
-    /// Sums what has the same link and class.
+    /// Sums what has the same link and class; a class is the same where it is at the same place in memory, as one that was read
+    /// by way of [`KnownClasses`] is.
     #[must_use]
     pub fn summed(parts: impl IntoIterator<Item = Self>) -> Self {
-        let mut sums = HashMap::<(LinkId, Arc<ClickClass>), u64>::new();
-        for part in parts.into_iter().flat_map(|details| details.of_links) {
-            let sum = sums.entry((part.link, part.class)).or_default();
-            *sum = sum.saturating_add(part.clicks);
-        }
-        let part = |((link, class), clicks)| DetailedClicks {
-            link,
-            class,
-            clicks,
-        };
-        Self::new(sums.into_iter().map(part).collect())
+        let mut of_links: Vec<_> = parts.into_iter().flat_map(|part| part.of_links).collect();
+        of_links.sort_unstable_by_key(|part| (part.link, place(&part.class)));
+        of_links.dedup_by(|part, sum| {
+            let is_same = part.link == sum.link && Arc::ptr_eq(&part.class, &sum.class);
+            if is_same {
+                sum.clicks = sum.clicks.saturating_add(part.clicks);
+            }
+            is_same
+        });
+        Self { of_links }
     }
 
-    /// The packed form: the distinct classes, then the links, each with the number of its class and its clicks. Numbers are
-    /// in LEB128. Empty where there are no clicks.
+    /// The packed form: the classes, then the links, each with the number of its class and its clicks. Numbers are in LEB128.
+    /// Empty where there are no clicks.
     #[must_use]
     pub fn packed(&self) -> Vec<u8> {
-        let mut packed = Vec::new();
         if self.is_empty() {
-            return packed;
+            return Vec::new();
         }
-        let mut numbers = HashMap::<&ClickClass, u64>::new();
-        let mut classes = Vec::new();
-        for part in &self.of_links {
-            numbers.entry(&part.class).or_insert_with(|| {
-                classes.push(&part.class);
-                classes.len() as u64 - 1
-            });
-        }
-        packed.push(FORM);
-        put_number(&mut packed, classes.len() as u64);
-        for class in classes {
-            for dimension in Dimension::ALL {
-                let value = class.value(dimension).unwrap_or_default();
-                put_number(&mut packed, value.len() as u64);
-                packed.extend_from_slice(value.as_bytes());
-            }
-        }
+        let mut numbers = HashMap::<usize, u64, RandomState>::default();
+        let (mut classes, mut links) = (Vec::new(), Vec::with_capacity(4 * self.of_links.len()));
         let mut before = 0;
         for part in &self.of_links {
+            let next = numbers.len() as u64;
+            let number = *numbers.entry(place(&part.class)).or_insert_with(|| {
+                classes.extend_from_slice(part.class.packed());
+                next
+            });
             let link = part.link.number().unsigned_abs();
-            put_number(&mut packed, link - before);
-            put_number(&mut packed, numbers[&*part.class]);
-            put_number(&mut packed, part.clicks);
+            put_number(&mut links, link - before);
+            put_number(&mut links, number);
+            put_number(&mut links, part.clicks);
             before = link;
         }
+        let mut packed = Vec::with_capacity(1 + 10 + classes.len() + links.len());
+        packed.push(FORM);
+        put_number(&mut packed, numbers.len() as u64);
+        packed.append(&mut classes);
+        packed.append(&mut links);
         packed
     }
 
     /// Reads the packed form; `None` for bytes that are none.
     #[must_use]
     pub fn parse(packed: &[u8]) -> Option<Self> {
+        KnownClasses::default().parse(packed)
+    }
+}
+
+/// The place of a class in memory.
+fn place(class: &Arc<ClickClass>) -> usize {
+    Arc::as_ptr(class).addr()
+}
+
+/// The classes of several details, each once in memory.
+#[derive(Default)]
+pub struct KnownClasses(HashSet<Known, RandomState>);
+
+/// Found by its packed form.
+#[derive(PartialEq, Eq)]
+struct Known(Arc<ClickClass>);
+
+impl Borrow<[u8]> for Known {
+    fn borrow(&self) -> &[u8] {
+        self.0.packed()
+    }
+}
+
+impl Hash for Known {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.packed().hash(state);
+    }
+}
+
+impl KnownClasses {
+    /// Reads the packed form of details; `None` for bytes that are none.
+    #[must_use]
+    pub fn parse(&mut self, packed: &[u8]) -> Option<ClickDetails> {
         let Some((form, mut rest)) = packed.split_first() else {
-            return Some(Self::default());
+            return Some(ClickDetails::default());
         };
         if *form != FORM {
             return None;
@@ -154,14 +188,7 @@ impl ClickDetails {
         let count = take_number(rest)?;
         let mut classes = Vec::new();
         for _ in 0..count {
-            let mut class = ClickClass::unknown();
-            for dimension in Dimension::ALL {
-                let length = usize::try_from(take_number(rest)?).ok()?;
-                let (value, after) = rest.split_at_checked(length)?;
-                *rest = after;
-                class = class.with(dimension, Some(str::from_utf8(value).ok()?));
-            }
-            classes.push(Arc::new(class));
+            classes.push(self.class(ClickClass::take_packed(rest)?)?);
         }
         let (mut of_links, mut before) = (Vec::new(), 0_i64);
         while !rest.is_empty() {
@@ -180,30 +207,17 @@ impl ClickDetails {
                 clicks,
             });
         }
-        Some(Self { of_links })
+        Some(ClickDetails { of_links })
     }
-}
 
-fn put_number(packed: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        packed.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    packed.push((number & 0x7f) as u8);
-}
-
-fn take_number(rest: &mut &[u8]) -> Option<u64> {
-    let mut number = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let (byte, after) = rest.split_first()?;
-        *rest = after;
-        let bits = u64::from(byte & 0x7f);
-        number |= bits.checked_shl(shift)?;
-        if byte & 0x80 == 0 {
-            return (number >> shift == bits).then_some(number);
+    fn class(&mut self, packed: &[u8]) -> Option<Arc<ClickClass>> {
+        if let Some(Known(class)) = self.0.get(packed) {
+            return Some(Arc::clone(class));
         }
+        let class = Arc::new(ClickClass::of_packed(packed)?);
+        self.0.insert(Known(Arc::clone(&class)));
+        Some(class)
     }
-    None
 }
 
 #[cfg(test)]
@@ -212,6 +226,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::domain::Dimension;
 
     fn class(browser: &str, is_bot: bool) -> Arc<ClickClass> {
         let class = ClickClass::unknown().with(Dimension::Browser, Some(browser));

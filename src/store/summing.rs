@@ -124,7 +124,7 @@ impl Sums {
                 return class;
             }
             let other = Some(Dimension::OTHER);
-            Arc::new((*class).clone().with(Dimension::Referrer, other))
+            Arc::new(class.with(Dimension::Referrer, other))
         })
     }
 
@@ -220,10 +220,7 @@ pub(super) fn columns(class: &ClickClass) -> [String; 6] {
 
 /// A class of the databases.
 pub(super) fn class(values: [&str; 6]) -> ClickClass {
-    let values = Dimension::ALL.into_iter().zip(values);
-    values.fold(ClickClass::unknown(), |class, (dimension, value)| {
-        class.with(dimension, Some(value))
-    })
+    ClickClass::of(values.map(Some))
 }
 
 /// Filters by dimension, as both databases take them: NULL lets every value through, '' those that are not known.

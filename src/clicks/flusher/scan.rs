@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use crate::domain::LinkId;
 use crate::redis::{Call, RedisFailure, RedisShard};
-use crate::store::{ClickDetails, FlushId};
+use crate::store::{ClickDetails, FlushId, KnownClasses};
 
 /// How long one command of a flush may take: far longer than a healthy Redis needs.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
@@ -43,18 +43,14 @@ pub(super) async fn details(
     flush: &FlushId,
 ) -> Result<ClickDetails, RedisFailure> {
     let key = redis.keys().details_of(&flush.epoch, flush.number);
-    let (mut batches, mut from) = (Vec::new(), 0);
+    let (mut classes, mut batches, mut from) = (KnownClasses::default(), Vec::new(), 0);
     loop {
         let started = Instant::now();
         let mut range = redis::cmd("LRANGE");
         range.arg(&key).arg(from).arg(from + BATCHES_PER_RANGE - 1);
         let found: Vec<Vec<u8>> = redis.query(&Call::plain(range), TIMEOUT).await?;
         let is_last = found.len() < BATCHES_PER_RANGE;
-        batches.extend(
-            found
-                .iter()
-                .filter_map(|packed| ClickDetails::parse(packed)),
-        );
+        batches.extend(found.iter().filter_map(|packed| classes.parse(packed)));
         if batches.len() >= BATCHES_PER_SUM || is_last {
             batches = vec![ClickDetails::summed(batches)];
         }

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use super::runner::every;
+use crate::clicks::Pace;
 use crate::domain::{Clock, Interval};
+use crate::redis::{RedisShard, RedisShards};
 use crate::store::{Details, StoreError};
 
 /// Classes are summed once in so many flushes: a busy link costs a write for each class and sum, not for each flush.
@@ -15,6 +17,11 @@ const FLUSHES_PER_SUM: u32 = 10;
 /// Bounds of the pause between two sums.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
+
+/// Bounds of the pause after each step of a sum, as multiples of its duration. The database has half of the time for other work at
+/// least. Where sums delay redirects, the write-back of counts comes first.
+const SHORTEST_PAUSE: f64 = 1.0;
+const LONGEST_PAUSE: f64 = 8.0;
 
 /// Pause between two removals.
 const REMOVAL_PAUSE: Duration = Duration::from_mins(1);
@@ -26,18 +33,29 @@ const DAY: Duration = Duration::from_hours(24);
 
 pub(super) async fn run_sums(
     details: Arc<dyn Details>,
+    redis: Option<RedisShards>,
     flush_interval: Duration,
     rows_per_day: u64,
 ) {
+    let longest = if redis.is_some() {
+        LONGEST_PAUSE
+    } else {
+        SHORTEST_PAUSE
+    };
     let pause = (flush_interval * FLUSHES_PER_SUM).clamp(MIN_PAUSE, MAX_PAUSE);
     every(pause, "summing the classes of clicks", || async {
+        let mut pace = Pace::within(SHORTEST_PAUSE..=longest);
         loop {
             let started = Instant::now();
             if !details.sum_details(rows_per_day).await? {
                 return Ok::<_, StoreError>(());
             }
-            // Leaves the database half of the time at least.
-            sleep(started.elapsed()).await;
+            let delays = redis
+                .iter()
+                .flat_map(RedisShards::iter)
+                .map(RedisShard::delay);
+            let delay = delays.flatten().reduce(f64::max);
+            sleep(pace.pause_after(started.elapsed(), delay)).await;
         }
     })
     .await;

@@ -17,11 +17,13 @@ use crate::store::rows;
 use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, filters};
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
 
-/// Batches and parts of flushes that are summed in one transaction.
-const WAITING_PER_STEP: u16 = 256;
+/// Batches and parts of flushes that are summed in one transaction, and after how many classes no further one is: a transaction of
+/// tens of thousands keeps a core, and the disk, from redirects for a second.
+const WAITING_PER_STEP: u16 = 64;
+const CLASSES_PER_STEP: usize = 4_000;
 
-/// `quarter`, `details`, `limit_links`, `limits`.
-type WaitingRow = (i32, Vec<u8>, Option<Vec<i64>>, Option<Vec<i64>>);
+/// `id`, `quarter`, `details`, `limit_links`, `limits`.
+type WaitingRow = (i64, i32, Vec<u8>, Option<Vec<i64>>, Option<Vec<i64>>);
 
 /// A breakdown of the sums by class that a query gives. Classes are looked up one by one: the planner, which expects a few sums,
 /// would compare each of thousands with each class. Bound are: whose, the six bounds of time, the dimension, the six filters,
@@ -182,8 +184,7 @@ async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sq
         return Ok((false, 0));
     }
     let waiting: Vec<WaitingRow> = sqlx::query_as(
-        "DELETE FROM click_detail_queue WHERE id = ANY (ARRAY(SELECT id FROM click_detail_queue ORDER BY id LIMIT $1))
-         RETURNING quarter, details, limit_links, limits",
+        "SELECT id, quarter, details, limit_links, limits FROM click_detail_queue ORDER BY id LIMIT $1",
     )
     .bind(i64::from(WAITING_PER_STEP))
     .fetch_all(&mut *session)
@@ -191,8 +192,22 @@ async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sq
     if waiting.is_empty() {
         return Ok((false, 0));
     }
-    let are_more = waiting.len() == usize::from(WAITING_PER_STEP);
-    let sums = Sums::of(waiting.into_iter().map(as_waiting));
+    let read = waiting.len();
+    let (mut taken, mut parts, mut classes) = (Vec::new(), Vec::new(), 0);
+    for (id, part) in waiting.into_iter().map(as_waiting) {
+        classes += part.details.of_links().len();
+        if classes > CLASSES_PER_STEP && !taken.is_empty() {
+            break;
+        }
+        taken.push(id);
+        parts.push(part);
+    }
+    let are_more = taken.len() < read || read == usize::from(WAITING_PER_STEP);
+    sqlx::query("DELETE FROM click_detail_queue WHERE id = ANY ($1)")
+        .bind(taken)
+        .execute(&mut *session)
+        .await?;
+    let sums = Sums::of(parts);
     let owners = owners(session, sums.links()).await?;
     let (of_links, of_owners) = sums.days_with_referrers(&owners);
     let of_links = referrers(
@@ -237,18 +252,19 @@ async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sq
     Ok((are_more, unclassified))
 }
 
-fn as_waiting((quarter, packed, links, limits): WaitingRow) -> Waiting {
+fn as_waiting((id, quarter, packed, links, limits): WaitingRow) -> (i64, Waiting) {
     let limits = links.zip(limits).map(|(links, limits)| {
         let limits = links.into_iter().zip(limits);
         let limit =
             |(link, clicks): (i64, i64)| Some((rows::link_id(link).ok()?, clicks.unsigned_abs()));
         limits.filter_map(limit).collect()
     });
-    Waiting {
+    let part = Waiting {
         quarter,
         details: click_rows::details(Some(packed)),
         limits,
-    }
+    };
+    (id, part)
 }
 
 /// The owner of each link that still exists.

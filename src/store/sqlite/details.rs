@@ -21,7 +21,7 @@ use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, St
 
 /// Batches and parts of flushes that are summed in one step, and after how many classes no further one is taken.
 const WAITING_PER_STEP: u32 = 128;
-const CLASSES_PER_STEP: usize = 500;
+const CLASSES_PER_STEP: usize = 64;
 
 /// `id`, `quarter`, `details`, `limits`.
 type WaitingRow = (i64, i32, Vec<u8>, Option<String>);
