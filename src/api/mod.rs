@@ -275,6 +275,7 @@ mod tests {
             max_connections_per_address: 1,
             min_read_bytes_per_second: 0,
             max_requests: 1,
+            database_queue: Duration::ZERO,
             request_timeout: Duration::ZERO,
             header_timeout: Duration::ZERO,
             max_header_bytes: 1,

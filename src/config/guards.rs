@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::setting::{number, seconds};
+use super::setting::{milliseconds, number, seconds};
 
 /// What clients may use up.
 #[derive(Args, Clone, Copy, Debug)]
@@ -30,6 +30,15 @@ pub struct Guards {
     #[arg(long, env = "MAX_REQUESTS", value_name = "N")]
     #[arg(default_value = "512", value_parser = number(1..=1_000_000_usize))]
     pub max_requests: usize,
+    /// How long the waits of API requests for a connection to Postgres may be above 5 ms, without a break, before those that waited
+    /// as long are answered 503. 0: they wait up to their deadline.
+    #[arg(
+        long = "database-queue-ms",
+        env = "DATABASE_QUEUE_MS",
+        value_name = "MS"
+    )]
+    #[arg(default_value = "100", value_parser = milliseconds(0..=60_000))]
+    pub database_queue: Duration,
     /// How long an API request may take before it is answered 503.
     #[arg(
         long = "request-timeout-seconds",

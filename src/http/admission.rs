@@ -26,6 +26,8 @@ pub struct Admission {
     /// Permits of responses that are produced while they are sent.
     streams: Arc<Semaphore>,
     timeout: Duration,
+    /// See [`for_waiting_client`].
+    database_queue: Duration,
     /// Counts the refusals for want of a permit.
     full: Counter,
 }
@@ -38,6 +40,7 @@ impl Admission {
             requests: Arc::new(Semaphore::new(guards.max_requests)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             timeout: guards.request_timeout,
+            database_queue: guards.database_queue,
             full: metrics::counter!(LIMIT_HITS, "limit" => "requests"),
         }
     }
@@ -97,7 +100,7 @@ pub async fn with_admission(
     let late = || metrics::counter!(LIMIT_HITS, "limit" => "request_time");
     let response = async {
         match &permit {
-            Some(_) => for_waiting_client(next.run(request)).await,
+            Some(_) => for_waiting_client(admission.database_queue, next.run(request)).await,
             // Hashing has a queue of its own, and what it took is not thrown away.
             None => next.run(request).await,
         }

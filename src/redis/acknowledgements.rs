@@ -116,7 +116,7 @@ mod tests {
         let start = Instant::now();
         let times = Acknowledgements::new(start);
         let mut now = note(&times, start, 1_500, MILLISECOND);
-        for _ in 0..WINDOWS {
+        for _ in 0..=WINDOWS {
             now += WINDOW;
             times.note(2 * MILLISECOND, now);
         }

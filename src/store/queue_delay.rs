@@ -1,11 +1,11 @@
 //! The controlled delay of the queue for a connection (`CoDel`).
 //!
-//! The queue *stands* where each operation that left it during the last [`INTERVAL`] had waited for longer than [`TARGET`]:
-//! it is no burst that drains, and waiting longer helps no operation. Then what a client waits for is refused once it has
+//! The queue *stands* where each operation that left it during the last interval had waited for longer than [`TARGET`]:
+//! it is no burst that drains, and waiting longer helps no operation. The interval is a setting, 100 ms. Then what a client waits for is refused once it has
 //! waited too long; a queue that does not stand lets operations wait until their deadline.
 //!
-//! The queue is first in, first out. So an operation that has waited for `TARGET + INTERVAL` shows by itself that the queue
-//! stands: whatever left it during the last `INTERVAL` had come earlier, and waited for longer than `TARGET`. One timer for each
+//! The queue is first in, first out. So an operation that has waited for the target and the interval shows by itself that the queue
+//! stands: whatever left it during the interval had come earlier, and waited for longer than `TARGET`. One timer for each
 //! waiting operation is all it takes.
 
 use std::cell::Cell;
@@ -16,12 +16,9 @@ use tokio::time::timeout;
 /// A wait that is no sign of overload.
 const TARGET: Duration = Duration::from_millis(5);
 
-/// How long waits have to be above the target.
-const INTERVAL: Duration = Duration::from_millis(100);
-
 tokio::task_local! {
-    /// Whether the operations of this request may still be refused.
-    static IS_REFUSABLE: Cell<bool>;
+    /// How long the next operation of this request waits until it is refused; `None` where it is not.
+    static REFUSED_AFTER: Cell<Option<Duration>>;
 }
 
 /// The operation was refused before anything was sent: too many wait for the database.
@@ -29,10 +26,11 @@ tokio::task_local! {
 #[error("too many operations wait for the database")]
 pub(super) struct QueueStands;
 
-/// Works on a request whose client waits for the response: its first operation is refused where it waits too long. Later ones
-/// are not, so that no request is left half done; nor are those of tasks that the work spawns.
-pub async fn for_waiting_client<T>(work: impl Future<Output = T>) -> T {
-    IS_REFUSABLE.scope(Cell::new(true), work).await
+/// Works on a request whose client waits for the response: its first operation is refused where waits are too long for `interval`,
+/// unless that is zero. Later ones are not, so that no request is left half done; nor are those of tasks that the work spawns.
+pub async fn for_waiting_client<T>(interval: Duration, work: impl Future<Output = T>) -> T {
+    let refused_after = (!interval.is_zero()).then_some(TARGET + interval);
+    REFUSED_AFTER.scope(Cell::new(refused_after), work).await
 }
 
 /// Waits for a place at the front of the queue, which is first in, first out.
@@ -40,18 +38,14 @@ pub async fn for_waiting_client<T>(work: impl Future<Output = T>) -> T {
 /// # Errors
 /// [`QueueStands`], to an operation that may be refused.
 pub(super) async fn wait<T>(turn: impl Future<Output = T>) -> Result<T, QueueStands> {
-    if !is_refusable() {
+    // A task without such a request has none.
+    let Some(refused_after) = REFUSED_AFTER.try_with(Cell::get).ok().flatten() else {
         return Ok(turn.await);
-    }
-    let turn = timeout(TARGET + INTERVAL, turn).await;
+    };
+    let turn = timeout(refused_after, turn).await;
     let turn = turn.map_err(|_| QueueStands)?;
-    // Not at all where the task has no such request.
-    let _ = IS_REFUSABLE.try_with(|refusable| refusable.set(false));
+    REFUSED_AFTER.with(|refused_after| refused_after.set(None));
     Ok(turn)
-}
-
-fn is_refusable() -> bool {
-    IS_REFUSABLE.try_with(Cell::get).unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -63,6 +57,12 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(100);
+
+    async fn for_waiting_client<T>(work: impl Future<Output = T>) -> T {
+        super::for_waiting_client(INTERVAL, work).await
+    }
 
     /// What became of an operation: when it left the queue, and how long it had waited.
     #[derive(Clone, Copy, Debug)]
@@ -185,6 +185,13 @@ mod tests {
             task.await.unwrap()
         });
         assert_eq!(spawned.await, [true, true]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_an_interval_clients_wait() {
+        let database = Database::new(1, millis(1_000));
+        let clients = (0..3).map(|_| super::for_waiting_client(Duration::ZERO, database.run()));
+        assert_eq!(join_all(clients).await, [true, true, true]);
     }
 
     #[tokio::test(start_paused = true)]

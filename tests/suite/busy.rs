@@ -133,7 +133,14 @@ async fn past_its_capacity_the_api_sheds_load_at_once_while_redirects_go_on() {
 /// Two lists wait for a lock with the only connections, and others for them.
 #[tokio::test]
 async fn a_queue_for_the_database_that_stands_refuses_requests_while_redirects_go_on() {
-    let app = App::start_with(Mode::Production, &[("DATABASE_MAX_CONNECTIONS", "2")]).await;
+    let app = App::start_with(
+        Mode::Production,
+        &[
+            ("DATABASE_MAX_CONNECTIONS", "2"),
+            ("DATABASE_QUEUE_MS", "100"),
+        ],
+    )
+    .await;
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
     assert_eq!(app.visit(&format!("/{code}")).await.status, 302);

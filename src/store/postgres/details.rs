@@ -19,8 +19,8 @@ use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, St
 
 /// Batches and parts of flushes that are summed in one transaction, and after how many classes no further one is: a transaction of
 /// tens of thousands keeps a core, and the disk, from redirects for a second.
-const WAITING_PER_STEP: u16 = 64;
-const CLASSES_PER_STEP: usize = 4_000;
+const WAITING_PER_STEP: u16 = 32;
+const CLASSES_PER_STEP: usize = 1_000;
 
 /// `id`, `quarter`, `details`, `limit_links`, `limits`.
 type WaitingRow = (i64, i32, Vec<u8>, Option<Vec<i64>>, Option<Vec<i64>>);

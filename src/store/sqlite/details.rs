@@ -20,8 +20,8 @@ use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, filters};
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
 
 /// Batches and parts of flushes that are summed in one step, and after how many classes no further one is taken.
-const WAITING_PER_STEP: u32 = 128;
-const CLASSES_PER_STEP: usize = 64;
+const WAITING_PER_STEP: u32 = 16;
+const CLASSES_PER_STEP: usize = 128;
 
 /// `id`, `quarter`, `details`, `limits`.
 type WaitingRow = (i64, i32, Vec<u8>, Option<String>);
