@@ -14,6 +14,9 @@ use crate::{WITHOUT_REDIS, quick_or_long, redirects_go_on, warm_links};
 /// Makes instances write back all the time, so that both versions do.
 const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
 
+/// Redis is not taken for away on a busy machine: an instance may follow a deleted link then.
+const LONG_DEADLINE: (&str, &str) = ("CLICK_DEADLINE_MS", "10000");
+
 /// Clients of each instance.
 const EACH: usize = 6;
 
@@ -150,7 +153,7 @@ fn versions(backend: &Backend, extra: &[(&str, &str)]) -> Versions {
     let before = std::env::var_os("SHUNT_VERSION_BEFORE")
         .expect("SHUNT_VERSION_BEFORE names the program; tests/run --upgrade sets it");
     let mut settings = backend.settings();
-    for (name, value) in [&[OFTEN], extra].concat() {
+    for (name, value) in [&[OFTEN, LONG_DEADLINE], extra].concat() {
         settings.push((name.to_owned(), value.to_owned()));
     }
     Versions {
