@@ -21,8 +21,10 @@ BEGIN, END = "<!-- load/plan: begin -->\n", "<!-- load/plan: end -->\n"
 
 BUSY = 0.6
 """How busy a core may be while p99 stays good: `u` of the page."""
-WORKERS = 8
-"""Cores for redirects of an instance."""
+MOST_WORKERS = 8
+"""Cores for redirects of an instance at most."""
+WRITERS = 2
+"""Flushes that an instance writes side by side, each of another shard: `WRITERS` in src/clicks/flusher/turns.rs."""
 PROCESS_LIFETIMES = (450.0, 900.0)
 """How long a process keeps a link: `MAX_LIFETIME` in src/cache/l2.rs, and half of it."""
 REDIS_LIFETIME = 6 * 3600.0
@@ -56,6 +58,8 @@ class Costs:
     postgres_lookup: float
     row_again: float
     row_new_quarter: float
+    around_row: float
+    """What a row of a flush costs beside its statement: the transaction around it, the queue of classes, checkpoints."""
     log_again: float
     log_new_quarter: float
     redis_link: float
@@ -63,7 +67,6 @@ class Costs:
     link: float
     link_clicks: float
     link_series: float
-    rows_per_second: float
 
 
 def figure(name: str, file: str) -> float:
@@ -74,36 +77,37 @@ def figure(name: str, file: str) -> float:
     return float(found.group(1))
 
 
-def sample(load: str, column: int) -> float:
-    """A cost of shunt with 256 connections in compare.txt."""
-    found = re.search(rf"^{load} +256 +shunt {{2,}}(.*)$", (RESULTS / "compare.txt").read_text(), re.MULTILINE)
+def sample(load: str, contender: str, column: int) -> float:
+    """A cost with 256 connections in visitors.txt."""
+    found = re.search(rf"^{load} +256 +{contender} {{2,}}(.*)$", (RESULTS / "visitors.txt").read_text(), re.MULTILINE)
     if not found:
-        raise Failed(f"load/results/compare.txt has no load {load!r} on shunt")
+        raise Failed(f"load/results/visitors.txt has no load {load!r} on {contender}")
     return float(found.group(1).split()[column])
 
 
-def costs(load: str) -> Costs:
-    """The costs for a kind of traffic."""
+def costs() -> Costs:
+    """All of them."""
     redis = "a look-up in Redis with its redirect: CPU of"
     postgres = "a look-up in Postgres with its redirect: CPU of"
     row = "a row written back,"
     return Costs(
-        warm=sample(load, 0), from_redis=figure(f"{redis} server, us", "costs"),
+        # By agents that vary, as those of the public do.
+        warm=sample("visitors", "shunt off", 0), from_redis=figure(f"{redis} server, us", "costs"),
         from_postgres=figure(f"{postgres} server, us", "costs"),
         batch=figure("a batch without its links: CPU of Redis, us", "batch"),
         click=figure("each link of a batch: CPU of Redis, us", "batch"),
-        redis_lookup=max(0.0, figure(f"{redis} redis, us", "costs") - sample(load, 1)),
+        redis_lookup=max(0.0, figure(f"{redis} redis, us", "costs") - sample("uniform", "shunt", 1)),
         postgres_lookup=figure(f"{postgres} postgres, us", "costs"),
-        row_again=figure(f"{row} again: CPU of Postgres, us", "costs"),
-        row_new_quarter=figure(f"{row} in the next quarter: CPU of Postgres, us", "costs"),
-        log_again=figure(f"{row} again: bytes of the log", "costs"),
-        log_new_quarter=figure(f"{row} in the next quarter: bytes of the log", "costs"),
+        row_again=figure(f"{row} again: CPU of Postgres, us", "rows"),
+        row_new_quarter=figure(f"{row} in the next quarter: CPU of Postgres, us", "rows"),
+        around_row=figure("pending: CPU of Postgres per row, us", "pending") - figure(f"{row} first: CPU of Postgres, us", "rows"),
+        log_again=figure(f"{row} again: bytes of the log", "rows"),
+        log_new_quarter=figure(f"{row} in the next quarter: bytes of the log", "rows"),
         redis_link=figure("Redis: bytes per cached link", "costs"),
         redis_pending=figure("Redis: bytes per pending link", "costs"),
-        link=figure("Postgres: bytes per link", "costs"),
-        link_clicks=figure(f"{row} first: bytes of link_clicks", "costs"),
-        link_series=figure(f"{row} in the next quarter: bytes of link_series", "costs"),
-        rows_per_second=1_000_000 / figure("pending: seconds until written back", "scale"),
+        link=figure("Postgres: bytes per link", "rows"),
+        link_clicks=figure(f"{row} first: bytes of link_clicks", "rows"),
+        link_series=figure(f"{row} in the next quarter: bytes of link_series", "rows"),
     )
 
 
@@ -128,9 +132,11 @@ class Plan:
     caches: Caches
     memory_mib: int
     cores: float
+    workers: int
+    flushes: int
+    """That have to be written side by side."""
     masters: int
     masters_if_quick: int
-    clicks_per_batch: float
     pending: float
     rows: float
     rows_in_new_quarters: float
@@ -139,40 +145,55 @@ class Plan:
 
     @property
     def instances(self) -> int:
-        """Of `WORKERS` cores each."""
+        """Of `workers` cores each."""
         return self.caches.instances
+
+    @property
+    def shards(self) -> int:
+        """Of Redis."""
+        return shards_for(self.masters, self.flushes)
 
 
 def planned(groups: list[Group], cost: Costs, demand: Demand, memory_mib: int) -> Plan:
     """Sizes each part. The number of instances decides what one caches, and so its own cost: it is found step by step."""
-    instances = 1
+    pending = distinct(groups, demand.interval)
+    rows = pending / demand.interval
+    new = min(rows, distinct(groups, 900) / 900)
+    # A flush is written by one session of Postgres, a transaction after the other.
+    writing = ((rows - new) * cost.row_again + new * cost.row_new_quarter + rows * cost.around_row) / 1e6
+    flushes = ceil(writing / BUSY)
+    instances = ceil(flushes / WRITERS)
     while True:
         caches = Caches(instances, memory_mib * 2**20 / BYTES_PER_CACHED_LINK, PROCESS_LIFETIMES, REDIS_LIFETIME)
         rates = lookups(groups, caches)
         busy = (rates.in_process * cost.warm + rates.in_redis * cost.from_redis + rates.in_postgres * cost.from_postgres) / 1e6
-        if busy / BUSY <= instances * WORKERS:
+        workers = ceil(busy / BUSY / instances)
+        if workers <= MOST_WORKERS:
             break
         instances += 1
-    pending = distinct(groups, demand.interval)
-    memory = redis_bytes(cost, rates, pending)
-    enough = ceil(memory / LARGEST_MASTER)
-    masters = max(enough, masters_for(cost, demand, rates, instances, demand.acknowledged))
-    rows = pending / demand.interval
-    new = min(rows, distinct(groups, 900) / 900)
-    work = (rows - new) * cost.row_again + new * cost.row_new_quarter + rates.in_postgres * cost.postgres_lookup
+    enough = ceil(redis_bytes(cost, rates, pending) / LARGEST_MASTER)
+
+    def masters(acknowledged: float) -> int:
+        return max(enough, masters_for(cost, demand, rates, instances * workers / acknowledged, flushes))
+
     return Plan(
-        cost, rates, caches, memory_mib, busy / BUSY, masters,
-        max(enough, masters_for(cost, demand, rates, instances, demand.acknowledged / 4)),
-        demand.rate * demand.acknowledged / (instances * WORKERS * masters),
-        pending, rows, new, work / 1e6 / BUSY, (rows - new) * cost.log_again + new * cost.log_new_quarter)
+        cost, rates, caches, memory_mib, busy / BUSY, workers, flushes,
+        masters(demand.acknowledged), masters(demand.acknowledged / 4), pending, rows, new,
+        (writing + rates.in_postgres * cost.postgres_lookup / 1e6) / BUSY,
+        (rows - new) * cost.log_again + new * cost.log_new_quarter)
 
 
-def masters_for(cost: Costs, demand: Demand, rates: Rates, instances: int, acknowledged: float) -> int:
-    """Masters of Redis, with one shard each. Each worker has one batch under way per shard, so that their number per second follows
-    from the time of an acknowledgement. (Where Redis is faster, batches are smaller: it looks busier, and is not.)"""
+def shards_for(masters: int, flushes: int) -> int:
+    """As many for each master, and one for each flush: a shard has one under way."""
+    return ceil(flushes / masters) * masters
+
+
+def masters_for(cost: Costs, demand: Demand, rates: Rates, batches_of_shard: float, flushes: int) -> int:
+    """Masters of Redis. Each worker has one batch under way per shard, so that their number per second follows from the time of an
+    acknowledgement. (Where Redis is faster, batches are smaller: it looks busier, and is not.)"""
     of_redis = rates.in_redis + rates.in_postgres
     for masters in range(1, 10_000):
-        batches = min(instances * WORKERS / acknowledged, demand.rate / masters)
+        batches = min(batches_of_shard * shards_for(masters, flushes), demand.rate) / masters
         busy = batches * cost.batch + (demand.rate * cost.click + of_redis * cost.redis_lookup) / masters
         if busy / 1e6 <= BUSY:
             return masters
@@ -212,24 +233,26 @@ def text(plans: dict[str, Plan], groups: dict[str, list[Group]], demand: Demand)
     rows = [
         f"| {demand.rate:,.0f} redirects/s, {demand.links:,} links | {' | '.join(plans)} | from |",
         "| --- |" + " --- |" * (len(plans) + 1),
-        line("**Instances** of 8 cores", lambda p: f"**{p.instances}** ({p.cores:.0f} cores)", "`s`: `compare.txt`; look-ups: `costs.txt`"),
+        line("**Instances**", lambda p: f"**{p.instances}** of **{p.workers}** cores ({p.cores:.0f} in all)", "`visitors.txt`; look-ups: `costs.txt`"),
         line("memory of an instance", lambda p: f"{p.memory_mib / 1024 + 1:.0f} GiB", "`CACHE_MEMORY_MIB`, and 1 GiB"),
-        line("**Masters of Redis**, a core each", lambda p: f"**{p.masters}**", "`batch.txt`; look-ups: `costs.txt`"),
+        line("**Masters of Redis**, a core each", lambda p: f"**{p.masters}**", "`batch.txt`; look-ups: `costs.txt`, `visitors.txt`"),
         line(f"the same, batches acknowledged in {demand.acknowledged * 250:g} ms instead of {demand.acknowledged * 1000:g}", lambda p: f"{p.masters_if_quick}", "the same"),
         line("memory of Redis in all", lambda p: f"**{redis_bytes(p.cost, p.rates, p.pending) / 1e9:,.0f} GB** ({p.rates.links_in_redis / million:,.0f} million links, {p.pending / million:.1f} million pending)", "`costs.txt`"),
-        line("**Cores of Postgres**", lambda p: f"**{p.postgres_cores:.0f}**", "`costs.txt`"),
-        line("its log (WAL)", lambda p: f"{p.log / 1e6:.0f} MB/s", "`costs.txt`"),
-        line("its size at first", lambda p: f"{demand.links * (p.cost.link + p.cost.link_clicks) / 1e9:,.0f} GB", "`costs.txt`"),
-        line("its growth by `link_series`", lambda p: f"{p.rows_in_new_quarters * p.cost.link_series * day / 1e12:.1f} TB a day", "`costs.txt`"),
+        line("**Cores of Postgres**", lambda p: f"**{ceil(p.postgres_cores)}**", "`rows.txt`, `pending.txt`; look-ups: `costs.txt`"),
+        line("its log (WAL)", lambda p: f"{p.log / 1e6:.0f} MB/s", "`rows.txt`"),
+        line("its size at first", lambda p: f"{demand.links * (p.cost.link + p.cost.link_clicks) / 1e9:,.0f} GB", "`rows.txt`"),
+        line("its growth by `link_series`", lambda p: f"{p.rows_in_new_quarters * p.cost.link_series * day / 1e12:.1f} TB a day", "`rows.txt`"),
         line("found in the process, of all", lambda p: f"{p.rates.in_process / demand.rate:.1%}", "simulated"),
         line("looked up in Redis", lambda p: f"{p.rates.in_redis:,.0f}/s", "simulated"),
         line("looked up in Postgres", lambda p: f"{p.rates.in_postgres:,.0f}/s", "simulated"),
         line("rows written back", lambda p: f"{p.rows:,.0f}/s", "simulated"),
         line("of them the first in their quarter of an hour", lambda p: f"{p.rows_in_new_quarters:,.0f}/s", "simulated"),
-        line("flushes that have to be written side by side", lambda p: f"{ceil(p.rows / p.cost.rows_per_second)}", "`scale.txt`"),
+        line("flushes that have to be written side by side", lambda p: f"{p.flushes}", "`rows.txt`, `pending.txt`"),
         line("`CACHE_MEMORY_MIB`", lambda p: f"{p.memory_mib}", ""),
-        line("`REDIS_SHARDS`", lambda p: f"{p.masters}", "one per master"),
+        line("`WORKERS`", lambda p: f"{p.workers}", ""),
+        line("`REDIS_SHARDS`", lambda p: f"{p.shards}", "one per flush, as many for each master"),
         line("`FLUSH_INTERVAL_MS`", lambda p: f"{demand.interval * 1000}", ""),
+        line("`ANALYTICS`", lambda p: "`off`", "see below"),
         line("`LOOKUP_CONCURRENCY`", lambda p: f"{lookups_at_once(p)}", "4 ms for a look-up"),
         line("`DATABASE_MAX_CONNECTIONS`", lambda p: f"{lookups_at_once(p) + 10}", "those, and the default"),
         "",
@@ -274,7 +297,7 @@ def main(arguments: list[str] | None = None) -> int:
     memories = [int(each) for each in options.cache_memory_mib.split(",")]
     try:
         groups = {"Zipf": zipf(demand.links, demand.rate, GROUPS), "uniform": uniform(demand.links, demand.rate, GROUPS)}
-        plans = {name: planned(groups[name], costs(name.lower()), demand, memory)
+        plans = {name: planned(groups[name], costs(), demand, memory)
                  for name, memory in zip(groups, memories, strict=True)}
         for name, plan in plans.items():
             print("\n".join(checked(name, groups[name], plan, demand)), file=sys.stderr)

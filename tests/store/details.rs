@@ -9,7 +9,9 @@ use shunt::store::{
     MAX_REFERRERS_OF_LINK, Raise, Store,
 };
 
-use crate::backend::{both_stores, link, user};
+use sqlx::{Connection, PgConnection};
+
+use crate::backend::{both_stores, link, user, with_primary};
 use crate::click_limits::limited;
 
 /// The first quarter of an hour of a day.
@@ -106,6 +108,56 @@ async fn began(store: &Store) -> DataSet {
         replication_id: "server",
     };
     store.clicks.begin(raise, "").await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn an_instance_of_this_version_or_the_one_before_that_sums_is_the_only_one() {
+    const LOCKS: [(&str, &str); 4] = [
+        (
+            "SELECT FROM click_detail_state FOR UPDATE",
+            "SELECT count(*) FROM click_detail_queue",
+        ),
+        (
+            "SELECT pg_advisory_xact_lock(hashtext('shunt click details'), 0)",
+            "SELECT count(*) FROM click_detail_queue",
+        ),
+        (
+            "SELECT FROM owner_series_state FOR UPDATE",
+            "SELECT count(*) FROM owner_series_log",
+        ),
+        (
+            "SELECT pg_advisory_xact_lock(hashtext('shunt owner series'), 0)",
+            "SELECT count(*) FROM owner_series_log",
+        ),
+    ];
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let known = class("example.com", "DE", false);
+        let mut other = PgConnection::connect(&url).await.unwrap();
+        for (number, (lock, waiting)) in (1..).zip(LOCKS) {
+            count(&store, &batch(number, NOON, &[(id, &known, 1)])).await;
+            let mut locked = other.begin().await.unwrap();
+            sqlx::query(lock).execute(&mut *locked).await.unwrap();
+            sum(&store).await;
+            let left: i64 = sqlx::query_scalar(waiting)
+                .fetch_one(&mut *locked)
+                .await
+                .unwrap();
+            assert_eq!(left, 1, "{lock}");
+            locked.rollback().await.unwrap();
+            sum(&store).await;
+            let left: i64 = sqlx::query_scalar(waiting)
+                .fetch_one(&mut other)
+                .await
+                .unwrap();
+            assert_eq!(left, 0, "{lock}");
+        }
+        let of_link = query(ClicksOf::Link(id), Dimension::Country);
+        assert_eq!(breakdown(&store, &of_link).await, [row("DE", 4, 4)]);
+    })
+    .await;
 }
 
 both_stores! {

@@ -48,15 +48,17 @@ pub(super) const BOTS: &str = "SELECT quarter::bigint, sum(n)::bigint FROM (
      ) AS parts WHERE EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
      GROUP BY quarter HAVING sum(n) > 0";
 
-/// Adds rows of the log up; returns whether there are more. Another instance may be at it.
+/// Adds rows of the log up; returns whether there are more. Another instance may be at it: the row is the lock, and the version before
+/// has the advisory one alone. The rows of the log have no key, which would make writing them a quarter dearer.
 pub(super) async fn sum_log(session: &mut Session) -> Result<bool, sqlx::Error> {
-    let is_alone: bool = sqlx::query_scalar(
+    let is_alone: Option<bool> = sqlx::query_scalar(
         "SELECT pg_try_advisory_xact_lock(hashtext('shunt owner series'), 0)
-         FROM set_config('synchronous_commit', 'off', true)",
+         FROM owner_series_state, set_config('synchronous_commit', 'off', true)
+         FOR UPDATE OF owner_series_state SKIP LOCKED",
     )
-    .fetch_one(&mut *session)
+    .fetch_optional(&mut *session)
     .await?;
-    if !is_alone {
+    if !is_alone.unwrap_or_default() {
         return Ok(false);
     }
     let rows: i64 = sqlx::query_scalar(
