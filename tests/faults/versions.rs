@@ -195,7 +195,7 @@ async fn update_and_way_back(extra: &[(&str, &str)], deletes: bool) {
 #[ignore = "needs the program of the version before: tests/run --upgrade"]
 async fn the_version_before_runs_beside_this_one_and_after_it_and_every_click_counts_once() {
     // Redis is away for neither, however busy the machine is: a deleted link may be followed meanwhile.
-    update_and_way_back(&[("CLICK_DEADLINE_MS", "20000")], true).await;
+    update_and_way_back(&[], true).await;
 }
 
 /// A database of the version before with a million links, a part of which has clicks.
