@@ -25,7 +25,7 @@ use crate::store::{DetailedClicks, KnownClasses, StoreError};
 /// Rows that are taken out of the queue, read, or removed in one step.
 const ROWS_PER_STEP: u32 = 64;
 
-/// After how many sums in memory no more rows are taken. Each has some 60 bytes.
+/// After how many sums in memory no more rows are taken. Each has some 60 bytes, and up to 200 where its class is its own.
 const MAX_SUMS: usize = 131_072;
 
 /// Sums that are added in one step.
