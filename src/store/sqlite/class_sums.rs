@@ -17,6 +17,7 @@ use tokio::time::sleep;
 use super::batch::from_json;
 use super::detail_room::{add_classes, dropped, known_classes, note_growth, room};
 use super::log::Log;
+use super::one_row::{in_one_row, read};
 use super::pool::Pool;
 use crate::store::details;
 use crate::store::summing::{Added, DayOf, OfClass, Referrers, Sums};
@@ -292,25 +293,31 @@ async fn mark(
     Ok(moved.rows_affected() == 1)
 }
 
-const REFERRERS_OF_LINKS: &str = "SELECT DISTINCT link_id, at, referrer FROM json_each(?1)
-    JOIN link_detail_days ON link_id = value ->> 0 AND at = value ->> 1
-    JOIN click_classes ON click_classes.id = class_id WHERE referrer NOT IN ('', 'other')";
+const REFERRERS_OF_LINKS: &str = in_one_row!(
+    "link_id, at, referrer",
+    "SELECT DISTINCT link_id, at, referrer FROM json_each(?1)
+     JOIN link_detail_days ON link_id = value ->> 0 AND at = value ->> 1
+     JOIN click_classes ON click_classes.id = class_id WHERE referrer NOT IN ('', 'other')"
+);
 
-const REFERRERS_OF_OWNERS: &str = "SELECT DISTINCT owner_id, at, referrer FROM json_each(?1)
-    JOIN owner_detail_days ON owner_id = value ->> 0 AND at = value ->> 1
-    JOIN click_classes ON click_classes.id = class_id WHERE referrer NOT IN ('', 'other')";
+const REFERRERS_OF_OWNERS: &str = in_one_row!(
+    "owner_id, at, referrer",
+    "SELECT DISTINCT owner_id, at, referrer FROM json_each(?1)
+     JOIN owner_detail_days ON owner_id = value ->> 0 AND at = value ->> 1
+     JOIN click_classes ON click_classes.id = class_id WHERE referrer NOT IN ('', 'other')"
+);
+
+const OWNERS: &str = in_one_row!(
+    "id, owner_id",
+    "SELECT id, owner_id FROM links WHERE id IN (SELECT value FROM json_each(?1))"
+);
 
 /// The owner of each link that still exists.
 async fn owners_of(
     reader: &mut SqliteConnection,
     links: Vec<i64>,
 ) -> Result<HashMap<i64, i64>, StoreError> {
-    let found: Vec<(i64, i64)> = sqlx::query_as(
-        "SELECT id, owner_id FROM links WHERE id IN (SELECT value FROM json_each(?1))",
-    )
-    .bind(json!(links).to_string())
-    .fetch_all(reader)
-    .await?;
+    let found: Vec<(i64, i64)> = read(reader, OWNERS, &json!(links).to_string()).await?;
     Ok(found.into_iter().collect())
 }
 
@@ -323,10 +330,7 @@ async fn referrers(
     if days.is_empty() {
         return Ok(referrers);
     }
-    let found: Vec<(i64, i32, String)> = sqlx::query_as(statement)
-        .bind(json!(days).to_string())
-        .fetch_all(reader)
-        .await?;
+    let found: Vec<(i64, i32, String)> = read(reader, statement, &json!(days).to_string()).await?;
     for (id, day, referrer) in found {
         referrers.entry((id, day)).or_default().insert(referrer);
     }

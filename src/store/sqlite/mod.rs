@@ -42,6 +42,7 @@ mod ledger;
 mod links;
 mod log;
 mod migrate;
+mod one_row;
 mod ordered_links;
 mod outbox;
 mod owner_series;
