@@ -76,7 +76,7 @@ pub struct Breakdown {
 /// click is in them once or, where its class got lost on the way, not at all.
 #[async_trait]
 pub trait Details: Send + Sync {
-    /// Sums some of the classes that were noted since, in one transaction. Those of deleted links are dropped. Up to `rows_per_day`
+    /// Sums some of the classes that were noted since, in a short step. Those of deleted links are dropped. Up to `rows_per_day`
     /// rows of quarters of an hour are new on one day, beside up to three for each link and quarter: of clicks for whose class
     /// there is no room, only whether they are by a known bot is kept. Returns whether more are left.
     async fn sum_details(&self, rows_per_day: u64) -> Result<bool, StoreError>;

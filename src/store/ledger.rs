@@ -102,6 +102,10 @@ pub trait Ledger: Send + Sync {
     /// The data set in use, of every tag.
     async fn data_sets_in_use(&self) -> Result<Vec<DataSet>, StoreError>;
 
+    /// Whether a part of a flush, but not the whole of it, is written back of a data set in use: it is under way, or its data set is
+    /// away.
+    async fn is_flush_under_way(&self) -> Result<bool, StoreError>;
+
     /// The data set of an epoch; `None` for one that is not known, or was replaced a week ago.
     async fn data_set(&self, epoch: &str) -> Result<Option<DataSet>, StoreError>;
 

@@ -107,6 +107,7 @@ const SQLITE: Files = files! { "sqlite":
     57 "links by end" "0057_links_by_end.sql",
     75 "bounded details" "0075_bounded_details.sql",
     76 "owner series" "0076_owner_series.sql",
+    81 "taken classes" "0081_taken_classes.sql",
 };
 
 /// The migrations of Postgres.

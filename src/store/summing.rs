@@ -16,6 +16,9 @@ pub(super) struct Waiting {
     pub(super) limits: Option<Vec<(LinkId, u64)>>,
 }
 
+/// Clicks of a link in a quarter of an hour, by their class.
+pub(super) type OfClass = (LinkId, i32, Arc<ClickClass>);
+
 /// Whose day it is: an id, and its first quarter of an hour.
 pub(super) type DayOf = (i64, i32);
 
@@ -65,12 +68,24 @@ impl Sums {
                 clicks,
             } in details.of_links()
             {
-                let of_link = sums.0.entry((*link, quarter)).or_default();
-                let sum = of_link.entry(Arc::clone(class)).or_default();
-                *sum = sum.saturating_add(*clicks);
+                sums.add((*link, quarter, Arc::clone(class)), *clicks);
             }
         }
         sums
+    }
+
+    pub(super) fn of_classes(classes: impl IntoIterator<Item = (OfClass, u64)>) -> Self {
+        let mut sums = Self::default();
+        for (of_class, clicks) in classes {
+            sums.add(of_class, clicks);
+        }
+        sums
+    }
+
+    fn add(&mut self, (link, quarter, class): OfClass, clicks: u64) {
+        let of_link = self.0.entry((link, quarter)).or_default();
+        let sum = of_link.entry(class).or_default();
+        *sum = sum.saturating_add(clicks);
     }
 
     pub(super) fn links(&self) -> Vec<i64> {

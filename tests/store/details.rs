@@ -18,7 +18,7 @@ use crate::click_limits::limited;
 pub(crate) const DAY: i64 = 96 * 20_000;
 pub(crate) const NOON: i64 = DAY + 48;
 
-fn class(referrer: &str, country: &str, is_bot: bool) -> Arc<ClickClass> {
+pub(crate) fn class(referrer: &str, country: &str, is_bot: bool) -> Arc<ClickClass> {
     let class = ClickClass::unknown()
         .with(Dimension::Referrer, Some(referrer))
         .with(Dimension::Country, Some(country))

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use shunt::domain::{Interval, LinkId, SystemClock};
-use shunt::store::{ClickBatch, ClickDetails, OpenError, SqliteStore, Store};
+use shunt::domain::{Dimension, Interval, LinkId, SystemClock};
+use shunt::store::{ClickBatch, ClickDetails, ClicksOf, OpenError, SqliteStore, Store};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor};
 
 use crate::backend::{SETTINGS, link, user};
+use crate::details::{NOON, batch, breakdown, class, count, query, row, sum};
 
 async fn open(path: &Path) -> Store {
     let store = SqliteStore::open(path, SETTINGS, Arc::new(SystemClock));
@@ -92,4 +93,49 @@ async fn links_of_an_account_that_was_removed_by_hand_have_no_owner() {
             .unwrap()
             .is_none()
     );
+}
+
+#[tokio::test]
+async fn classes_are_summed_once_wherever_a_process_that_sums_them_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let mut store = open(&path).await;
+    let owner = user(&store).await;
+    let mut links = Vec::new();
+    for _ in 0..150 {
+        links.push(link(&store, owner).await.1);
+    }
+    let classes = [
+        class("example.com", "DE", false),
+        class("example.com", "FR", false),
+    ];
+    let of_links = links.iter().flat_map(|link| {
+        let of_link = |class| (*link, class, 1);
+        classes.iter().map(of_link)
+    });
+    let clicks: Vec<_> = of_links.collect();
+    // One process ends after one step, the next after two, and so on. Each has more clicks to sum.
+    for ended_after in 1..=8 {
+        count(&store, &batch(2 * ended_after, NOON, &clicks)).await;
+        count(&store, &batch(2 * ended_after + 1, NOON, &clicks)).await;
+        for _ in 0..ended_after {
+            store.details.sum_details(u64::MAX).await.unwrap();
+        }
+        drop(store);
+        store = open(&path).await;
+    }
+    sum(&store).await;
+    let of_owner = query(ClicksOf::Owner(owner.user), Dimension::Country);
+    let each = 150 * 16;
+    assert_eq!(
+        breakdown(&store, &of_owner).await,
+        [row("DE", each, each), row("FR", each, each)]
+    );
+    for link in links {
+        let of_link = query(ClicksOf::Link(link), Dimension::Country);
+        assert_eq!(
+            breakdown(&store, &of_link).await,
+            [row("DE", 16, 16), row("FR", 16, 16)]
+        );
+    }
 }

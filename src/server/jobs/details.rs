@@ -9,7 +9,7 @@ use super::runner::every;
 use crate::clicks::Pace;
 use crate::domain::{Clock, Interval};
 use crate::redis::{RedisShard, RedisShards};
-use crate::store::{Details, StoreError};
+use crate::store::{Clicks, Details, StoreError};
 
 /// Classes are summed once in so many flushes: a busy link costs a write for each class and sum, not for each flush.
 const FLUSHES_PER_SUM: u32 = 10;
@@ -23,6 +23,11 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 const SHORTEST_PAUSE: f64 = 1.0;
 const LONGEST_PAUSE: f64 = 8.0;
 
+/// How often a sum looks whether a flush is still under way, and how long it waits for one in all: that of a Redis which is away
+/// may be under way for hours.
+const FLUSH_POLL: Duration = Duration::from_millis(500);
+const FLUSH_WAIT: Duration = Duration::from_mins(1);
+
 /// Pause between two removals.
 const REMOVAL_PAUSE: Duration = Duration::from_mins(1);
 
@@ -33,6 +38,7 @@ const DAY: Duration = Duration::from_hours(24);
 
 pub(super) async fn run_sums(
     details: Arc<dyn Details>,
+    ledger: Arc<dyn Clicks>,
     redis: Option<RedisShards>,
     flush_interval: Duration,
     rows_per_day: u64,
@@ -45,7 +51,13 @@ pub(super) async fn run_sums(
     let pause = (flush_interval * FLUSHES_PER_SUM).clamp(MIN_PAUSE, MAX_PAUSE);
     every(pause, "summing the classes of clicks", || async {
         let mut pace = Pace::within(SHORTEST_PAUSE..=longest);
+        let mut waited = Duration::ZERO;
         loop {
+            // Sums cost the database more than the flush that they would be beside.
+            while waited < FLUSH_WAIT && ledger.is_flush_under_way().await? {
+                sleep(FLUSH_POLL).await;
+                waited += FLUSH_POLL;
+            }
             let started = Instant::now();
             if !details.sum_details(rows_per_day).await? {
                 return Ok::<_, StoreError>(());

@@ -104,6 +104,7 @@ pub(super) fn spawn(
     let details = || Arc::clone(&app.store.details);
     jobs.spawn(details::run_sums(
         details(),
+        Arc::clone(&app.store.clicks),
         app.redis.clone(),
         flush_interval,
         app.analytics_settings.analytics_rows_per_day,

@@ -38,6 +38,21 @@ impl Ledger for PostgresStore {
         Ok(found.into_iter().map(click_rows::data_set).collect())
     }
 
+    async fn is_flush_under_way(&self) -> Result<bool, StoreError> {
+        let under_way = self
+            .pool
+            .run(async |session| {
+                sqlx::query_scalar(
+                    "SELECT coalesce(bool_or(up_to > 0 AND up_to < 9223372036854775807), false)
+                     FROM (SELECT DISTINCT ON (tag) up_to FROM data_sets ORDER BY tag, term DESC) AS in_use",
+                )
+                .fetch_one(session)
+                .await
+            })
+            .await?;
+        Ok(under_way)
+    }
+
     async fn data_set(&self, epoch: &str) -> Result<Option<DataSet>, StoreError> {
         let found: Option<DataSetRow> = self
             .pool

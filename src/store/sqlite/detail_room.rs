@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use sqlx::{QueryBuilder, SqliteConnection};
 
+use super::one_row::{in_one_row, read};
 use crate::domain::ClickClass;
 use crate::store::StoreError;
 use crate::store::detail_room::{QuarterRow, Room};
@@ -15,26 +16,33 @@ use crate::store::summing::{class, columns};
 /// `id` and the six values.
 type ClassRow = (i32, String, String, String, String, String, String);
 
+const ROWS: &str = in_one_row!(
+    "link_id, at, class_id",
+    "SELECT link_id, at, class_id FROM json_each(?1)
+     JOIN link_details ON link_id = value ->> 0 AND at = value ->> 1 AND class_id = value ->> 2"
+);
+
+const OF_QUARTERS: &str = in_one_row!(
+    "link, quarter, rows",
+    "SELECT link, quarter, (SELECT count(*) FROM link_details WHERE link_id = link AND at = quarter) AS rows
+     FROM (SELECT DISTINCT value ->> 0 AS link, value ->> 1 AS quarter FROM json_each(?1))"
+);
+
+const KNOWN_CLASSES: &str = in_one_row!(
+    "id, referrer, country, browser, os, device, bot",
+    "SELECT id, referrer, country, browser, os, device, bot FROM click_classes
+     WHERE (referrer, country, browser, os, device, bot) IN (
+         SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?1))"
+);
+
 /// The room that there is for rows of quarters, which are `[[key, time, class, clicks], …]`.
 pub(super) async fn room(
     transaction: &mut SqliteConnection,
     rows: &str,
     rows_per_day: u64,
 ) -> Result<Room, StoreError> {
-    let found: Vec<QuarterRow> = sqlx::query_as(
-        "SELECT link_id, at, class_id FROM json_each(?1)
-         JOIN link_details ON link_id = value ->> 0 AND at = value ->> 1 AND class_id = value ->> 2",
-    )
-    .bind(rows)
-    .fetch_all(&mut *transaction)
-    .await?;
-    let of_quarters: Vec<(i64, i32, i64)> = sqlx::query_as(
-        "SELECT link, quarter, (SELECT count(*) FROM link_details WHERE link_id = link AND at = quarter)
-         FROM (SELECT DISTINCT value ->> 0 AS link, value ->> 1 AS quarter FROM json_each(?1))",
-    )
-    .bind(rows)
-    .fetch_all(&mut *transaction)
-    .await?;
+    let found: Vec<QuarterRow> = read(transaction, ROWS, rows).await?;
+    let of_quarters: Vec<(i64, i32, i64)> = read(transaction, OF_QUARTERS, rows).await?;
     let of_days: Vec<(i32, i64)> = sqlx::query_as("SELECT at, new_rows FROM click_detail_growth")
         .fetch_all(transaction)
         .await?;
@@ -75,14 +83,7 @@ pub(super) async fn known_classes(
     classes: &BTreeSet<Arc<ClickClass>>,
 ) -> Result<HashMap<ClickClass, i32>, StoreError> {
     let asked: Vec<_> = classes.iter().map(|class| columns(class)).collect();
-    let found: Vec<ClassRow> = sqlx::query_as(
-        "SELECT id, referrer, country, browser, os, device, bot FROM click_classes
-         WHERE (referrer, country, browser, os, device, bot) IN (
-             SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?1))",
-    )
-    .bind(json!(asked).to_string())
-    .fetch_all(reader)
-    .await?;
+    let found: Vec<ClassRow> = read(reader, KNOWN_CLASSES, &json!(asked).to_string()).await?;
     let with_id = |(id, referrer, country, browser, os, device, bot): ClassRow| {
         (
             class([&referrer, &country, &browser, &os, &device, &bot]),

@@ -23,6 +23,16 @@ impl Ledger for SqliteStore {
         Ok(found.into_iter().map(click_rows::data_set).collect())
     }
 
+    async fn is_flush_under_way(&self) -> Result<bool, StoreError> {
+        let under_way = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM data_sets AS newest WHERE up_to > 0 AND up_to < 9223372036854775807
+             AND term = (SELECT max(term) FROM data_sets WHERE tag = newest.tag))",
+        )
+        .fetch_one(&mut *self.reader.get().await?)
+        .await?;
+        Ok(under_way)
+    }
+
     async fn data_set(&self, epoch: &str) -> Result<Option<DataSet>, StoreError> {
         let found: Option<DataSetRow> = sqlx::query_as(
             "SELECT tag, epoch, term, replication_id, flush FROM data_sets WHERE epoch = ?1",

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 
+use self::class_sums::ClassSums;
 use self::compaction::Compactor;
 use self::log::Log;
 use self::pool::{Opener, Pool};
@@ -27,6 +28,7 @@ mod administration;
 mod api_keys;
 mod batch;
 mod bulk_links;
+mod class_sums;
 mod click_limits;
 mod clicks;
 mod compaction;
@@ -40,6 +42,7 @@ mod ledger;
 mod links;
 mod log;
 mod migrate;
+mod one_row;
 mod ordered_links;
 mod outbox;
 mod owner_series;
@@ -69,6 +72,7 @@ pub struct SqliteStore {
     reader: Pool,
     log: Arc<Log>,
     compactor: Compactor,
+    class_sums: ClassSums,
     presence: Arc<Presence>,
     installation: String,
     /// Keeps other processes away. The kernel releases the lock when this process ends, however it ends.
@@ -139,6 +143,7 @@ impl SqliteStore {
         let log = Arc::new(Log::new(log, checkpointer, background));
         Ok(Self {
             compactor: Compactor::new(Arc::clone(&writer), Arc::clone(&log), Arc::clone(&clock)),
+            class_sums: ClassSums::new(Arc::clone(&writer), Arc::clone(&log)),
             writer,
             reader,
             log,
