@@ -266,17 +266,22 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        (
-            self.status,
-            SECURITY_HEADERS,
-            self.headers,
-            Json(ErrorBody {
-                detail: self.detail,
-            }),
-        )
-            .into_response()
+        let is_explained = self.status.is_client_error() && self.status != StatusCode::NOT_FOUND;
+        let detail = is_explained.then(|| ErrorDetail(self.detail.clone()));
+        let body = Json(ErrorBody {
+            detail: self.detail,
+        });
+        let mut response = (self.status, SECURITY_HEADERS, self.headers, body).into_response();
+        if let Some(detail) = detail {
+            response.extensions_mut().insert(detail);
+        }
+        response
     }
 }
+
+/// In the extensions of a refusal: its sentence, for a page in place of the JSON.
+#[derive(Clone, Debug)]
+pub struct ErrorDetail(pub String);
 
 /// In the extensions of the response to a visit: there is such a link, and it has ended.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,8 @@ pub struct LinkStats {
     pub removed: Option<RemovalStatus>,
     /// Where the link leads; `None`: it is removed, and that is not shown.
     pub target: Option<TargetUrl>,
+    /// Whether its owner switched it off, or its time is over.
+    pub has_ended: bool,
     /// Exact number of answered redirects.
     pub clicks: u64,
 }
@@ -34,9 +36,11 @@ impl LinkService {
             return Ok(None);
         };
         let click = Click::new(link.id, self.cache.shard_of(code));
+        let now = self.clock.now();
         let counts = counting.of(&[click], has_parked).await?;
         Ok(counts.get(&link.id).map(|clicks| LinkStats {
             removed: link.removed,
+            has_ended: !link.is_active || link.expires_at.is_some_and(|end| end <= now),
             target: link.removed.is_none().then_some(link.target),
             clicks: *clicks,
         }))

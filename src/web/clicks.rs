@@ -129,7 +129,7 @@ impl ClicksQuery {
         let noted = cookie(headers, ZONE).filter(|name| Zone::parse(name).is_some());
         let given = |value: &'_ str| (!value.is_empty()).then(|| value.to_owned());
         let (interval, from, to) = (given(&self.interval), given(&self.from), given(&self.to));
-        let tz = given(&self.tz).or(noted);
+        let tz = given(&self.tz).or_else(|| noted.clone());
         let query = RangeQuery {
             interval: interval.as_deref(),
             from: from.as_deref(),
@@ -138,10 +138,20 @@ impl ClicksQuery {
         };
         match SeriesRange::parse(query, now) {
             Ok(range) => (range, None),
-            Err(error) => (
-                SeriesRange::usual(now),
-                Some(ApiError::invalid(error.to_string())),
-            ),
+            Err(error) => {
+                let zone = tz.as_deref().filter(|name| Zone::parse(name).is_some());
+                let usual = RangeQuery {
+                    interval: None,
+                    from: None,
+                    to: None,
+                    tz: zone.or(noted.as_deref()),
+                };
+                let usual = SeriesRange::parse(usual, now);
+                (
+                    usual.unwrap_or_else(|_| SeriesRange::usual(now)),
+                    Some(ApiError::invalid(error.to_string())),
+                )
+            }
         }
     }
 }
@@ -153,6 +163,7 @@ pub(super) struct ClicksView {
     /// What another range keeps: the tag and the filters, as parameters.
     pub(super) kept: Vec<(&'static str, String)>,
     pub(super) fault: Option<String>,
+    pub(super) form: RangeForm,
     pub(super) interval: &'static str,
     pub(super) zone: String,
     /// The first and the last date.
@@ -177,6 +188,14 @@ pub(super) struct ClicksView {
     pub(super) data: String,
     /// The parameters of the range, for links to the export.
     pub(super) query: String,
+}
+
+/// The fields of the range.
+pub(super) struct RangeForm {
+    pub(super) interval: String,
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) zone: String,
 }
 
 /// A link to one of the usual ranges.
@@ -251,12 +270,28 @@ impl ClicksView {
                 query.append_pair(name, value);
             }
         }
+        // A form that is refused keeps what was entered.
+        let entered = |name: &str| {
+            let mut given = asked.given.iter().filter(|_| fault.is_some());
+            let found = given.find(|(given, _)| *given == name);
+            found.map(|(_, value)| value.clone())
+        };
+        let day_of = |name, shown| {
+            let entered = entered(name).and_then(|value| value.parse().ok());
+            entered.unwrap_or(shown)
+        };
         Self {
             path: place.path.clone(),
             kept: place.kept(&asked.filters),
             fault: fault.map(|error| error.detail().to_owned()),
             interval: range.step().as_str(),
             zone: zone.name().to_owned(),
+            form: RangeForm {
+                interval: entered("interval").unwrap_or_else(|| range.step().as_str().to_owned()),
+                from: day_of("from", from).to_string(),
+                to: day_of("to", to).to_string(),
+                zone: entered("tz").unwrap_or_else(|| zone.name().to_owned()),
+            },
             from: from.to_string(),
             to: to.to_string(),
             sum: grouped(sum.clicks),

@@ -16,7 +16,7 @@ use super::page::{Frame, Site, public_page};
 use super::removed::removed_page;
 use crate::abuse::Abuse;
 use crate::domain::ShortCode;
-use crate::http::{LinkHasEnded, prefers_html};
+use crate::http::{ErrorDetail, LinkHasEnded, prefers_html};
 
 /// Reasons of removals that are looked up at once; a page beyond has none.
 const REASONS_AT_ONCE: usize = 16;
@@ -85,6 +85,8 @@ struct ErrorPage<'a> {
     status: u16,
     title: &'static str,
     text: &'static str,
+    /// What the JSON says, in English, where the text is too general to help.
+    detail: Option<&'a str>,
 }
 
 impl ErrorPages {
@@ -149,12 +151,16 @@ impl ErrorPages {
             StatusCode::SERVICE_UNAVAILABLE => "unavailable",
             _ => "other",
         };
+        let detail = response.extensions().get::<ErrorDetail>();
         let language = wish.0;
         let page = ErrorPage {
             frame: Frame::public(&self.site, language),
             status: status.as_u16(),
             title: language.text(&format!("{name}_title")),
             text: language.text(&format!("{name}_text")),
+            detail: detail
+                .filter(|_| name == "other")
+                .map(|detail| detail.0.as_str()),
         };
         let Ok(mut page) = public_page(status, &page) else {
             return response;

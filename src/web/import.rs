@@ -127,7 +127,8 @@ fn shown_lines(read: &[Result<LinkRequest, ApiError>]) -> Vec<Line> {
         let code = request.and_then(|request| request.custom_code.as_ref());
         let title = properties.and_then(|properties| properties.title.as_ref());
         Line {
-            number: index + 1,
+            // Spreadsheets count the header line, too.
+            number: index + 2,
             code: code.map_or_else(String::new, |code| code.as_code().to_string()),
             target: properties.map_or_else(String::new, |properties| {
                 properties.target.as_str().to_owned()

@@ -1,5 +1,7 @@
 //! The fields of a link in a form, and the API's own words where one is refused.
 
+use axum::http::StatusCode;
+
 use super::form::{Form, moment};
 use crate::domain::{
     CustomCode, FieldEdit, Link, LinkEdit, LinkProperties, MaxClicks, OwnHost, Tags, TargetUrl,
@@ -34,6 +36,10 @@ const FIELDS: [&str; 6] = [
     "expires_at",
     "max_clicks",
 ];
+
+/// What is said of a link that another window or a program changed while its form was open.
+const CHANGED_MEANWHILE: &str = "The link was changed meanwhile, in another window or by a program. What you entered is \
+     below and not saved; saving it now replaces that change.";
 
 impl LinkForm {
     /// A link as it is.
@@ -72,10 +78,14 @@ impl LinkForm {
         }
     }
 
-    /// The same, with what is wrong.
+    /// The same, with what is wrong. A page knows no `If-Match`, and its form is in the newest state of the link when it comes again.
     pub(super) fn refused(self, error: &ApiError) -> Self {
+        let detail = match error.status() {
+            StatusCode::PRECONDITION_FAILED => CHANGED_MEANWHILE,
+            _ => error.detail(),
+        };
         Self {
-            fault: Some(error.detail().to_owned()),
+            fault: Some(detail.to_owned()),
             ..self
         }
     }

@@ -81,6 +81,15 @@ impl ListQuery {
         path
     }
 
+    /// The address of the list's first page.
+    pub(super) fn first(&self) -> String {
+        let first = Self {
+            cursor: String::new(),
+            ..self.clone()
+        };
+        first.path("")
+    }
+
     /// The parameters by which a form comes back to this list.
     pub(super) fn place(&self) -> String {
         self.query("")
@@ -151,6 +160,15 @@ impl Tag {
 }
 
 impl Row {
+    /// What the number of clicks counts.
+    pub(super) fn unit(&self) -> &'static str {
+        if self.clicks == "1" {
+            "click"
+        } else {
+            "clicks"
+        }
+    }
+
     pub(super) fn of(listed: ListedLink<'_>, site: &Site) -> Self {
         let ListedLink {
             link,

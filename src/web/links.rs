@@ -1,5 +1,6 @@
 //! The list of an owner's links, new links, and what is done to several at once.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use askama::Template;
@@ -34,6 +35,15 @@ struct LinksPage<'a> {
     next: Option<String>,
     form: LinkForm,
     fault: Option<String>,
+    selection: &'a Selection,
+}
+
+/// What was wanted of several links and was refused; empty where nothing was.
+#[derive(Default)]
+struct Selection {
+    codes: HashSet<String>,
+    tag: String,
+    fault: Option<String>,
 }
 
 impl LinksPage<'_> {
@@ -63,7 +73,7 @@ pub(super) async fn overview(
     signed_in: SignedIn,
     QueryOf(query): QueryOf<ListQuery>,
 ) -> Result<Response, ApiError> {
-    listed(&links, &site, &signed_in, &query, LinkForm::default()).await
+    listed(&links, &site, &signed_in, &query, &Selection::default()).await
 }
 
 /// The same page, for the address that the form of a new link was sent to.
@@ -76,7 +86,7 @@ async fn listed(
     site: &Site,
     signed_in: &SignedIn,
     query: &ListQuery,
-    form: LinkForm,
+    selection: &Selection,
 ) -> Result<Response, ApiError> {
     let asked = query
         .listing()
@@ -95,7 +105,7 @@ async fn listed(
             fault = Some(error.detail().to_owned());
         }
     }
-    if form.fault.is_some() {
+    if selection.fault.is_some() {
         status = StatusCode::UNPROCESSABLE_ENTITY;
     }
     let page = LinksPage {
@@ -104,8 +114,9 @@ async fn listed(
         query,
         rows,
         next,
-        form,
+        form: LinkForm::default(),
         fault,
+        selection,
     };
     own_page(status, &page)
 }
@@ -169,31 +180,54 @@ pub(super) async fn selected(
     form: Form,
 ) -> Result<Response, ApiError> {
     signed_in.check(&site, &form)?;
-    let (action, done) = match form.get("action") {
-        "delete" => (Action::Delete, "deleted"),
-        "end" => (Action::End, "ended"),
-        "tag" => {
-            let tags = Tags::parse_list(form.get("tag"));
-            let tags = tags.map_err(|error| ApiError::invalid(error.to_string()))?;
-            (Action::Tag(tags), "tagged")
+    let place = ListQuery::at(form.get("place"));
+    match act_on_all(&links, signed_in.principal, &form).await {
+        Ok(done) => Ok(see_other(&place.path(done))),
+        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) => {
+            let selection = Selection {
+                codes: form.all("code").map(str::to_owned).collect(),
+                tag: form.get("tag").to_owned(),
+                fault: Some(error.detail().to_owned()),
+            };
+            listed(&links, &site, &signed_in, &place, &selection).await
         }
-        _ => return Err(ApiError::invalid("action: must be delete, end or tag")),
-    };
+    }
+}
+
+/// Does to each selected link what the form says, and returns the word for it.
+async fn act_on_all(
+    links: &LinkService,
+    owner: Principal,
+    form: &Form,
+) -> Result<&'static str, ApiError> {
     let codes: Vec<&str> = form.all("code").collect();
     if codes.len() > MAX_SELECTED {
         let detail = format!("code: must be at most {MAX_SELECTED} links at once");
         return Err(ApiError::invalid(detail));
     }
-    let place = ListQuery::at(form.get("place"));
     if codes.is_empty() {
-        return Ok(see_other(&place.path("none")));
+        return Ok("none");
     }
-    let owner = signed_in.principal;
+    let (action, done) = match form.get("action") {
+        "delete" => (Action::Delete, "deleted"),
+        "end" => (Action::End, "ended"),
+        "tag" => (Action::Tag(tags_to_add(form.get("tag"))?), "tagged"),
+        _ => return Err(ApiError::invalid("action: must be delete, end or tag")),
+    };
     for codes in codes.chunks(AT_ONCE) {
-        let acting = codes.iter().map(|code| act(&links, owner, code, &action));
+        let acting = codes.iter().map(|code| act(links, owner, code, &action));
         try_join_all(acting).await?;
     }
-    Ok(see_other(&place.path(done)))
+    Ok(done)
+}
+
+fn tags_to_add(raw: &str) -> Result<Tags, ApiError> {
+    let tags = Tags::parse_list(raw).map_err(|error| ApiError::invalid(error.to_string()))?;
+    if tags.as_slice().is_empty() {
+        return Err(ApiError::invalid("tags: must be at least one"));
+    }
+    Ok(tags)
 }
 
 /// A link that is gone meanwhile, or another's, is passed over.

@@ -12,10 +12,10 @@ use super::breakdowns::{BreakdownsView, wanted};
 use super::clicks::{Asked, ClicksQuery, ClicksView, Place};
 use super::form::Form;
 use super::link_form::LinkForm;
-use super::link_list::word;
-use super::page::{Frame, Site, grouped, own_page, see_other};
+use super::link_list::{Tag, word};
+use super::page::{Frame, Site, grouped, minute, own_page, see_other};
 use super::session::SignedIn;
-use crate::domain::ShortCode;
+use crate::domain::{ShortCode, Title};
 use crate::http::{ApiError, PathCode, QueryOf, clicks_csv};
 use crate::links::{CountedLink, Expected, LinkService, Revision, WantedBreakdown};
 
@@ -29,6 +29,12 @@ struct LinkPage<'a> {
     clicks: String,
     status: &'static str,
     created: String,
+    title: String,
+    target: String,
+    tags: Vec<Tag>,
+    /// When it ends, and after how many clicks; each empty where it does not.
+    ends: String,
+    most: String,
     revision: String,
     said: &'static str,
     form: LinkForm,
@@ -93,6 +99,9 @@ impl Page {
         status: StatusCode,
     ) -> Result<Response, ApiError> {
         let link = &self.shown.link;
+        let properties = &link.properties;
+        let title = properties.title.as_ref().map(Title::as_str);
+        let (tags, most) = (properties.tags.as_slice(), properties.max_clicks);
         let page = LinkPage {
             frame: Frame::own(site, signed_in.owner()),
             csrf: signed_in.owner().csrf,
@@ -101,6 +110,11 @@ impl Page {
             clicks: grouped(self.shown.clicks),
             status: word(self.shown.status(links.clock.now())),
             created: link.created_at.date(),
+            title: title.map(str::to_owned).unwrap_or_default(),
+            target: properties.target.as_str().to_owned(),
+            tags: tags.iter().map(|tag| Tag::of(tag)).collect(),
+            ends: properties.expires_at.map(minute).unwrap_or_default(),
+            most: most.map(|most| grouped(most.number())).unwrap_or_default(),
             revision: Revision::of(link).to_string(),
             said: self.said,
             form: self.form,

@@ -28,6 +28,7 @@ struct PreviewPage<'a> {
     clicks: String,
     /// The date on which the link was made.
     made: String,
+    has_ended: bool,
     target: ShownTarget<'a>,
 }
 
@@ -115,6 +116,7 @@ pub(super) async fn preview(
         short_url: site.short_url(&code),
         code: code.to_string(),
         clicks: grouped_with(stats.clicks, wish.language().thousands()),
+        has_ended: stats.has_ended,
         target: ShownTarget::of(target.as_str()),
     };
     public_page(StatusCode::OK, &page)

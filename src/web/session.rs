@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequestParts};
-use axum::http::header::{COOKIE, HeaderValue, SET_COOKIE, USER_AGENT};
+use axum::http::header::{COOKIE, HeaderValue, REFERER, SET_COOKIE, USER_AGENT};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::response::{IntoResponse, Response};
@@ -88,13 +88,15 @@ where
                 .uri
                 .path_and_query()
                 .map_or("/app", |path| path.as_str());
-            // A form that is sent again after signing in would do nothing that its page shows.
-            let next = if parts.method == Method::GET {
-                path
+            // A form that is sent again after signing in would do nothing that its page shows: the page itself comes again.
+            let path = if parts.method == Method::GET {
+                sign_in_path(path, false)
             } else {
-                "/app"
+                let is_sign_out = path.starts_with("/app/logout");
+                let page = page_of_form(&parts.headers).filter(|_| !is_sign_out);
+                sign_in_path(page.as_deref().unwrap_or("/app"), page.is_some())
             };
-            return Err(see_other(&sign_in_path(next)));
+            return Err(see_other(&path));
         };
         Ok(Self {
             id: session.id,
@@ -108,14 +110,26 @@ where
     }
 }
 
-/// The form for signing in, which leads to `next` afterwards.
-fn sign_in_path(next: &str) -> String {
-    if next == "/app" {
-        return "/app/login".to_owned();
-    }
+/// The owner's page that a form was sent from, as the browser names it.
+fn page_of_form(headers: &HeaderMap) -> Option<String> {
+    let page = headers.get(REFERER)?.to_str().ok()?;
+    let page = url::Url::parse(page).ok()?;
+    let path = page[url::Position::BeforePath..url::Position::AfterQuery].to_owned();
+    (own_path(&path) == path).then_some(path)
+}
+
+/// The form for signing in, which leads to `next` afterwards, and says so where a form was not carried out.
+fn sign_in_path(next: &str, is_form: bool) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    query.append_pair("next", next);
-    format!("/app/login?{}", query.finish())
+    if next != "/app" {
+        query.append_pair("next", next);
+    }
+    if is_form {
+        query.append_pair("ended", "yes");
+    }
+    let query = query.finish();
+    let mark = if query.is_empty() { "" } else { "?" };
+    format!("/app/login{mark}{query}")
 }
 
 /// Where to go after signing in: a page of the owner's, and never elsewhere.

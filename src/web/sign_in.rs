@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::form::{Fault, Form};
 use super::language::Language;
-use super::page::{Frame, Site, own_page, refused_page};
+use super::page::{Frame, Site, own_page, refused_page, see_other};
 use super::session::{self, SignedIn};
 use crate::accounts::Accounts;
 use crate::domain::{EmailAddress, Password};
@@ -23,6 +23,8 @@ struct SignInPage<'a> {
     csrf: String,
     is_new: bool,
     next: &'a str,
+    /// Whether a form was not carried out, as its session has ended.
+    has_ended: bool,
     email: &'a str,
     fault: Option<Fault>,
 }
@@ -37,39 +39,62 @@ impl SignInPage<'_> {
 pub(super) struct Next {
     #[serde(default)]
     next: String,
+    #[serde(default)]
+    ended: String,
 }
 
 pub(super) async fn show(
     State(site): State<Site>,
     headers: HeaderMap,
+    signed_in: Result<SignedIn, Response>,
     QueryOf(query): QueryOf<Next>,
 ) -> Result<Response, ApiError> {
-    shown(&site, &headers, false, &query.next, "", None)
+    if signed_in.is_ok() {
+        return Ok(see_other(session::own_path(&query.next)));
+    }
+    let asked = Asked {
+        next: &query.next,
+        has_ended: !query.ended.is_empty(),
+        ..Asked::default()
+    };
+    shown(&site, &headers, &asked, None)
 }
 
 pub(super) async fn show_register(
     State(site): State<Site>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    shown(&site, &headers, true, "", "", None)
+    let asked = Asked {
+        is_new: true,
+        ..Asked::default()
+    };
+    shown(&site, &headers, &asked, None)
+}
+
+/// What a form for signing in or up begins with.
+#[derive(Default)]
+struct Asked<'a> {
+    is_new: bool,
+    next: &'a str,
+    has_ended: bool,
+    email: &'a str,
 }
 
 /// The form; a browser without the form's cookie gets one.
 fn shown(
     site: &Site,
     headers: &HeaderMap,
-    is_new: bool,
-    next: &str,
-    email: &str,
+    asked: &Asked<'_>,
     error: Option<&ApiError>,
 ) -> Result<Response, ApiError> {
     let (csrf, cookie) = session::form_token(site, headers)?;
     let page = SignInPage {
         frame: Frame::public(site, Language::ENGLISH),
         csrf,
-        is_new,
-        next: session::own_path(next),
-        email,
+        is_new: asked.is_new,
+        next: session::own_path(asked.next),
+        has_ended: asked.has_ended,
+        email: asked.email,
         fault: error.map(|error| Fault::of(error, &["email", "password"])),
     };
     let mut response = match error {
@@ -132,14 +157,15 @@ async fn signed_in(
             session::begin(accounts, site, headers, principal, form.get("next")).await
         }
         Err(error) if error.status().is_server_error() => Err(error),
-        Err(error) => shown(
-            site,
-            headers,
-            is_new,
-            form.get("next"),
-            &email,
-            Some(&error),
-        ),
+        Err(error) => {
+            let asked = Asked {
+                is_new,
+                next: form.get("next"),
+                has_ended: false,
+                email: &email,
+            };
+            shown(site, headers, &asked, Some(&error))
+        }
     }
 }
 

@@ -110,14 +110,52 @@ await step("a table is looked at, then its links are made", async () => {
   await page.locator(".links > li").filter({ hasText: "Of a table" }).waitFor();
   assert.equal(await page.locator(".links > li").count(), 1);
   await page.getByLabel("Select all on this page").check();
-  await page.getByText("Change the selected links").click();
+  await page.getByText("Change the selected links: 1").waitFor();
   await page.getByLabel("Tags to add").fill("of-a-table");
   await page.getByRole("button", { name: "Tag", exact: true }).click();
   await page.getByText("Tagged.").waitFor();
   assert.match(page.url(), /q=imported/, "the list keeps its place");
   await page.locator(".tag", { hasText: "of-a-table" }).waitFor();
   await page.getByLabel(/^Select (?!all on this page)/).check();
-  await page.getByText("Change the selected links").click();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByText("Deleted.").waitFor();
+});
+await step("a file of an old spreadsheet keeps its letters, and one that is too large is refused beside the field", async () => {
+  await page.goto(`${base}/app/import`);
+  const choose = (buffer) => page.getByLabel("Or a file").setInputFiles({ name: "links.csv", mimeType: "text/csv", buffer });
+  await choose(Buffer.from("target_url,title\nhttps://example.org/,B\u00fccher\n", "latin1"));
+  await page.waitForFunction(() => document.getElementById("table").value.endsWith("B\u00fccher\n"));
+  await choose(Buffer.alloc(3_000_000, "https://example.org/\n"));
+  await page.getByRole("alert").filter({ hasText: "This file is too large" }).waitFor();
+  assert.match(await page.getByRole("textbox", { name: "Table" }).inputValue(), /B\u00fccher/);
+});
+await step("a second click sends a form no second time", async () => {
+  await page.goto(`${base}/app`);
+  let sent = 0;
+  await page.route("**/app/links", async (route) => {
+    sent += 1;
+    await new Promise((done) => { setTimeout(done, 500); });
+    await route.continue();
+  });
+  await page.getByRole("textbox", { name: "Target" }).fill(`${target}twice`);
+  const button = await page.getByRole("button", { name: "Shorten" }).boundingBox();
+  for (const pause of [150, 0]) {
+    await page.mouse.click(button.x + 10, button.y + 10);
+    await new Promise((done) => { setTimeout(done, pause); });
+  }
+  await page.getByText("Your link is ready.").waitFor();
+  await page.unroute("**/app/links");
+  assert.equal(sent, 1);
+});
+await step("a refused change is brought before the eyes, and its link is deleted", async () => {
+  await page.getByRole("textbox", { name: "Target" }).fill("ftp://example.org/");
+  await page.getByRole("button", { name: "Save" }).click();
+  const fault = page.getByText("must be an absolute http:// or https:// URL");
+  await fault.waitFor();
+  const { top } = await fault.evaluate((element) => element.getBoundingClientRect());
+  assert.ok(top > 0 && top < 1000, `the fault is at ${top} px`);
+  assert.ok(await page.getByRole("textbox", { name: "Target" }).evaluate((field) => field === document.activeElement));
+  await page.getByText("Delete this link").click();
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByText("Deleted.").waitFor();
 });
@@ -221,7 +259,11 @@ await step("with reduced motion nothing moves", async () => {
   assert.deepEqual(moving, []);
   await page.emulateMedia({ reducedMotion: "no-preference" });
 });
-await step("a session that ended elsewhere leads to the form", async () => {
+await step("a session that ended elsewhere leads to the form, and back to what was entered", async () => {
+  await page.goto(`${base}/app/links/new`);
+  await page.getByRole("textbox", { name: "Target" }).fill(`${target}later`);
+  await page.getByRole("textbox", { name: "Title" }).fill("Not lost");
+  await page.getByLabel("Add the visitor").check();
   const other = await open(hosts);
   const elsewhere = await other.newPage();
   await elsewhere.goto(`${base}/app/register`);
@@ -237,8 +279,21 @@ await step("a session that ended elsewhere leads to the form", async () => {
   await elsewhere.getByRole("button", { name: "Sign out everywhere" }).click();
   await elsewhere.getByRole("heading", { name: "Sign in" }).waitFor();
   await other.close();
-  await page.goto(`${base}/app`);
-  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await page.getByRole("button", { name: "Make the link" }).click();
+  await page.getByText("Your session has ended, and nothing was changed.").waitFor();
+  await accessible(page, "a session has ended");
+  await page.getByLabel("E-mail").fill(address);
+  await page.getByRole("textbox", { name: "Password" }).fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("It is entered again as it was, and not sent yet.").waitFor();
+  await accessible(page, "a form that is entered again");
+  assert.equal(await page.getByRole("textbox", { name: "Title" }).inputValue(), "Not lost");
+  assert.ok(await page.getByLabel("Add the visitor").isChecked());
+  await page.getByRole("button", { name: "Make the link" }).click();
+  await page.getByText("Your link is ready.").waitFor();
+  await page.getByRole("heading", { name: "Not lost" }).waitFor();
+  await page.goto(`${base}/app/links/new`);
+  assert.equal(await page.getByRole("textbox", { name: "Title" }).inputValue(), "");
 });
 await close(browser);
 

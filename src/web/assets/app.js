@@ -40,12 +40,69 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = label; }, 1500);
 });
 
+// What is done to the selected links is at hand as soon as one is selected.
+const countSelected = () => {
+  const count = document.querySelectorAll("input[name=code]:checked").length;
+  const place = document.getElementById("selected");
+  if (!place) return;
+  place.textContent = count === 0 ? "" : `: ${count}`;
+  if (count > 0) place.closest("details").open = true;
+};
 document.addEventListener("change", (event) => {
-  if (event.target.id !== "all") return;
-  for (const box of document.querySelectorAll("input[name=code]")) {
-    box.checked = event.target.checked;
+  if (event.target.id === "all") {
+    for (const box of document.querySelectorAll("input[name=code]")) box.checked = event.target.checked;
+  }
+  if (event.target.id === "all" || event.target.name === "code") countSelected();
+});
+
+// A second click on a button sends a form no second time; a later one does, where the first was stopped.
+const SENT_FOR_MS = 10_000;
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (Date.now() - form.dataset.sent < SENT_FOR_MS) event.preventDefault();
+  else form.dataset.sent = Date.now();
+});
+window.addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.sent;
+  countSelected();
+});
+
+// What was entered in a form whose session had ended is entered again after signing in. No password is kept.
+const DRAFT = "shunt-draft";
+document.addEventListener("submit", ({ target: form }) => {
+  if (form.method !== "post") return;
+  const secret = [...form.querySelectorAll("[type=password], [name=csrf]")].map(({ name }) => name);
+  const fields = [...new FormData(form)].filter(([name]) => !secret.includes(name));
+  try {
+    sessionStorage.setItem(DRAFT, JSON.stringify({ path: location.pathname, action: form.getAttribute("action"), fields }));
+  } catch {
+    sessionStorage.removeItem(DRAFT);
   }
 });
+const enterAgain = () => {
+  const draft = JSON.parse(sessionStorage.getItem(DRAFT));
+  sessionStorage.removeItem(DRAFT);
+  const from = document.referrer && new URL(document.referrer);
+  if (!draft || draft.path !== location.pathname || !from || from.pathname !== "/app/login") return;
+  const form = [...document.forms].find((form) => form.method === "post" && form.getAttribute("action") === draft.action);
+  if (!form || draft.fields.length === 0) return;
+  const left = new Map();
+  for (const [name, value] of draft.fields) left.set(name, [...(left.get(name) ?? []), value]);
+  for (const field of form.elements) {
+    if (!field.name || field.name === "csrf" || ["password", "submit", "file"].includes(field.type)) continue;
+    if (field.type === "checkbox") field.checked = left.get(field.name)?.includes(field.value) ?? false;
+    else if (left.get(field.name)?.length) field.value = left.get(field.name).shift();
+  }
+  form.closest("details")?.setAttribute("open", "");
+  const note = document.createElement("p");
+  note.className = "warning";
+  note.setAttribute("role", "status");
+  note.textContent = "Your session had ended before this was sent. It is entered again as it was, and not sent yet.";
+  form.prepend(note);
+  note.scrollIntoView({ block: "center" });
+};
+enterAgain();
 
 // The way back from a link leads to the list as it was.
 const PLACE = "shunt-list";
@@ -204,12 +261,28 @@ if (typeof uPlot === "function") {
   for (const figure of document.querySelectorAll("[data-chart]")) drawChart(figure);
 }
 
-// A file of a table goes into the field for it.
+// A file of a table goes into the field for it, if the service takes as much. Spreadsheets of old write no UTF-8.
+const MOST = 2 * 1024 * 1024;
+const textOf = (bytes) => {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+};
 const file = document.querySelector("[data-file]");
 if (file) {
   file.hidden = false;
   file.querySelector("input").addEventListener("change", async (event) => {
     const [chosen] = event.target.files;
-    if (chosen) document.getElementById("table").value = await chosen.text();
+    if (!chosen) return;
+    const fault = document.getElementById("file-fault");
+    const text = chosen.size < MOST ? textOf(new Uint8Array(await chosen.arrayBuffer())) : "";
+    const isTooLarge = chosen.size >= MOST || new URLSearchParams({ table: text }).toString().length > MOST - 1024;
+    fault.textContent = isTooLarge ? "This file is too large for one import here. Please split it, or use shunt import." : "";
+    if (isTooLarge) event.target.value = "";
+    else document.getElementById("table").value = text;
   });
 }

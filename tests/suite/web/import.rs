@@ -15,6 +15,7 @@ both_modes! {
         for text in ["2 to be made, 1 refused", "target_url: ", "Make 2 links", "https://example.org/a"] {
             assert!(looked_at.text.contains(text), "{text}: {}", looked_at.text);
         }
+        assert!(looked_at.text.contains("<tr><td>3</td><td><bdi></bdi>"), "rows are counted as spreadsheets do: {}", looked_at.text);
         assert!(browser.get("/app").await.text.contains("No links yet"));
         let made = browser.send("/app/import", "/app/import", &[("table", &table), ("action", "make")]).await;
         assert!(made.text.contains("2 made, 1 refused"), "{}", made.text);

@@ -4,6 +4,7 @@ mod admin;
 mod breakdowns;
 pub(crate) mod browser;
 mod clicks;
+mod forms;
 mod import;
 mod owners;
 mod removed;

@@ -217,7 +217,8 @@ both_modes! {
         copied.cookies = browser.cookies.clone();
         assert_eq!(copied.get("/app").await.status, 200);
         let login = [("email", email.as_str()), ("password", "correct horse")];
-        leads_to(&browser.send("/app/login", "/app/login", &login).await, "/app");
+        // The form for signing in leads on at once, and that for signing up has the same token.
+        leads_to(&browser.send("/app/register", "/app/login", &login).await, "/app");
         assert_eq!(browser.get("/app").await.status, 200);
         leads_to(&copied.get("/app").await, "/app/login");
     }

@@ -88,6 +88,18 @@ both_modes! {
         assert_eq!(page(app, "/nosuch1+", "en").await.status, 404);
     }
 
+    async fn the_preview_of_an_ended_link_says_so_and_offers_no_way_there(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let follow = format!("href=\"/{code}\"");
+        assert!(page(app, &format!("/{code}+"), "en").await.text.contains(&follow));
+        let patch = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
+        assert_eq!(Response::of(patch.body("{\"is_active\": false}")).await.status, 200);
+        let shown = page(app, &format!("/{code}+"), "de").await;
+        assert!(shown.text.contains("Dieser Link ist abgelaufen"), "{shown:?}");
+        assert!(shown.text.contains("<strong>example.org</strong>") && !shown.text.contains(&follow), "{shown:?}");
+    }
+
     async fn a_visitors_page_is_small_and_has_no_script(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;

@@ -1,0 +1,131 @@
+//! Forms of owners that are refused, or whose session has ended: what was entered stays, and the page says why.
+
+use super::browser::{Browser, leads_to, token};
+use crate::support::both_modes;
+
+both_modes! {
+    async fn links_that_cannot_be_tagged_stay_selected_and_the_page_says_why(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[("target_url", "https://example.org/")]).await;
+        let other = browser.make(&[("target_url", "https://example.org/other")]).await;
+        let long = "x".repeat(51);
+        for (tag, fault) in [(long.as_str(), "tags: must be at most 50 characters long each"), (" , ", "tags: must be at least one")] {
+            let fields = [("action", "tag"), ("tag", tag), ("code", &code), ("place", "sort=created_at")];
+            let refused = browser.send("/app", "/app/links/selected", &fields).await;
+            assert_eq!(refused.status, 422, "{refused:?}");
+            assert!(refused.text.contains(fault), "{refused:?}");
+            assert!(refused.text.contains(&format!("value=\"{code}\" checked")), "{refused:?}");
+            assert!(!refused.text.contains(&format!("value=\"{other}\" checked")), "{refused:?}");
+            assert!(refused.text.contains(&format!("name=\"tag\" value=\"{tag}\"")), "{refused:?}");
+            assert!(refused.text.contains("value=\"created_at\" selected"), "the list keeps its place");
+        }
+    }
+
+    async fn a_form_whose_session_has_ended_leads_back_to_its_page_after_signing_in(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let csrf = token(&browser.get("/app/links/new").await.text);
+        browser.cookies.remove("shunt_session");
+        let fields = [("target_url", "https://example.org/")];
+        for (page, path) in [
+            ("https://sho.rt/app/links/new", "/app/login?next=%2Fapp%2Flinks%2Fnew&ended=yes"),
+            ("https://sho.rt/app", "/app/login?ended=yes"),
+            ("https://evil.example/elsewhere", "/app/login"),
+            ("https://evil.example/app//evil.example", "/app/login"),
+            ("nonsense", "/app/login"),
+        ] {
+            let sent = browser.send_with(&csrf, "/app/links", &fields, &[("referer", page)]).await;
+            leads_to(&sent, path);
+        }
+        let signed_out = browser.send_with(&csrf, "/app/logout", &[], &[("referer", "https://sho.rt/app/account")]).await;
+        leads_to(&signed_out, "/app/login");
+        let page = browser.get("/app/login?next=%2Fapp%2Flinks%2Fnew&ended=yes").await.text;
+        assert!(page.contains("Your session has ended, and nothing was changed."), "{page}");
+        assert!(page.contains("name=\"next\" value=\"/app/links/new\""), "{page}");
+        assert!(!browser.get("/app/login").await.text.contains("Your session has ended"));
+    }
+
+    async fn a_visitor_who_is_signed_in_is_not_asked_to_sign_in_again(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        leads_to(&browser.get("/app/login").await, "/app");
+        leads_to(&browser.get("/app/login?next=%2Fapp%2Faccount").await, "/app/account");
+        leads_to(&browser.get("/app/login?next=%2F%2Fevil.example").await, "/app");
+    }
+
+    async fn a_refused_range_keeps_what_was_entered_and_the_browsers_zone(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        browser.cookies.insert("shunt_tz".to_owned(), "Europe/Berlin".to_owned());
+        let refused = browser.get("/app/all?interval=hour&from=2026-11-20&to=2026-11-01&tz=").await;
+        assert_eq!(refused.status, 422);
+        for text in ["<option selected>hour", "name=\"from\" type=\"date\" value=\"2026-11-20\"",
+            "name=\"to\" type=\"date\" value=\"2026-11-01\"", "name=\"tz\" value=\"Europe/Berlin\""] {
+            assert!(refused.text.contains(text), "{text}: {refused:?}");
+        }
+        let refused = browser.get("/app/all?tz=Mars/Olympus").await;
+        assert!(refused.text.contains("name=\"tz\" value=\"Mars/Olympus\""), "{refused:?}");
+        assert!(refused.text.contains("Europe/Berlin\"></figure>") || refused.text.contains("Europe/Berlin&#34;,"), "{refused:?}");
+    }
+
+    async fn a_refused_change_is_seen_at_its_field_and_the_page_keeps_the_links_own_title(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[("target_url", "https://example.org/"), ("title", "Own title")]).await;
+        let path = format!("/app/links/{code}");
+        let fields = [("target_url", "https://example.org/"), ("title", "Not saved"), ("max_clicks", "0")];
+        let refused = browser.send(&path, &path, &fields).await;
+        assert_eq!(refused.status, 422);
+        assert!(refused.text.contains("<h1><bdi>Own title</bdi>"), "{refused:?}");
+        assert!(refused.text.contains("name=\"title\" type=\"text\" value=\"Not saved\""), "{refused:?}");
+        let focused = "aria-describedby=\"max_clicks-fault\" autofocus>";
+        assert!(refused.text.contains(focused), "the browser goes to the fault, far below: {refused:?}");
+        let fields = [("target_url", "https://example.org/"), ("title", "Not saved"), ("revision", "old")];
+        let stale = browser.send(&path, &path, &fields).await;
+        assert_eq!(stale.status, 412);
+        assert!(stale.text.contains("What you entered is below and not saved"), "{stale:?}");
+        assert!(!stale.text.contains("If-Match"), "{stale:?}");
+    }
+
+    async fn a_refusal_without_a_page_of_its_own_says_why(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let table = format!("target_url\n{}", "https://example.org/a/b\n".repeat(90_000));
+        let refused = browser.send("/app/import", "/app/import", &[("table", &table), ("action", "check")]).await;
+        assert_eq!(refused.status, 413);
+        assert!(refused.text.contains("The body is larger than 2097152 bytes"), "{refused:?}");
+        let refused = browser.get(&format!("/app/all?tag={}", "x".repeat(51))).await;
+        assert_eq!(refused.status, 422);
+        assert!(refused.text.contains("tag: must be"), "{refused:?}");
+    }
+
+    async fn a_links_page_says_first_where_it_leads_and_when_it_ends(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[
+            ("target_url", "https://example.org/spring?a=1&b=2"), ("tags", "print, a&b"),
+            ("max_clicks", "5000"), ("expires_at", "2099-01-31T18:00"),
+        ]).await;
+        app.get(&format!("/{code}")).await;
+        let page = browser.get(&format!("/app/links/{code}")).await.text;
+        let (head, _) = page.split_once("Clicks over time").unwrap();
+        for text in ["<bdi>https://example.org/spring?a=1&#38;b=2</bdi>", "href=\"/app?tag=a%26b\"", "at most 5,000", "ends 2099-01-31 18:00 UTC", "href=\"#change-title\""] {
+            assert!(head.contains(text), "{text}: {head}");
+        }
+        let list = browser.get("/app").await.text;
+        assert!(list.contains("1<span>click</span>"), "{list}");
+    }
+
+    async fn a_later_part_of_the_list_leads_back_to_the_first(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let table = format!("target_url\n{}", "https://example.org/\n".repeat(26));
+        browser.send("/app/import", "/app/import", &[("table", &table), ("action", "make")]).await;
+        let first = browser.get("/app?sort=created_at").await.text;
+        assert!(!first.contains("Back to the first"), "{first}");
+        let next = first.split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&#38;", "&");
+        let second = browser.get(&next).await.text;
+        assert!(second.contains("<a href=\"/app?sort=created_at\">Back to the first</a>"), "{second}");
+    }
+}
