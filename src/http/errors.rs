@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::http::header::{LINK, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -264,17 +265,19 @@ impl ApiError {
     }
 }
 
+/// In the extensions of a 422: what is wrong with the input, for a page in its place.
+#[derive(Clone, Debug)]
+pub struct InputRefused(pub String);
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        (
-            self.status,
-            SECURITY_HEADERS,
-            self.headers,
-            Json(ErrorBody {
-                detail: self.detail,
-            }),
-        )
-            .into_response()
+        let is_of_input = self.status == StatusCode::UNPROCESSABLE_ENTITY;
+        let refused = is_of_input.then(|| Extension(InputRefused(self.detail.clone())));
+        let body = Json(ErrorBody {
+            detail: self.detail,
+        });
+        let response = (self.status, SECURITY_HEADERS, self.headers, body);
+        (refused, response).into_response()
     }
 }
 

@@ -25,7 +25,7 @@ pub use admission::{Admission, with_admission};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
 pub use csv::{clicks_csv, harmless_cell, value_of_cell};
 pub use cursor::{cursor, parse_cursor};
-pub use errors::{ApiError, BLOCKED_BY, ErrorBody, LinkHasEnded};
+pub use errors::{ApiError, BLOCKED_BY, ErrorBody, InputRefused, LinkHasEnded};
 pub use extractors::{
     BodyLimits, CodeParameter, JsonBody, OptionalJsonBody, PathCode, QueryOf, parse_object,
     read_body,

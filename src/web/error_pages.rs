@@ -16,7 +16,7 @@ use super::page::{Frame, Site, public_page};
 use super::removed::removed_page;
 use crate::abuse::Abuse;
 use crate::domain::ShortCode;
-use crate::http::{LinkHasEnded, prefers_html};
+use crate::http::{InputRefused, LinkHasEnded, prefers_html};
 
 /// Reasons of removals that are looked up at once; a page beyond has none.
 const REASONS_AT_ONCE: usize = 16;
@@ -85,6 +85,8 @@ struct ErrorPage<'a> {
     status: u16,
     title: &'static str,
     text: &'static str,
+    /// What is wrong with the input, in English.
+    refused: Option<&'a str>,
 }
 
 impl ErrorPages {
@@ -139,6 +141,7 @@ impl ErrorPages {
         if !(status.is_client_error() || status.is_server_error()) || is_page(&response) {
             return response;
         }
+        let refused = response.extensions().get::<InputRefused>();
         let is_ended = response.extensions().get::<LinkHasEnded>().is_some();
         let name = match status {
             StatusCode::FORBIDDEN => "forbidden",
@@ -155,6 +158,7 @@ impl ErrorPages {
             status: status.as_u16(),
             title: language.text(&format!("{name}_title")),
             text: language.text(&format!("{name}_text")),
+            refused: refused.map(|InputRefused(detail)| detail.as_str()),
         };
         let Ok(mut page) = public_page(status, &page) else {
             return response;
