@@ -12,8 +12,8 @@ use super::form::{Fault, Form};
 use super::language::Language;
 use super::page::{Frame, Site, own_page, refused_page};
 use super::session::{self, SignedIn};
-use crate::accounts::Accounts;
-use crate::domain::{EmailAddress, Password};
+use crate::accounts::{AccountError, Accounts};
+use crate::domain::{EmailAddress, Password, RegistrationRefused};
 use crate::http::{ApiError, Asking, ClientAddress, QueryOf};
 
 #[derive(Template)]
@@ -51,7 +51,9 @@ pub(super) async fn show_register(
     State(site): State<Site>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    shown(&site, &headers, true, "", "", None)
+    let is_closed = site.registration().is_closed();
+    let refused = is_closed.then(|| AccountError::from(RegistrationRefused::Closed).into());
+    shown(&site, &headers, true, "", "", refused.as_ref())
 }
 
 /// The form; a browser without the form's cookie gets one.
