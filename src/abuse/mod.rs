@@ -78,6 +78,9 @@ pub enum AbuseError {
         "must be another account than your own: only the operator bans it, with `shunt admin ban`"
     )]
     OwnAccount,
+    /// The account is banned, and gets nothing new.
+    #[error("the account is banned; take that back first, with `shunt admin unban`")]
+    Banned,
     /// This removal is in force for it already.
     #[error("it was removed already")]
     Already(RemovalId),

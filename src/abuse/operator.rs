@@ -49,17 +49,17 @@ impl Operator {
     /// Lets an account administer the service.
     ///
     /// # Errors
-    /// [`AbuseError::Unknown`], [`AbuseError::Store`].
+    /// [`AbuseError::Unknown`], [`AbuseError::Banned`], [`AbuseError::Store`].
     pub async fn grant(&self, email: &EmailAddress) -> Result<(), AbuseError> {
         let user = self.user(email).await?;
         let granted = self.store.administration.grant(user, BY, self.clock.now());
-        granted.await?.then_some(()).ok_or(AbuseError::Unknown)
+        granted.await?.then_some(()).ok_or(AbuseError::Banned)
     }
 
     /// Gives an account another password, by its hash; all its tokens end.
     ///
     /// # Errors
-    /// [`AbuseError::Unknown`], also of a banned account; [`AbuseError::Store`].
+    /// [`AbuseError::Unknown`], [`AbuseError::Banned`], [`AbuseError::Store`].
     pub async fn reset_password(
         &self,
         email: &EmailAddress,
@@ -69,7 +69,7 @@ impl Operator {
         let user = self.user(email).await?;
         let administration = &self.store.administration;
         let reset = administration.reset_password(user, hash, key, BY, self.clock.now());
-        reset.await?.then_some(()).ok_or(AbuseError::Unknown)
+        reset.await?.then_some(()).ok_or(AbuseError::Banned)
     }
 
     /// Accounts, newest first.

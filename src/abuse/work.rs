@@ -1,6 +1,5 @@
 //! The work on removals: links are looked at in small steps, in the background and while a request waits.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::sync::MutexGuard;
@@ -97,7 +96,7 @@ pub(super) fn covers(looked_at: LookedAt<'_>) -> Option<bool> {
         }
         "address" => {
             let range = AddressRange::parse(value);
-            let address = text.parse::<IpAddr>().ok();
+            let address = AddressRange::parse(text);
             Some(
                 range
                     .zip(address)

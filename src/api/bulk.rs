@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use utoipa::ToSchema;
 
 use super::authentication::TokenOwner;
-use super::bulk_document::Document;
+use super::bulk_document::{Document, WRONG_KIND};
 use super::idempotency_key::IDEMPOTENCY_KEY;
 use super::link_json::BulkObject;
 use crate::accounts::Accounts;
@@ -97,6 +97,7 @@ enum BulkResult<'a> {
         (status = 413, description = "The body is larger than 64 MiB", body = ErrorBody),
         (status = 422, description = "The body is no such document, or has more than 10,000 links: none is created", body = ErrorBody, examples(
             ("no array" = (value = json!({"detail": "body: must be a JSON array of objects"}))),
+            ("kind" = (value = json!({"detail": WRONG_KIND}))),
             ("too many" = (value = json!({"detail": "body: must have at most 10000 links; send the others in another call"}))),
             ("unknown column" = (value = json!({"detail": "titel: is not known here; did you mean title?"}))),
             ("key" = (value = json!({"detail": NO_KEY}))),

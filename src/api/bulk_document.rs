@@ -12,6 +12,10 @@ use crate::links::LinkRequest;
 /// Links of one call at most.
 const MAX_LINKS: usize = MAX_BULK as usize;
 
+/// The refusal of a body that is no array and is not said to be anything else: perhaps a table, by a client that names no
+/// kind or its own.
+pub(super) const WRONG_KIND: &str = "Content-Type: must be text/csv for a table with a header line, or application/json for an array of objects";
+
 /// The links of a body, of which each is parsed when its turn comes.
 pub(super) struct Document<'a> {
     links: Links<'a>,
@@ -25,7 +29,7 @@ enum Links<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// The document in a body with this `Content-Type`; without a known one it is JSON.
+    /// The document in a body with this `Content-Type`; an array is taken with any.
     ///
     /// # Errors
     /// Where it is broken, or has too many links.
@@ -38,8 +42,10 @@ impl<'a> Document<'a> {
         } else {
             let mut objects = if is("application/x-ndjson") || is("application/ndjson") {
                 lines(body)?
-            } else {
+            } else if is("application/json") || begins_as_array(body) {
                 array(body)?
+            } else {
+                return Err(ApiError::invalid(WRONG_KIND));
             };
             objects.reverse();
             let len = objects.len();
@@ -77,10 +83,14 @@ fn parse(object: &str, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
     object.parse(own_host)
 }
 
+fn begins_as_array(body: &[u8]) -> bool {
+    body.trim_ascii_start().first() == Some(&b'[')
+}
+
 /// The parts of an array, which may be of any kind.
 fn array(body: &[u8]) -> Result<Vec<&str>, ApiError> {
     const NO_ARRAY: &str = "body: must be a JSON array of objects";
-    if body.trim_ascii_start().first() != Some(&b'[') {
+    if !begins_as_array(body) {
         return Err(ApiError::invalid(NO_ARRAY));
     }
     let parts: Vec<&RawValue> = serde_json::from_slice(body).map_err(|error| {
@@ -108,11 +118,12 @@ mod tests {
     use super::*;
     use crate::config::BaseUrl;
 
-    const KINDS: [&str; 5] = [
+    const KINDS: [&str; 6] = [
         "application/json",
         "application/x-ndjson",
         "text/csv",
         "text/csv; charset=utf-8",
+        "text/plain",
         "",
     ];
 

@@ -9,18 +9,20 @@ use utoipa::ToSchema;
 use super::authentication::LoggedIn;
 use super::key_body::{KeyFields, ScopeBody};
 use crate::accounts::Accounts;
-use crate::domain::{KeyName, Timestamp};
+use crate::domain::{KeyName, Scope, Timestamp};
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesBody};
 use crate::http::{ApiError, ClientAddress, ErrorBody, Json, JsonBody};
 
 /// A key to be made.
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct NewKeyBody {
     /// Your name for it.
     #[schema(example = "backup script", min_length = 1, max_length = 100)]
     name: String,
     /// What it may do.
-    scope: ScopeBody,
+    #[schema(value_type = ScopeBody)]
+    scope: String,
     /// RFC 3339 with a zone; without it the key does not end by itself.
     #[schema(example = "2099-01-31T18:00:00Z", format = DateTime)]
     expires_at: Option<String>,
@@ -44,7 +46,7 @@ pub(super) struct NewKeyResponse {
 /// It is a bearer token on `/urls/*` and `GET /auth/me`, until you end it. A `read` key changes nothing. Only its hash is kept.
 #[utoipa::path(
     post, path = "/auth/keys", tag = "accounts", operation_id = "create_key", security(("bearer" = [])),
-    request_body(content = NewKeyBody, description = "Any JSON object with these fields; others are ignored"),
+    request_body = NewKeyBody,
     responses(
         (status = 200, description = "The key", body = NewKeyResponse),
         (status = 403, description = "The account has as many keys as it may have", body = ErrorBody,
@@ -66,7 +68,7 @@ pub(super) async fn create_key(
             return Err(refusal);
         }
     };
-    let made = accounts.create_key(client.as_str(), owner, &name, scope.into(), expires_at);
+    let made = accounts.create_key(client.as_str(), owner, &name, scope, expires_at);
     let (key, text) = made.await?;
     Ok(Json(NewKeyResponse {
         fields: KeyFields::new(&key),
@@ -75,13 +77,15 @@ pub(super) async fn create_key(
 }
 
 impl NewKeyBody {
-    fn parse(self) -> Result<(KeyName, ScopeBody, Option<Timestamp>), ApiError> {
+    fn parse(self) -> Result<(KeyName, Scope, Option<Timestamp>), ApiError> {
         let name =
             KeyName::parse(&self.name).map_err(|error| ApiError::invalid(error.to_string()))?;
+        let scope = ScopeBody::parse(&self.scope)
+            .ok_or_else(|| ApiError::invalid("scope: must be read or write"))?;
         let end = |raw: String| {
             raw.parse()
                 .map_err(|error| ApiError::invalid(format!("expires_at: {error}")))
         };
-        Ok((name, self.scope, self.expires_at.map(end).transpose()?))
+        Ok((name, scope, self.expires_at.map(end).transpose()?))
     }
 }

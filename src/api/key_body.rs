@@ -1,12 +1,12 @@
 //! A key for programs in bodies.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::{ApiKey, Scope};
 
 /// What a key may do.
-#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ScopeBody {
     /// Read links and statistics.
@@ -15,11 +15,13 @@ pub(super) enum ScopeBody {
     Write,
 }
 
-impl From<ScopeBody> for Scope {
-    fn from(scope: ScopeBody) -> Self {
-        match scope {
-            ScopeBody::Read => Self::Read,
-            ScopeBody::Write => Self::Write,
+impl ScopeBody {
+    /// The scope with this name.
+    pub(super) fn parse(name: &str) -> Option<Scope> {
+        match name {
+            "read" => Some(Scope::Read),
+            "write" => Some(Scope::Write),
+            _ => None,
         }
     }
 }

@@ -19,7 +19,8 @@ use crate::config::{BaseUrl, Guards};
 use crate::http::{self, Admission, BodyLimits, TrustedProxies, with_admission};
 use crate::links::{LinkService, LiveCounts};
 use crate::redirect::Redirect;
-use crate::telemetry::metrics::{Exposition, HTTP_DURATION, HTTP_REQUESTS};
+use crate::telemetry::exposition::Exposition;
+use crate::telemetry::metrics::{HTTP_DURATION, HTTP_REQUESTS};
 use crate::telemetry::requests::routed;
 use crate::telemetry::seconds_since;
 

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 
-use crate::telemetry::metrics::Exposition;
+use crate::telemetry::exposition::Exposition;
 
 /// Metrics, for Prometheus.
 ///

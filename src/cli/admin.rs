@@ -74,7 +74,8 @@ pub(super) struct Remove {
     /// What is removed.
     #[arg(value_parser = ["link", "host", "user", "address"])]
     kind: String,
-    /// A short code; a host, or `*.HOST` with all below it; an account's e-mail address or number; an IP address, or a range.
+    /// A short code; a host, or `*.HOST` with all below it; an account's e-mail address or number; an IP address, or a range (an
+    /// address of IPv6 stands for its /64).
     value: String,
     /// Why: visitors of its links see it.
     #[arg(long)]

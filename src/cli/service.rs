@@ -14,7 +14,7 @@ pub(super) fn serve(config: Config) -> Result<(), Failure> {
     start(config, async |config, log| {
         let files = raise_file_limit();
         let stop = Shutdown::on_signals()?;
-        let metrics = telemetry::metrics::start()?;
+        let metrics = telemetry::exposition::start()?;
         server::serve(config, files, metrics, log, stop).await?;
         Ok(())
     })

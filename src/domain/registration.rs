@@ -56,6 +56,21 @@ impl Registration {
         }
     }
 
+    /// Whether no client may register.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed)
+    }
+
+    /// The domains at which an address has to be, for people; `None`: at any.
+    #[must_use]
+    pub fn domains(&self) -> Option<String> {
+        match self {
+            Self::Open | Self::Closed => None,
+            Self::At(domains) => Some(domains.join(" or ")),
+        }
+    }
+
     /// Whether the owner of an address may register.
     ///
     /// # Errors

@@ -169,7 +169,11 @@ pub enum InvalidRemoval {
     ControlInReason,
 }
 
-/// Addresses that begin with the same bits. IPv4 in IPv6 is IPv4.
+/// Bits that the addresses of one client of IPv6 have in common.
+const CLIENT_V6: u8 = 64;
+
+/// Addresses that begin with the same bits. IPv4 in IPv6 is IPv4. A client of IPv6 has a /64, of which a link keeps no more: that is
+/// the narrowest range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressRange(IpNet);
 
@@ -180,8 +184,16 @@ impl AddressRange {
     pub fn parse(raw: &str) -> Option<Self> {
         let range = match raw.parse::<IpAddr>() {
             Ok(address) => IpNet::from(address.to_canonical()),
-            Err(_) => raw.parse::<IpNet>().ok()?.trunc(),
+            Err(_) => raw.parse::<IpNet>().ok()?,
         };
+        let range = match (range.addr(), range.prefix_len()) {
+            (IpAddr::V6(address), bits) if bits > CLIENT_V6 => match address.to_ipv4_mapped() {
+                Some(address) => IpNet::new(address.into(), bits.checked_sub(96)?).ok()?,
+                None => IpNet::new(address.into(), CLIENT_V6).ok()?,
+            },
+            _ => range,
+        };
+        let range = range.trunc();
         let least = match range {
             IpNet::V4(_) => 8,
             IpNet::V6(_) => 16,
@@ -189,10 +201,10 @@ impl AddressRange {
         (range.prefix_len() >= least).then_some(Self(range))
     }
 
-    /// Whether an address is in the range.
+    /// Whether all of another range is in this one.
     #[must_use]
-    pub fn contains(&self, address: IpAddr) -> bool {
-        self.0.contains(&address.to_canonical())
+    pub fn contains(&self, other: Self) -> bool {
+        self.0.contains(&other.0)
     }
 }
 
@@ -243,8 +255,13 @@ mod tests {
             ("198.51.100.7", "198.51.100.7"),
             ("198.51.100.7/24", "198.51.100.0/24"),
             ("::ffff:198.51.100.7", "198.51.100.7"),
+            ("::ffff:198.51.100.7/120", "198.51.100.0/24"),
             ("2001:db8:1:2::3/64", "2001:db8:1:2::/64"),
-            ("2001:db8::3", "2001:db8::3"),
+            ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+            ("2001:db8:1:2:3::/80", "2001:db8:1:2::/64"),
+            ("2001:db8:1:2::/64", "2001:db8:1:2::/64"),
+            ("2001:db8:0:0::/64", "2001:db8::/64"),
+            ("2001:db8::/32", "2001:db8::/32"),
         ] {
             assert_eq!(AddressRange::parse(raw).unwrap().to_string(), shown);
         }
@@ -252,6 +269,7 @@ mod tests {
             "",
             "0.0.0.0/0",
             "10.0.0.0/33",
+            "::ffff:10.0.0.0/80",
             "::/0",
             "10.0.0.0/+8",
             "example.org",
@@ -266,9 +284,21 @@ mod tests {
         fn a_range_contains_its_addresses_alone(bits in 8..=32_u8, one: u32, other: u32) {
             let range = AddressRange::parse(&format!("{}/{bits}", std::net::Ipv4Addr::from(one))).unwrap();
             let is_same = one >> (32 - bits) == other >> (32 - bits);
-            prop_assert!(range.contains(IpAddr::V4(one.into())));
-            prop_assert_eq!(range.contains(IpAddr::V4(other.into())), is_same);
+            let of = |bits: u32| AddressRange::parse(&std::net::Ipv4Addr::from(bits).to_string()).unwrap();
+            prop_assert!(range.contains(of(one)));
+            prop_assert_eq!(range.contains(of(other)), is_same);
             prop_assert_eq!(AddressRange::parse(&range.to_string()), Some(range));
+        }
+
+        #[test]
+        fn a_range_of_ipv6_contains_what_links_keep_of_its_clients(bits in 16..=128_u8, one: u128, other: u128) {
+            let text = |bits: u128| std::net::Ipv6Addr::from(bits).to_string();
+            let range = AddressRange::parse(&format!("{}/{bits}", text(one | 1 << 127))).unwrap();
+            let kept = |client: u128| AddressRange::parse(&format!("{}/64", text(client | 1 << 127))).unwrap();
+            let bits = u32::from(bits.min(64));
+            let is_same = (one | 1 << 127) >> (128 - bits) == (other | 1 << 127) >> (128 - bits);
+            prop_assert!(range.contains(kept(one)));
+            prop_assert_eq!(range.contains(kept(other)), is_same);
         }
 
         #[test]

@@ -107,9 +107,15 @@ impl Display for Timestamp {
 impl FromStr for Timestamp {
     type Err = InvalidTimestamp;
 
-    /// RFC 3339 with a zone. Digits past the microsecond are dropped.
+    /// RFC 3339 with a zone. Digits past the microsecond are dropped. A zone's `+` may be a space: that is what a query makes of it
+    /// that is not encoded.
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
-        let parsed: jiff::Timestamp = text.parse().map_err(|_| fault_of(text))?;
+        let decoded = text
+            .rsplit_once(' ')
+            .filter(|(_, zone)| zone.len() == "01:00".len())
+            .map(|(moment, zone)| format!("{moment}+{zone}"));
+        let written = decoded.as_deref().unwrap_or(text);
+        let parsed: jiff::Timestamp = written.parse().map_err(|_| fault_of(text))?;
         Self::from_micros(parsed.as_microsecond())
             .filter(|moment| moment.micros() >= YEAR_0)
             .ok_or(InvalidTimestamp::OutOfRange)
@@ -196,6 +202,7 @@ mod tests {
     fn a_timestamp_is_read_with_any_zone_and_written_in_utc() {
         for (text, written) in [
             ("2027-01-31T18:00:00+01:00", "2027-01-31T17:00:00Z"),
+            ("2027-01-31T18:00:00 05:30", "2027-01-31T12:30:00Z"),
             ("2027-01-31T18:00:00Z", "2027-01-31T18:00:00Z"),
             (
                 "2027-01-31T18:00:00.1234567Z",
@@ -209,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_timestamp_without_a_zone_is_refused() {
-        for text in ["2027-01-31T18:00:00", "2027-01-31"] {
+        for text in ["2027-01-31T18:00:00", "2027-01-31", "2027-01-31 18:00"] {
             assert_eq!(
                 text.parse::<Timestamp>(),
                 Err(InvalidTimestamp::NoZone),

@@ -68,7 +68,7 @@ pub const ROUTES: [Route; 38] = [
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),
     route("/urls/{short_code}", Class::Bounded),
-    route("/urls/{short_code}/qr", Class::Bounded),
+    route(QR, Class::Bounded),
     route("/urls/{short_code}/stats", Class::Bounded),
     route("/urls/{short_code}/stats/breakdown", Class::Bounded),
     route("/urls/{short_code}/stats/export", Class::Bounded),
@@ -115,6 +115,9 @@ pub const PAGES: [Route; 35] = [
     route("/app/report/{short_code}", Class::Bounded),
     route("/assets/{file}", Class::Unbounded),
 ];
+
+/// The QR code of a link: a form on the link's page leads there.
+const QR: &str = "/urls/{short_code}/qr";
 
 /// Where `/{short_code}+` is answered for a browser.
 const PREVIEW: &str = "/app/preview/{short_code}";
@@ -245,11 +248,14 @@ pub fn preview_path(path: &str) -> Option<String> {
     Some(PREVIEW.replace(CODE, code.as_str()))
 }
 
-/// Whether people may meet a path in a browser: a short link, a page, or no path of the service at all.
+/// Whether people may meet a path in a browser: a short link, a page, where a form of a page leads, or no path of the service at
+/// all.
 #[must_use]
 pub fn is_for_people(path: &str) -> bool {
-    let is_page = |route: &Route| PAGES.contains(route) || route.class == Class::Redirect;
-    route_of(path).is_none_or(is_page)
+    let is_met = |route: &Route| {
+        PAGES.contains(route) || route.class == Class::Redirect || route.template == QR
+    };
+    route_of(path).is_none_or(is_met)
 }
 
 /// The code in the place of one in a path, as the router reads it: decoded. A code that is not UTF-8 is none.

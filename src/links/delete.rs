@@ -2,7 +2,7 @@
 
 use super::{Expected, LinkError, LinkService};
 use crate::domain::{Link, Principal, ShortCode};
-use crate::store::Deleted;
+use crate::store::{Deleted, IsExpected};
 
 impl LinkService {
     /// Deletes a link of this owner and announces the change. `false` where there is no such link, or it is another's.
@@ -15,12 +15,12 @@ impl LinkService {
         code: &ShortCode,
         expected: &Expected,
     ) -> Result<bool, LinkError> {
-        let is_expected = |link: &Link| expected.is_met_by(link);
-        let deleted = match expected {
-            Expected::Any => self.links.delete_link(owner, code).await?.into(),
-            Expected::OneOf(_) => self.links.delete_link_if(owner, code, &is_expected).await?,
+        let is_met = |link: &Link| expected.is_met_by(link);
+        let is_expected: Option<IsExpected<'_>> = match expected {
+            Expected::Any => None,
+            Expected::OneOf(_) => Some(&is_met),
         };
-        match deleted {
+        match self.links.delete_link(owner, code, is_expected).await? {
             Deleted::NotFound => Ok(false),
             Deleted::Refused => Err(LinkError::NotAsExpected),
             Deleted::Done(change) => {

@@ -34,7 +34,7 @@ use crate::server::redirect_worker::{RedirectTasks, RedirectWorker};
 use crate::server::shutdown::Shutdown;
 use crate::server::startup::Databases;
 use crate::store::{PostgresReplica, Store};
-use crate::telemetry::metrics::Exposition;
+use crate::telemetry::exposition::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
 use crate::web::{ExportForm, ExportLinks, LinkDocuments, Site, WebState};
 

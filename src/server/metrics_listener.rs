@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use crate::http::{self, paths};
 use crate::server::bounded_listener::BoundedListener;
 use crate::server::shutdown::{GRACE_PERIOD, Shutdown};
-use crate::telemetry::metrics::Exposition;
+use crate::telemetry::exposition::Exposition;
 
 /// Connections at once; further ones wait in the backlog of the system.
 const MAX_CONNECTIONS: usize = 64;

@@ -26,7 +26,7 @@ use crate::server::workers::Workers;
 use crate::server::{jobs, listener, metrics_listener, reload};
 use crate::store::Database;
 use crate::telemetry::LogFilter;
-use crate::telemetry::metrics::Exposition;
+use crate::telemetry::exposition::Exposition;
 use crate::web::{self, ErrorPages, Site};
 
 /// A service that accepts requests.

@@ -23,7 +23,7 @@ use crate::server::running::{Listeners, Running};
 use crate::server::shutdown::Shutdown;
 use crate::server::{banner, risks, startup};
 use crate::telemetry::LogFilter;
-use crate::telemetry::metrics::Exposition;
+use crate::telemetry::exposition::Exposition;
 
 /// Serves until `shutdown`: connects to the dependencies, answers requests, finishes the open ones, and writes pending
 /// clicks back. `files` is how many files the process may open.

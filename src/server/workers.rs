@@ -25,7 +25,8 @@ use crate::server::http1::connection::ConnectionHandler;
 use crate::server::http1::dispatch::Api;
 use crate::server::redirect_worker::RedirectWorker;
 use crate::server::shutdown::Shutdown;
-use crate::telemetry::metrics::{CONNECTIONS, GaugeGuard, cpu_of_worker};
+use crate::telemetry::exposition::cpu_of_worker;
+use crate::telemetry::metrics::{CONNECTIONS, GaugeGuard};
 
 /// Connections that may wait for a worker to take them.
 const INBOX_CAPACITY: usize = 1_024;

@@ -158,7 +158,7 @@ pub enum Edited {
     Done(Box<ToCount<Link>>, Option<Change>),
 }
 
-/// The result of a deletion that asks for a state of the link.
+/// The result of a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deleted {
     /// There is no such link, it is another's or the owner's account is gone or has another key.
@@ -167,22 +167,6 @@ pub enum Deleted {
     Refused,
     /// The change to announce.
     Done(Change),
-}
-
-impl Deleted {
-    /// The change to announce, where the link was deleted.
-    pub(super) fn change(self) -> Option<Change> {
-        match self {
-            Self::Done(change) => Some(change),
-            Self::NotFound | Self::Refused => None,
-        }
-    }
-}
-
-impl From<Option<Change>> for Deleted {
-    fn from(change: Option<Change>) -> Self {
-        change.map_or(Self::NotFound, Self::Done)
-    }
 }
 
 /// The most links that an account may have, as a number of the database; 0 is any number.
@@ -332,21 +316,13 @@ pub trait Links: Send + Sync {
         now: Timestamp,
     ) -> Result<Edited, StoreError>;
 
-    /// Deletes a link of this owner, retires its code and notes the change in the outbox, in one transaction; returns
-    /// that change. `None` when there is no such link, it is another's or the owner's account is gone or has another
-    /// key.
+    /// Deletes a link of this owner if it is as expected, retires its code and notes the change in the outbox, in one
+    /// transaction: no edit comes in between. `None` expects nothing.
     async fn delete_link(
         &self,
         owner: Principal,
         code: &ShortCode,
-    ) -> Result<Option<Change>, StoreError>;
-
-    /// The same if the link is as expected. It is looked at in the same transaction, and no edit comes in between.
-    async fn delete_link_if(
-        &self,
-        owner: Principal,
-        code: &ShortCode,
-        is_expected: IsExpected<'_>,
+        is_expected: Option<IsExpected<'_>>,
     ) -> Result<Deleted, StoreError>;
 
     /// Removes the counted clicks of up to `limit` deleted links above `after`, in rising order of ids, and waits for no

@@ -11,6 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, registry, reload};
 
 pub mod cpu;
+pub mod exposition;
 pub mod histogram;
 pub mod line;
 pub mod metrics;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use metrics::{Counter, counter};
 
+use super::exposition::REDIRECT_DURATIONS;
 use super::histogram::WorkerHistogram;
-use super::metrics::{LOOKUPS, REDIRECT_DURATIONS, REDIRECTS};
+use super::metrics::{LOOKUPS, REDIRECTS};
 
 /// Handles of the redirect path.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use super::assets::{Paths, paths};
 use super::language::Language;
 use crate::config::{BaseUrl, Config};
-use crate::domain::{ShortCode, Timestamp};
+use crate::domain::{Registration, ShortCode, Timestamp};
 use crate::http::{ApiError, HTML};
 
 /// What the operator says of the service; cheap to clone.
@@ -26,6 +26,7 @@ struct SiteWords {
     home_redirect: Option<String>,
     base_url: String,
     keeps_details: bool,
+    registration: Registration,
 }
 
 impl Site {
@@ -38,6 +39,7 @@ impl Site {
             home_redirect: config.home_redirect.as_deref().map(str::to_owned),
             base_url: base_url.as_str().to_owned(),
             keeps_details: config.analytics.are_on,
+            registration: config.registration.clone(),
         }))
     }
 
@@ -61,6 +63,11 @@ impl Site {
     /// Whether anything is kept of visitors.
     pub(super) fn keeps_details(&self) -> bool {
         self.0.keeps_details
+    }
+
+    /// Who may register.
+    pub(super) fn registration(&self) -> &Registration {
+        &self.0.registration
     }
 
     pub(super) fn is_https(&self) -> bool {

@@ -12,8 +12,8 @@ use super::form::{Fault, Form};
 use super::language::Language;
 use super::page::{Frame, Site, own_page, refused_page, see_other};
 use super::session::{self, SignedIn};
-use crate::accounts::Accounts;
-use crate::domain::{EmailAddress, Password};
+use crate::accounts::{AccountError, Accounts};
+use crate::domain::{EmailAddress, Password, RegistrationRefused};
 use crate::http::{ApiError, Asking, ClientAddress, QueryOf};
 
 #[derive(Template)]
@@ -68,7 +68,9 @@ pub(super) async fn show_register(
         is_new: true,
         ..Asked::default()
     };
-    shown(&site, &headers, &asked, None)
+    let is_closed = site.registration().is_closed();
+    let refused = is_closed.then(|| AccountError::from(RegistrationRefused::Closed).into());
+    shown(&site, &headers, &asked, refused.as_ref())
 }
 
 /// What a form for signing in or up begins with.

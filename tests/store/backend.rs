@@ -10,7 +10,7 @@ use shunt::domain::{
     Timestamp, TokenKey,
 };
 use shunt::store::migrations::{self, Schema};
-use shunt::store::{NewLink, PostgresStore, SqliteStore, Store, StoreSettings};
+use shunt::store::{Change, Deleted, NewLink, PostgresStore, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
 pub(crate) const SETTINGS: StoreSettings = StoreSettings {
@@ -153,6 +153,18 @@ pub(crate) async fn link(store: &Store, owner: Principal) -> (ShortCode, LinkId)
     let new = NewLink::new(&code, &properties, owner, SystemClock.now());
     let created = store.links.create_link(new, 0).await.unwrap();
     (code, created.link.id)
+}
+
+/// Deletes a link, whatever it is now; the change that was noted, if there was such a link.
+pub(crate) async fn delete_link(
+    store: &Store,
+    owner: Principal,
+    code: &ShortCode,
+) -> Option<Change> {
+    match store.links.delete_link(owner, code, None).await.unwrap() {
+        Deleted::Done(change) => Some(change),
+        Deleted::NotFound | Deleted::Refused => None,
+    }
 }
 
 /// So many microseconds after 1970 began.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shunt::domain::{ClickClass, Dimension, Interval, LinkId};
 use shunt::store::{ClicksOf, Store};
 
-use crate::backend::{TestStore, both_stores, link, user};
+use crate::backend::{TestStore, both_stores, delete_link, link, user};
 use crate::details::{DAY, batch, breakdown, count, query, row, sum};
 
 const DAYS: u64 = 12;
@@ -115,7 +115,7 @@ both_stores! {
                 compare(&store, &mut numbers, ClicksOf::Link(id), &of_link).await;
             }
         }
-        store.links.delete_link(owner, &code).await.unwrap();
+        delete_link(&store, owner, &code).await;
         remove_deleted(&store).await;
         clicks.retain(|(link, ..)| *link == stays);
         compare(&store, &mut numbers, of_owner, &clicks).await;

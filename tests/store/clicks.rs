@@ -9,7 +9,7 @@ use shunt::store::{
     ClickBatch, ClickDetails, DataSet, FlushId, FlushMark, FlushesSeen, ParkedBatch, Raise, Store,
 };
 
-use crate::backend::{both_stores, link, user};
+use crate::backend::{both_stores, delete_link, link, user};
 
 fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
     let mut clicks = clicks.to_vec();
@@ -206,7 +206,7 @@ both_stores! {
         let owner = user(&store).await;
         let (code, gone) = link(&store, owner).await;
         let (_, id) = link(&store, owner).await;
-        store.links.delete_link(owner, &code).await.unwrap();
+        delete_link(&store, owner, &code).await;
         store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), None).await.unwrap();
         compact_all(&store).await;
         let data_set = began(&store).await;

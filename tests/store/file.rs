@@ -9,7 +9,7 @@ use shunt::store::{ClickBatch, ClickDetails, ClicksOf, OpenError, SqliteStore, S
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor};
 
-use crate::backend::{SETTINGS, link, user};
+use crate::backend::{SETTINGS, delete_link, link, user};
 use crate::details::{NOON, batch, breakdown, class, count, query, row, sum};
 
 async fn open(path: &Path) -> Store {
@@ -85,14 +85,7 @@ async fn links_of_an_account_that_was_removed_by_hand_have_no_owner() {
     by_hand.execute("DELETE FROM users").await.unwrap();
     let listed = store.links.links_of(owner, None, 10).await.unwrap();
     assert!(listed.value.is_empty());
-    assert!(
-        store
-            .links
-            .delete_link(owner, &code)
-            .await
-            .unwrap()
-            .is_none()
-    );
+    assert!(delete_link(&store, owner, &code).await.is_none());
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use shunt::domain::{
 };
 use shunt::store::{CreateLinkError, Deleted, NewLink, Position, Raise};
 
-use crate::backend::{both_stores, link, moment, plain, target, user};
+use crate::backend::{both_stores, delete_link, link, moment, plain, target, user};
 
 both_stores! {
     async fn a_new_link_is_active_and_found_by_its_code(store) {
@@ -30,7 +30,7 @@ both_stores! {
         let before = store.links.links_made().await.unwrap();
         let (code, _) = link(&store, owner).await;
         link(&store, owner).await;
-        assert!(store.links.delete_link(owner, &code).await.unwrap().is_some());
+        assert!(delete_link(&store, owner, &code).await.is_some());
         assert_eq!(store.links.links_made().await.unwrap(), before + 2);
     }
 
@@ -45,9 +45,9 @@ both_stores! {
     async fn a_deleted_link_is_gone_and_its_code_stays_taken(store) {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
-        assert!(store.links.delete_link(owner, &code).await.unwrap().is_some());
+        assert!(delete_link(&store, owner, &code).await.is_some());
         assert!(store.links.link_target(&code).await.unwrap().is_none());
-        assert!(store.links.delete_link(owner, &code).await.unwrap().is_none());
+        assert!(delete_link(&store, owner, &code).await.is_none());
         let properties = plain();
         let new = NewLink::new(&code, &properties, owner, SystemClock.now());
         assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
@@ -56,7 +56,7 @@ both_stores! {
     async fn a_link_of_another_owner_is_not_deleted(store) {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (code, _) = link(&store, ada).await;
-        assert!(store.links.delete_link(bob, &code).await.unwrap().is_none());
+        assert!(delete_link(&store, bob, &code).await.is_none());
         assert!(store.links.link_target(&code).await.unwrap().is_some());
         assert!(store.outbox.unpublished_changes(0, 10).await.unwrap().is_empty());
     }
@@ -65,14 +65,14 @@ both_stores! {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (code, id) = link(&store, ada).await;
         let is_it = |link: &Link| link.id == id;
-        let refused = store.links.delete_link_if(ada, &code, &|_| false).await.unwrap();
+        let refused = store.links.delete_link(ada, &code, Some(&|_| false)).await.unwrap();
         assert_eq!(refused, Deleted::Refused);
-        assert_eq!(store.links.delete_link_if(bob, &code, &is_it).await.unwrap(), Deleted::NotFound);
+        assert_eq!(store.links.delete_link(bob, &code, Some(&is_it)).await.unwrap(), Deleted::NotFound);
         assert!(store.outbox.unpublished_changes(0, 10).await.unwrap().is_empty());
-        let deleted = store.links.delete_link_if(ada, &code, &is_it).await.unwrap();
+        let deleted = store.links.delete_link(ada, &code, Some(&is_it)).await.unwrap();
         let change = store.outbox.unpublished_changes(0, 10).await.unwrap().remove(0);
         assert_eq!(deleted, Deleted::Done(change));
-        assert_eq!(store.links.delete_link_if(ada, &code, &is_it).await.unwrap(), Deleted::NotFound);
+        assert_eq!(store.links.delete_link(ada, &code, Some(&is_it)).await.unwrap(), Deleted::NotFound);
     }
 
     async fn a_deletion_stays_in_the_outbox_until_it_is_published(store) {
@@ -80,7 +80,7 @@ both_stores! {
         let mut deleted = Vec::new();
         for _ in 0..4 {
             let (code, _) = link(&store, owner).await;
-            assert!(store.links.delete_link(owner, &code).await.unwrap().is_some());
+            assert!(delete_link(&store, owner, &code).await.is_some());
             deleted.push(Some(code));
         }
         let changes = store.outbox.unpublished_changes(0, 10).await.unwrap();
@@ -95,7 +95,7 @@ both_stores! {
     async fn a_change_that_was_published_in_a_redis_which_is_not_in_use_stays_in_the_outbox(store) {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
-        let change = store.links.delete_link(owner, &code).await.unwrap().unwrap();
+        let change = delete_link(&store, owner, &code).await.unwrap();
         let raise = |from, replication_id| Raise { tag: "{tag}", from, above: 0, replication_id };
         let first = store.clicks.begin(raise(0, "first"), "").await.unwrap().unwrap();
         let second = store.clicks.begin(raise(first.term, "second"), "").await.unwrap().unwrap();
@@ -112,7 +112,7 @@ both_stores! {
         let (code, _) = link(&store, owner).await;
         store.by_hand("UPDATE links SET is_active = false").await;
         store.by_hand("UPDATE links SET is_active = true").await;
-        let deletion = store.links.delete_link(owner, &code).await.unwrap().unwrap();
+        let deletion = delete_link(&store, owner, &code).await.unwrap();
         let unpublished = async || store.outbox.unpublished_changes(0, 10).await.unwrap();
         let changes = unpublished().await;
         let codes: Vec<_> = changes.iter().map(|change| change.code.as_ref()).collect();
@@ -207,7 +207,7 @@ both_stores! {
         assert!(create(bob, 8).await.is_ok());
         assert!(create(ada, 0).await.is_ok(), "0 is no limit");
         assert!(matches!(create(ada, 9).await, Err(CreateLinkError::QuotaReached)));
-        store.links.delete_link(ada, &code).await.unwrap();
+        delete_link(&store, ada, &code).await;
         assert!(create(ada, 9).await.is_ok(), "a deleted link makes room");
         assert!(matches!(create(ada, 9).await, Err(CreateLinkError::QuotaReached)));
         store.by_hand("DELETE FROM links").await;

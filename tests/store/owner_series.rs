@@ -11,7 +11,9 @@ use shunt::store::{
     ClickBatch, ClickDetails, DataSet, FlushId, NewLink, OwnerSeries, Raise, Store,
 };
 
-use crate::backend::{both_stores, link, moment, plain, user, with_postgres, with_sqlite};
+use crate::backend::{
+    both_stores, delete_link, link, moment, plain, user, with_postgres, with_sqlite,
+};
 
 const NOON: i64 = 2_000_000;
 
@@ -216,7 +218,7 @@ both_stores! {
         let deletions = async {
             for (code, _) in &deleted {
                 points(&store, &all(owner)).await;
-                store.links.delete_link(owner, code).await.unwrap();
+                delete_link(&store, owner, code).await;
                 store.links.uncount_deleted(None, 10).await.unwrap();
             }
         };

@@ -10,7 +10,7 @@ use shunt::store::{
     ClickBatch, ClickDetails, DataSet, FlushId, FlushesSeen, NewLink, Raise, Store,
 };
 
-use crate::backend::{both_stores, link, plain, user};
+use crate::backend::{both_stores, delete_link, link, plain, user};
 
 const NOON: i64 = 2_000_000;
 
@@ -156,7 +156,7 @@ both_stores! {
         for number in 1..4 {
             flush(&store, &data_set, number, NOON + number, &[(id, 1)]).await;
         }
-        store.links.delete_link(owner, &code).await.unwrap();
+        delete_link(&store, owner, &code).await;
         store.links.uncount_deleted(None, 10).await.unwrap();
         flush(&store, &data_set, 4, NOON + 4, &[(id, 1)]).await;
         let all = Interval::FIRST..Interval::LAST;

@@ -4,6 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::support::{App, Mode, Response, both_modes};
+use crate::web::browser::Browser;
 
 both_modes! {
     async fn link_local_targets_and_metadata_services_are_refused_in_every_spelling(app) {
@@ -73,6 +74,38 @@ async fn registration_can_be_closed() {
         .await;
     let detail = "Registration is closed; ask the operator of this service for an account";
     refused.is_error(403, detail);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn pages_offer_no_account_where_registration_is_closed() {
+    let app = App::start_with(Mode::Embedded, &[("REGISTRATION", "closed")]).await;
+    let mut browser = Browser::new(&app);
+    for path in ["/", "/app/login"] {
+        let page = browser.get(path).await;
+        assert_eq!(page.status, 200, "{path}");
+        assert!(!page.text.contains("/app/register"), "{page:?}");
+    }
+    let page = browser.get("/app/register").await;
+    assert_eq!(page.status, 403);
+    let sentence = "Registration is closed; ask the operator of this service for an account";
+    assert!(page.text.contains(sentence), "{page:?}");
+    assert!(!page.text.contains("<form"), "{page:?}");
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn the_page_for_a_new_account_names_the_domains_that_are_admitted() {
+    let settings = [("REGISTRATION", "example.org, example.com")];
+    let app = App::start_with(Mode::Embedded, &settings).await;
+    let mut browser = Browser::new(&app);
+    let page = browser.get("/app/register").await;
+    assert_eq!(page.status, 200);
+    assert!(
+        page.text.contains("at example.org or example.com"),
+        "{page:?}"
+    );
+    assert!(browser.get("/").await.text.contains("/app/register"));
     app.finish().await;
 }
 

@@ -139,6 +139,25 @@ both_modes! {
         assert_eq!(post(app, &token, "application/json", "[]").await.text, "[]\n");
     }
 
+    async fn a_table_that_is_sent_as_something_else_is_refused_with_the_kinds_that_are_taken(app) {
+        let token = app.register().await;
+        let table = format!("target_url\n{TARGET}\n");
+        let array = json!([{"target_url": TARGET}]).to_string();
+        let detail = "Content-Type: must be text/csv for a table with a header line, or application/json for an array of objects";
+        for kind in [Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("application/octet-stream"), None] {
+            let send = async |body: &str| {
+                let mut request = app.request(Method::POST, "/urls/bulk").bearer_auth(&token).body(body.to_owned());
+                if let Some(kind) = kind {
+                    request = request.header("content-type", kind);
+                }
+                Response::of(request).await
+            };
+            send(&table).await.is_error(422, detail);
+            // An array is one whatever it is sent as.
+            assert_eq!(send(&array).await.status, 200, "{kind:?}");
+        }
+    }
+
     async fn a_key_of_idempotency_is_refused_and_codes_make_a_repetition_harmless(app) {
         let token = app.register().await;
         let links = json!([{"target_url": TARGET, "custom_code": "repeated"}]);

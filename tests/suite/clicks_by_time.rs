@@ -72,6 +72,20 @@ both_modes! {
         assert_eq!(series(app, None, &same).await, found);
     }
 
+    async fn moments_of_a_series_may_be_asked_for_as_they_were_answered(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let path = format!("/urls/{code}/stats/series?interval=hour&tz=Asia/Kolkata");
+        let found = series(app, None, &path).await;
+        let (from, to) = (found["from"].as_str().unwrap(), found["to"].as_str().unwrap());
+        assert!(from.ends_with("+05:30"), "{from}");
+        // The `+` of a query is a space, unless it is encoded.
+        for plus in ["+", "%2B"] {
+            let same = format!("{path}&from={}&to={}", from.replace('+', plus), to.replace('+', plus));
+            assert_eq!(series(app, None, &same).await, found, "{same}");
+        }
+    }
+
     async fn the_series_of_an_owner_is_that_of_all_links_or_of_those_with_a_tag(app) {
         let (ada, bob) = (app.register().await, app.register().await);
         imported(app, &ada, r#"[{"target_url": "https://example.org/", "clicks": 40, "tags": ["spring"]}]"#).await;

@@ -7,6 +7,7 @@ use reqwest::header::{HeaderMap, HeaderValue, IF_NONE_MATCH};
 use reqwest::{Method, StatusCode};
 
 use crate::support::{App, Response, both_modes};
+use crate::web::browser::ACCEPT;
 
 /// An image, as it was answered.
 struct Image {
@@ -185,6 +186,32 @@ both_modes! {
         ] {
             app.get(&format!("{path}?{query}")).await.is_error(422, detail);
         }
+    }
+
+    async fn a_browser_gets_a_refusal_as_a_page_with_the_same_sentence(app) {
+        let (path, _) = fresh(app).await;
+        for (path, status, sentence) in [
+            (format!("{path}?size=5"), 422, "size: must be a whole number from 64 to 2048"),
+            (format!("{path}?dark=%3Cb%3E"), 422, "dark: must be a colour of six hexadecimal digits, such as 1a237e"),
+            ("/urls/nopenope/qr".to_owned(), 404, "No link has this address"),
+        ] {
+            for (language, tag) in [("en", "<html lang=\"en\""), ("de", "<html lang=\"de\"")] {
+                let request = app.request(Method::GET, &path).header("accept", ACCEPT);
+                let page = Response::of(request.header("accept-language", language)).await;
+                assert_eq!(page.status, status, "{path}");
+                assert_eq!(page.header("content-type"), "text/html; charset=utf-8", "{path}");
+                assert!(page.text.contains(tag), "{page:?}");
+                assert!(page.text.contains(sentence) || status == 404 && language == "de", "{page:?}");
+            }
+            // An image of a page, and a program.
+            for accept in ["image/avif,image/webp,image/*,*/*;q=0.8", "*/*", "application/json"] {
+                let request = app.request(Method::GET, &path).header("accept", accept);
+                let json = Response::of(request).await;
+                assert_eq!((json.status.as_u16(), json.header("content-type")), (status, "application/json"), "{path}");
+            }
+        }
+        let image = app.request(Method::GET, &path).header("accept", ACCEPT);
+        assert_eq!(Response::of(image).await.header("content-type"), "image/svg+xml");
     }
 
     async fn colors_that_no_scanner_can_tell_apart_are_refused(app) {

@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{NeedsRole, NewestQuery};
+use super::{NeedsRole, PageQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::domain::AuditEntry;
@@ -65,7 +65,7 @@ pub(in crate::api) struct AuditBody {
 
 /// See what administrators did, newest first.
 #[utoipa::path(
-    get, path = "/admin/audit", tag = "administration", operation_id = "audit", params(NewestQuery),
+    get, path = "/admin/audit", tag = "administration", operation_id = "audit", params(PageQuery),
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The entries", body = AuditBody),
@@ -76,9 +76,9 @@ pub(in crate::api) struct AuditBody {
 pub(in crate::api) async fn audit(
     State(abuse): State<Arc<Abuse>>,
     _: Admin,
-    QueryOf(query): QueryOf<NewestQuery>,
+    QueryOf(query): QueryOf<PageQuery>,
 ) -> Result<Json<AuditBody>, ApiError> {
-    let wanted = query.wanted(&abuse).await?;
+    let wanted = query.wanted()?;
     let found = abuse.audit(&wanted).await?;
     Ok(Json(AuditBody {
         entries: found.entries.into_iter().map(AuditEntryBody::new).collect(),

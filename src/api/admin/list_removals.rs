@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::removal_body::RemovalBody;
-use super::{NeedsRole, NewestQuery};
+use super::{NeedsRole, PageQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
@@ -25,7 +25,7 @@ pub(in crate::api) struct RemovalsBody {
 
 /// List removals, newest first.
 #[utoipa::path(
-    get, path = "/admin/removals", tag = "administration", operation_id = "list_removals", params(NewestQuery),
+    get, path = "/admin/removals", tag = "administration", operation_id = "list_removals", params(PageQuery),
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The removals", body = RemovalsBody),
@@ -36,9 +36,9 @@ pub(in crate::api) struct RemovalsBody {
 pub(in crate::api) async fn list_removals(
     State(abuse): State<Arc<Abuse>>,
     _: Admin,
-    QueryOf(query): QueryOf<NewestQuery>,
+    QueryOf(query): QueryOf<PageQuery>,
 ) -> Result<Json<RemovalsBody>, ApiError> {
-    let wanted = query.wanted(&abuse).await?;
+    let wanted = query.wanted()?;
     let found = abuse.removals(&wanted).await?;
     Ok(Json(RemovalsBody {
         removals: found.entries.iter().map(RemovalBody::new).collect(),

@@ -18,6 +18,7 @@ pub(super) mod take_back;
 
 /// Entries of a page, unless others are asked for.
 const DEFAULT_LIMIT: u32 = 50;
+const MAX_LIMIT: u32 = 200;
 
 /// A route for administrators alone.
 #[derive(IntoResponses)]
@@ -31,34 +32,61 @@ pub(super) enum NeedsRole {
     Forbidden(ErrorBody),
 }
 
-/// Which part of a list is wanted.
+/// Which page of a list is wanted.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct NewestQuery {
-    /// Text anywhere in an entry, in any case.
-    q: Option<String>,
-    /// The account whose links are wanted: its number, or its e-mail address.
-    owner: Option<String>,
+pub(super) struct PageQuery {
     /// The entries before this number: `next` of the page before.
-    #[param(minimum = 1)]
-    before: Option<i64>,
+    #[param(value_type = Option<i64>, minimum = 1)]
+    before: Option<String>,
     /// Entries of a page.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 200)]
+    limit: Option<String>,
 }
 
-impl NewestQuery {
+impl PageQuery {
+    fn wanted(&self) -> Result<NewestWanted, ApiError> {
+        let limit = self.limit.as_deref().map_or(Ok(DEFAULT_LIMIT), str::parse);
+        let limit = limit.ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+        let before = self.before.as_deref().map(str::parse).transpose();
+        let before = before
+            .ok()
+            .filter(|before| before.is_none_or(|number| number > 0));
+        Ok(NewestWanted {
+            limit: limit.ok_or_else(|| ApiError::invalid("limit: must be from 1 to 200"))?,
+            before: before.ok_or_else(|| ApiError::invalid("before: must be at least 1"))?,
+            ..NewestWanted::default()
+        })
+    }
+}
+
+/// What is searched for, and which page of it is wanted.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct SearchQuery {
+    /// Text anywhere in an entry, in any case.
+    q: Option<String>,
+    /// The account that is wanted, or whose links are: its number, or its e-mail address.
+    owner: Option<String>,
+    /// The entries before this number: `next` of the page before.
+    #[param(value_type = Option<i64>, minimum = 1)]
+    before: Option<String>,
+    /// Entries of a page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 200)]
+    limit: Option<String>,
+}
+
+impl SearchQuery {
     async fn wanted(self, abuse: &Abuse) -> Result<NewestWanted, ApiError> {
         let invalid = |error: crate::domain::InvalidSearch| ApiError::invalid(error.to_string());
         let text = self.q.as_deref().map(SearchText::parse).transpose();
-        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
-        if !(1..=200).contains(&limit) {
-            return Err(ApiError::invalid("limit: must be from 1 to 200"));
-        }
-        if self.before.is_some_and(|before| before < 1) {
-            return Err(ApiError::invalid("before: must be at least 1"));
-        }
+        let page = PageQuery {
+            before: self.before,
+            limit: self.limit,
+        };
+        let page = page.wanted()?;
         let owner = match self.owner.as_deref() {
             None => None,
             Some(raw) => {
@@ -70,8 +98,7 @@ impl NewestQuery {
         Ok(NewestWanted {
             text: text.map_err(invalid)?.flatten(),
             owner,
-            before: self.before,
-            limit,
+            ..page
         })
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::NeedsRole;
@@ -24,15 +25,15 @@ pub(in crate::api) struct NewRemovalBody {
     #[schema(example = "link", pattern = "^(link|host|user|address)$")]
     kind: String,
     /// A short code; a host (`example.org`, or `*.example.org` with all below it); an account's number or e-mail address; an IP
-    /// address, or a range of them.
+    /// address, or a range of them. An address of IPv6 stands for its /64.
     #[schema(example = "K7mXq2R", min_length = 1)]
     value: String,
     /// Why, for people: the page of a removed link shows it to visitors.
     #[schema(example = "phishing", min_length = 1, max_length = 1000)]
     reason: String,
     /// How the links are answered: 410 (gone; without a status), or 451 (unavailable for legal reasons).
-    #[schema(example = 410)]
-    status: Option<u16>,
+    #[schema(value_type = Option<u16>, example = 410)]
+    status: Option<Value>,
 }
 
 /// Remove something.
@@ -60,10 +61,18 @@ pub(in crate::api) async fn remove(
 ) -> Result<Json<RemovalBody>, ApiError> {
     let invalid = |error: InvalidRemoval| ApiError::invalid(error.to_string());
     let reason = Reason::parse(&body.reason).map_err(invalid)?;
-    let status = body.status.unwrap_or(RemovalStatus::Gone.code());
-    let status = RemovalStatus::parse(status).map_err(invalid)?;
+    let status = status(body.status).map_err(invalid)?;
     let target = abuse.target(&body.kind, &body.value).await?;
     let removed = abuse.remove(&administrator, &target, &reason, status);
     let removal = settle(&abuse, &links, removed.await?).await?;
     Ok(Json(RemovalBody::new(&removal)))
+}
+
+/// The status by its code; what is no such number is no status.
+fn status(given: Option<Value>) -> Result<RemovalStatus, InvalidRemoval> {
+    let Some(given) = given else {
+        return Ok(RemovalStatus::Gone);
+    };
+    let code = given.as_u64().and_then(|code| u16::try_from(code).ok());
+    RemovalStatus::parse(code.ok_or(InvalidRemoval::Status)?)
 }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{NeedsRole, NewestQuery};
+use super::{NeedsRole, PageQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::domain::{RemovalStatus, Report};
@@ -65,7 +65,7 @@ pub(in crate::api) struct ReportsBody {
 
 /// List reports of links, newest first.
 #[utoipa::path(
-    get, path = "/admin/reports", tag = "administration", operation_id = "list_reports", params(NewestQuery),
+    get, path = "/admin/reports", tag = "administration", operation_id = "list_reports", params(PageQuery),
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The reports", body = ReportsBody),
@@ -76,9 +76,9 @@ pub(in crate::api) struct ReportsBody {
 pub(in crate::api) async fn reports(
     State(abuse): State<Arc<Abuse>>,
     _: Admin,
-    QueryOf(query): QueryOf<NewestQuery>,
+    QueryOf(query): QueryOf<PageQuery>,
 ) -> Result<Json<ReportsBody>, ApiError> {
-    let wanted = query.wanted(&abuse).await?;
+    let wanted = query.wanted()?;
     let found = abuse.reports(&wanted).await?;
     Ok(Json(ReportsBody {
         reports: found.entries.into_iter().map(ReportBody::new).collect(),

@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{NeedsRole, NewestQuery};
+use super::{NeedsRole, SearchQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::domain::{RemovalStatus, SeenLink};
@@ -68,7 +68,7 @@ pub(in crate::api) struct SeenLinksBody {
 
 /// Search links of all accounts.
 #[utoipa::path(
-    get, path = "/admin/links", tag = "administration", operation_id = "search_all_links", params(NewestQuery),
+    get, path = "/admin/links", tag = "administration", operation_id = "search_all_links", params(SearchQuery),
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The links", body = SeenLinksBody),
@@ -81,7 +81,7 @@ pub(in crate::api) struct SeenLinksBody {
 pub(in crate::api) async fn search_links(
     State(abuse): State<Arc<Abuse>>,
     _: Admin,
-    QueryOf(query): QueryOf<NewestQuery>,
+    QueryOf(query): QueryOf<SearchQuery>,
 ) -> Result<Json<SeenLinksBody>, ApiError> {
     let wanted = query.wanted(&abuse).await?;
     let found = abuse.links(&wanted).await?;

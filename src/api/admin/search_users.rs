@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{NeedsRole, NewestQuery};
+use super::{NeedsRole, SearchQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::domain::SeenUser;
@@ -59,7 +59,7 @@ pub(in crate::api) struct SeenUsersBody {
 
 /// Search accounts.
 #[utoipa::path(
-    get, path = "/admin/users", tag = "administration", operation_id = "search_users", params(NewestQuery),
+    get, path = "/admin/users", tag = "administration", operation_id = "search_users", params(SearchQuery),
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The accounts", body = SeenUsersBody),
@@ -72,7 +72,7 @@ pub(in crate::api) struct SeenUsersBody {
 pub(in crate::api) async fn search_users(
     State(abuse): State<Arc<Abuse>>,
     _: Admin,
-    QueryOf(query): QueryOf<NewestQuery>,
+    QueryOf(query): QueryOf<SearchQuery>,
 ) -> Result<Json<SeenUsersBody>, ApiError> {
     let wanted = query.wanted(&abuse).await?;
     let found = abuse.accounts(&wanted).await?;

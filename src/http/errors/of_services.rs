@@ -92,7 +92,7 @@ impl From<AbuseError> for ApiError {
             AbuseError::NoAdmin => Self::no_admin(),
             AbuseError::Invalid(why) => Self::invalid(why.to_string()),
             AbuseError::Unknown => Self::new(StatusCode::NOT_FOUND, format!("value: {error}")),
-            AbuseError::OwnAccount => Self::invalid(format!("value: {error}")),
+            AbuseError::OwnAccount | AbuseError::Banned => Self::invalid(format!("value: {error}")),
             AbuseError::Already(id) => {
                 let detail = format!("value: was removed already, by removal {}", id.0);
                 Self::conflict(&detail)

@@ -12,7 +12,7 @@ use crate::server::app::App;
 use crate::server::history::HistoryWatch;
 use crate::server::redis_recovery::RedisRecovery;
 use crate::server::shutdown::Shutdown;
-use crate::telemetry::metrics::Exposition;
+use crate::telemetry::exposition::Exposition;
 
 mod blocklist;
 mod code_length;

@@ -8,8 +8,8 @@ use crate::domain::{
 };
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{
-    Change, CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, FoundLinks,
-    IsExpected, LinkSearch, Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
+    CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, FoundLinks, IsExpected,
+    LinkSearch, Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -267,18 +267,8 @@ impl Links for PostgresStore {
         &self,
         owner: Principal,
         code: &ShortCode,
-    ) -> Result<Option<Change>, StoreError> {
-        let deleted = self.delete_in_transaction(owner, code, None).await?;
-        Ok(deleted.change())
-    }
-
-    async fn delete_link_if(
-        &self,
-        owner: Principal,
-        code: &ShortCode,
-        is_expected: IsExpected<'_>,
+        is_expected: Option<IsExpected<'_>>,
     ) -> Result<Deleted, StoreError> {
-        let is_expected = Some(is_expected);
         self.delete_in_transaction(owner, code, is_expected).await
     }
 

@@ -20,7 +20,7 @@ macro_rules! removal_columns {
             ", ",
             $crate::store::postgres::micros!("taken_back_at"),
             ", (SELECT count(*) FROM (SELECT FROM link_removals WHERE removal_id = removals.id LIMIT 100000) AS counted),
-             looking_after"
+             CASE WHEN look_again_at IS NULL THEN looking_after END"
         )
     };
 }

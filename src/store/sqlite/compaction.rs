@@ -19,7 +19,8 @@ use crate::domain::{Clock, Interval, LinkId};
 use crate::store::rows;
 use crate::store::{Compacted, StoreError};
 
-/// Links per step: a step takes about half a millisecond.
+/// Links per step, for which clicks wait. A step takes below a millisecond for each interval where the links lie side by side in the
+/// file, and some milliseconds where they are spread over it.
 const LINKS_PER_STEP: usize = 250;
 
 /// Journal rows removed per step, once their clicks are in the links.

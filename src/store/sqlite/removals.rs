@@ -20,7 +20,8 @@ use crate::store::{
 macro_rules! removal_columns {
     () => {
         "id, kind, value, reason, status, removed_by, removed_at, taken_back_at,
-         (SELECT count(*) FROM (SELECT 1 FROM link_removals WHERE removal_id = removals.id LIMIT 100000)), looking_after"
+         (SELECT count(*) FROM (SELECT 1 FROM link_removals WHERE removal_id = removals.id LIMIT 100000)),
+         CASE WHEN look_again_at IS NULL THEN looking_after END"
     };
 }
 

@@ -115,6 +115,9 @@ both_modes! {
             (json!({ "kind": "address", "value": "0.0.0.0/0", "reason": "b" }), "value: must be an IP address, or a range of them such as 198.51.100.0/24"),
             (json!({ "kind": "link", "value": "a", "reason": " " }), "reason: must not be empty"),
             (json!({ "kind": "link", "value": "a", "reason": "b", "status": 404 }), "status: must be 410 or 451"),
+            (json!({ "kind": "link", "value": "a", "reason": "b", "status": "410" }), "status: must be 410 or 451"),
+            (json!({ "kind": "link", "value": "a", "reason": "b", "status": 66946 }), "status: must be 410 or 451"),
+            (json!({ "kind": "link", "value": "a", "reason": "b", "status": [451] }), "status: must be 410 or 451"),
             (json!({ "kind": "link", "value": "a" }), "reason: field is required"),
         ] {
             send(app, Method::POST, &admin, "/admin/removals", &body).await.is_error(422, detail);

@@ -1,5 +1,6 @@
 //! Against abuse: links, hosts, accounts and addresses are removed; visitors report links.
 
+mod addresses;
 mod bans;
 mod blocklist;
 mod hosts;

@@ -5,15 +5,21 @@ use serde_json::Value;
 use super::{PASSWORD, account, becomes};
 use crate::support::{App, Mode, command};
 
+/// Whether a command succeeded, and what it printed then, or why it did not.
 fn run(app: &App, args: &[&str]) -> (bool, String) {
     let output = command(&app.backend.settings())
         .arg("admin")
         .args(args)
         .output()
         .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
     eprintln!("{}", String::from_utf8_lossy(&output.stderr));
-    (output.status.success(), text)
+    let is_done = output.status.success();
+    let text = if is_done {
+        output.stdout
+    } else {
+        output.stderr
+    };
+    (is_done, String::from_utf8(text).unwrap())
 }
 
 #[tokio::test]
@@ -29,7 +35,10 @@ async fn the_operator_grants_bans_resets_and_reads_the_audit() {
     assert_eq!(app.get_as(&token, "/urls/my").await.status, 401);
     becomes(&app, &code, 410).await;
     assert!(!run(&app, &["ban", &email]).0, "it is banned already");
-    assert!(!run(&app, &["reset-password", &email]).0, "it is banned");
+    for action in ["reset-password", "grant"] {
+        let (is_done, why) = run(&app, &[action, &email]);
+        assert!(!is_done && why.contains("the account is banned"), "{why}");
+    }
     let (_, users) = run(&app, &["users", &email]);
     let user: Value = serde_json::from_str(users.lines().last().unwrap()).unwrap();
     assert_eq!(

@@ -63,6 +63,30 @@ both_modes! {
         app.get_as(&admin, "/admin/users?befor=1").await.is_error(422, "befor: is not known here; did you mean before?");
     }
 
+    async fn a_list_of_administrators_refuses_what_it_cannot_do(app) {
+        let admin = admin(app).await;
+        for list in ["audit", "reports", "removals"] {
+            for name in ["q", "owner"] {
+                let detail = format!("{name}: is not known here; known are ");
+                let refused = app.get_as(&admin, &format!("/admin/{list}?{name}=1")).await;
+                assert_eq!(refused.status, 422, "{list} {refused:?}");
+                assert!(refused.detail().starts_with(&detail), "{list} {refused:?}");
+            }
+        }
+        for list in ["audit", "reports", "removals", "links", "users"] {
+            for (query, detail) in [
+                ("limit=ten", "limit: must be from 1 to 200"),
+                ("limit=201", "limit: must be from 1 to 200"),
+                ("before=", "before: must be at least 1"),
+                ("before=0", "before: must be at least 1"),
+                ("before=99999999999999999999", "before: must be at least 1"),
+            ] {
+                app.get_as(&admin, &format!("/admin/{list}?{query}")).await.is_error(422, detail);
+            }
+            assert_eq!(app.get_as(&admin, &format!("/admin/{list}?limit=200&before=9")).await.status, 200);
+        }
+    }
+
     async fn what_administrators_do_is_in_the_audit_and_in_the_log(app) {
         let (admin, token) = (admin(app).await, app.register().await);
         let code = app.shorten(&token, "https://example.org/").await;
