@@ -29,6 +29,9 @@ const ROWS_PER_STEP: u32 = 64;
 /// After how many sums in memory no more rows are taken. Each has some 60 bytes, and up to 200 where its class is its own.
 const MAX_SUMS: usize = 131_072;
 
+/// After how many rows no more are taken, however few sums they make: they wait in none of the tables that breakdowns read.
+const MAX_ROWS: usize = 16_384;
+
 /// Sums that are added in one step.
 const SUMS_PER_STEP: usize = 128;
 
@@ -108,16 +111,20 @@ impl ClassSums {
         if added == Some(ALL) {
             return Ok(Some(summing));
         }
-        let (mut classes, mut after) = (KnownClasses::default(), None);
+        let (mut classes, mut after, mut read) = (KnownClasses::default(), None, 0);
         loop {
             let started = Instant::now();
             let rows = self.taken(after).await?;
             if let Some((newest, ..)) = rows.last() {
                 after = Some(*newest);
+                read += rows.len();
                 for row in rows {
                     summing.gather(row, &mut classes)?;
                 }
-            } else if added.is_some() || summing.rest.len() >= MAX_SUMS || !self.take_some().await?
+            } else if added.is_some()
+                || summing.rest.len() >= MAX_SUMS
+                || read >= MAX_ROWS
+                || !self.take_some().await?
             {
                 break;
             }
