@@ -219,16 +219,8 @@ pub(super) fn json_tags(raw: &[String]) -> Result<Tags, ApiError> {
 
 /// The value of `expires_at`.
 pub(super) fn end(raw: &str) -> Result<Timestamp, ApiError> {
-    raw.parse().map_err(|error| {
-        // In a query a + stands for a space.
-        let is_plus_lost = raw.replace(' ', "+").parse::<Timestamp>().is_ok();
-        if is_plus_lost {
-            let detail =
-                "expires_at: must have %2B for + in a query, as 2027-01-31T18:00:00%2B01:00";
-            return ApiError::invalid(detail);
-        }
-        ApiError::invalid(format!("expires_at: {error}"))
-    })
+    raw.parse()
+        .map_err(|error| ApiError::invalid(format!("expires_at: {error}")))
 }
 
 pub(super) fn max_clicks(raw: &str) -> Result<MaxClicks, InvalidProperty> {

@@ -289,13 +289,16 @@ impl Runner<'_> {
             ]);
         }
         let mut builder = self.connect(&options).await?;
+        // Outside a transaction a proxy may send the two halves of a statement with parameters to two servers.
+        let mut reading = builder.begin().await?;
         let is_valid: Option<bool> = sqlx::query_scalar(
             "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)",
         )
         .bind(index)
         .persistent(false)
-        .fetch_optional(&mut builder)
+        .fetch_optional(&mut *reading)
         .await?;
+        reading.commit().await?;
         if is_valid == Some(false) {
             tracing::info!("the index {index} was left behind unfinished: building it again");
             run(&mut builder, format!("DROP INDEX CONCURRENTLY {index}")).await?;
