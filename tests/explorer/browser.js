@@ -33,6 +33,8 @@ export async function open(hosts, options = {}) {
     if (request.redirectedFrom()?.isNavigationRequest() === false) return;
     // A stream of events ends with its page, and a download is no page.
     if (request.resourceType() === "eventsource") return;
+    // A page was left, or the browser closed, before an image of it had come.
+    if (request.failure().errorText === "net::ERR_ABORTED" && ["image", "other"].includes(request.resourceType())) return;
     faults.push(`failed: ${request.url()} ${request.failure().errorText}`);
   });
   context.on("console", (message) => {
