@@ -46,7 +46,7 @@ pub use revision::Revision;
 pub use series::{ComparedSeries, Series};
 pub use shorten::{LinkRequest, RequestKey, keys_expire_before};
 pub use show::CountedLink;
-pub use stats::LinkStats;
+pub use stats::{LinkPreview, LinkStats};
 
 /// The operations on links, for owners and readers; knows no HTTP.
 pub struct LinkService {

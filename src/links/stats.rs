@@ -1,20 +1,36 @@
 //! Reading a link's statistics.
 
 use super::{LinkError, LinkService};
-use crate::domain::{Click, RemovalStatus, ShortCode, TargetUrl, Timestamp};
+use crate::domain::{
+    Click, LinkState, LinkTarget, NotFollowed, RemovalStatus, ShortCode, TargetUrl, Timestamp,
+};
 use crate::store::ToCount;
 
 /// A link's statistics at one moment.
 #[derive(Debug)]
 pub struct LinkStats {
-    /// How the link is answered, where it is removed.
-    pub removed: Option<RemovalStatus>,
     /// Where the link leads; `None`: it is removed, and that is not shown.
     pub target: Option<TargetUrl>,
-    /// Whether its owner switched it off, or its time is over.
-    pub has_ended: bool,
     /// Exact number of answered redirects.
     pub clicks: u64,
+}
+
+/// What a visitor is shown of a link before it is followed.
+#[derive(Debug)]
+pub enum LinkPreview {
+    /// It is removed.
+    Removed(RemovalStatus),
+    /// It leads there.
+    Target {
+        /// Where it leads.
+        target: TargetUrl,
+        /// Whether it is not followed any more.
+        has_ended: bool,
+        /// When it was made.
+        made_at: Timestamp,
+        /// Exact number of answered redirects.
+        clicks: u64,
+    },
 }
 
 impl LinkService {
@@ -27,6 +43,53 @@ impl LinkService {
         code: &ShortCode,
         address: &str,
     ) -> Result<Option<LinkStats>, LinkError> {
+        let counted = self.counted(code, address).await?;
+        Ok(counted.map(|(link, clicks)| LinkStats {
+            target: link.removed.is_none().then_some(link.target),
+            clicks,
+        }))
+    }
+
+    /// What a client at `address` is shown of the link with this code; `None` where there is none.
+    ///
+    /// # Errors
+    /// As of [`LinkService::stats`].
+    pub async fn preview(
+        &self,
+        code: &ShortCode,
+        address: &str,
+    ) -> Result<Option<LinkPreview>, LinkError> {
+        let Some((link, clicks)) = self.counted(code, address).await? else {
+            return Ok(None);
+        };
+        // It may be deleted meanwhile.
+        let Some(made) = self.links.link_made(code).await? else {
+            return Ok(None);
+        };
+        let now = self.clock.now();
+        let state = LinkState {
+            is_active: link.is_active,
+            has_expired: link.expires_at.is_some_and(|end| end <= now),
+            is_used_up: made.max_clicks.is_some_and(|max| max.number() <= clicks),
+            removed: link.removed,
+        };
+        Ok(Some(match state.followable() {
+            Err(NotFollowed::Removed(status)) => LinkPreview::Removed(status),
+            followed => LinkPreview::Target {
+                target: link.target,
+                has_ended: followed.is_err(),
+                made_at: made.at,
+                clicks,
+            },
+        }))
+    }
+
+    /// The link with this code and its exact number of clicks.
+    async fn counted(
+        &self,
+        code: &ShortCode,
+        address: &str,
+    ) -> Result<Option<(LinkTarget, u64)>, LinkError> {
         let counting = self.counts.begin();
         let Some(ToCount {
             value: link,
@@ -36,21 +99,7 @@ impl LinkService {
             return Ok(None);
         };
         let click = Click::new(link.id, self.cache.shard_of(code));
-        let now = self.clock.now();
         let counts = counting.of(&[click], has_parked).await?;
-        Ok(counts.get(&link.id).map(|clicks| LinkStats {
-            removed: link.removed,
-            has_ended: !link.is_active || link.expires_at.is_some_and(|end| end <= now),
-            target: link.removed.is_none().then_some(link.target),
-            clicks: *clicks,
-        }))
-    }
-
-    /// When the link with this code was made, for somebody who has seen its statistics.
-    ///
-    /// # Errors
-    /// [`LinkError::Store`].
-    pub async fn made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, LinkError> {
-        Ok(self.links.link_made_at(code).await?)
+        Ok(counts.get(&link.id).map(|clicks| (link, *clicks)))
     }
 }

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 
 use super::{Change, FoundLinks, LinkSearch, Position, StoreError, WrittenClicks};
 use crate::domain::{
-    Link, LinkFilter, LinkId, LinkProperties, LinkTarget, Principal, RemovalStatus, ShortCode,
-    Timestamp, UserId,
+    Link, LinkFilter, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal, RemovalStatus,
+    ShortCode, Timestamp, UserId,
 };
 
 /// Why a link was not created.
@@ -158,6 +158,15 @@ pub enum Edited {
     Done(Box<ToCount<Link>>, Option<Change>),
 }
 
+/// What a preview shows of a link beside its statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkMade {
+    /// When it was made.
+    pub at: Timestamp,
+    /// How often it redirects, where that is limited.
+    pub max_clicks: Option<MaxClicks>,
+}
+
 /// The result of a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deleted {
@@ -236,8 +245,8 @@ pub trait Links: Send + Sync {
         code: &ShortCode,
     ) -> Result<Option<ToCount<LinkTarget>>, StoreError>;
 
-    /// When the link with this code was made.
-    async fn link_made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, StoreError>;
+    /// When the link with this code was made, and with which limit.
+    async fn link_made(&self, code: &ShortCode) -> Result<Option<LinkMade>, StoreError>;
 
     /// A link of this owner, read in order to count its clicks.
     async fn link_of(

@@ -61,7 +61,7 @@ pub(crate) use ledger::is_of_former_version;
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
 pub use links::{
     CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, IdempotentRequest,
-    IsExpected, Links, NewLink, ToCount, UsedKey,
+    IsExpected, LinkMade, Links, NewLink, ToCount, UsedKey,
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};

@@ -1,8 +1,8 @@
 //! Rows that have the same form in both databases, turned into values.
 
 use super::{
-    Change, Credentials, DiskUsage, FoundLinks, OpenSession, Position, StoreError, ToCount, Usage,
-    UsedKey, WebSession,
+    Change, Credentials, DiskUsage, FoundLinks, LinkMade, OpenSession, Position, StoreError,
+    ToCount, Usage, UsedKey, WebSession,
 };
 use crate::domain::{
     ApiKey, EmailAddress, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal,
@@ -276,6 +276,14 @@ fn link(
         created_at,
         updated_at: updated_at.map_or(Ok(created_at), timestamp)?,
         removed: removed.map(removal_status).transpose()?,
+    })
+}
+
+/// `created_at` in microseconds, `max_clicks`.
+pub(super) fn link_made((at, max_clicks): (i64, Option<i64>)) -> Result<LinkMade, StoreError> {
+    Ok(LinkMade {
+        at: timestamp(at)?,
+        max_clicks: max_clicks.map(max).transpose()?,
     })
 }
 

@@ -15,9 +15,8 @@ use super::error_pages::PageWish;
 use super::page::{Frame, Site, grouped_with, public_page};
 use super::removed::removed_page;
 use crate::abuse::Abuse;
-use crate::domain::Timestamp;
 use crate::http::{ApiError, ClientAddress, PathCode};
-use crate::links::LinkService;
+use crate::links::{LinkPreview, LinkService};
 
 #[derive(Template)]
 #[template(path = "preview.html")]
@@ -101,22 +100,27 @@ pub(super) async fn preview(
 ) -> Result<Response, ApiError> {
     let wish = PageWish::of_headers(&headers).ok_or_else(ApiError::url_not_found)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
-    let stats = links.stats(&code, client.as_str()).await?;
-    let stats = stats.ok_or_else(ApiError::url_not_found)?;
-    if let Some(status) = stats.removed {
-        let reason = abuse.reason_of(&code).await?;
-        let answered = ApiError::url_removed(status).status();
-        return removed_page(&site, wish.language(), answered, reason.as_deref());
-    }
-    let target = stats.target.ok_or_else(ApiError::url_not_found)?;
-    let made = links.made_at(&code).await?;
+    let preview = links.preview(&code, client.as_str()).await?;
+    let (target, has_ended, made_at, clicks) = match preview.ok_or_else(ApiError::url_not_found)? {
+        LinkPreview::Removed(status) => {
+            let reason = abuse.reason_of(&code).await?;
+            let answered = ApiError::url_removed(status).status();
+            return removed_page(&site, wish.language(), answered, reason.as_deref());
+        }
+        LinkPreview::Target {
+            target,
+            has_ended,
+            made_at,
+            clicks,
+        } => (target, has_ended, made_at, clicks),
+    };
     let page = PreviewPage {
-        made: made.map_or_else(String::new, Timestamp::date),
+        made: made_at.date(),
         frame: Frame::public(&site, wish.language()),
         short_url: site.short_url(&code),
         code: code.to_string(),
-        clicks: grouped_with(stats.clicks, wish.language().thousands()),
-        has_ended: stats.has_ended,
+        clicks: grouped_with(clicks, wish.language().thousands()),
+        has_ended,
         target: ShownTarget::of(target.as_str()),
     };
     public_page(StatusCode::OK, &page)

@@ -326,8 +326,9 @@ both_stores! {
         let (code, properties) = (ShortCode::generate(7).unwrap(), plain());
         let new = NewLink::new(&code, &properties, owner, moment(1_234_567));
         store.links.create_link(new, 0).await.unwrap();
-        assert_eq!(store.links.link_made_at(&code).await.unwrap(), Some(moment(1_234_567)));
+        let made = store.links.link_made(&code).await.unwrap().unwrap();
+        assert_eq!((made.at, made.max_clicks), (moment(1_234_567), None));
         let other = ShortCode::generate(7).unwrap();
-        assert_eq!(store.links.link_made_at(&other).await.unwrap(), None);
+        assert_eq!(store.links.link_made(&other).await.unwrap(), None);
     }
 }

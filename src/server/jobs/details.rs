@@ -54,7 +54,7 @@ pub(super) async fn run_sums(
         let mut waited = Duration::ZERO;
         loop {
             // Sums cost the database more than the flush that they would be beside.
-            while waited < FLUSH_WAIT && ledger.is_flush_under_way().await? {
+            while redis.is_some() && waited < FLUSH_WAIT && ledger.is_flush_under_way().await? {
                 sleep(FLUSH_POLL).await;
                 waited += FLUSH_POLL;
             }

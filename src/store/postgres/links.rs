@@ -9,7 +9,7 @@ use crate::domain::{
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
 use crate::store::{
     CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, FoundLinks, IsExpected,
-    LinkSearch, Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
+    LinkMade, LinkSearch, Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -137,21 +137,21 @@ impl Links for PostgresStore {
         found.map(rows::counted).transpose()
     }
 
-    async fn link_made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, StoreError> {
-        let found: Option<i64> = self
+    async fn link_made(&self, code: &ShortCode) -> Result<Option<LinkMade>, StoreError> {
+        let found: Option<(i64, Option<i64>)> = self
             .pool
             .run(async |session| {
-                sqlx::query_scalar(concat!(
+                sqlx::query_as(concat!(
                     "SELECT ",
                     micros!("created_at"),
-                    " FROM links WHERE short_code = $1"
+                    ", max_clicks FROM links WHERE short_code = $1"
                 ))
                 .bind(code.as_str())
                 .fetch_optional(session)
                 .await
             })
             .await?;
-        Ok(found.and_then(Timestamp::from_micros))
+        found.map(rows::link_made).transpose()
     }
 
     async fn links_made(&self) -> Result<u64, StoreError> {

@@ -9,7 +9,7 @@ use crate::domain::{
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow, UsedKeyRow};
 use crate::store::{
     CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, FoundLinks, IsExpected,
-    LinkSearch, Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
+    LinkMade, LinkSearch, Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -133,13 +133,13 @@ impl Links for SqliteStore {
         found.map(rows::counted).transpose()
     }
 
-    async fn link_made_at(&self, code: &ShortCode) -> Result<Option<Timestamp>, StoreError> {
-        let found: Option<i64> =
-            sqlx::query_scalar("SELECT created_at FROM links WHERE short_code = ?1")
+    async fn link_made(&self, code: &ShortCode) -> Result<Option<LinkMade>, StoreError> {
+        let found: Option<(i64, Option<i64>)> =
+            sqlx::query_as("SELECT created_at, max_clicks FROM links WHERE short_code = ?1")
                 .bind(code.as_str())
                 .fetch_optional(&mut *self.reader.get().await?)
                 .await?;
-        Ok(found.and_then(Timestamp::from_micros))
+        found.map(rows::link_made).transpose()
     }
 
     async fn links_made(&self) -> Result<u64, StoreError> {

@@ -93,11 +93,15 @@ both_modes! {
         let code = app.shorten(&token, "https://example.org/").await;
         let follow = format!("href=\"/{code}\"");
         assert!(page(app, &format!("/{code}+"), "en").await.text.contains(&follow));
-        let patch = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
-        assert_eq!(Response::of(patch.body("{\"is_active\": false}")).await.status, 200);
-        let shown = page(app, &format!("/{code}+"), "de").await;
-        assert!(shown.text.contains("Dieser Link ist abgelaufen"), "{shown:?}");
-        assert!(shown.text.contains("<strong>example.org</strong>") && !shown.text.contains(&follow), "{shown:?}");
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        // Switched off; or its one click is used up.
+        for change in [r#"{"is_active": false}"#, r#"{"is_active": true, "max_clicks": 1}"#] {
+            let patch = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
+            assert_eq!(Response::of(patch.body(change)).await.status, 200);
+            let shown = page(app, &format!("/{code}+"), "de").await;
+            assert!(shown.text.contains("Dieser Link ist abgelaufen"), "{shown:?}");
+            assert!(shown.text.contains("<strong>example.org</strong>") && !shown.text.contains(&follow), "{shown:?}");
+        }
     }
 
     async fn a_visitors_page_is_small_and_has_no_script(app) {
