@@ -135,6 +135,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
+    /// 403 of a form from before the account signed in again; the page comes again, with what was entered.
+    pub fn form_of_earlier_session() -> Self {
+        let detail = "This page is from before you signed in, and nothing was changed. Please look it through and send it again";
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
     /// 404 of a path.
     pub fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "Not Found")

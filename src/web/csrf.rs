@@ -13,17 +13,21 @@ pub(super) fn token(cookie: &str) -> String {
     format!("{:032x}", u128::from_be_bytes(half.unwrap_or_default()))
 }
 
-/// Whether a form was sent by one of the service's own pages, in the browser that has the cookie.
-pub(super) fn is_own(site: &Site, headers: &HeaderMap, cookie: &str, given: &str) -> bool {
+/// Whether a form was sent by a page of the service's, as the browser says.
+pub(super) fn is_of_site(site: &Site, headers: &HeaderMap) -> bool {
     let value = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
-    let is_same_site = match value("sec-fetch-site") {
+    match value("sec-fetch-site") {
         Some(origin) => matches!(origin, b"same-origin" | b"none"),
         // A browser of before 2023 names the origin.
         None => value(ORIGIN.as_str()).is_none_or(|origin| is_origin_of(site, origin)),
-    };
+    }
+}
+
+/// Whether a form has the token of the browser that has the cookie.
+pub(super) fn has_token(cookie: &str, given: &str) -> bool {
     // Digests are compared: how long that takes says nothing of the token.
     let hash = |text: &str| digest(&SHA256, text.as_bytes());
-    is_same_site && hash(&token(cookie)).as_ref() == hash(given).as_ref()
+    hash(&token(cookie)).as_ref() == hash(given).as_ref()
 }
 
 fn is_origin_of(site: &Site, origin: &[u8]) -> bool {

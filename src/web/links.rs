@@ -14,7 +14,7 @@ use super::link_form::LinkForm;
 use super::link_list::{ListQuery, PER_PAGE, Row};
 use super::page::{Frame, Site, own_page, refused_page, see_other};
 use super::session::SignedIn;
-use crate::domain::{LinkEdit, Principal, Tags};
+use crate::domain::{LinkEdit, Principal, ShortCode, Tags};
 use crate::http::paths::parse_code;
 use crate::http::{ApiError, ClientAddress, QueryOf};
 use crate::links::{Expected, LinkError, LinkService};
@@ -152,9 +152,10 @@ pub(super) async fn make(
     client: ClientAddress,
     form: Form,
 ) -> Result<Response, ApiError> {
-    signed_in.check(&site, &form)?;
+    let checked = signed_in.check_session(&site, &form)?;
     let fields = LinkForm::sent(&form);
     let made = async {
+        checked?;
         let request = fields.request(&links.own_host)?;
         let made = links.shorten(signed_in.principal, &request, None, client.as_str());
         Ok::<_, ApiError>(made.await?)
@@ -179,9 +180,13 @@ pub(super) async fn selected(
     signed_in: SignedIn,
     form: Form,
 ) -> Result<Response, ApiError> {
-    signed_in.check(&site, &form)?;
+    let checked = signed_in.check_session(&site, &form)?;
     let place = ListQuery::at(form.get("place"));
-    match act_on_all(&links, signed_in.principal, &form).await {
+    let acted = async {
+        checked?;
+        act_on_all(&links, signed_in.principal, &form).await
+    };
+    match acted.await {
         Ok(done) => Ok(see_other(&place.path(done))),
         Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => {
@@ -215,9 +220,17 @@ async fn act_on_all(
         "tag" => (Action::Tag(tags_to_add(form.get("tag"))?), "tagged"),
         _ => return Err(ApiError::invalid("action: must be delete, end or tag")),
     };
+    // What is refused for one link is refused before another one is changed.
+    let mut changes = Vec::new();
     for codes in codes.chunks(AT_ONCE) {
-        let acting = codes.iter().map(|code| act(links, owner, code, &action));
-        try_join_all(acting).await?;
+        let found = codes.iter().map(|code| change(links, owner, code, &action));
+        changes.extend(try_join_all(found).await?.into_iter().flatten());
+    }
+    for changes in changes.chunks(AT_ONCE) {
+        let made = changes
+            .iter()
+            .map(|(code, change)| make_change(links, owner, code, change));
+        try_join_all(made).await?;
     }
     Ok(done)
 }
@@ -230,40 +243,61 @@ fn tags_to_add(raw: &str) -> Result<Tags, ApiError> {
     Ok(tags)
 }
 
-/// A link that is gone meanwhile, or another's, is passed over.
-async fn act(
+enum Change {
+    Delete,
+    Edit(LinkEdit),
+}
+
+/// What becomes of a link; `None` where it is gone meanwhile, or is another account's.
+async fn change(
     links: &LinkService,
     owner: Principal,
     code: &str,
     action: &Action,
-) -> Result<(), ApiError> {
+) -> Result<Option<(ShortCode, Change)>, ApiError> {
     let Some(code) = parse_code(code) else {
-        return Ok(());
+        return Ok(None);
     };
-    let edit = match action {
-        Action::Delete => {
-            links.delete(owner, &code, &Expected::Any).await?;
-            return Ok(());
-        }
-        Action::End => LinkEdit {
+    let change = match action {
+        Action::Delete => Change::Delete,
+        Action::End => Change::Edit(LinkEdit {
             is_active: Some(false),
             ..LinkEdit::default()
-        },
+        }),
         Action::Tag(tags) => {
             let Some(shown) = links.show(owner, &code).await? else {
-                return Ok(());
+                return Ok(None);
             };
             let all = shown.link.properties.tags.as_slice().iter();
             let all = all.chain(tags.as_slice()).map(String::as_str);
-            let tags = Tags::parse(all).map_err(|error| ApiError::invalid(error.to_string()))?;
-            LinkEdit {
+            let tags = Tags::parse(all).map_err(|error| {
+                ApiError::invalid(format!("{error} (link {code}; no link was changed)"))
+            })?;
+            Change::Edit(LinkEdit {
                 tags: Some(tags),
                 ..LinkEdit::default()
-            }
+            })
         }
     };
-    match links.edit(owner, &code, &edit, &Expected::Any).await {
-        Ok(_) | Err(LinkError::NotAsExpected) => Ok(()),
+    Ok(Some((code, change)))
+}
+
+/// A link that is gone meanwhile, or another account's, is passed over.
+async fn make_change(
+    links: &LinkService,
+    owner: Principal,
+    code: &ShortCode,
+    change: &Change,
+) -> Result<(), ApiError> {
+    let made = match change {
+        Change::Delete => links.delete(owner, code, &Expected::Any).await.map(|_| ()),
+        Change::Edit(edit) => {
+            let edited = links.edit(owner, code, edit, &Expected::Any).await;
+            edited.map(|_| ())
+        }
+    };
+    match made {
+        Ok(()) | Err(LinkError::NotAsExpected) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

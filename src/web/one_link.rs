@@ -177,13 +177,14 @@ pub(super) async fn edit(
     PathCode(code): PathCode,
     form: Form,
 ) -> Result<Response, ApiError> {
-    signed_in.check(&site, &form)?;
+    let checked = signed_in.check_session(&site, &form)?;
     let owner = signed_in.principal;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let asked = Asked::usual(links.clock.now());
     let (shown, series, visitors) = clicks(&links, &site, &signed_in, &code, &asked).await?;
     let fields = LinkForm::sent(&form);
     let edited = async {
+        checked?;
         let edit = fields.edit(&shown.link, &links.own_host)?;
         let expected = Expected::OneOf(vec![form.get("revision").to_owned()]);
         let edited = links.edit(owner, &code, &edit, &expected).await?;

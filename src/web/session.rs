@@ -47,20 +47,35 @@ impl SignedIn {
         &self.headers
     }
 
-    /// Refuses a form that none of the service's own pages sent.
+    /// Refuses a form that no page of this session sent.
     pub(super) fn check(&self, site: &Site, form: &Form) -> Result<(), ApiError> {
         check(site, &self.headers, &self.cookie, form)
     }
+
+    /// Refuses a form that no page of the service's sent. One of an earlier session may come again, with what was entered: the
+    /// second result refuses it.
+    pub(super) fn check_session(
+        &self,
+        site: &Site,
+        form: &Form,
+    ) -> Result<Result<(), ApiError>, ApiError> {
+        match self.check(site, form) {
+            Err(_) if csrf::is_of_site(site, &self.headers) => {
+                Ok(Err(ApiError::form_of_earlier_session()))
+            }
+            checked => checked.map(Ok),
+        }
+    }
 }
 
-/// Refuses a form that none of the service's own pages sent, in the browser with this cookie.
+/// Refuses a form that no page of the service's sent, in the browser with this cookie.
 pub(super) fn check(
     site: &Site,
     headers: &HeaderMap,
     cookie: &str,
     form: &Form,
 ) -> Result<(), ApiError> {
-    if csrf::is_own(site, headers, cookie, form.get("csrf")) {
+    if csrf::is_of_site(site, headers) && csrf::has_token(cookie, form.get("csrf")) {
         return Ok(());
     }
     Err(ApiError::foreign_form())

@@ -46,6 +46,51 @@ both_modes! {
         assert!(!browser.get("/app/login").await.text.contains("Your session has ended"));
     }
 
+    async fn a_tag_that_one_link_has_no_room_for_is_added_to_none(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let twenty: Vec<_> = (0..20).map(|number| format!("t{number}")).collect();
+        let full = browser.make(&[("target_url", "https://example.org/"), ("tags", &twenty.join(","))]).await;
+        let mut fields = vec![("action", "tag"), ("tag", "one-more")];
+        let mut others = Vec::new();
+        for number in 0..12 {
+            others.push(browser.make(&[("target_url", &format!("https://example.org/{number}"))]).await);
+        }
+        fields.extend(others.iter().map(|code| ("code", code.as_str())));
+        fields.push(("code", &full));
+        let refused = browser.send("/app", "/app/links/selected", &fields).await;
+        assert_eq!(refused.status, 422, "{refused:?}");
+        assert!(refused.text.contains(&format!("tags: must be at most 20 (link {full}; no link was changed)")), "{refused:?}");
+        assert!(!browser.get("/app?tag=one-more").await.text.contains("class=\"code\""));
+    }
+
+    async fn a_form_of_an_earlier_session_comes_again_with_what_was_entered(app) {
+        let mut browser = Browser::new(app);
+        let email = browser.sign_up().await;
+        let code = browser.make(&[("target_url", "https://example.org/")]).await;
+        let path = format!("/app/links/{code}");
+        let earlier = token(&browser.get(&path).await.text);
+        browser.cookies.remove("shunt_session");
+        let fields = [("email", email.as_str()), ("password", "correct horse")];
+        leads_to(&browser.send("/app/login", "/app/login", &fields).await, "/app");
+        let sold = [("target_url", "https://example.org/sold"), ("title", "Sold \"out\"")];
+        let tag = [("action", "tag"), ("tag", "Sold \"out\""), ("code", code.as_str())];
+        let places = [("/app/links", &sold[..]), (&path, &sold), ("/app/links/selected", &tag)];
+        for (place, fields) in places {
+            let again = browser.send_with(&earlier, place, fields, &[("sec-fetch-site", "same-origin")]).await;
+            assert!(again.status == 403 || again.status == 422, "{again:?}");
+            assert!(again.text.contains("nothing was changed"), "{place}: {again:?}");
+            assert!(again.text.contains("Sold &#34;out&#34;"), "{place}: {again:?}");
+            assert_ne!(token(&again.text), earlier);
+            let foreign = browser.send_with(&earlier, place, fields, &[("sec-fetch-site", "cross-site")]).await;
+            assert_eq!(foreign.status, 403);
+            assert!(!foreign.text.contains("Sold"), "what another site sent is not shown: {foreign:?}");
+        }
+        let list = browser.get("/app").await.text;
+        assert_eq!(list.matches("class=\"code\"").count(), 1);
+        assert!(!list.contains("Sold"), "{list}");
+    }
+
     async fn a_visitor_who_is_signed_in_is_not_asked_to_sign_in_again(app) {
         let mut browser = Browser::new(app);
         browser.sign_up().await;
