@@ -78,6 +78,7 @@ const POSTGRES: Files = files! { "postgres":
     61 "owner series of before" "0061_owner_series_of_before.sql",
     75 "bounded details" "0075_bounded_details.sql",
     80 "class sums" "0080_class_sums.sql",
+    82 "owners at once" "0082_owners_at_once.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
