@@ -35,6 +35,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
                         help=f"of {', '.join(PARTS)}, with commas between")
     parser.add_argument("--server-core", type=int, default=0, help="core of the server (0)")
     parser.add_argument("--load-core", type=int, default=1, help="core of all else (1)")
+    parser.add_argument("--database-core", type=int, help="core of Postgres (a third one, or that of the load)")
     parser.add_argument("--database-nice", type=int, default=0, metavar="N", help=(
         "niceness of Postgres, which has a core of its own only where there is a third (0)"))
     parser.add_argument("--name", default="scale", help="of the files in load/results (scale)")
@@ -52,6 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     try:
         with PinnedTestbed(options.server_core, options.load_core, options.database_nice) as testbed:
+            if options.database_core is not None:
+                testbed.database_core = options.database_core
             results = scale(testbed, options)
     except Failed as failure:
         print(f"load/scale: {failure}", file=sys.stderr)
