@@ -15,7 +15,7 @@ use self::turns::{Readers, Writers};
 use crate::clicks::Pace;
 use crate::domain::{Clock, Interval, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
-use crate::store::{ClickDetails, Clicks, DataSet, FlushId, FlushMark, StoreError};
+use crate::store::{ClickDetails, Clicks, DataSet, DetailSums, FlushId, FlushMark, StoreError};
 
 mod lease;
 mod prune;
@@ -28,13 +28,15 @@ const LEASE: Duration = Duration::from_secs(10);
 /// How long the journal is compacted before the flush goes on to Redis.
 const COMPACTION_LIMIT: Duration = Duration::from_secs(2);
 
-/// A flush of more links is large: it is written back in larger steps with shorter pauses.
+/// A flush of more links is large: it is written back with shorter pauses.
 const LARGE: usize = 100_000;
 
-/// Links per transaction, which bounds how long rows stay locked and a core is kept busy; and the longest pause after one, as a
-/// multiple of its duration. `load/scale --only pending` measures them.
-const SMALL_STEPS: (usize, f64) = (250, 3.0);
-const LARGE_STEPS: (usize, f64) = (500, 1.0);
+/// Links per transaction, which bounds how long rows stay locked and a core is kept busy; `load/scale --only pending` measures it.
+const LINKS_PER_STEP: usize = 250;
+
+/// The longest pause after a transaction, as a multiple of its duration: of a flush that is small, and of one that is large.
+const LONGEST_PAUSE: f64 = 3.0;
+const LONGEST_PAUSE_OF_LARGE: f64 = 1.0;
 
 /// Writes clicks back to the links.
 pub struct Flusher {
@@ -117,7 +119,7 @@ impl Flusher {
         }
     }
 
-    /// Writes back the journal, then all shards of Redis at the same time that no other instance flushes.
+    /// Writes back the journal, then all shards of Redis that no other instance flushes, a few at the same time.
     pub async fn flush(&self) -> FlushOutcome {
         let started = Instant::now();
         let mut outcome = FlushOutcome::default();
@@ -238,16 +240,17 @@ impl Flusher {
             ));
             return Ok(ShardFlush::Elsewhere);
         };
+        let mut reading = readers.turn(redis).await;
+        let _place = self.writers.place().await;
         let Some(under_way) = self.begin(redis, &term, in_ledger.flush).await? else {
             return Ok(ShardFlush::Others);
         };
         let write_back = async {
             for flush in under_way {
-                let reading = readers.turn(redis).await;
                 let increments = increments(redis, &flush).await?;
                 let details = details(redis, &flush).await?;
                 let writing = self.writers.permit().await;
-                drop(reading);
+                drop(reading.take());
                 if !increments.is_empty() {
                     self.keep_draining(redis, &term).await?;
                 }
@@ -329,28 +332,29 @@ impl Flusher {
         redis: &RedisShard,
         flush: &FlushId,
         increments: &[(LinkId, u64)],
-        details: ClickDetails,
+        mut details: DetailSums,
         flushed: &mut Flushed,
     ) -> Result<FlushMark, StoreError> {
-        let (links_per_step, longest_pause) = if increments.len() <= LARGE {
-            SMALL_STEPS
+        let longest_pause = if increments.len() <= LARGE {
+            LONGEST_PAUSE
         } else {
-            LARGE_STEPS
+            LONGEST_PAUSE_OF_LARGE
         };
+        let has_details = !details.is_empty();
         let mut pace = Pace::within(0.0..=longest_pause);
         let mut mark = self.clicks.flush_mark(flush).await?;
         while let Some(rest) = mark.rest_of(increments) {
             let started = Instant::now();
-            let part = &rest[..rest.len().min(links_per_step)];
+            let part = &rest[..rest.len().min(LINKS_PER_STEP)];
             let up_to = match part.last() {
                 Some((last, _)) if part.len() < rest.len() => FlushMark::UpTo(*last),
                 _ => FlushMark::Whole,
             };
             // Where no class is noted of any click, the classes are switched off.
-            let of_part = if details.is_empty() {
-                ClickDetails::default()
+            let of_part = if has_details {
+                details.take_fitted_to(part)
             } else {
-                details.fitted_to(part)
+                ClickDetails::default()
             };
             mark = self
                 .clicks

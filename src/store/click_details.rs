@@ -1,7 +1,8 @@
 //! The classes of clicks, and the packed form in which they travel with their batch.
 
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -96,22 +97,6 @@ impl ClickDetails {
         Self { of_links }
     }
 
-    /// Sums what has the same link and class; a class is the same where it is at the same place in memory, as one that was read
-    /// by way of [`KnownClasses`] is.
-    #[must_use]
-    pub fn summed(parts: impl IntoIterator<Item = Self>) -> Self {
-        let mut of_links: Vec<_> = parts.into_iter().flat_map(|part| part.of_links).collect();
-        of_links.sort_unstable_by_key(|part| (part.link, place(&part.class)));
-        of_links.dedup_by(|part, sum| {
-            let is_same = part.link == sum.link && Arc::ptr_eq(&part.class, &sum.class);
-            if is_same {
-                sum.clicks = sum.clicks.saturating_add(part.clicks);
-            }
-            is_same
-        });
-        Self { of_links }
-    }
-
     /// The packed form: the classes, then the links, each with the number of its class and its clicks. Numbers are in LEB128.
     /// Empty where there are no clicks.
     #[must_use]
@@ -148,6 +133,70 @@ impl ClickDetails {
         KnownClasses::default().parse(packed)
     }
 }
+
+/// Sums of the details of many batches, which are added one by one, and taken out part by part: a million in one piece would keep
+/// a core from redirects for long. All batches are read by way of the same [`KnownClasses`].
+#[derive(Default)]
+pub struct DetailSums(BTreeMap<(LinkId, KnownClass), u64>);
+
+/// A class that is the same where it is at the same place in memory.
+struct KnownClass(Arc<ClickClass>);
+
+impl DetailSums {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a batch.
+    pub fn add(&mut self, batch: ClickDetails) {
+        for part in batch.of_links {
+            let sum = self.0.entry((part.link, KnownClass(part.class)));
+            let sum = sum.or_default();
+            *sum = sum.saturating_add(part.clicks);
+        }
+    }
+
+    /// Takes out the sums of all links up to the last of these, which are by rising link, [fitted](ClickDetails::fitted_to) to
+    /// their clicks.
+    #[must_use]
+    pub fn take_fitted_to(&mut self, clicks: &[(LinkId, u64)]) -> ClickDetails {
+        let Some((last, _)) = clicks.last() else {
+            return ClickDetails::default();
+        };
+        let mut of_links = Vec::with_capacity(clicks.len());
+        while let Some(sum) = self.0.first_entry().filter(|sum| sum.key().0 <= *last) {
+            let ((link, KnownClass(class)), clicks) = sum.remove_entry();
+            of_links.push(DetailedClicks {
+                link,
+                class,
+                clicks,
+            });
+        }
+        ClickDetails { of_links }.fitted_to(clicks)
+    }
+}
+
+impl Ord for KnownClass {
+    fn cmp(&self, other: &Self) -> Ordering {
+        place(&self.0).cmp(&place(&other.0))
+    }
+}
+
+impl PartialOrd for KnownClass {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for KnownClass {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for KnownClass {}
 
 /// The place of a class in memory.
 fn place(class: &Arc<ClickClass>) -> usize {
@@ -260,6 +309,32 @@ mod tests {
         fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
             let _ = ClickDetails::parse(&bytes);
             let _ = ClickDetails::parse(&[&[FORM], &*bytes].concat());
+        }
+
+        #[test]
+        fn sums_of_batches_have_all_their_clicks_whatever_the_parts_they_are_taken_in(
+            batches in vec(details(), 0..20), links_per_part in 1_usize..20,
+        ) {
+            let mut known = KnownClasses::default();
+            let (mut sums, mut of_links, mut of_classes) = (DetailSums::default(), BTreeMap::new(), BTreeMap::new());
+            for batch in &batches {
+                sums.add(known.parse(&batch.packed()).unwrap());
+                for part in batch.of_links() {
+                    *of_links.entry(part.link).or_insert(0) += part.clicks;
+                    *of_classes.entry((part.link, part.class.packed())).or_insert(0) += part.clicks;
+                }
+            }
+            let of_links: Vec<_> = of_links.into_iter().collect();
+            let mut taken = Vec::new();
+            for part in of_links.chunks(links_per_part) {
+                taken.extend(sums.take_fitted_to(part).of_links);
+            }
+            prop_assert!(sums.is_empty());
+            prop_assert!(taken.is_sorted_by_key(|part| part.link));
+            prop_assert_eq!(taken.len(), of_classes.len());
+            for part in &taken {
+                prop_assert_eq!(of_classes.get(&(part.link, part.class.packed())), Some(&part.clicks));
+            }
         }
 
         #[test]

@@ -47,7 +47,7 @@ mod written_clicks;
 pub use administration::{Administration, Kept, MAX_REPORTS_OF_LINK};
 pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
-pub use click_details::{ClickDetails, DetailedClicks, KnownClasses};
+pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, ParkedBatch};
 pub use database::{Database, DiskUsage, StoreSettings, Usage};

@@ -10,6 +10,7 @@ use shunt::redis::{Layout, RedisServers, RedisShards};
 use shunt::store::{ClickBatch, ClickDetails};
 use shunt::store::{Clicks, Database, PostgresStore, StoreSettings, migrations};
 use sqlx::{Connection, PgConnection};
+use tokio::sync::Mutex;
 
 use crate::cluster::shorten_many;
 use crate::support::{
@@ -218,6 +219,17 @@ async fn shards_with_a_click_each(
     (shards, links)
 }
 
+/// Clicks without a link are passed over.
+async fn make_eight_links(database: &mut PgConnection) {
+    for statement in [
+        "INSERT INTO users (email, email_key, password_hash, created_at) VALUES ('ada@example.org', 'ada@example.org', '', now())",
+        "INSERT INTO links (short_code, target_url, owner_id, created_at)
+         SELECT 'code' || n, 'https://example.org/', (SELECT max(id) FROM users), now() FROM generate_series(1, 8) n",
+    ] {
+        sqlx::raw_sql(statement).execute(&mut *database).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_shard_whose_clicks_cannot_be_written_holds_up_no_other() {
     let (cluster, backend) = (
@@ -233,15 +245,8 @@ async fn a_shard_whose_clicks_cannot_be_written_holds_up_no_other() {
     let url = backend.database_url();
     let store = Arc::new(PostgresStore::connect(&url, settings).await.unwrap());
     let (shards, links) = shards_with_a_click_each(&cluster, &store, backend.prefix()).await;
-    // Clicks without a link are passed over.
     let mut observer = PgConnection::connect(&url).await.unwrap();
-    for statement in [
-        "INSERT INTO users (email, email_key, password_hash, created_at) VALUES ('ada@example.org', 'ada@example.org', '', now())",
-        "INSERT INTO links (short_code, target_url, owner_id, created_at)
-         SELECT 'code' || n, 'https://example.org/', (SELECT max(id) FROM users), now() FROM generate_series(1, 8) n",
-    ] {
-        sqlx::raw_sql(statement).execute(&mut observer).await.unwrap();
-    }
+    make_eight_links(&mut observer).await;
     let mut holder = PgConnection::connect(&url).await.unwrap();
     let row = "SELECT FROM data_sets WHERE epoch LIKE '0:%' FOR UPDATE";
     let lock = locked(&mut holder, row).await;
@@ -263,5 +268,53 @@ async fn a_shard_whose_clicks_cannot_be_written_holds_up_no_other() {
     // The time of shards that are written side by side counts once.
     assert!(outcome.busy <= started.elapsed());
     flusher.release().await.unwrap();
+    backend.remove().await;
+}
+
+#[tokio::test]
+async fn shards_that_an_instance_does_not_come_to_are_written_back_by_another() {
+    let (cluster, backend) = (
+        RedisCluster::start().await,
+        Backend::new(Mode::Production).await,
+    );
+    let settings = StoreSettings {
+        max_connections: 8,
+        // Longer than this test waits.
+        deadline: Duration::from_mins(1),
+        schema: migrations::Schema::Migrate(migrations::log),
+    };
+    let url = backend.database_url();
+    let store = Arc::new(PostgresStore::connect(&url, settings).await.unwrap());
+    let (shards, links) = shards_with_a_click_each(&cluster, &store, backend.prefix()).await;
+    let mut observer = PgConnection::connect(&url).await.unwrap();
+    make_eight_links(&mut observer).await;
+    let observer = Mutex::new(observer);
+    let mut holder = PgConnection::connect(&url).await.unwrap();
+    let lock = locked(&mut holder, "SELECT FROM data_sets FOR UPDATE").await;
+
+    let clicks: Arc<dyn Clicks> = Arc::clone(&store) as _;
+    let flusher = || {
+        Flusher::new(
+            Some(shards.clone()),
+            Arc::clone(&clicks),
+            Arc::new(SystemClock),
+        )
+    };
+    let (one, other) = (flusher(), flusher());
+    let (outcome, of_other, ()) = tokio::join!(one.flush(), other.flush(), async {
+        eventually(
+            "two shards are being written by each instance",
+            async || waiting_for(&mut *observer.lock().await, "data_sets").await == 4,
+        )
+        .await;
+        lock.rollback().await.unwrap();
+    });
+    assert_eq!(outcome.flushed.clicks + of_other.flushed.clicks, 8);
+    assert!(outcome.is_shared && of_other.is_shared);
+    let counts = clicks.counts(&links, None).await.unwrap().clicks;
+    assert!(counts.iter().all(|(_, clicks)| *clicks == 1), "{counts:?}");
+    for flusher in [one, other] {
+        flusher.release().await.unwrap();
+    }
     backend.remove().await;
 }

@@ -64,7 +64,8 @@ async fn forget_recorders(
     let servers = Timestamp::from_micros(seconds.saturating_mul(1_000_000));
     let now = redis.now().min(servers.unwrap_or(Timestamp::MAX));
     let before = now.before(RECORDER_RETENTION).micros();
-    for (recorder, last) in scan_hash::<String, String>(redis, &key).await? {
+    let mut old = Vec::new();
+    scan_hash(redis, &key, |recorder: String, last: String| {
         let last_seen = last
             .split_once(' ')
             .and_then(|(_, seen)| seen.parse::<i64>().ok());
@@ -72,10 +73,14 @@ async fn forget_recorders(
             .parse()
             .is_ok_and(|recorder| needed.contains(&recorder));
         if !is_needed && last_seen.is_none_or(|seen| seen < before) {
-            let mut call = scripts::FORGET_RECORDER.call(&[&key]);
-            call.arg(recorder).arg(last);
-            redis.query::<()>(&call, TIMEOUT).await?;
+            old.push((recorder, last));
         }
+    })
+    .await?;
+    for (recorder, last) in old {
+        let mut call = scripts::FORGET_RECORDER.call(&[&key]);
+        call.arg(recorder).arg(last);
+        redis.query::<()>(&call, TIMEOUT).await?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Reads the hashes of Redis that a flush needs, piece by piece.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use redis::FromRedisValue;
@@ -7,14 +8,13 @@ use tokio::time::sleep;
 
 use crate::domain::LinkId;
 use crate::redis::{Call, RedisFailure, RedisShard};
-use crate::store::{ClickDetails, FlushId, KnownClasses};
+use crate::store::{DetailSums, FlushId, KnownClasses};
 
 /// How long one command of a flush may take: far longer than a healthy Redis needs.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Batches whose classes one command reads, and after how many they are summed.
+/// Batches whose classes one command reads.
 const BATCHES_PER_RANGE: usize = 100;
-const BATCHES_PER_SUM: usize = 1_000;
 
 /// Fields of a hash that one command reads.
 const FIELDS_PER_SCAN: usize = 1_000;
@@ -26,61 +26,63 @@ pub(super) async fn increments(
     flush: &FlushId,
 ) -> Result<Vec<(LinkId, u64)>, RedisFailure> {
     let key = redis.keys().flush(&flush.epoch, flush.number);
-    let mut increments: Vec<_> = scan_hash::<i64, u64>(redis, &key)
-        .await?
-        .into_iter()
+    // Sorted as they come: a million in one piece would keep a core from redirects for long.
+    let mut increments = BTreeMap::new();
+    scan_hash(redis, &key, |link, clicks: u64| {
         // A number that no link can have is skipped.
-        .filter_map(|(link, clicks)| Some((LinkId::parse(link)?, clicks)))
-        .collect();
-    increments.sort_unstable();
-    increments.dedup();
-    Ok(increments)
+        if let Some(link) = LinkId::parse(link) {
+            increments.insert(link, clicks);
+        }
+    })
+    .await?;
+    Ok(increments.into_iter().collect())
 }
 
 /// The classes of the clicks of a flush. Those of a batch that this version cannot read are left out.
 pub(super) async fn details(
     redis: &RedisShard,
     flush: &FlushId,
-) -> Result<ClickDetails, RedisFailure> {
+) -> Result<DetailSums, RedisFailure> {
     let key = redis.keys().details_of(&flush.epoch, flush.number);
-    let (mut classes, mut batches, mut from) = (KnownClasses::default(), Vec::new(), 0);
+    let (mut classes, mut sums, mut from) = (KnownClasses::default(), DetailSums::default(), 0);
     loop {
         let started = Instant::now();
         let mut range = redis::cmd("LRANGE");
         range.arg(&key).arg(from).arg(from + BATCHES_PER_RANGE - 1);
         let found: Vec<Vec<u8>> = redis.query(&Call::plain(range), TIMEOUT).await?;
         let is_last = found.len() < BATCHES_PER_RANGE;
-        batches.extend(found.iter().filter_map(|packed| classes.parse(packed)));
-        if batches.len() >= BATCHES_PER_SUM || is_last {
-            batches = vec![ClickDetails::summed(batches)];
+        for batch in found.iter().filter_map(|packed| classes.parse(packed)) {
+            sums.add(batch);
         }
         if is_last {
-            return Ok(batches.pop().unwrap_or_default());
+            return Ok(sums);
         }
         from += BATCHES_PER_RANGE;
         sleep(started.elapsed() / 2).await;
     }
 }
 
-/// Reads all fields of a hash without keeping Redis busy for long.
+/// Reads all fields of a hash without keeping Redis busy for long. A field may come twice.
 pub(super) async fn scan_hash<F, V>(
     redis: &RedisShard,
     key: &str,
-) -> Result<Vec<(F, V)>, RedisFailure>
+    mut take: impl FnMut(F, V),
+) -> Result<(), RedisFailure>
 where
     F: FromRedisValue,
     V: FromRedisValue,
 {
-    let mut fields = Vec::new();
     let mut cursor = 0_u64;
     loop {
         let mut scan = redis::cmd("HSCAN");
         let started = Instant::now();
         scan.arg(key).arg(cursor).arg("COUNT").arg(FIELDS_PER_SCAN);
         let (next, found): (u64, Vec<(F, V)>) = redis.query(&Call::plain(scan), TIMEOUT).await?;
-        fields.extend(found);
+        for (field, value) in found {
+            take(field, value);
+        }
         if next == 0 {
-            return Ok(fields);
+            return Ok(());
         }
         cursor = next;
         // Leaves time for the batches of clicks.

@@ -1,4 +1,5 @@
-//! Turns of flushes: one at a time is read from each server, and a few are written to the database side by side.
+//! Turns of flushes: one at a time is read from each server, and a few are written to the database side by side. The rest has not
+//! begun, so that another instance may flush it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,8 +13,10 @@ use crate::redis::RedisShard;
 /// part, and redirects need some of them and of its time, too.
 const WRITERS: usize = 2;
 
-/// The turns to read, by the replication ID of the server: a slow server delays its own shards alone, and no more than one
-/// flush of each server waits in memory to be written.
+/// Flushes that are under way at the same time: one more is read meanwhile, or waits in memory.
+const UNDER_WAY: usize = WRITERS + 1;
+
+/// The turns to read, by the replication ID of the server: a slow server delays its own shards alone.
 pub(super) struct Readers(HashMap<Arc<str>, tokio::sync::Mutex<()>>);
 
 impl Readers {
@@ -33,8 +36,9 @@ impl Readers {
     }
 }
 
-/// The permits to write, and how long at least one was in use.
+/// The places of flushes under way, the permits to write, and how long at least one of these was in use.
 pub(super) struct Writers {
+    places: Semaphore,
     permits: Semaphore,
     use_of_permits: Mutex<Use>,
 }
@@ -55,9 +59,16 @@ pub(super) struct Writer<'a> {
 impl Writers {
     pub(super) fn new() -> Self {
         Self {
+            places: Semaphore::new(UNDER_WAY),
             permits: Semaphore::new(WRITERS),
             use_of_permits: Mutex::default(),
         }
+    }
+
+    /// Waits for a place. A flush needs one before it takes the lease on its shard.
+    pub(super) async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.places.acquire().await.ok()
     }
 
     /// Waits for a permit.
