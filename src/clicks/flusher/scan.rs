@@ -1,11 +1,13 @@
 //! Reads the hashes of Redis that a flush needs, piece by piece.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use redis::FromRedisValue;
 use tokio::time::sleep;
 
+use crate::clicks::Pace;
 use crate::domain::LinkId;
 use crate::redis::{Call, RedisFailure, RedisShard};
 use crate::store::{DetailSums, FlushId, KnownClasses};
@@ -18,6 +20,9 @@ const BATCHES_PER_RANGE: usize = 100;
 
 /// Fields of a hash that one command reads.
 const FIELDS_PER_SCAN: usize = 1_000;
+
+/// The pauses between two commands, as multiples of the time that one took: they leave time for the batches of clicks.
+const PAUSES: RangeInclusive<f64> = 0.5..=3.0;
 
 /// The increments of a flush, by rising link ID. A flush no longer changes, so it can be read piece by piece. Redis may
 /// return a field twice; it is taken once.
@@ -45,6 +50,7 @@ pub(super) async fn details(
 ) -> Result<DetailSums, RedisFailure> {
     let key = redis.keys().details_of(&flush.epoch, flush.number);
     let (mut classes, mut sums, mut from) = (KnownClasses::default(), DetailSums::default(), 0);
+    let mut pace = Pace::within(PAUSES);
     loop {
         let started = Instant::now();
         let mut range = redis::cmd("LRANGE");
@@ -58,7 +64,7 @@ pub(super) async fn details(
             return Ok(sums);
         }
         from += BATCHES_PER_RANGE;
-        sleep(started.elapsed() / 2).await;
+        sleep(pace.pause_after(started.elapsed(), redis.delay())).await;
     }
 }
 
@@ -72,7 +78,7 @@ where
     F: FromRedisValue,
     V: FromRedisValue,
 {
-    let mut cursor = 0_u64;
+    let (mut cursor, mut pace) = (0_u64, Pace::within(PAUSES));
     loop {
         let mut scan = redis::cmd("HSCAN");
         let started = Instant::now();
@@ -85,7 +91,6 @@ where
             return Ok(());
         }
         cursor = next;
-        // Leaves time for the batches of clicks.
-        sleep(started.elapsed() / 2).await;
+        sleep(pace.pause_after(started.elapsed(), redis.delay())).await;
     }
 }
