@@ -1,5 +1,5 @@
 -- As in the step "owner series", with one look at `links` for each row instead of two: what is added for a link that is gone is
--- taken back. A row costs a fifth less (load/README.md).
+-- taken back.
 CREATE OR REPLACE FUNCTION count_clicks(ids bigint[], counts bigint[], of_quarter integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     others bigint[];
