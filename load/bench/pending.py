@@ -116,8 +116,8 @@ class Flush:
 
 
 def while_log_is_rewritten(redis: Redis, window: Callable[[], Load]) -> float:
-    """The p99 while Redis rewrites its append-only file, which it does by itself from now on no more: it takes the core of Redis
-    for seconds, whenever the file has doubled, so that chance would decide whether it falls into the write-back."""
+    """The p99 while Redis rewrites its append-only file. From now on Redis rewrites it only when asked: by itself it does so
+    whenever the file has doubled, for seconds, and chance would decide whether that falls into the write-back."""
     redis.ask("CONFIG", "SET", "auto-aof-rewrite-percentage", "0")
 
     def under_way() -> bool:

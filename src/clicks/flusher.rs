@@ -15,7 +15,7 @@ use self::turns::{Readers, Writers};
 use crate::clicks::Pace;
 use crate::domain::{Clock, Interval, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
-use crate::store::{ClickDetails, Clicks, DataSet, DetailSums, FlushId, FlushMark, StoreError};
+use crate::store::{ClickDetails, Clicks, DetailSums, FlushId, FlushMark, StoreError};
 
 mod lease;
 mod prune;
@@ -161,18 +161,10 @@ impl Flusher {
         if shards.is_empty() {
             return;
         }
-        // Read once for all shards, whose flushes would wait for connections of the database.
-        let in_use = match self.clicks.data_sets_in_use().await {
-            Ok(in_use) => in_use,
-            Err(failure) => {
-                outcome.failure = Some(failure.into());
-                return;
-            }
-        };
         let readers = Readers::of(&shards);
         let flushes = shards
             .into_iter()
-            .map(|redis| self.flush_shard(redis, &in_use, &readers));
+            .map(|redis| self.flush_shard(redis, &readers));
         for (shard, flushed, flush) in join_all(flushes).await {
             outcome.flushed.add(flushed);
             match flush {
@@ -189,11 +181,10 @@ impl Flusher {
     async fn flush_shard(
         &self,
         redis: &RedisShard,
-        in_use: &[DataSet],
         readers: &Readers,
     ) -> (Shard, Flushed, Result<ShardFlush, FlushError>) {
         let mut flushed = Flushed::default();
-        let flush = self.flush_redis(redis, in_use, readers, &mut flushed).await;
+        let flush = self.flush_redis(redis, readers, &mut flushed).await;
         (redis.shard(), flushed, flush)
     }
 
@@ -223,25 +214,20 @@ impl Flusher {
     async fn flush_redis(
         &self,
         redis: &RedisShard,
-        in_use: &[DataSet],
         readers: &Readers,
         flushed: &mut Flushed,
     ) -> Result<ShardFlush, FlushError> {
+        // Other flushes may be waited for: only then are the term and the ledger read, so that neither is old.
+        let mut reading = readers.turn(redis).await;
+        let _place = self.writers.place().await;
         let term = redis.term()?;
-        let is_this = |data_set: &DataSet| data_set.term == term.number;
-        let mut in_ledger = in_use.iter().find(|data_set| is_this(data_set)).cloned();
-        if in_ledger.is_none() {
-            // That of a superseded server is not in use.
-            in_ledger = self.clicks.data_set(&term.epoch).await?.filter(is_this);
-        }
-        let Some(in_ledger) = in_ledger else {
+        let in_ledger = self.clicks.data_set(&term.epoch).await?;
+        let Some(in_ledger) = in_ledger.filter(|data_set| data_set.term == term.number) else {
             redis.trip(&RedisFailure::OtherTerm(
                 "the ledger has a later one".into(),
             ));
             return Ok(ShardFlush::Elsewhere);
         };
-        let mut reading = readers.turn(redis).await;
-        let _place = self.writers.place().await;
         let Some(under_way) = self.begin(redis, &term, in_ledger.flush).await? else {
             return Ok(ShardFlush::Others);
         };
@@ -250,6 +236,7 @@ impl Flusher {
                 let increments = increments(redis, &flush).await?;
                 let details = details(redis, &flush).await?;
                 let writing = self.writers.permit().await;
+                // A second flush of the shard needs no turn: it has the place already.
                 drop(reading.take());
                 if !increments.is_empty() {
                     self.keep_draining(redis, &term).await?;

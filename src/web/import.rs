@@ -75,10 +75,11 @@ pub(super) async fn import(
     client: ClientAddress,
     form: Form,
 ) -> Result<Response, ApiError> {
-    signed_in.check(&site, &form)?;
+    let checked = signed_in.check_session(&site, &form)?;
     let table = form.get("table");
     let is_wanted = form.get("action") == "make";
     let read = async {
+        checked?;
         let is_blank = table.trim().is_empty();
         let read = if is_blank {
             Vec::new()

@@ -52,8 +52,8 @@ impl SignedIn {
         check(site, &self.headers, &self.cookie, form)
     }
 
-    /// Refuses a form that no page of the service's sent. One of an earlier session may come again, with what was entered: the
-    /// second result refuses it.
+    /// As [`Self::check`], for pages that show again what was entered. The outer result refuses a form of another site, the inner
+    /// one a form of an earlier session, which may be shown again.
     pub(super) fn check_session(
         &self,
         site: &Site,

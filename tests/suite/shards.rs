@@ -219,48 +219,87 @@ async fn shards_with_a_click_each(
     (shards, links)
 }
 
-/// Clicks without a link are passed over.
-async fn make_eight_links(database: &mut PgConnection) {
-    for statement in [
-        "INSERT INTO users (email, email_key, password_hash, created_at) VALUES ('ada@example.org', 'ada@example.org', '', now())",
-        "INSERT INTO links (short_code, target_url, owner_id, created_at)
-         SELECT 'code' || n, 'https://example.org/', (SELECT max(id) FROM users), now() FROM generate_series(1, 8) n",
-    ] {
-        sqlx::raw_sql(statement).execute(&mut *database).await.unwrap();
+/// A store of eight shards, each with a click of a link of its own, and a connection beside it.
+struct EightShards {
+    _cluster: RedisCluster,
+    backend: Backend,
+    store: Arc<PostgresStore>,
+    shards: RedisShards,
+    links: Vec<LinkId>,
+    observer: Mutex<PgConnection>,
+}
+
+impl EightShards {
+    async fn with_connections(max_connections: u32) -> Self {
+        let (cluster, backend) = (
+            RedisCluster::start().await,
+            Backend::new(Mode::Production).await,
+        );
+        let settings = StoreSettings {
+            max_connections,
+            // Longer than a test waits.
+            deadline: Duration::from_mins(1),
+            schema: migrations::Schema::Migrate(migrations::log),
+        };
+        let url = backend.database_url();
+        let store = Arc::new(PostgresStore::connect(&url, settings).await.unwrap());
+        let (shards, links) = shards_with_a_click_each(&cluster, &store, backend.prefix()).await;
+        let mut observer = PgConnection::connect(&url).await.unwrap();
+        // Clicks without a link are passed over.
+        for statement in [
+            "INSERT INTO users (email, email_key, password_hash, created_at) VALUES ('ada@example.org', 'ada@example.org', '', now())",
+            "INSERT INTO links (short_code, target_url, owner_id, created_at)
+             SELECT 'code' || n, 'https://example.org/', (SELECT max(id) FROM users), now() FROM generate_series(1, 8) n",
+        ] {
+            sqlx::raw_sql(statement).execute(&mut observer).await.unwrap();
+        }
+        Self {
+            _cluster: cluster,
+            backend,
+            store,
+            shards,
+            links,
+            observer: Mutex::new(observer),
+        }
+    }
+
+    fn flusher(&self) -> Flusher {
+        let clicks = Arc::clone(&self.store) as _;
+        Flusher::new(Some(self.shards.clone()), clicks, Arc::new(SystemClock))
+    }
+
+    /// The clicks of all links that are written back.
+    async fn counted(&self) -> u64 {
+        let counts = self.store.counts(&self.links, None).await.unwrap().clicks;
+        counts.iter().map(|(_, clicks)| clicks).sum()
+    }
+
+    /// Sessions that wait for a data set's row in the ledger.
+    async fn waiting(&self) -> i64 {
+        waiting_for(&mut *self.observer.lock().await, "data_sets").await
+    }
+
+    async fn connection(&self) -> PgConnection {
+        let url = self.backend.database_url();
+        PgConnection::connect(&url).await.unwrap()
     }
 }
 
 #[tokio::test]
 async fn a_shard_whose_clicks_cannot_be_written_holds_up_no_other() {
-    let (cluster, backend) = (
-        RedisCluster::start().await,
-        Backend::new(Mode::Production).await,
-    );
-    let settings = StoreSettings {
-        max_connections: 5,
-        // Longer than this test waits.
-        deadline: Duration::from_mins(1),
-        schema: migrations::Schema::Migrate(migrations::log),
-    };
-    let url = backend.database_url();
-    let store = Arc::new(PostgresStore::connect(&url, settings).await.unwrap());
-    let (shards, links) = shards_with_a_click_each(&cluster, &store, backend.prefix()).await;
-    let mut observer = PgConnection::connect(&url).await.unwrap();
-    make_eight_links(&mut observer).await;
-    let mut holder = PgConnection::connect(&url).await.unwrap();
+    let eight = EightShards::with_connections(5).await;
+    let mut holder = eight.connection().await;
     let row = "SELECT FROM data_sets WHERE epoch LIKE '0:%' FOR UPDATE";
     let lock = locked(&mut holder, row).await;
 
-    let clicks: Arc<dyn Clicks> = Arc::clone(&store) as _;
-    let flusher = Flusher::new(Some(shards), Arc::clone(&clicks), Arc::new(SystemClock));
+    let flusher = eight.flusher();
     let started = std::time::Instant::now();
     let (outcome, ()) = tokio::join!(flusher.flush(), async {
         eventually("all other shards are written back", async || {
-            let counts = clicks.counts(&links, None).await.unwrap().clicks;
-            counts.iter().map(|(_, clicks)| clicks).sum::<u64>() == 7
+            eight.counted().await == 7
         })
         .await;
-        assert_eq!(waiting_for(&mut observer, "data_sets").await, 1);
+        assert_eq!(eight.waiting().await, 1);
         lock.rollback().await.unwrap();
     });
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
@@ -268,53 +307,28 @@ async fn a_shard_whose_clicks_cannot_be_written_holds_up_no_other() {
     // The time of shards that are written side by side counts once.
     assert!(outcome.busy <= started.elapsed());
     flusher.release().await.unwrap();
-    backend.remove().await;
+    eight.backend.remove().await;
 }
 
 #[tokio::test]
 async fn shards_that_an_instance_does_not_come_to_are_written_back_by_another() {
-    let (cluster, backend) = (
-        RedisCluster::start().await,
-        Backend::new(Mode::Production).await,
-    );
-    let settings = StoreSettings {
-        max_connections: 8,
-        // Longer than this test waits.
-        deadline: Duration::from_mins(1),
-        schema: migrations::Schema::Migrate(migrations::log),
-    };
-    let url = backend.database_url();
-    let store = Arc::new(PostgresStore::connect(&url, settings).await.unwrap());
-    let (shards, links) = shards_with_a_click_each(&cluster, &store, backend.prefix()).await;
-    let mut observer = PgConnection::connect(&url).await.unwrap();
-    make_eight_links(&mut observer).await;
-    let observer = Mutex::new(observer);
-    let mut holder = PgConnection::connect(&url).await.unwrap();
+    let eight = EightShards::with_connections(8).await;
+    let mut holder = eight.connection().await;
     let lock = locked(&mut holder, "SELECT FROM data_sets FOR UPDATE").await;
 
-    let clicks: Arc<dyn Clicks> = Arc::clone(&store) as _;
-    let flusher = || {
-        Flusher::new(
-            Some(shards.clone()),
-            Arc::clone(&clicks),
-            Arc::new(SystemClock),
-        )
-    };
-    let (one, other) = (flusher(), flusher());
-    let (outcome, of_other, ()) = tokio::join!(one.flush(), other.flush(), async {
-        eventually(
-            "two shards are being written by each instance",
-            async || waiting_for(&mut *observer.lock().await, "data_sets").await == 4,
-        )
+    let (one, other) = (eight.flusher(), eight.flusher());
+    let (of_one, of_other, ()) = tokio::join!(one.flush(), other.flush(), async {
+        eventually("each instance writes two shards", async || {
+            eight.waiting().await == 4
+        })
         .await;
         lock.rollback().await.unwrap();
     });
-    assert_eq!(outcome.flushed.clicks + of_other.flushed.clicks, 8);
-    assert!(outcome.is_shared && of_other.is_shared);
-    let counts = clicks.counts(&links, None).await.unwrap().clicks;
-    assert!(counts.iter().all(|(_, clicks)| *clicks == 1), "{counts:?}");
+    assert_eq!(of_one.flushed.clicks + of_other.flushed.clicks, 8);
+    assert!(of_one.is_shared && of_other.is_shared);
+    assert_eq!(eight.counted().await, 8);
     for flusher in [one, other] {
         flusher.release().await.unwrap();
     }
-    backend.remove().await;
+    eight.backend.remove().await;
 }
