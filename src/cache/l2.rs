@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
-use moka::Expiry;
 use moka::future::Cache;
 use moka::notification::RemovalCause;
 use tokio::sync::{RwLock, RwLockWriteGuard};
@@ -16,8 +15,12 @@ use super::version::LookupVersion;
 use crate::domain::ShortCode;
 use crate::telemetry::metrics::CACHE_EVICTIONS;
 
-/// How long a confirmed link stays in memory before it is looked up in Redis again.
+/// How long a confirmed link is served before it is looked up again.
 const MAX_LIFETIME: Duration = Duration::from_mins(15);
+
+/// How long a link stays in memory that is not asked for. It is longer than the lifetime, so that a link which can be looked up
+/// nowhere is still known.
+const MAX_IDLE: Duration = Duration::from_hours(1);
 
 /// Initial capacity in links, 4 MB: growing would copy the table just when the load rises.
 const INITIAL_CAPACITY: usize = 1 << 16;
@@ -25,7 +28,9 @@ const INITIAL_CAPACITY: usize = 1 << 16;
 #[derive(Clone)]
 pub(super) struct L2 {
     links: Cache<ShortCode, L2Entry, RandomState>,
+    /// Codes without a link. Look-ups under way are shared here, too.
     unknown: Cache<ShortCode, (), RandomState>,
+    lifetimes: Arc<Lifetimes>,
     /// Write-locked while changed links are removed, read-locked while one is inserted: so no outdated link is inserted
     /// after its removal.
     changing: Arc<RwLock<()>>,
@@ -53,12 +58,6 @@ struct Shared<E> {
     found: Result<LookedUp, E>,
 }
 
-impl Expiry<ShortCode, L2Entry> for Lifetimes {
-    fn expire_after_create(&self, code: &ShortCode, _: &L2Entry, _: Instant) -> Option<Duration> {
-        Some(self.of(code))
-    }
-}
-
 impl L2 {
     pub(super) fn new(limits: CacheLimits) -> Self {
         let evictions = metrics::counter!(CACHE_EVICTIONS);
@@ -67,7 +66,7 @@ impl L2 {
                 .max_capacity(limits.link_memory())
                 .initial_capacity(INITIAL_CAPACITY)
                 .weigher(move |code, entry: &L2Entry| limits.weight_of_link(code, &entry.link))
-                .expire_after(Lifetimes::up_to(MAX_LIFETIME.max(limits.link_ttl)))
+                .time_to_idle(MAX_IDLE.max(limits.link_ttl))
                 .eviction_listener(move |_, _, cause| {
                     if cause == RemovalCause::Size {
                         evictions.increment(1);
@@ -79,12 +78,18 @@ impl L2 {
                 .weigher(|code, ()| CacheLimits::weight_of_unknown(code))
                 .time_to_live(limits.unknown_ttl)
                 .build_with_hasher(RandomState::default()),
+            lifetimes: Arc::new(Lifetimes::up_to(MAX_LIFETIME.max(limits.link_ttl))),
             changing: Arc::default(),
         }
     }
 
     pub(super) async fn link(&self, code: &ShortCode) -> Option<L2Entry> {
         self.links.get(code).await
+    }
+
+    /// Whether a link has been in memory for so long that it has to be looked up again.
+    pub(super) fn is_due(&self, code: &ShortCode, entry: &L2Entry, now: Instant) -> bool {
+        now.saturating_duration_since(entry.since) >= self.lifetimes.of(code)
     }
 
     pub(super) async fn is_unknown(&self, code: &ShortCode) -> bool {
@@ -123,15 +128,16 @@ impl L2 {
     where
         E: Clone + Send + Sync + 'static,
     {
+        let asked = Instant::now();
         // Always an error: moka shares errors, too, and does not insert them by itself.
         let shared = async {
             Err(Shared {
                 version: version_before.version,
-                found: self.look_up(code, look_up, version_before).await,
+                found: self.look_up(code, asked, look_up, version_before).await,
             })
         };
-        match self.links.try_get_with_by_ref(code, shared).await {
-            Ok(entry) => Ok(LookedUp::Link(entry.link)),
+        match self.unknown.try_get_with_by_ref(code, shared).await {
+            Ok(()) => Ok(LookedUp::Unknown),
             Err(shared) => match &shared.found {
                 Err(error) => Err(error.clone()),
                 Ok(_) if shared.version != version_before.version => Ok(LookedUp::Overtaken),
@@ -143,12 +149,15 @@ impl L2 {
     async fn look_up<E>(
         &self,
         code: &ShortCode,
+        asked: Instant,
         look_up: impl Future<Output = Result<Option<CachedLink>, E>>,
         version_before: &LookupVersion<'_>,
     ) -> Result<LookedUp, E> {
-        // A look-up that ended just before may have found that there is none.
-        if self.is_unknown(code).await {
-            return Ok(LookedUp::Unknown);
+        // A look-up that ended just before may have found the link.
+        if let Some(entry) = self.link(code).await
+            && entry.since >= asked
+        {
+            return Ok(LookedUp::Link(entry.link));
         }
         let since = Instant::now();
         let Some(link) = look_up.await? else {

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::cursor::{ChangeMark, InvalidationCursor};
+use futures_util::future::{Either, select};
+use tokio::time::{sleep, timeout};
+
+use super::cursor::ChangeMark;
 use super::freshness::Freshness;
 use super::invalidation::Invalidations;
 use super::l1::L1;
@@ -13,9 +16,14 @@ use super::limits::CacheLimits;
 use super::link::CachedLink;
 use super::lookup_batcher::{LookupBatcher, RedisLookup, TierState};
 use super::redis_tier::RedisTier;
+use super::unannounced::Unannounced;
 use super::version::LookupVersion;
 use crate::domain::{LinkTarget, Shard, ShortCode};
-use crate::redis::{RedisFailure, RedisShard, RedisShards};
+use crate::redis::{RedisShard, RedisShards};
+
+mod changes;
+
+pub use changes::{CacheError, ChangeNote};
 
 /// Where a link was found, or that there is none. A request that shares a look-up has its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,19 +53,18 @@ pub struct LinkCache {
 struct CacheShard {
     changes: Arc<Invalidations>,
     freshness: Arc<Freshness>,
+    unannounced: Arc<Unannounced>,
     redis: Option<RedisTier>,
-}
-
-/// A change could not be announced in Redis; the outbox announces it later.
-#[derive(Debug, thiserror::Error)]
-pub enum CacheError {
-    /// Redis is away.
-    #[error(transparent)]
-    Unavailable(#[from] RedisFailure),
 }
 
 /// How often a look-up that a change overtook is repeated, before one is made whose result is neither shared nor cached.
 const LOOKUP_TRIES: usize = 5;
+
+/// How long a look-up waits for a Redis that does not answer or went away just now, if the database cannot be asked either.
+const REDIS_PATIENCE: Duration = Duration::from_secs(3);
+
+/// The pause before a Redis is asked again that is taken for up.
+const REDIS_PAUSE: Duration = Duration::from_millis(50);
 
 impl LinkCache {
     /// An empty cache. With `redis` it is shared between instances.
@@ -67,6 +74,7 @@ impl LinkCache {
         let shard = |redis: Option<&RedisShard>| CacheShard {
             changes: Arc::new(Invalidations::new(&version)),
             freshness: Arc::new(Freshness::new(limits.l2_ttl())),
+            unannounced: Arc::default(),
             // The batcher is dropped: look-ups are made by workers, which have batchers of their own.
             redis: redis.map(|redis| RedisTier::new(redis.clone()).0),
         };
@@ -96,6 +104,7 @@ impl LinkCache {
         let shard = |shard: &CacheShard| CacheShard {
             changes: Arc::clone(&shard.changes),
             freshness: Arc::clone(&shard.freshness),
+            unannounced: Arc::clone(&shard.unannounced),
             redis: shard.redis.as_ref().map(&mut for_worker),
         };
         let shards = self.shards.iter().map(shard).collect();
@@ -137,17 +146,24 @@ impl LinkCache {
     pub async fn l2(&self, code: &ShortCode, now: Instant) -> Option<Option<Arc<CachedLink>>> {
         // Read before the look-up, so that a change during it is noticed later.
         let version = self.version();
-        match self.l2.link(code).await {
-            Some(entry) if self.is_fresh(code, entry.since, now) => {
-                self.l1.put(code, &entry.link, version, now);
-                Some(Some(entry.link))
-            }
-            Some(_) => {
-                self.l2.remove(code).await;
-                None
-            }
-            None => self.l2.is_unknown(code).await.then_some(None),
+        if self.shard(self.shard_of(code)).changes.is_behind() {
+            return None;
         }
+        let Some(entry) = self.l2.link(code).await else {
+            return self.l2.is_unknown(code).await.then_some(None);
+        };
+        if self.l2.is_due(code, &entry, now) || !self.is_fresh(code, entry.since, now) {
+            return None;
+        }
+        self.l1.put(code, &entry.link, version, now);
+        Some(Some(entry.link))
+    }
+
+    /// The link as this process knows it, for a code that can be looked up nowhere. It may be followed for as long as a link is
+    /// served without confirmation.
+    async fn last_known(&self, code: &ShortCode, now: Instant) -> Option<Arc<CachedLink>> {
+        let entry = self.l2.link(code).await?;
+        self.is_fresh(code, entry.since, now).then_some(entry.link)
     }
 
     fn is_fresh(&self, code: &ShortCode, since: Instant, now: Instant) -> bool {
@@ -156,7 +172,8 @@ impl LinkCache {
     }
 
     /// Looks a code up in Redis, then with `read` in the database (one look-up per code at a time), and caches the result.
-    /// `read` gets the changes that had been announced before, where they are known; its result must include them all.
+    /// `read` gets the changes that had been announced before, where they are known; its result must include them all. If it
+    /// fails, a link in memory is still followed, and a Redis that went away just now is waited for.
     ///
     /// # Errors
     /// Those of `read`.
@@ -171,10 +188,10 @@ impl LinkCache {
         R: Future<Output = Result<Option<LinkTarget>, E>>,
     {
         let shard = self.shard_of(code);
-        let redis = self.shard(shard).redis.as_ref();
-        let redis = redis.filter(|redis| redis.is_up());
-        for _ in 0..LOOKUP_TRIES {
+        let (started, mut overtaken) = (Instant::now(), 0);
+        while overtaken < LOOKUP_TRIES {
             let version_before = LookupVersion::now(&self.version);
+            let redis = self.trusted_redis(code);
             let in_redis = match redis {
                 Some(redis) => redis.get(code).await,
                 None => RedisLookup::default(),
@@ -184,9 +201,22 @@ impl LinkCache {
                 (inserted.await, Source::Redis)
             } else {
                 let redis = redis.zip(in_redis.state);
+                let has_answered = redis.is_some();
                 let read = self.read(code, redis, &read);
                 let found = self.l2.look_up_once(code, read, &version_before);
-                (found.await?, Source::Database)
+                match self.unless_redis_is_back(shard, found).await {
+                    Some(Ok(found)) => (found, Source::Database),
+                    Some(Err(error)) => {
+                        if let Some(link) = self.last_known(code, now).await {
+                            return Ok((Some(link), Source::Process));
+                        }
+                        if has_answered || !self.is_worth_another_try(shard, started).await {
+                            return Err(error);
+                        }
+                        continue;
+                    }
+                    None => continue,
+                }
             };
             match found {
                 LookedUp::Link(link) => {
@@ -194,12 +224,51 @@ impl LinkCache {
                     return Ok((Some(link), source));
                 }
                 LookedUp::Unknown => return Ok((None, source)),
-                LookedUp::Overtaken => {}
+                LookedUp::Overtaken => overtaken += 1,
             }
         }
         // Changes come faster than look-ups: this one is neither shared nor cached.
         let link = read(None).await?.map(|link| CachedLink::new(&link, shard));
         Ok((link.map(Arc::new), Source::Database))
+    }
+
+    /// Redis while it is up, for a code of which it has every change that this process knows.
+    fn trusted_redis(&self, code: &ShortCode) -> Option<&RedisTier> {
+        let shard = self.shard(self.shard_of(code));
+        let redis = shard.redis.as_ref().filter(|redis| redis.is_up())?;
+        (!shard.unannounced.has(code)).then_some(redis)
+    }
+
+    /// The result of a look-up in the database; `None` if Redis comes back first, which may have the link.
+    async fn unless_redis_is_back<T>(
+        &self,
+        shard: Shard,
+        looking_up: impl Future<Output = T>,
+    ) -> Option<T> {
+        match &self.shard(shard).redis {
+            Some(redis) if !redis.is_up() => {
+                match select(Box::pin(looking_up), Box::pin(redis.is_back())).await {
+                    Either::Left((found, _)) => Some(found),
+                    Either::Right(((), _)) => None,
+                }
+            }
+            _ => Some(looking_up.await),
+        }
+    }
+
+    /// Waits for a Redis that went away just now, or that did not answer a look-up which began at `started`. Returns whether it may
+    /// answer now.
+    async fn is_worth_another_try(&self, shard: Shard, started: Instant) -> bool {
+        let Some(redis) = &self.shard(shard).redis else {
+            return false;
+        };
+        let waited = started.elapsed().max(redis.away_for());
+        let left = REDIS_PATIENCE.saturating_sub(waited);
+        if redis.is_up() {
+            sleep(REDIS_PAUSE.min(left)).await;
+            return !left.is_zero();
+        }
+        timeout(left, redis.is_back()).await.is_ok()
     }
 
     /// Reads a link from the database, and caches it in Redis unless a link changed since `redis` was in this state.
@@ -224,122 +293,6 @@ impl LinkCache {
             redis.insert(code, link, &state).await;
         }
         Ok(link)
-    }
-
-    /// Removes changed codes of one shard from this process and from Redis, and announces the changes to all instances.
-    /// Meant for some hundreds of codes. Returns the term of the Redis in which they were announced.
-    ///
-    /// # Errors
-    /// When Redis fails; the codes are removed from this process all the same.
-    pub async fn invalidate(
-        &self,
-        shard: Shard,
-        codes: &[ShortCode],
-    ) -> Result<Option<i64>, CacheError> {
-        let shard = self.shard(shard);
-        let removal = async {
-            for code in codes {
-                self.l2.remove(code).await;
-            }
-        };
-        shard.changes.apply(&self.l2, removal).await;
-        let Some(redis) = &shard.redis else {
-            return Ok(None);
-        };
-        let cursor = redis.announce(codes).await?;
-        self.catch_up_to(&cursor).await;
-        Ok(Some(cursor.term.number))
-    }
-
-    /// Whether changes are published to other instances, in Redis.
-    #[must_use]
-    pub fn is_shared(&self) -> bool {
-        self.shards.iter().any(|shard| shard.redis.is_some())
-    }
-
-    /// Makes every link of a shard that is cached in Redis a miss, and drops all links from the memory of every instance:
-    /// which of them changed is not known. Returns the term of that Redis.
-    ///
-    /// # Errors
-    /// When Redis fails.
-    pub async fn forget(&self, shard: Shard) -> Result<Option<i64>, CacheError> {
-        let Some(redis) = &self.shard(shard).redis else {
-            self.clear_process().await;
-            return Ok(None);
-        };
-        let cursor = redis.forget_links().await?;
-        self.catch_up_to(&cursor).await;
-        Ok(Some(cursor.term.number))
-    }
-
-    /// All data sets.
-    pub fn all_shards(&self) -> impl Iterator<Item = Shard> {
-        Shard::all(u16::try_from(self.shards.len()).unwrap_or(u16::MAX))
-    }
-
-    /// Drops every link from the memory of this process: which of them changed is not known.
-    pub async fn clear_process(&self) {
-        let changes = &self.shards[0].changes;
-        changes.apply(&self.l2, async { self.l2.clear() }).await;
-    }
-
-    /// The newest change of a shard that this process has applied. The version of the cache, read afterwards, includes it.
-    #[must_use]
-    pub fn newest_change(&self, shard: Shard) -> i64 {
-        self.shard(shard).changes.applied()
-    }
-
-    /// Applies every change up to the cursor. Costs nothing when there is none.
-    pub async fn catch_up_to(&self, cursor: &InvalidationCursor) {
-        let shard = self.shard(cursor.shard);
-        let Some(redis) = &shard.redis else { return };
-        if !shard.changes.is_current(cursor) {
-            let catching_up = shard.changes.catch_up(cursor, redis, &self.l2);
-            catching_up.await;
-        }
-        shard.freshness.confirm(cursor.asked);
-    }
-
-    /// Asks where the changes of a shard stand, and applies them; to be called before the first look-up.
-    ///
-    /// # Errors
-    /// When Redis is away or refuses to be written to.
-    pub async fn synchronise(&self, shard: Shard) -> Result<(), CacheError> {
-        if let Some(redis) = &self.shard(shard).redis {
-            let cursor = redis.newest_change().await?;
-            self.catch_up_to(&cursor).await;
-        }
-        Ok(())
-    }
-
-    /// The same for redirects whose clicks Redis did not acknowledge. While Redis is away, changes wait until it is back. A
-    /// Redis that fails twice is away: otherwise deleted links would be followed by a process that takes it for up.
-    pub async fn synchronise_unless_away(&self, shard: Shard) {
-        let Some(redis) = &self.shard(shard).redis else {
-            return;
-        };
-        let mut is_repeated = false;
-        while redis.is_reachable() {
-            let Err(CacheError::Unavailable(failure)) = self.synchronise(shard).await else {
-                return;
-            };
-            if is_repeated {
-                return redis.trip(&failure);
-            }
-            is_repeated = true;
-        }
-    }
-
-    /// The same in the background, while no request waits for it.
-    ///
-    /// # Errors
-    /// When Redis does not answer.
-    pub async fn poll_changes(&self, shard: Shard) -> Result<(), CacheError> {
-        if let Some(redis) = &self.shard(shard).redis {
-            let cursor = redis.newest_change_in_background().await?;
-            self.catch_up_to(&cursor).await;
-        }
-        Ok(())
     }
 
     /// The approximate number of links in the process, and the bytes that they and the codes without a link take.

@@ -13,12 +13,13 @@
 //!
 //! | file | what it has |
 //! | --- | --- |
-//! | `link_cache` | [`LinkCache`]: the tiers put together |
+//! | `link_cache` | [`LinkCache`]: the tiers put together, and the changes that they follow |
 //! | `link`, `limits`, `cursor`, `version` | the values that the tiers share |
 //! | `l1`, `l2`, `redis_tier` | the tiers |
 //! | `lookup_batcher` | look-ups in Redis, gathered into one round trip |
 //! | `stored_link` | a link as text in Redis |
 //! | `invalidation` | which changes this process has applied |
+//! | `unannounced` | changes that Redis has not been told of yet |
 //! | `freshness` | how long a cached link may be served |
 
 mod cursor;
@@ -32,10 +33,11 @@ mod link_cache;
 mod lookup_batcher;
 mod redis_tier;
 mod stored_link;
+mod unannounced;
 mod version;
 
 pub use cursor::{ChangeMark, InvalidationCursor};
 pub use limits::CacheLimits;
 pub use link::CachedLink;
-pub use link_cache::{CacheError, LinkCache, Resolved, Source};
+pub use link_cache::{CacheError, ChangeNote, LinkCache, Resolved, Source};
 pub use lookup_batcher::LookupBatcher;

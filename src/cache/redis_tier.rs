@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use redis::FromRedisValue;
+
 use super::cursor::InvalidationCursor;
 use super::link::CachedLink;
 use super::lookup_batcher::{LookupBatcher, LookupQueue, RedisLookup, TierState};
@@ -52,6 +54,16 @@ impl RedisTier {
         self.redis.is_reachable()
     }
 
+    /// Returns once Redis is up; at once if it is.
+    pub(super) async fn is_back(&self) {
+        self.redis.is_back().await;
+    }
+
+    /// For how long Redis has been away; zero if it is up.
+    pub(super) fn away_for(&self) -> Duration {
+        self.redis.away_for()
+    }
+
     /// Notes that Redis is away.
     pub(super) fn trip(&self, failure: &RedisFailure) {
         self.redis.trip(failure);
@@ -74,7 +86,8 @@ impl RedisTier {
         let _: Result<bool, RedisFailure> = self.connection.query(&call).await;
     }
 
-    /// Removes changed links, and announces their changes to all instances.
+    /// Removes changed links, and announces their changes to all instances. No redirect waits for it, so a late answer does not
+    /// mean that Redis is away.
     pub(super) async fn announce(
         &self,
         codes: &[ShortCode],
@@ -91,7 +104,7 @@ impl RedisTier {
             call.arg(code.as_str());
         }
         let asked = Instant::now();
-        let change = self.connection.query(&call).await?;
+        let change = self.redis.query(&call, BACKGROUND_DEADLINE).await?;
         Ok(self.cursor(term, change, asked))
     }
 
@@ -101,22 +114,26 @@ impl RedisTier {
         let mut call = scripts::FORGET_CACHED_LINKS.call(&[&keys.state(), &keys.changes()]);
         call.arg(term.number).arg(self.redis.now().micros());
         let asked = Instant::now();
-        let change = self.connection.query(&call).await?;
+        let change = self.redis.query(&call, BACKGROUND_DEADLINE).await?;
         Ok(self.cursor(term, change, asked))
     }
 
     /// Where the changes stand, within the deadline of a redirect.
     pub(super) async fn newest_change(&self) -> Result<InvalidationCursor, RedisFailure> {
         let (term, asked) = (self.redis.term()?, Instant::now());
-        let call = self.read_change_call(&term);
-        let change = match self.connection.query(&call).await {
-            // The dedicated connection may still be in the making, while the pool has one.
-            Err(RedisFailure::Refused(_) | RedisFailure::Full(_)) => {
-                self.redis.query(&call, self.redis.deadline()).await?
-            }
-            result => result?,
-        };
+        let change = self.ask(&self.read_change_call(&term)).await?;
         Ok(self.cursor(term, change, asked))
+    }
+
+    /// Makes a call for which a redirect waits, and that may be made twice. The dedicated connection may still be in the making,
+    /// while the pool has one.
+    async fn ask<T: FromRedisValue>(&self, call: &Call) -> Result<T, RedisFailure> {
+        match self.connection.query(call).await {
+            Err(RedisFailure::Refused(_) | RedisFailure::Full(_)) => {
+                self.redis.query(call, self.redis.deadline()).await
+            }
+            result => result,
+        }
     }
 
     /// The same in the background: a late answer does not mean that Redis is away.
@@ -145,22 +162,28 @@ impl RedisTier {
     }
 
     /// The codes that changed after `known` up to `newest`; `None` if Redis has not all of them any more.
-    pub(super) async fn changes(&self, known: i64, newest: i64) -> Option<Vec<ShortCode>> {
+    pub(super) async fn changes(
+        &self,
+        known: i64,
+        newest: i64,
+    ) -> Result<Option<Vec<ShortCode>>, RedisFailure> {
         let expected = newest
             .checked_sub(known)
-            .filter(|count| (1..=MAX_CHANGES).contains(count))?;
+            .filter(|count| (1..=MAX_CHANGES).contains(count));
+        let Some(expected) = expected else {
+            return Ok(None);
+        };
         let mut range = redis::cmd("XRANGE");
         range
             .arg(self.redis.keys().changes())
             .arg(format!("({known}"))
             .arg(newest);
-        let entries: Vec<(String, Vec<(String, String)>)> =
-            self.connection.query(&Call::plain(range)).await.ok()?;
+        let entries: Vec<(String, Vec<(String, String)>)> = self.ask(&Call::plain(range)).await?;
         let codes: Vec<_> = entries
             .iter()
             .flat_map(|(_, fields)| fields)
             .filter_map(|(_, code)| ShortCode::parse(code))
             .collect();
-        (i64::try_from(codes.len()) == Ok(expected)).then_some(codes)
+        Ok((i64::try_from(codes.len()) == Ok(expected)).then_some(codes))
     }
 }

@@ -13,6 +13,7 @@
 //! | `gathered` | the clicks of a batch, their sums by link and class, and those that no sink takes |
 //! | `delivery` | brings each batch to a sink, one at a time |
 //! | `redelivery` | one attempt to deliver what is in doubt or in memory |
+//! | `link_changes` | which links changed, where no acknowledgement of Redis says so |
 //! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |
 //! | `flusher` | writes counts back: from Redis, and from the journal |
 //! | `counts` | reads exact counts, and the series that add up to them |
@@ -28,7 +29,9 @@
 //! 1. **A 302 means counted.** A redirect is sent when a sink has acknowledged the batch with its click. If no sink does so
 //!    in time, the batch stays in memory and the redirect is sent all the same; a metric reports such clicks. A batch names the
 //!    newest link change that its instance knows. Redis applies it only if there is no newer one; otherwise the instance
-//!    catches up, and sends the clicks again of those links that may still be followed.
+//!    catches up, and sends the clicks again of those links that may still be followed. The journal's acknowledgement says
+//!    nothing of link changes, so the instance first reads them in the database. If neither answers, a redirect is sent by
+//!    what is in memory, for as long as the cache allows that.
 //! 2. **A batch is applied once.** It carries the ID of its recorder (random, new at each start) and a rising number. Both
 //!    sinks refuse a number that is not above the last one they applied for that recorder. So a batch that was not
 //!    acknowledged can be sent again to the same sink.
@@ -83,6 +86,7 @@ mod draining;
 mod flusher;
 mod gathered;
 mod grants;
+mod link_changes;
 mod pace;
 mod recorder;
 mod recovery;
@@ -95,8 +99,9 @@ pub use delivery::Delivery;
 pub use draining::{Drain, DrainError};
 pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
 pub use grants::{GrantAnswer, Grants, Wanted};
+pub use link_changes::{LinkChanges, Reading};
 pub use pace::Pace;
 pub use recorder::{ClickReceipt, Overtaken, Recorder, Recorders};
-pub use recovery::{RecoveryError, recover};
+pub use recovery::{Ledger, RecoveryError, recover};
 pub use redis_sink::{RecordError, RedisSink, SettleError, settle_parked};
 pub use sinks::{JournalDeadline, MemoryOnly, Sinks};

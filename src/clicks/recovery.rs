@@ -74,6 +74,15 @@ pub enum RecoveryError {
     Busy,
 }
 
+/// Whether the database could be asked about a data set that is taken into use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ledger {
+    /// It has the term in which the data set is used.
+    Read,
+    /// It is away: the data set is the one that was in use before, and so is its term or a later one.
+    Away,
+}
+
 /// Finds the server of a data set, gives it a term unless it has the newest one, and uses it from then on.
 ///
 /// # Errors
@@ -82,7 +91,7 @@ pub async fn recover(
     redis: &RedisShard,
     clicks: &dyn Clicks,
     installation: &str,
-) -> Result<(), RecoveryError> {
+) -> Result<Ledger, RecoveryError> {
     let keys = redis.keys();
     // Only an instance that starts takes a superseded server back into use: REDIS_URL may have been changed back.
     let is_starting = redis.term().is_err();
@@ -120,14 +129,16 @@ pub async fn recover(
                     return Err(error.into());
                 }
                 let epoch = epoch.into();
-                return Ok(redis.use_master(candidate, Term { number, epoch })?);
+                redis.use_master(candidate, Term { number, epoch })?;
+                return Ok(Ledger::Away);
             }
         };
         if let Some(in_use) = &in_use {
             let is_for_this_server = in_use.replication_id == server;
             let is_noted = was_noted_here && state.term == Some(in_use.term);
             if is_noted && is_for_this_server && state.epoch.as_ref() == Some(&in_use.epoch) {
-                return Ok(redis.use_master(candidate, term_of(in_use))?);
+                redis.use_master(candidate, term_of(in_use))?;
+                return Ok(Ledger::Read);
             }
             let is_older = state.term.is_some_and(|term| term < in_use.term);
             if is_older && was_noted_here && !is_for_this_server && !takes_superseded {
@@ -142,7 +153,8 @@ pub async fn recover(
             }
         }
         if let Some(term) = raise(redis, clicks, &mut candidate, &state, in_use).await? {
-            return Ok(redis.use_master(candidate, term)?);
+            redis.use_master(candidate, term)?;
+            return Ok(Ledger::Read);
         }
     }
     Err(RecoveryError::Busy)

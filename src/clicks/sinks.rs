@@ -10,7 +10,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
 use crate::cache::LinkCache;
-use crate::clicks::RedisSink;
+use crate::clicks::{LinkChanges, RedisSink};
 use crate::domain::LinkId;
 use crate::store::{ClickBatch, Clicks, StoreError};
 use crate::telemetry::metrics::{BATCH_ACK, BATCHES, MEMORY_ONLY, bounded};
@@ -24,6 +24,8 @@ pub struct Sinks {
     pub clicks: Arc<dyn Clicks>,
     /// The cache that applies the link changes which an acknowledgement reports.
     pub cache: LinkCache,
+    /// The link changes that no acknowledgement reports.
+    pub link_changes: Arc<LinkChanges>,
     /// The runtime of the database's connections. `None` where they have threads of their own: a change to a third thread
     /// would gain nothing.
     pub database_runtime: Option<Handle>,
@@ -182,10 +184,24 @@ impl Sinks {
         version.is_some_and(|version| self.cache.version() != version)
     }
 
-    /// Applies link changes for the redirects of a batch whose acknowledgement does not report them.
+    /// Applies link changes for the redirects of a batch whose acknowledgement does not report them: those that Redis lists, or
+    /// else the database. If neither answers in time, links are followed as they are in memory.
     pub(super) async fn apply_link_changes(&self) {
-        if let Some(redis) = &self.redis {
-            self.cache.synchronise_unless_away(redis.shard()).await;
+        let Some(redis) = &self.redis else { return };
+        if self.cache.synchronise_unless_away(redis.shard()).await {
+            return;
+        }
+        let link_changes = Arc::clone(&self.link_changes);
+        // It goes on past its deadline, for those who come later.
+        let following = self.spawn(async move { link_changes.follow().await });
+        match timeout(self.deadline.current(), following).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => tracing::debug!(%error, "changes of links are not known"),
+            Ok(Err(error)) => tracing::error!(%error, "reading changes of links failed"),
+            Err(_) => {
+                tracing::debug!("the database did not list changes of links in time");
+                self.deadline.note(true);
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ pub enum OutboxError {
 }
 
 /// Whether this instance takes changes out of the outbox: it publishes them in Redis, or it is the only one. Another
-/// one follows the changes ([`super::ChangeFollower`]).
+/// one follows the changes ([`crate::clicks::LinkChanges`]).
 pub fn publishes(outbox: &dyn Outbox, cache: &LinkCache) -> bool {
     cache.is_shared() || outbox.is_alone()
 }

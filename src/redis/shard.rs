@@ -1,7 +1,7 @@
 //! One data set of Redis: its keys, its server, its term, and whether it is up.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use metrics::{Counter, Gauge};
@@ -50,7 +50,10 @@ struct Inner {
     is_up: Gauge,
     commands: Counter,
     is_superseded: Gauge,
+    /// Since when it is away, if it is.
+    away_since: Mutex<Option<Instant>>,
     tripped: Notify,
+    back: Notify,
     flaps: FlapLog,
 }
 
@@ -112,7 +115,9 @@ impl RedisShard {
             acknowledgements: Acknowledgements::new(Instant::now()),
             cuts: AtomicU64::new(0),
             room_for_details: AtomicU64::new(ROOM_FOR_DETAILS),
+            away_since: Mutex::new(Some(Instant::now())),
             tripped: Notify::new(),
+            back: Notify::new(),
             flaps: FlapLog::default(),
         };
         Self {
@@ -287,6 +292,7 @@ impl RedisShard {
             }
             counter_of_shard(REDIS_LOSSES, self.shard()).increment(1);
             self.inner.is_up.set(0);
+            *self.away_since() = Some(Instant::now());
             self.inner.tripped.notify_one();
         }
     }
@@ -296,6 +302,8 @@ impl RedisShard {
         self.inner.is_up.set(1);
         self.inner.full.store(false, Ordering::Release);
         if !self.inner.up.swap(true, Ordering::AcqRel) {
+            *self.away_since() = None;
+            self.inner.back.notify_waiters();
             let data_set = self.keys().tag();
             if self.inner.flaps.back() {
                 tracing::info!(data_set, "Redis is up");
@@ -323,6 +331,31 @@ impl RedisShard {
         while self.is_up() {
             self.inner.tripped.notified().await;
         }
+    }
+
+    /// Returns once Redis is up; at once if it is.
+    pub async fn is_back(&self) {
+        loop {
+            let back = self.inner.back.notified();
+            if self.is_up() {
+                return;
+            }
+            back.await;
+        }
+    }
+
+    /// For how long Redis has been away; zero if it is up.
+    #[must_use]
+    pub fn away_for(&self) -> Duration {
+        self.away_since()
+            .map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn away_since(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.inner
+            .away_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many connections the pool has at the moment; none while Redis is away.

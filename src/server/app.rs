@@ -16,8 +16,8 @@ use crate::api::{
 use crate::cache::LinkCache;
 use crate::clicks::counts::Counts;
 use crate::clicks::{
-    ClicksBeforeLimit, Delivery, Flusher, Grants, JournalDeadline, MemoryOnly, Recorders,
-    RedisSink, Sinks,
+    ClicksBeforeLimit, Delivery, Flusher, Grants, JournalDeadline, LinkChanges, MemoryOnly,
+    Recorders, RedisSink, Sinks,
 };
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
 use crate::domain::Clock;
@@ -87,6 +87,7 @@ pub(super) struct App {
     pub(super) replica: Option<Arc<PostgresReplica>>,
     pub(super) redis: Option<RedisShards>,
     pub(super) cache: LinkCache,
+    pub(super) link_changes: Arc<LinkChanges>,
     pub(super) memory_only: Arc<MemoryOnly>,
     pub(super) flusher: Arc<Flusher>,
     pub(super) grants: Arc<Grants>,
@@ -186,6 +187,7 @@ impl App {
         if let Some(redis) = &redis {
             redis.set_room_for_details(config.analytics.analytics_redis);
         }
+        let link_changes = LinkChanges::new(Arc::clone(&store.outbox), cache.clone());
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
         Ok(Self {
             grants: Grants::new(store.clicks.clone(), Arc::clone(&clock)),
@@ -193,6 +195,7 @@ impl App {
             replica,
             redis,
             cache,
+            link_changes: Arc::new(link_changes),
             memory_only,
             flusher: Arc::new(flusher),
             clock,
@@ -287,6 +290,7 @@ impl App {
                 redis: redis.map(RedisSink::new),
                 clicks: Arc::clone(&self.store.clicks),
                 cache: cache.clone(),
+                link_changes: Arc::clone(&self.link_changes),
                 database_runtime: self.database_runtime.clone(),
                 deadline: JournalDeadline::new(until_late.max(once_late), once_late),
                 running: Mutex::default(),

@@ -6,10 +6,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::cache::{CacheError, LinkCache};
-use crate::clicks::{RecoveryError, recover};
+use crate::clicks::{Ledger, RecoveryError, recover};
+use crate::domain::Shard;
 use crate::links::{OutboxError, publish_pending};
 use crate::redis::RedisShard;
-use crate::store::{Clicks, Database, Outbox, Store};
+use crate::store::{Clicks, Database, Outbox, Store, StoreError};
 
 /// How long a shard that came back waits for the changes that were not published in it.
 const PUBLISHING_TIMEOUT: Duration = Duration::from_secs(1);
@@ -43,21 +44,37 @@ impl RedisRecovery {
     }
 
     /// Checks a shard and opens it to all parts of this instance. It may have links that were deleted while it was
-    /// away, so pending changes are published in it first. Where the database cannot say at once which these are, every link
-    /// that is cached becomes a miss.
+    /// away, so pending changes are published in it first. If the database cannot say at once which these are, the instance
+    /// publishes the changes that it knows: its own, and those that it read in the database meanwhile. One that starts knows
+    /// none, so every link that is cached becomes a miss.
     pub(super) async fn recover(&self, redis: &RedisShard) -> Result<(), RecoverShardError> {
-        recover(redis, &*self.clicks, self.database.installation()).await?;
-        let is_this = |shard| shard == redis.shard();
-        let publishing = publish_pending(&*self.outbox, &self.cache, is_this);
-        match timeout(PUBLISHING_TIMEOUT, publishing).await {
-            Ok(Ok(())) => {}
-            Ok(Err(OutboxError::Cache(error))) => return Err(error.into()),
-            Ok(Err(OutboxError::Superseded)) => return Err(RecoveryError::Superseded.into()),
-            Ok(Err(OutboxError::Store(_))) | Err(_) => {
-                self.cache.forget(redis.shard()).await?;
+        let is_starting = redis.term().is_err();
+        let ledger = recover(redis, &*self.clicks, self.database.installation()).await?;
+        let shard = redis.shard();
+        match self.publish(shard, ledger).await {
+            Ok(()) => {}
+            Err(OutboxError::Cache(error)) => return Err(error.into()),
+            Err(OutboxError::Superseded) => return Err(RecoveryError::Superseded.into()),
+            Err(OutboxError::Store(_)) if is_starting => {
+                self.cache.forget(shard).await?;
             }
+            Err(OutboxError::Store(_)) => self.cache.announce_noted(shard).await?,
         }
         redis.recovered();
+        Ok(())
+    }
+
+    /// Publishes what the outbox has of a shard.
+    async fn publish(&self, shard: Shard, ledger: Ledger) -> Result<(), OutboxError> {
+        let late = || StoreError::Unavailable("the outbox could not be read in time".into());
+        if ledger == Ledger::Away {
+            return Err(late().into());
+        }
+        let noted = self.cache.noted(shard);
+        let publishing = publish_pending(&*self.outbox, &self.cache, |of| of == shard);
+        let published = timeout(PUBLISHING_TIMEOUT, publishing).await;
+        published.unwrap_or_else(|_| Err(late().into()))?;
+        self.cache.all_announced(noted);
         Ok(())
     }
 }

@@ -107,3 +107,45 @@ async fn a_deleted_link_is_not_followed_when_redis_comes_back_and_the_outbox_can
     assert!(answers.iter().all(|status| *status == 404), "{answers:?}");
     drop(lock);
 }
+
+/// Deletes links while Redis does not answer the other instance, which has them in memory and reaches Postgres.
+async fn a_deletion_is_felt_without_redis(fault: Fault) {
+    let redis = RedisServer::start(&[]).await;
+    let proxy = Proxy::to(&redis.url()).await;
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", &*redis.url())]).await;
+    let other = app.another(&[("REDIS_URL", proxy.url())]).await;
+    let token = app.register().await;
+    for number in 0..10 {
+        let code = app
+            .shorten(&token, &format!("https://example.org/{number}"))
+            .await;
+        proxy.inject(Fault::None);
+        for _ in 0..2 {
+            assert_eq!(other.follow(&code).await, 302);
+        }
+        proxy.inject(fault);
+        if number % 2 == 0 {
+            // Sometimes the instance knows already that Redis does not answer.
+            assert_eq!(other.follow(&code).await, 302);
+        }
+        assert_eq!(app.delete(&token, &code).await.status, 204);
+        assert_eq!(other.follow(&code).await, 404, "link {number}");
+    }
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_deleted_link_is_not_followed_by_an_instance_that_redis_is_cut_from() {
+    a_deletion_is_felt_without_redis(Fault::Down).await;
+}
+
+#[tokio::test]
+async fn a_deleted_link_is_not_followed_by_an_instance_that_redis_does_not_answer() {
+    a_deletion_is_felt_without_redis(Fault::Silent).await;
+}
+
+#[tokio::test]
+async fn a_deleted_link_is_not_followed_by_an_instance_that_redis_answers_late() {
+    a_deletion_is_felt_without_redis(Fault::Late).await;
+}

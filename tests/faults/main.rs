@@ -27,6 +27,7 @@ mod deletions;
 mod edits;
 mod history;
 mod instances;
+mod late_redis;
 mod max_clicks;
 mod redis;
 mod replica;

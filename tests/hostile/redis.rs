@@ -196,7 +196,9 @@ impl Components {
 
     async fn recover(&self) -> Result<(), RecoveryError> {
         let database = &self.store.database;
-        recover(&self.redis, &*self.store.clicks, database.installation()).await
+        recover(&self.redis, &*self.store.clicks, database.installation())
+            .await
+            .map(drop)
     }
 }
 

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::cache::cursor::InvalidationCursor;
 use crate::domain::{Clock, SystemClock};
 use crate::redis::{Layout, RedisServers, Term};
 

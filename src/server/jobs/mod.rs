@@ -121,9 +121,11 @@ pub(super) fn spawn(
         ));
     }
     if publishes {
-        jobs.spawn(outbox::run(outbox, cache(), app.redis.clone()));
+        let link_changes = Arc::clone(&app.link_changes);
+        let redis = app.redis.clone();
+        jobs.spawn(outbox::run(outbox, cache(), link_changes, redis));
     } else {
-        jobs.spawn(follow::run(outbox, cache()));
+        jobs.spawn(follow::run(Arc::clone(&app.link_changes)));
     }
     if let Some(replica) = &app.replica {
         jobs.spawn(replica::run(Arc::clone(replica)));

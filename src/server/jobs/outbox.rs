@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::runner::every;
 use crate::cache::LinkCache;
-use crate::links::publish_pending;
+use crate::clicks::LinkChanges;
+use crate::links::{OutboxError, publish_pending};
 use crate::redis::{RedisShard, RedisShards};
 use crate::store::Outbox;
 
@@ -14,20 +15,45 @@ use crate::store::Outbox;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Without Redis, changes are published in this process alone.
-pub(super) async fn run(outbox: Arc<dyn Outbox>, cache: LinkCache, redis: Option<RedisShards>) {
+pub(super) async fn run(
+    outbox: Arc<dyn Outbox>,
+    cache: LinkCache,
+    link_changes: Arc<LinkChanges>,
+    redis: Option<RedisShards>,
+) {
     every(PAUSE, "publishing changes of links", || async {
-        let is_up = |shard| match &redis {
-            Some(shards) => shards
-                .iter()
-                .any(|redis| redis.shard() == shard && redis.is_up()),
-            None => true,
+        let Some(shards) = &redis else {
+            return publish_pending(&*outbox, &cache, |_| true).await;
         };
-        if let Some(shards) = &redis
-            && !shards.iter().any(RedisShard::is_up)
-        {
-            return Ok(());
+        if shards.iter().all(RedisShard::is_up) {
+            return publish_all(&*outbox, &cache, &link_changes).await;
         }
+        // So this process knows what Redis has to be told, if the database goes away as well.
+        link_changes.follow().await?;
+        let is_up = |shard| {
+            let of_shard = shards.iter().find(|redis| redis.shard() == shard);
+            of_shard.is_some_and(RedisShard::is_up)
+        };
         publish_pending(&*outbox, &cache, is_up).await
     })
     .await;
+}
+
+/// Publishes all changes. Whatever was in the database before is then known to Redis, and so to this process.
+async fn publish_all(
+    outbox: &dyn Outbox,
+    cache: &LinkCache,
+    link_changes: &LinkChanges,
+) -> Result<(), OutboxError> {
+    let noted: Vec<_> = cache.all_shards().map(|shard| cache.noted(shard)).collect();
+    let now = link_changes.now().await?;
+    publish_pending(outbox, cache, |_| true).await?;
+    for shard in cache.all_shards() {
+        cache.poll_changes(shard).await?;
+    }
+    for note in noted {
+        cache.all_announced(note);
+    }
+    link_changes.note_applied(now).await;
+    Ok(())
 }

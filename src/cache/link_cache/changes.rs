@@ -1,0 +1,230 @@
+//! Changes of links: dropped from memory, announced in Redis, and followed.
+
+use std::time::{Duration, Instant};
+
+use super::{CacheShard, LinkCache};
+use crate::cache::cursor::InvalidationCursor;
+use crate::cache::redis_tier::RedisTier;
+use crate::cache::unannounced::{NoteNumber, Pending};
+use crate::domain::{Shard, ShortCode};
+use crate::redis::RedisFailure;
+
+/// Changes that are announced in one call.
+const ANNOUNCED_AT_ONCE: usize = 500;
+
+/// A change could not be announced in Redis; it is announced later.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// Redis is away.
+    #[error(transparent)]
+    Unavailable(#[from] RedisFailure),
+}
+
+/// The changes of a shard that this process had noted at some moment.
+#[derive(Clone, Copy, Debug)]
+pub struct ChangeNote {
+    shard: Shard,
+    newest: NoteNumber,
+}
+
+impl LinkCache {
+    /// Removes changed codes of one shard from this process and from Redis, and announces the changes to all instances.
+    /// Meant for some hundreds of codes. Returns the term of the Redis in which they were announced.
+    ///
+    /// # Errors
+    /// When Redis fails; the codes are removed from this process all the same, which announces them when it reaches Redis
+    /// ([`LinkCache::announce_noted`]).
+    pub async fn invalidate(
+        &self,
+        shard: Shard,
+        codes: &[ShortCode],
+    ) -> Result<Option<i64>, CacheError> {
+        let shard = self.shard(shard);
+        let Some(redis) = &shard.redis else {
+            self.drop_changed(shard, codes).await;
+            return Ok(None);
+        };
+        let noted = shard.unannounced.note(Some(codes));
+        self.drop_changed(shard, codes).await;
+        let cursor = redis.announce(codes).await?;
+        shard.unannounced.announced(codes, noted);
+        self.catch_up_to(&cursor).await;
+        Ok(Some(cursor.term.number))
+    }
+
+    /// Drops changed codes from the memory of this process.
+    async fn drop_changed(&self, shard: &CacheShard, codes: &[ShortCode]) {
+        let removal = async {
+            for code in codes {
+                self.l2.remove(code).await;
+            }
+        };
+        shard.changes.apply(&self.l2, removal).await;
+    }
+
+    /// Applies changes that were read from the database at `asked`, which has all changes up to then. `None`: any link may have
+    /// changed. A Redis that is away may not have them yet.
+    pub async fn apply_read_changes(&self, codes: Option<&[ShortCode]>, asked: Instant) {
+        for (number, shard) in self.shards.iter().enumerate() {
+            let is_of_shard = |code: &&ShortCode| self.shard_of(code).index() == number;
+            let codes: Option<Vec<_>> =
+                codes.map(|codes| codes.iter().filter(is_of_shard).cloned().collect());
+            if codes.as_ref().is_some_and(Vec::is_empty) {
+                continue;
+            }
+            if shard.redis.as_ref().is_some_and(|redis| !redis.is_up()) {
+                shard.unannounced.note(codes.as_deref());
+            }
+            if let Some(codes) = &codes {
+                self.drop_changed(shard, codes).await;
+            }
+        }
+        if codes.is_none() {
+            self.clear_process().await;
+        }
+        for shard in &*self.shards {
+            shard.freshness.confirm(asked);
+        }
+    }
+
+    /// What this process has noted of a shard's changes up to now.
+    #[must_use]
+    pub fn noted(&self, shard: Shard) -> ChangeNote {
+        ChangeNote {
+            shard,
+            newest: self.shard(shard).unannounced.newest(),
+        }
+    }
+
+    /// Every change that was noted by then is announced: the outbox was published afterwards.
+    pub fn all_announced(&self, up_to: ChangeNote) {
+        let shard = self.shard(up_to.shard);
+        shard.unannounced.all_announced(up_to.newest);
+    }
+
+    /// Announces the changes that this process knows and Redis was not told of, where the outbox cannot be read.
+    ///
+    /// # Errors
+    /// When Redis fails.
+    pub async fn announce_noted(&self, shard: Shard) -> Result<(), CacheError> {
+        let of_shard = self.shard(shard);
+        let (pending, up_to) = of_shard.unannounced.pending();
+        match pending {
+            Pending::AnyLink => {
+                self.forget(shard).await?;
+            }
+            Pending::Codes(codes) => {
+                for codes in codes.chunks(ANNOUNCED_AT_ONCE) {
+                    if let Some(redis) = &of_shard.redis {
+                        redis.announce(codes).await?;
+                    }
+                    of_shard.unannounced.announced(codes, up_to);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// For how long the Redis of any shard has been away; zero if all are up.
+    #[must_use]
+    pub fn redis_away_for(&self) -> Duration {
+        let redis = self.shards.iter().filter_map(|shard| shard.redis.as_ref());
+        redis.map(RedisTier::away_for).max().unwrap_or_default()
+    }
+
+    /// Whether changes are published to other instances, in Redis.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.shards.iter().any(|shard| shard.redis.is_some())
+    }
+
+    /// Makes every link of a shard that is cached in Redis a miss, and drops all links from the memory of every instance:
+    /// which of them changed is not known. Returns the term of that Redis.
+    ///
+    /// # Errors
+    /// When Redis fails.
+    pub async fn forget(&self, shard: Shard) -> Result<Option<i64>, CacheError> {
+        let shard = self.shard(shard);
+        let Some(redis) = &shard.redis else {
+            self.clear_process().await;
+            return Ok(None);
+        };
+        let noted = shard.unannounced.newest();
+        let cursor = redis.forget_links().await?;
+        shard.unannounced.all_announced(noted);
+        self.catch_up_to(&cursor).await;
+        Ok(Some(cursor.term.number))
+    }
+
+    /// All data sets.
+    pub fn all_shards(&self) -> impl Iterator<Item = Shard> {
+        Shard::all(u16::try_from(self.shards.len()).unwrap_or(u16::MAX))
+    }
+
+    /// Drops every link from the memory of this process: which of them changed is not known.
+    pub async fn clear_process(&self) {
+        let changes = &self.shards[0].changes;
+        changes.apply(&self.l2, async { self.l2.clear() }).await;
+    }
+
+    /// The newest change of a shard that this process has applied. The version of the cache, read afterwards, includes it.
+    #[must_use]
+    pub fn newest_change(&self, shard: Shard) -> i64 {
+        self.shard(shard).changes.applied()
+    }
+
+    /// Applies every change up to the cursor. Costs nothing when there is none.
+    pub async fn catch_up_to(&self, cursor: &InvalidationCursor) {
+        let shard = self.shard(cursor.shard);
+        let Some(redis) = &shard.redis else { return };
+        if shard.changes.is_current(cursor) || shard.changes.catch_up(cursor, redis, &self.l2).await
+        {
+            shard.freshness.confirm(cursor.asked);
+        }
+    }
+
+    /// Asks where the changes of a shard stand, and applies them; to be called before the first look-up.
+    ///
+    /// # Errors
+    /// When Redis is away or refuses to be written to.
+    pub async fn synchronise(&self, shard: Shard) -> Result<(), CacheError> {
+        if let Some(redis) = &self.shard(shard).redis {
+            let cursor = redis.newest_change().await?;
+            self.catch_up_to(&cursor).await;
+        }
+        Ok(())
+    }
+
+    /// The same for redirects whose clicks Redis did not acknowledge. While Redis is away, changes wait until it is back. A
+    /// Redis that fails twice is away: otherwise deleted links would be followed by a process that takes it for up. Returns
+    /// whether Redis said where the changes stand.
+    pub async fn synchronise_unless_away(&self, shard: Shard) -> bool {
+        let Some(redis) = &self.shard(shard).redis else {
+            return false;
+        };
+        let mut is_repeated = false;
+        while redis.is_reachable() {
+            let Err(CacheError::Unavailable(failure)) = self.synchronise(shard).await else {
+                return true;
+            };
+            if is_repeated {
+                redis.trip(&failure);
+                return false;
+            }
+            is_repeated = true;
+        }
+        false
+    }
+
+    /// The same in the background, while no request waits for it.
+    ///
+    /// # Errors
+    /// When Redis does not answer.
+    pub async fn poll_changes(&self, shard: Shard) -> Result<(), CacheError> {
+        if let Some(redis) = &self.shard(shard).redis {
+            let cursor = redis.newest_change_in_background().await?;
+            self.catch_up_to(&cursor).await;
+        }
+        Ok(())
+    }
+}
