@@ -71,8 +71,8 @@ pub(super) struct SeriesBody {
     /// Clicks of all points.
     #[schema(example = 42)]
     clicks: u64,
-    /// Those without known bots. Classes of clicks follow within ten flush intervals (10 s by default) after clicks are written
-    /// back: until then a bot's click is among these.
+    /// Those without known bots. Whether a click is a bot's is known within 2 s; later if the database is busy. Until
+    /// then it is among these.
     #[schema(example = 42)]
     people: u64,
     /// Every point of the range, in order.

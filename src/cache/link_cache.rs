@@ -61,7 +61,7 @@ struct CacheShard {
 const LOOKUP_TRIES: usize = 5;
 
 /// How long a look-up waits for a Redis that does not answer or went away just now, if the database cannot be asked either.
-const REDIS_PATIENCE: Duration = Duration::from_secs(3);
+const REDIS_PATIENCE: Duration = Duration::from_secs(4);
 
 /// The pause before a Redis is asked again that is taken for up.
 const REDIS_PAUSE: Duration = Duration::from_millis(50);

@@ -20,7 +20,7 @@ const MAX_TRIES: usize = 10;
 const NOTING_TIME: Duration = Duration::from_millis(100);
 
 /// How long the database may take to read the ledger.
-const LEDGER_TIMEOUT: Duration = Duration::from_secs(1);
+const LEDGER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Terms from here on are not believed: scripts could not tell them apart.
 const TERM_LIMIT: i64 = 1 << 52;

@@ -198,7 +198,7 @@ pub struct Config {
     pub cache_max_links: Optional<u64>,
     /// How long a link is served from memory without confirmation from Redis that nothing changed.
     ///
-    /// A deleted link may be served for so long while Redis is away. SQLite, which one process owns, needs no
+    /// A deleted link may be served for so long while neither Redis nor Postgres answers. SQLite, which one process owns, needs no
     /// confirmation.
     #[arg(
         long = "cache-ttl-seconds",

@@ -4,8 +4,9 @@
 //! | --- | --- |
 //! | [`pipeline`] | rules 1 to 8, quarters of an hour and classes: recorders, Redis, journal, flushers, readers |
 //! | [`grants`] | rule 9: links with `max_clicks` |
+//! | [`changes`] | the part of rule 1 that is about deleted links |
 //!
-//! Both have a `Mutation` for each rule, which switches a part of it off.
+//! Each has a `Mutation` for each rule, which switches a part of it off.
 
 #![expect(
     missing_docs,
@@ -16,6 +17,7 @@
     reason = "a world is passed in the same way to each function, whatever its size"
 )]
 
+pub mod changes;
 pub mod grants;
 pub mod pipeline;
 

@@ -1,6 +1,6 @@
 //! The click protocol as a model, checked exhaustively. Run with `--nocapture`, each check says how many states it saw.
 
-use shunt_model::{Checked, grants, pipeline};
+use shunt_model::{Checked, changes, grants, pipeline};
 
 /// More steps than any way through the worlds that are checked to their ends.
 const TO_THE_END: usize = 100;
@@ -105,6 +105,25 @@ fn a_limit_of_clicks_is_kept_exactly_in_every_state_that_there_is() {
 #[test]
 fn every_part_of_the_rule_of_grants_that_is_switched_off_is_found_by_its_property() {
     for mutation in grants::Mutation::ALL {
+        let (property, world) = mutation.breaks();
+        is_found(
+            &format!("{mutation:?}"),
+            property,
+            &world.check(OF_MUTATIONS, Some(property)),
+        );
+    }
+}
+
+#[test]
+fn a_deleted_link_is_followed_only_as_documented_in_every_state_that_there_is() {
+    let checked = changes::World::HARMED.check(TO_THE_END, None);
+    keeps_its_rules("a deletion", &checked);
+    assert!(checked.is_complete, "not all states were reached");
+}
+
+#[test]
+fn every_part_of_the_rule_of_deletions_that_is_switched_off_is_found_by_its_property() {
+    for mutation in changes::Mutation::ALL {
         let (property, world) = mutation.breaks();
         is_found(
             &format!("{mutation:?}"),

@@ -10,12 +10,15 @@ use crate::clicks::Pace;
 use crate::domain::{Clock, Interval};
 use crate::redis::{RedisShard, RedisShards};
 use crate::store::{Clicks, Details, StoreError};
+use crate::telemetry::throttle::FailureLog;
 
-/// Classes are summed once in so many flushes: a busy link costs a write for each class and sum, not for each flush.
-const FLUSHES_PER_SUM: u32 = 10;
+/// The pause between two sums, as a multiple of what a sum takes: a busy link costs a write for each class and sum, so sums that
+/// have much to do are rare.
+const PAUSE_PER_SUM: u32 = 10;
 
-/// Bounds of the pause between two sums.
+/// Bounds of that pause. Where there is little to do, classes are summed half a second after their clicks are written back.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
+const USUAL_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// Bounds of the pause after each step of a sum, as multiples of its duration. The database has half of the time for other work at
@@ -25,7 +28,7 @@ const LONGEST_PAUSE: f64 = 8.0;
 
 /// How often a sum looks whether a flush is still under way, and how long it waits for one in all: that of a Redis which is away
 /// may be under way for hours.
-const FLUSH_POLL: Duration = Duration::from_millis(500);
+const FLUSH_POLL: Duration = Duration::from_millis(100);
 const FLUSH_WAIT: Duration = Duration::from_mins(1);
 
 /// Pause between two removals.
@@ -48,29 +51,41 @@ pub(super) async fn run_sums(
     } else {
         SHORTEST_PAUSE
     };
-    let pause = (flush_interval * FLUSHES_PER_SUM).clamp(MIN_PAUSE, MAX_PAUSE);
-    every(pause, "summing the classes of clicks", || async {
-        let mut pace = Pace::within(SHORTEST_PAUSE..=longest);
-        let mut waited = Duration::ZERO;
-        loop {
-            // Sums cost the database more than the flush that they would be beside.
-            while redis.is_some() && waited < FLUSH_WAIT && ledger.is_flush_under_way().await? {
-                sleep(FLUSH_POLL).await;
-                waited += FLUSH_POLL;
+    let mut failures = FailureLog::new("summing the classes of clicks");
+    loop {
+        let mut summing = Duration::ZERO;
+        let summed = async {
+            let mut pace = Pace::within(SHORTEST_PAUSE..=longest);
+            let mut waited = Duration::ZERO;
+            loop {
+                // Sums cost the database more than the flush that they would be beside.
+                while redis.is_some() && waited < FLUSH_WAIT && ledger.is_flush_under_way().await? {
+                    sleep(FLUSH_POLL).await;
+                    waited += FLUSH_POLL;
+                }
+                let started = Instant::now();
+                let are_more = details.sum_details(rows_per_day).await?;
+                summing += started.elapsed();
+                if !are_more {
+                    return Ok::<_, StoreError>(());
+                }
+                let delays = redis
+                    .iter()
+                    .flat_map(RedisShards::iter)
+                    .map(RedisShard::delay);
+                let delay = delays.flatten().reduce(f64::max);
+                sleep(pace.pause_after(started.elapsed(), delay)).await;
             }
-            let started = Instant::now();
-            if !details.sum_details(rows_per_day).await? {
-                return Ok::<_, StoreError>(());
-            }
-            let delays = redis
-                .iter()
-                .flat_map(RedisShards::iter)
-                .map(RedisShard::delay);
-            let delay = delays.flatten().reduce(f64::max);
-            sleep(pace.pause_after(started.elapsed(), delay)).await;
-        }
-    })
-    .await;
+        };
+        failures.note(&summed.await);
+        sleep(pause_after(summing, flush_interval)).await;
+    }
+}
+
+/// The pause after a sum that kept the database busy for so long.
+fn pause_after(summing: Duration, flush_interval: Duration) -> Duration {
+    let shortest = (flush_interval / 2).clamp(MIN_PAUSE, USUAL_PAUSE);
+    (summing * PAUSE_PER_SUM).clamp(shortest, MAX_PAUSE)
 }
 
 pub(super) async fn run_removals(details: Arc<dyn Details>, clock: Arc<dyn Clock>, days: u32) {
@@ -88,4 +103,18 @@ pub(super) async fn run_removals(details: Arc<dyn Details>, clock: Arc<dyn Clock
         }
     })
     .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_is_half_a_second_unless_sums_keep_the_database_busy() {
+        let pause = |millis| {
+            let summing = Duration::from_millis(millis);
+            pause_after(summing, Duration::from_secs(1)).as_millis()
+        };
+        assert_eq!([0, 50, 300, 5_000].map(pause), [500, 500, 3_000, 10_000]);
+    }
 }

@@ -120,6 +120,42 @@ class RedisBackFirst(OfPostgres):
         self.send(signal.SIGCONT)
 
 
+class RedisLateWithoutPostgres(OfPostgres):
+    """Postgres is away, and Redis hangs for short times meanwhile."""
+
+    kind = "redis-late-without-postgres"
+    about = "Redis hangs for 0.1 to 2 s, three times, while Postgres is away: no known code is refused"
+    is_apart = True
+
+    @property
+    def touches(self) -> frozenset[str]:
+        return frozenset(["redis", "postgres"])
+
+    async def begin(self) -> None:
+        world = self.world
+        self.send(signal.SIGSTOP)
+        # What was under way is answered, and links are followed without Postgres.
+        await asyncio.sleep(1.0)
+        before = {book.code: book.by_instance.copy() for book in world.books.live}
+        await asyncio.sleep(1.0)
+        world.known = frozenset(
+            (instance.name, book.code) for instance in world.instances for book in world.books.live
+            if book.limit is None and book.code in before
+            and book.by_instance[instance.name] > before[book.code][instance.name])
+        try:
+            for _ in range(3):
+                process = self.rng.choice(world.redis).process.popen
+                process.send_signal(signal.SIGSTOP)  # type: ignore[union-attr]
+                await asyncio.sleep(self.rng.uniform(0.1, 2.0))
+                process.send_signal(signal.SIGCONT)  # type: ignore[union-attr]
+                await asyncio.sleep(self.rng.uniform(0.2, 1.0))
+        finally:
+            world.known = frozenset()
+
+    async def heal(self) -> None:
+        self.send(signal.SIGCONT)
+
+
 class FailOver(OfPostgres):
     """The primary dies, and its standby, which has everything, takes over; then a new standby follows it."""
 

@@ -120,6 +120,9 @@ class Judge:
             elif book.state is State.LIVE:
                 self.violated(f"a live link was answered 404 by {instance.name}\n{book}")
         else:
+            if (instance.name, book.code) in self.world.known:
+                self.violated(f"{instance.name} answered a visit of a code that it knows with {response.status} "
+                              f"while Postgres is away and Redis is late\n{book}")
             self.refusal(instance, "a visit", response)
 
     def stats(self, instance: Instance, book: Book, mark: Mark, sent: float, response: Response) -> None:

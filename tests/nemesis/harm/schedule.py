@@ -21,6 +21,7 @@ OF_REDIS: list[type[Fault]] = [of_redis.KillRedis, of_redis.PauseRedis, of_redis
                                SlowToConnect, *line_faults("redis", MODES)]
 OF_POSTGRES: list[type[Fault]] = [of_postgres.KillPostgres, of_postgres.PausePostgres, of_postgres.PostgresStutters,
                                   of_postgres.LockTables, of_postgres.RedisBackFirst,
+                                  of_postgres.RedisLateWithoutPostgres,
                                   *line_faults("postgres", TO_POSTGRES)]
 OF_TOPOLOGY: dict[str, list[type[Fault]]] = {
     "single": [of_redis.EmptyRedis, of_redis.RollRedisBack],

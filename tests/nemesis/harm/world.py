@@ -50,6 +50,8 @@ class World:
     """The primary, then its standby if there is one."""
     deposed: tuple[Instance, float] | None = None
     """An instance that was left on a deposed master, and since when."""
+    known: frozenset[tuple[str, str]] = frozenset()
+    """Instances and codes that they have to follow, as they did so since Postgres is away."""
     is_losing: bool = False
     """Whether a fault is under way whose loss is admitted at its end."""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
