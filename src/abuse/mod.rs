@@ -56,6 +56,12 @@ impl Administrator {
             address: &self.address,
         }
     }
+
+    /// The address that the administrator works from.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
 }
 
 /// Why an operation against abuse failed.
@@ -166,6 +172,17 @@ impl Abuse {
         }
     }
 
+    /// Refuses what an administrator may not remove.
+    ///
+    /// # Errors
+    /// [`AbuseError::OwnAccount`].
+    pub fn check(&self, by: &Administrator, target: &RemovalTarget) -> Result<(), AbuseError> {
+        if matches!(target, RemovalTarget::User(user) if *user == by.user) {
+            return Err(AbuseError::OwnAccount);
+        }
+        Ok(())
+    }
+
     /// Removes something. Returns the removal, and the changes of links, which are to be announced.
     ///
     /// # Errors
@@ -177,9 +194,7 @@ impl Abuse {
         reason: &Reason,
         status: RemovalStatus,
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
-        if matches!(target, RemovalTarget::User(user) if *user == by.user) {
-            return Err(AbuseError::OwnAccount);
-        }
+        self.check(by, target)?;
         let removal = NewRemoval {
             target,
             reason,
@@ -268,6 +283,20 @@ impl Abuse {
     /// [`AbuseError::Store`].
     pub async fn accounts(&self, wanted: &NewestWanted) -> Result<Newest<SeenUser>, AbuseError> {
         Ok(self.administration.seen_users(wanted).await?)
+    }
+
+    /// The account with this number.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`], [`AbuseError::Store`].
+    pub async fn account(&self, user: UserId) -> Result<SeenUser, AbuseError> {
+        let wanted = NewestWanted {
+            owner: Some(user),
+            limit: 1,
+            ..NewestWanted::default()
+        };
+        let found = self.accounts(&wanted).await?.entries;
+        found.into_iter().next().ok_or(AbuseError::Unknown)
     }
 
     /// Reports of links.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::series_body::SeriesQuery;
+use super::words::{self, DimensionWord};
 use crate::analytics::filter;
 use crate::domain::{Dimension, InvalidRange, SeriesRange, Timestamp};
 use crate::http::ApiError;
@@ -22,10 +23,7 @@ pub(super) struct BreakdownParameters {
     #[param(max_length = 50)]
     pub(super) tag: Option<String>,
     /// What there is a row for: `referrer`, `country`, `browser`, `os`, `device` or `bot`.
-    #[param(
-        pattern = "^(referrer|country|browser|os|device|bot)$",
-        default = "referrer"
-    )]
+    #[param(schema_with = words::dimension)]
     by: Option<String>,
     /// The first date, or an RFC 3339 timestamp in the first day. Unless given, 30 days before the end.
     #[param(example = "2026-11-01")]
@@ -52,10 +50,10 @@ pub(super) struct BreakdownParameters {
     #[param(max_length = 253, example = "Android")]
     os: Option<String>,
     /// Only clicks with this kind of device: `desktop`, `phone`, `tablet`, `tv` or `console`.
-    #[param(pattern = "^(desktop|phone|tablet|tv|console)?$", example = "phone")]
+    #[param(schema_with = words::device, example = "phone")]
     device: Option<String>,
     /// Only clicks of known bots, `true`, or of others, `false`.
-    #[param(pattern = "^(true|false)?$", example = "false")]
+    #[param(schema_with = words::bot, example = "false")]
     bot: Option<String>,
 }
 
@@ -113,10 +111,7 @@ impl BreakdownParameters {
 #[derive(Serialize, ToSchema)]
 pub(super) struct BreakdownBody {
     /// What there is a row for.
-    #[schema(
-        example = "country",
-        pattern = "^(referrer|country|browser|os|device|bot)$"
-    )]
+    #[schema(value_type = DimensionWord)]
     by: &'static str,
     /// Clicks of all rows and of `other`.
     #[schema(example = 42)]
@@ -136,7 +131,7 @@ pub(super) struct BreakdownBody {
 #[derive(Serialize, ToSchema)]
 pub(super) struct RowBody {
     /// The value; `null` for clicks of which it is not known.
-    #[schema(example = "DE")]
+    #[schema(required = true, example = "DE")]
     value: Option<String>,
     /// Clicks with it.
     #[schema(example = 21)]

@@ -18,7 +18,7 @@ use super::idempotency_key::IDEMPOTENCY_KEY;
 use super::link_json::BulkObject;
 use crate::accounts::Accounts;
 use crate::domain::Principal;
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken};
+use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, NeedsWriteKey};
 use crate::http::{ApiError, BodyLimits, ClientAddress, ErrorBody, JSON, read_body};
 use crate::links::{LinkRequest, LinkService};
 
@@ -54,7 +54,11 @@ enum BulkResult<'a> {
         #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
         short_code: &'a str,
         /// Where it leads, exactly as it was given.
-        #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
+        #[schema(
+            example = "https://example.org/a/long/path",
+            format = "uri",
+            max_length = 2048
+        )]
         target_url: &'a str,
         /// Clicks that another service counted for it.
         #[schema(example = 0)]
@@ -102,7 +106,7 @@ enum BulkResult<'a> {
             ("unknown column" = (value = json!({"detail": "titel: is not known here; did you mean title?"}))),
             ("key" = (value = json!({"detail": NO_KEY}))),
         )),
-        NeedsToken, Limited, NeedsDatabase,
+        NeedsToken, NeedsWriteKey, Limited, NeedsDatabase,
     ),
 )]
 pub(super) async fn bulk(

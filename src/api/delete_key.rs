@@ -4,31 +4,17 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use utoipa::IntoParams;
 
 use super::authentication::LoggedIn;
 use crate::accounts::Accounts;
 use crate::http::documented::{NeedsDatabase, NeedsToken};
 use crate::http::{ApiError, ClientAddress, ErrorBody};
 
-/// The key in the path.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(super) struct KeyParameter {
-    /// Identifier of a key.
-    #[param(example = 1, minimum = 1)]
-    #[expect(
-        dead_code,
-        reason = "the handler reads it as text: any other word is an unknown key"
-    )]
-    id: i64,
-}
-
 /// End a key.
 ///
 /// Once this is answered, no instance accepts it any more.
 #[utoipa::path(
-    delete, path = "/auth/keys/{id}", tag = "accounts", operation_id = "delete_key", params(KeyParameter),
+    delete, path = "/auth/keys/{id}", tag = "accounts", operation_id = "delete_key", params(("id" = i64, Path, description = "Identifier of a key", example = 1, minimum = 1)),
     security(("bearer" = [])),
     responses(
         (status = 204, description = "The key has ended"),

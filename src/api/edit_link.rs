@@ -26,7 +26,7 @@ use crate::links::LinkService;
 pub(super) struct LinkPatch {
     /// Another target; its rules are those of a new link.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = String, required = false, format = "url", max_length = 2048)]
+    #[schema(value_type = String, required = false, format = "uri", max_length = 2048)]
     target_url: FieldEdit<String>,
     /// Whether the link is followed.
     #[serde(default, deserialize_with = "given")]

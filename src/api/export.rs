@@ -13,6 +13,7 @@ use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
 use super::link_body::{FullLinkBody, View};
 use super::link_stream::{Form, LinkJson, WholeList};
+use super::words::ExportWord;
 use crate::accounts::Accounts;
 use crate::domain::Principal;
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
@@ -25,7 +26,7 @@ use crate::links::{LinkService, Listing};
 #[serde(deny_unknown_fields)]
 pub(super) struct ExportQuery {
     /// `csv`, which spreadsheets read, or `ndjson`, a JSON object a line.
-    #[param(pattern = "^(csv|ndjson)$", example = "csv")]
+    #[param(value_type = ExportWord, inline, example = "csv")]
     format: String,
 }
 

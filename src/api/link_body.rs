@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::base_address::BaseAddress;
 use super::entity_tags::tag_of;
+use super::words::StatusWord;
 use crate::domain::{Link, LinkStatus, MaxClicks, ShortCode, Timestamp, Title};
 use crate::http::{ApiError, Json};
 use crate::links::CountedLink;
@@ -22,7 +23,11 @@ pub(super) struct LinkBody {
     #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: String,
     /// Where it leads, exactly as it was given.
-    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
+    #[schema(
+        example = "https://example.org/a/long/path",
+        format = "uri",
+        max_length = 2048
+    )]
     target_url: String,
     /// Exact number of answered redirects.
     #[schema(example = 0)]
@@ -53,13 +58,17 @@ pub(super) struct FullLinkBody {
     #[schema(example = "spring-sale", pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: String,
     /// The address that people share.
-    #[schema(example = "https://sho.rt/spring-sale", format = "url")]
+    #[schema(example = "https://sho.rt/spring-sale", format = "uri")]
     short_url: String,
     /// Where it leads, exactly as it was given.
-    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
+    #[schema(
+        example = "https://example.org/a/long/path",
+        format = "uri",
+        max_length = 2048
+    )]
     target_url: String,
     /// The owner's name for it.
-    #[schema(example = "Spring sale")]
+    #[schema(required = true, example = "Spring sale")]
     title: Option<String>,
     /// Words that group the owner's links.
     #[schema(example = json!(["print"]))]
@@ -69,8 +78,8 @@ pub(super) struct FullLinkBody {
     clicks: u64,
     /// An inactive link is not followed.
     is_active: bool,
-    /// Whether it is followed, or why not: `active`, `inactive`, `expired` or `used_up`.
-    #[schema(example = "active")]
+    /// Whether it is followed, or why not.
+    #[schema(value_type = StatusWord)]
     status: &'static str,
     /// When it was created.
     #[schema(example = "2026-11-25T09:30:00.123456Z", format = DateTime)]
@@ -79,10 +88,10 @@ pub(super) struct FullLinkBody {
     #[schema(example = "2026-11-25T09:30:00.123456Z", format = DateTime)]
     updated_at: String,
     /// The moment from which it is not followed any more.
-    #[schema(example = "2027-01-31T17:00:00Z", format = DateTime)]
+    #[schema(required = true, example = "2027-01-31T17:00:00Z", format = DateTime)]
     expires_at: Option<String>,
     /// Redirects that are answered in all.
-    #[schema(example = 1000, minimum = 1)]
+    #[schema(required = true, example = 1000, minimum = 1)]
     max_clicks: Option<u64>,
     /// Whether a visitor's query is added to that of the target.
     forward_query: bool,

@@ -4,6 +4,7 @@ use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::{IntoParams, ToSchema};
 
+use super::words::ViewWord;
 use crate::domain::{
     CustomCode, InvalidProperty, LinkProperties, MaxClicks, OwnHost, Tags, TargetUrl, Timestamp,
     Title,
@@ -22,7 +23,7 @@ pub(super) struct LinkQuery {
     /// and returned exactly as given. Required, here or in the body.
     #[param(
         example = "https://example.org/a/long/path",
-        format = "url",
+        format = "uri",
         pattern = r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@]+([/?#]|$)",
         max_length = 2048
     )]
@@ -45,7 +46,7 @@ pub(super) struct LinkQuery {
     #[param(value_type = Option<bool>)]
     pub(super) forward_query: Option<String>,
     /// `full`: the response has all fields of the link.
-    #[param(pattern = "^full$")]
+    #[param(value_type = Option<ViewWord>, inline)]
     pub(super) view: Option<String>,
 }
 
@@ -56,7 +57,7 @@ pub(super) struct LinkObject {
     /// As the query parameter.
     #[schema(
         example = "https://example.org/a/long/path",
-        format = "url",
+        format = "uri",
         max_length = 2048
     )]
     pub(super) target_url: String,
@@ -78,7 +79,7 @@ pub(super) struct LinkObject {
     /// Whether a visitor's query is added to that of the target.
     pub(super) forward_query: Option<bool>,
     /// `full`: the response has all fields of the link.
-    #[schema(pattern = "^full$")]
+    #[schema(value_type = Option<ViewWord>)]
     pub(super) view: Option<String>,
 }
 

@@ -5,6 +5,7 @@ use serde::de::IgnoredAny;
 use utoipa::ToSchema;
 
 use super::link_fields::{Fields, JsonMaxClicks, json_tags};
+use super::words::StatusWord;
 use crate::domain::OwnHost;
 use crate::http::ApiError;
 use crate::links::LinkRequest;
@@ -19,7 +20,7 @@ pub(super) struct BulkObject {
     /// Absolute `http` or `https` URL; its rules are those of a single link.
     #[schema(
         example = "https://example.org/a/long/path",
-        format = "url",
+        format = "uri",
         max_length = 2048
     )]
     target_url: String,
@@ -46,21 +47,25 @@ pub(super) struct BulkObject {
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     clicks: Option<serde_json::Number>,
     /// Of an export: the code, where there is no `custom_code`.
+    #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: Option<String>,
     /// Of an export: the link may have ended already. The new link is created now.
     #[schema(format = DateTime)]
     created_at: Option<String>,
-    /// Of an export; read over, as are `short_url`, `status` and `updated_at`.
-    #[schema(value_type = Option<Object>)]
+    /// Of an export; ignored, as are `short_url`, `status` and `updated_at`.
+    #[schema(value_type = Option<i64>, minimum = 1)]
     #[expect(dead_code, reason = "the service sets it")]
     id: Option<IgnoredAny>,
-    #[schema(value_type = Option<Object>)]
+    /// Of an export; ignored.
+    #[schema(value_type = Option<String>, format = "uri")]
     #[expect(dead_code, reason = "the service sets it")]
     short_url: Option<IgnoredAny>,
-    #[schema(value_type = Option<Object>)]
+    /// Of an export; ignored.
+    #[schema(value_type = Option<StatusWord>)]
     #[expect(dead_code, reason = "the service sets it")]
     status: Option<IgnoredAny>,
-    #[schema(value_type = Option<Object>)]
+    /// Of an export; ignored.
+    #[schema(value_type = Option<String>, format = DateTime)]
     #[expect(dead_code, reason = "the service sets it")]
     updated_at: Option<IgnoredAny>,
 }

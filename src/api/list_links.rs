@@ -16,6 +16,7 @@ use super::base_address::BaseAddress;
 use super::link_body::{LinkBody, View};
 use super::link_fields::invalid;
 use super::link_stream::{Form, LinkJson, WholeList, array};
+use super::words::{SortWord, StatusWord, ViewWord};
 use crate::accounts::Accounts;
 use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
@@ -41,15 +42,15 @@ pub(super) struct ListQuery {
     #[param(max_length = 50)]
     tag: Option<String>,
     /// Links with this status. `used_up` goes by clicks that are written back, about a second after they were answered.
-    #[param(pattern = "^(active|inactive|expired|used_up|removed)$")]
+    #[param(value_type = Option<StatusWord>, inline)]
     status: Option<String>,
     /// The order: `-created_at`, the newest first, unless given. By clicks it goes by those that are written back, in an account
     /// with 10,000 links or more by those of some seconds ago, and a link whose clicks change between two pages may be on
     /// both, or on none.
-    #[param(pattern = "^-?(created_at|clicks)$")]
+    #[param(value_type = Option<SortWord>, inline)]
     sort: Option<String>,
     /// `full`: all fields of the links.
-    #[param(pattern = "^full$")]
+    #[param(value_type = Option<ViewWord>, inline)]
     view: Option<String>,
     /// Links on this page, 1 to 1000. A page of a search may have fewer: the `Link` header says whether others follow. Only in an
     /// account with more than 100,000 links may it be empty although others follow.

@@ -72,6 +72,7 @@ mod show_link;
 mod stats;
 mod visit;
 mod well_known;
+mod words;
 
 pub use base_address::BaseAddress;
 pub use for_pages::{csv_of_links, links_of_csv, ndjson_of_links};

@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 use super::authentication::TokenOwner;
 use super::link_fields::invalid;
 use super::series_body::{SeriesBody, SeriesQuery};
+use super::words;
 use crate::accounts::Accounts;
 use crate::domain::SearchTag;
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
@@ -25,7 +26,7 @@ pub(super) struct MySeriesQuery {
     #[param(max_length = 50)]
     tag: Option<String>,
     /// The length of a point: `hour`, `day` or `month`.
-    #[param(pattern = "^(hour|day|month)$", default = "day")]
+    #[param(schema_with = words::interval)]
     interval: Option<String>,
     /// The first date, or an RFC 3339 timestamp, as for one link.
     #[param(example = "2026-11-01")]

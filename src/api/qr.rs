@@ -9,11 +9,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 use super::base_address::BaseAddress;
 use super::entity_tags::is_known;
 use super::link_body::name_short_url;
+use super::words;
 use crate::http::documented::{LimitsMisses, NeedsDatabase, TakesQuery};
 use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, PathCode, QueryOf};
 use crate::links::LinkService;
@@ -32,7 +33,7 @@ const CACHED: &str = "public, max-age=86400";
 #[serde(deny_unknown_fields)]
 pub(super) struct QrQuery {
     /// `svg` or `png`.
-    #[param(pattern = "^(svg|png)$", default = "svg")]
+    #[param(schema_with = words::image)]
     format: Option<String>,
     /// Width and height in pixels. A module of the code has a whole number of them; pixels that are left over widen the
     /// margin.
@@ -42,7 +43,7 @@ pub(super) struct QrQuery {
     #[param(value_type = Option<u32>, minimum = 0, maximum = 16, default = 4)]
     margin: Option<String>,
     /// Error correction: with `L`, `M`, `Q` or `H`, a code of which 7, 15, 25 or 30 % is damaged can still be read.
-    #[param(pattern = "^[LMQH]$", default = "M")]
+    #[param(schema_with = words::correction)]
     ecc: Option<String>,
     /// Colour of the dark modules as RRGGBB. It must be much darker than `light`.
     #[param(pattern = "^[0-9A-Fa-f]{6}$", default = "000000")]
@@ -51,6 +52,15 @@ pub(super) struct QrQuery {
     #[param(pattern = "^[0-9A-Fa-f]{6}$", default = "ffffff")]
     light: Option<String>,
 }
+
+/// An image in PNG.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[expect(
+    dead_code,
+    reason = "it only describes the response in the OpenAPI document"
+)]
+struct PngBody(Vec<u8>);
 
 /// Get a link's QR code.
 ///
@@ -62,7 +72,7 @@ pub(super) struct QrQuery {
         ("If-None-Match" = Option<String>, Header, description = "The `ETag` of an image that you have"),
     ),
     responses(
-        (status = 200, description = "The image", content((String = "image/svg+xml"), (Vec<u8> = "image/png")), headers(
+        (status = 200, description = "The image", content((String = "image/svg+xml"), (PngBody = "image/png")), headers(
             ("Cache-Control" = String, description = "For how long the image may be kept"),
             ("ETag" = String, description = "The entity tag of the image, for `If-None-Match`"),
             ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that the image leads to"),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::words::{self, IntervalWord};
 use crate::domain::{InvalidRange, RangeQuery, SeriesRange, Timestamp};
 use crate::http::ApiError;
 use crate::links::Series;
@@ -13,7 +14,7 @@ use crate::links::Series;
 #[serde(deny_unknown_fields)]
 pub(super) struct SeriesQuery {
     /// The length of a point: `hour`, `day` or `month`.
-    #[param(pattern = "^(hour|day|month)$", default = "day")]
+    #[param(schema_with = words::interval)]
     pub(super) interval: Option<String>,
     /// The first date, or an RFC 3339 timestamp: the point that it is in is the first. Unless given, 24 hours, 30 days or 12
     /// months before the end.
@@ -57,16 +58,16 @@ pub(super) struct SeriesBody {
     )]
     short_code: Option<String>,
     /// The length of a point.
-    #[schema(example = "day", pattern = "^(hour|day|month)$")]
+    #[schema(value_type = IntervalWord)]
     interval: &'static str,
     /// The time zone.
     #[schema(example = "Europe/Berlin")]
     tz: String,
     /// The start of the first point, by the clock of the zone.
-    #[schema(example = "2026-11-24T00:00:00+01:00")]
+    #[schema(example = "2026-11-24T00:00:00+01:00", format = DateTime)]
     from: String,
     /// The end of the last point.
-    #[schema(example = "2026-11-26T00:00:00+01:00")]
+    #[schema(example = "2026-11-26T00:00:00+01:00", format = DateTime)]
     to: String,
     /// Clicks of all points.
     #[schema(example = 42)]
@@ -83,7 +84,7 @@ pub(super) struct SeriesBody {
 #[derive(Serialize, ToSchema)]
 pub(super) struct PointBody {
     /// When it starts.
-    #[schema(example = "2026-11-24T00:00:00+01:00")]
+    #[schema(example = "2026-11-24T00:00:00+01:00", format = DateTime)]
     pub(super) at: String,
     /// Clicks that were recorded in it.
     #[schema(example = 21)]

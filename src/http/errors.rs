@@ -135,6 +135,14 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
+    /// 403: a form of a page that was opened at another address than the service's own.
+    pub fn form_opened_elsewhere(address: &str, base_url: &str) -> Self {
+        let detail = format!(
+            "Forms do not work at {address}; open the page at {base_url}, the address of this service"
+        );
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
     /// 403 of a form from before the account signed in again; the page comes again, with what was entered.
     pub fn form_of_earlier_session() -> Self {
         let detail = "This page is from before you signed in, and nothing was changed. Please look it through and send it again";

@@ -78,7 +78,7 @@ pub const ROUTES: [Route; 38] = [
 ];
 
 /// Every page for people; their routes are those of `web`, and no part of the API's document.
-pub const PAGES: [Route; 35] = [
+pub const PAGES: [Route; 37] = [
     route("/", Class::Unbounded),
     route("/app", Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -93,6 +93,7 @@ pub const PAGES: [Route; 35] = [
     route("/app/admin/audit", Class::Bounded),
     route("/app/admin/links", Class::Bounded),
     route("/app/admin/removals", Class::Bounded),
+    route("/app/admin/removals/ask", Class::Bounded),
     route("/app/admin/removals/{id}/take-back", Class::Bounded),
     route("/app/admin/reports", Class::Bounded),
     route("/app/all", Class::Bounded),
@@ -103,6 +104,7 @@ pub const PAGES: [Route; 35] = [
     route("/app/links", Class::Bounded),
     route("/app/links/new", Class::Bounded),
     route("/app/links/selected", Class::Bounded),
+    route("/app/links/selected/delete", Class::Bounded),
     route("/app/links/{short_code}", Class::Bounded),
     route("/app/links/{short_code}/delete", Class::Bounded),
     route("/app/links/{short_code}/export", Class::Bounded),

@@ -20,12 +20,10 @@ pub struct LinkStats {
 pub enum LinkPreview {
     /// It is removed.
     Removed(RemovalStatus),
-    /// It leads there.
-    Target {
-        /// Where it leads.
-        target: TargetUrl,
-        /// Whether it is not followed any more.
-        has_ended: bool,
+    /// It is made, and not removed.
+    Made {
+        /// Where it leads; `None`: it has ended, and that is not shown.
+        target: Option<TargetUrl>,
         /// When it was made.
         made_at: Timestamp,
         /// Exact number of answered redirects.
@@ -75,9 +73,8 @@ impl LinkService {
         };
         Ok(Some(match state.followable() {
             Err(NotFollowed::Removed(status)) => LinkPreview::Removed(status),
-            followed => LinkPreview::Target {
-                target: link.target,
-                has_ended: followed.is_err(),
+            followed => LinkPreview::Made {
+                target: followed.is_ok().then_some(link.target),
                 made_at: made.at,
                 clicks,
             },

@@ -2,10 +2,9 @@
 
 use super::StoreError;
 use super::rows::{code, removal_status, timestamp};
-use super::search::Pattern;
 use crate::domain::{
-    AuditEntry, EmailAddress, Newest, NewestWanted, Removal, RemovalId, Report, SeenLink, SeenUser,
-    TargetUrl, UserId,
+    AuditEntry, EmailAddress, Newest, Removal, RemovalId, Report, SeenLink, SeenUser, TargetUrl,
+    UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `owner_id`, address, `created_at` in microseconds, `is_active`, `removed_status`. The last row
@@ -29,14 +28,6 @@ pub(super) type ReportRow = (i64, String, String, Option<i64>, String, String, i
 
 /// `id`, `at` in microseconds, `user_id`, `address`, `action`, `subject`, `detail`.
 pub(super) type AuditRow = (i64, i64, Option<i64>, String, String, String, String);
-
-/// The text that is wanted, for `LIKE`.
-pub(super) fn like(wanted: &NewestWanted) -> Option<String> {
-    wanted
-        .text
-        .as_ref()
-        .map(|text| Pattern::like(text.as_str()))
-}
 
 /// A page of up to `limit` entries, of which one more was asked for. `looked_at` is how many rows were looked at, and the least
 /// number among them.

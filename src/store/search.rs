@@ -66,12 +66,13 @@ pub struct FoundLinks {
     pub next: Option<Position>,
 }
 
-/// A text as a pattern of SQL.
+/// How a text is looked for in any case, with the same result in both databases and in every locale. Databases agree on the case of
+/// ASCII only, in the order of bytes (`lower` of SQLite, and of Postgres with `COLLATE "C"`); the cases of other letters are listed here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
-    /// For `LIKE` without regard to the case of ASCII.
-    Like(String),
-    /// Letters beyond ASCII have two cases: a list of characters for each place in the text.
+    /// A text to be found in the one that `lower` makes.
+    Folded(String),
+    /// Letters beyond ASCII have two cases: a list of characters for each place in the text as it is.
     Classes(Vec<Vec<char>>),
 }
 
@@ -82,21 +83,19 @@ impl Pattern {
         if text.chars().any(has_cases) {
             return Self::Classes(text.chars().map(cases).collect());
         }
-        Self::Like(Self::like(text))
+        Self::Folded(text.to_ascii_lowercase())
     }
 
-    /// A text as a pattern for `LIKE`.
-    pub(super) fn like(text: &str) -> String {
-        let mut like = String::with_capacity(text.len() + 2);
-        like.push('%');
-        for char in text.chars() {
-            if matches!(char, '%' | '_' | '\\') {
-                like.push('\\');
-            }
-            like.push(char);
+    /// The two parameters of a statement that has both conditions, of which one is `NULL`.
+    pub(super) fn parameters(
+        text: Option<&SearchText>,
+        expression: impl FnOnce(&[Vec<char>]) -> String,
+    ) -> (Option<String>, Option<String>) {
+        match text.map(Self::of) {
+            None => (None, None),
+            Some(Self::Folded(text)) => (Some(text), None),
+            Some(Self::Classes(classes)) => (None, Some(expression(&classes))),
         }
-        like.push('%');
-        like
     }
 }
 
@@ -125,9 +124,8 @@ mod tests {
 
     #[test]
     fn wildcards_in_a_text_are_themselves() {
-        let like = Pattern::Like(r"%50\%\_a\\b%".into());
-        assert_eq!(pattern(r"50%_a\b"), like);
-        assert_eq!(pattern("日本"), Pattern::Like("%日本%".into()));
+        assert_eq!(pattern(r"50%_A\b"), Pattern::Folded(r"50%_a\b".into()));
+        assert_eq!(pattern("日本"), Pattern::Folded("日本".into()));
     }
 
     #[test]

@@ -10,7 +10,9 @@ use serde::Deserialize;
 
 use super::form::{Fault, Form};
 use super::page::{Frame, Site, minute, own_page, refused_page, see_other};
+use super::questions::ask_for_account;
 use super::session::{self, SignedIn};
+use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::domain::{ApiKey, Password, Scope, Timestamp};
 use crate::http::{ApiError, Asking, ClientAddress, QueryOf};
@@ -36,7 +38,6 @@ struct AccountPage<'a> {
 pub(super) enum FormOf {
     Key,
     Password,
-    Deletion,
 }
 
 impl FormOf {
@@ -52,7 +53,6 @@ impl FormOf {
                     _ => fault,
                 }
             }
-            Self::Deletion => Fault::of(error, &[]),
         }
     }
 }
@@ -69,10 +69,6 @@ impl AccountPage<'_> {
 
     fn password_fault(&self, field: &str) -> Option<&str> {
         self.fault_of(FormOf::Password, field)
-    }
-
-    fn delete_fault(&self) -> Option<&str> {
-        self.fault_of(FormOf::Deletion, "")
     }
 }
 
@@ -129,6 +125,7 @@ pub(super) async fn show(
         "password" => "The password is changed, and every other session has ended.",
         "key" => "The key has ended.",
         "session" => "The session has ended.",
+        "kept" => "Nothing was deleted. To delete the account, press the button for it.",
         _ => "",
     };
     page(&accounts, &site, &signed_in, said, Answer::Nothing).await
@@ -240,12 +237,16 @@ pub(super) async fn log_out_everywhere(
 pub(super) async fn delete(
     State(accounts): State<Arc<Accounts>>,
     State(links): State<Arc<LinkService>>,
+    State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     signed_in: SignedIn,
     Asking(client): Asking,
     mut form: Form,
 ) -> Result<Response, ApiError> {
     signed_in.check(&site, &form)?;
+    if form.get("action") == "keep" {
+        return Ok(see_other("/app/account?done=kept"));
+    }
     let password = Password::at_log_in(form.take("password"));
     match accounts
         .delete(&client, signed_in.principal, password)
@@ -260,8 +261,7 @@ pub(super) async fn delete(
             if error.status().is_server_error() {
                 return Err(error);
             }
-            let refused = Answer::Refused(FormOf::Deletion, &error);
-            page(&accounts, &site, &signed_in, "", refused).await
+            ask_for_account(&links, &abuse, &site, &signed_in, Some(&error)).await
         }
     }
 }

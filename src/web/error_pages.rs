@@ -159,7 +159,7 @@ impl ErrorPages {
             title: language.text(&format!("{name}_title")),
             text: language.text(&format!("{name}_text")),
             detail: detail
-                .filter(|_| name == "other")
+                .filter(|_| matches!(name, "forbidden" | "other"))
                 .map(|detail| detail.0.as_str()),
         };
         let Ok(mut page) = public_page(status, &page) else {

@@ -23,7 +23,7 @@ use crate::links::{Expected, LinkError, LinkService};
 const MAX_SELECTED: usize = 100;
 
 /// Of these, how many at the same time: each waits for its announcement.
-const AT_ONCE: usize = 10;
+pub(super) const AT_ONCE: usize = 10;
 
 #[derive(Template)]
 #[template(path = "links.html")]
@@ -128,6 +128,20 @@ pub(super) async fn new(
     new_page(&site, &signed_in, LinkForm::default(), None)
 }
 
+/// The same, with what was entered in the form that has only the target.
+pub(super) async fn new_with(
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    form: Form,
+) -> Result<Response, ApiError> {
+    let checked = signed_in.check_session(&site, &form)?;
+    let fields = LinkForm::sent(&form);
+    match checked {
+        Ok(()) => new_page(&site, &signed_in, fields, None),
+        Err(error) => new_page(&site, &signed_in, fields.refused(&error), Some(&error)),
+    }
+}
+
 fn new_page(
     site: &Site,
     signed_in: &SignedIn,
@@ -207,10 +221,7 @@ async fn act_on_all(
     form: &Form,
 ) -> Result<&'static str, ApiError> {
     let codes: Vec<&str> = form.all("code").collect();
-    if codes.len() > MAX_SELECTED {
-        let detail = format!("code: must be at most {MAX_SELECTED} links at once");
-        return Err(ApiError::invalid(detail));
-    }
+    check_number(codes.len())?;
     if codes.is_empty() {
         return Ok("none");
     }
@@ -233,6 +244,15 @@ async fn act_on_all(
         try_join_all(made).await?;
     }
     Ok(done)
+}
+
+/// Refuses a form with more links than a page has.
+pub(super) fn check_number(links: usize) -> Result<(), ApiError> {
+    if links > MAX_SELECTED {
+        let detail = format!("code: must be at most {MAX_SELECTED} links at once");
+        return Err(ApiError::invalid(detail));
+    }
+    Ok(())
 }
 
 fn tags_to_add(raw: &str) -> Result<Tags, ApiError> {

@@ -8,7 +8,9 @@
 //! | `error_pages` | an error as a page, with the status of the JSON |
 //! | `start`, `preview`, `removed`, `report` | pages for visitors: `/`, and `/{code}+`; a removed link; the report of a link |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
+//! | `opened_at` | the address of a page at which its forms fail |
 //! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
+//! | `questions` | what is asked before a link, a key, a session or the account is gone |
 //! | `admin/` | pages for administrators, below `/app/admin` |
 //! | `documents` | what an import and an export need of the API |
 //! | `import` | links of a table, looked at before they are made; all links as a table |
@@ -50,8 +52,10 @@ mod link_list;
 mod links;
 mod live;
 mod one_link;
+mod opened_at;
 mod page;
 mod preview;
+mod questions;
 mod removed;
 mod report;
 mod session;
@@ -84,11 +88,20 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
     Router::new()
         .route("/app", get(links::overview))
         .route("/app/account", get(account::show))
-        .route("/app/account/delete", post(account::delete))
+        .route(
+            "/app/account/delete",
+            get(questions::delete_account).post(account::delete),
+        )
         .route("/app/account/keys", post(keys::make))
-        .route("/app/account/keys/{id}/delete", post(keys::delete))
+        .route(
+            "/app/account/keys/{id}/delete",
+            get(questions::end_key).post(keys::delete),
+        )
         .route("/app/account/password", post(account::change_password))
-        .route("/app/account/sessions/{id}/end", post(account::end_session))
+        .route(
+            "/app/account/sessions/{id}/end",
+            get(questions::end_session).post(account::end_session),
+        )
         .route("/app/admin", get(admin::removals::show))
         .route("/app/admin/accounts", get(admin::accounts::show))
         .route(
@@ -98,6 +111,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/admin/audit", get(admin::audit::show))
         .route("/app/admin/links", get(admin::links::show))
         .route("/app/admin/removals", post(admin::removals::make))
+        .route("/app/admin/removals/ask", post(admin::removals::ask))
         .route(
             "/app/admin/removals/{id}/take-back",
             post(admin::removals::take_back),
@@ -114,13 +128,20 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
                 .layer(Extension(import::LIMITS)),
         )
         .route("/app/links", get(links::list).post(links::make))
-        .route("/app/links/new", get(links::new))
+        .route("/app/links/new", get(links::new).post(links::new_with))
         .route("/app/links/selected", post(links::selected))
+        .route(
+            "/app/links/selected/delete",
+            post(questions::delete_selected),
+        )
         .route(
             "/app/links/{short_code}",
             get(one_link::show).post(one_link::edit),
         )
-        .route("/app/links/{short_code}/delete", post(one_link::delete))
+        .route(
+            "/app/links/{short_code}/delete",
+            get(questions::delete_link).post(one_link::delete),
+        )
         .route("/app/links/{short_code}/export", get(one_link::export))
         .route("/app/links/{short_code}/live", get(live::live))
         .route("/app/login", get(sign_in::show).post(sign_in::log_in))
@@ -129,7 +150,10 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             get(sign_in::show_register).post(sign_in::register),
         )
         .route("/app/logout", post(sign_in::log_out))
-        .route("/app/logout-everywhere", post(account::log_out_everywhere))
+        .route(
+            "/app/logout-everywhere",
+            get(questions::sign_out_everywhere).post(account::log_out_everywhere),
+        )
         .route("/app/preview/{short_code}", get(preview::preview))
         .route(
             "/app/report/{short_code}",

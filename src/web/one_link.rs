@@ -15,7 +15,8 @@ use super::link_form::LinkForm;
 use super::link_list::{Tag, word};
 use super::page::{Frame, Site, grouped, minute, own_page, see_other};
 use super::session::SignedIn;
-use crate::domain::{ShortCode, Title};
+use crate::abuse::Abuse;
+use crate::domain::{Link, RemovalStatus, ShortCode, Title};
 use crate::http::{ApiError, PathCode, QueryOf, clicks_csv};
 use crate::links::{CountedLink, Expected, LinkService, Revision, WantedBreakdown};
 
@@ -32,6 +33,7 @@ struct LinkPage<'a> {
     title: String,
     target: String,
     tags: Vec<Tag>,
+    removed: Option<Removed>,
     /// When it ends, and after how many clicks; each empty where it does not.
     ends: String,
     most: String,
@@ -40,6 +42,29 @@ struct LinkPage<'a> {
     form: LinkForm,
     series: ClicksView,
     visitors: BreakdownsView,
+}
+
+/// That administrators removed the link, and why.
+struct Removed {
+    text: &'static str,
+    reason: Option<String>,
+}
+
+impl Removed {
+    /// What the owner of a link reads of its removal; `None` if it is not removed.
+    async fn of(link: &Link, abuse: &Abuse) -> Result<Option<Self>, ApiError> {
+        let text = match link.removed {
+            None => return Ok(None),
+            Some(RemovalStatus::Gone) => {
+                "The operator of this service removed this link. It no longer leads anywhere."
+            }
+            Some(RemovalStatus::LegalReasons) => {
+                "The operator of this service removed this link for legal reasons. It no longer leads anywhere."
+            }
+        };
+        let reason = abuse.reason_of(&link.code).await?;
+        Ok(Some(Self { text, reason }))
+    }
 }
 
 /// What was done just now.
@@ -52,6 +77,7 @@ pub(super) struct Done {
 
 pub(super) async fn show(
     State(links): State<Arc<LinkService>>,
+    State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     signed_in: SignedIn,
     PathCode(code): PathCode,
@@ -60,7 +86,7 @@ pub(super) async fn show(
 ) -> Result<Response, ApiError> {
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let asked = query.asked(links.clock.now(), signed_in.headers());
-    let (shown, series, visitors) = clicks(&links, &site, &signed_in, &code, &asked).await?;
+    let page = Page::of(&links, &abuse, &site, &signed_in, &code, &asked).await?;
     let said = match (done.new.is_empty(), done.saved.is_empty()) {
         (false, _) => "Your link is ready.",
         (_, false) => "Saved.",
@@ -70,20 +96,14 @@ pub(super) async fn show(
         .fault
         .as_ref()
         .map_or(StatusCode::OK, ApiError::status);
-    let form = LinkForm::of(&shown.link);
-    let page = Page {
-        shown,
-        series,
-        visitors,
-        said,
-        form,
-    };
+    let page = Page { said, ..page };
     page.render(&links, &site, &signed_in, status)
 }
 
 /// What the page of a link shows.
 struct Page {
     shown: CountedLink,
+    removed: Option<Removed>,
     series: ClicksView,
     visitors: BreakdownsView,
     said: &'static str,
@@ -91,6 +111,37 @@ struct Page {
 }
 
 impl Page {
+    /// The link and what is known of its clicks.
+    async fn of(
+        links: &LinkService,
+        abuse: &Abuse,
+        site: &Site,
+        signed_in: &SignedIn,
+        code: &ShortCode,
+        asked: &Asked,
+    ) -> Result<Self, ApiError> {
+        let owner = signed_in.principal;
+        let found = links.own_series(owner, code, &asked.range).await?;
+        let (shown, clicks) = found.ok_or_else(ApiError::url_not_found)?;
+        let mut breakdowns = Vec::new();
+        if site.keeps_details() {
+            let found = links.breakdowns(owner, code, wanted(asked)).await?;
+            breakdowns = found.ok_or_else(ApiError::url_not_found)?;
+        }
+        let place = Place {
+            path: format!("/app/links/{code}"),
+            tag: String::new(),
+        };
+        Ok(Self {
+            removed: Removed::of(&shown.link, abuse).await?,
+            form: LinkForm::of(&shown.link),
+            shown,
+            series: ClicksView::new(&place, asked, &clicks),
+            visitors: BreakdownsView::new(&place, asked, breakdowns, site),
+            said: "",
+        })
+    }
+
     fn render(
         self,
         links: &LinkService,
@@ -113,6 +164,7 @@ impl Page {
             title: title.map(str::to_owned).unwrap_or_default(),
             target: properties.target.as_str().to_owned(),
             tags: tags.iter().map(|tag| Tag::of(tag)).collect(),
+            removed: self.removed,
             ends: properties.expires_at.map(minute).unwrap_or_default(),
             most: most.map(|most| grouped(most.number())).unwrap_or_default(),
             revision: Revision::of(link).to_string(),
@@ -123,31 +175,6 @@ impl Page {
         };
         own_page(status, &page)
     }
-}
-
-/// The link and what is known of its clicks.
-async fn clicks(
-    links: &LinkService,
-    site: &Site,
-    signed_in: &SignedIn,
-    code: &ShortCode,
-    asked: &Asked,
-) -> Result<(CountedLink, ClicksView, BreakdownsView), ApiError> {
-    let owner = signed_in.principal;
-    let found = links.own_series(owner, code, &asked.range).await?;
-    let (shown, clicks) = found.ok_or_else(ApiError::url_not_found)?;
-    let mut breakdowns = Vec::new();
-    if site.keeps_details() {
-        let found = links.breakdowns(owner, code, wanted(asked)).await?;
-        breakdowns = found.ok_or_else(ApiError::url_not_found)?;
-    }
-    let place = Place {
-        path: format!("/app/links/{code}"),
-        tag: String::new(),
-    };
-    let series = ClicksView::new(&place, asked, &clicks);
-    let visitors = BreakdownsView::new(&place, asked, breakdowns, site);
-    Ok((shown, series, visitors))
 }
 
 /// The clicks over time, and who made them, as a file.
@@ -172,6 +199,7 @@ pub(super) async fn export(
 
 pub(super) async fn edit(
     State(links): State<Arc<LinkService>>,
+    State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     signed_in: SignedIn,
     PathCode(code): PathCode,
@@ -181,11 +209,11 @@ pub(super) async fn edit(
     let owner = signed_in.principal;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let asked = Asked::usual(links.clock.now());
-    let (shown, series, visitors) = clicks(&links, &site, &signed_in, &code, &asked).await?;
+    let page = Page::of(&links, &abuse, &site, &signed_in, &code, &asked).await?;
     let fields = LinkForm::sent(&form);
     let edited = async {
         checked?;
-        let edit = fields.edit(&shown.link, &links.own_host)?;
+        let edit = fields.edit(&page.shown.link, &links.own_host)?;
         let expected = Expected::OneOf(vec![form.get("revision").to_owned()]);
         let edited = links.edit(owner, &code, &edit, &expected).await?;
         edited.ok_or_else(ApiError::url_not_found)
@@ -194,13 +222,8 @@ pub(super) async fn edit(
         Ok(_) => Ok(see_other(&format!("/app/links/{code}?saved=1"))),
         Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => {
-            let page = Page {
-                shown,
-                series,
-                visitors,
-                said: "",
-                form: fields.refused(&error),
-            };
+            let form = fields.refused(&error);
+            let page = Page { form, ..page };
             page.render(&links, &site, &signed_in, error.status())
         }
     }

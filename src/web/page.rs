@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::http::StatusCode;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, REFERRER_POLICY,
     RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
 };
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::assets::{Paths, paths};
 use super::language::Language;
+use super::opened_at::opened_elsewhere;
 use crate::config::{BaseUrl, Config};
 use crate::domain::{Registration, ShortCode, Timestamp};
 use crate::http::{ApiError, HTML};
@@ -87,6 +88,8 @@ pub(super) struct Frame<'a> {
     pub(super) assets: &'static Paths,
     /// The account that is signed in.
     pub(super) owner: Option<Owner<'a>>,
+    /// The address at which the page was opened, if its form fails there.
+    pub(super) opened_at: Option<String>,
 }
 
 /// The account that sees a page, by the token of its forms.
@@ -105,6 +108,15 @@ impl<'a> Frame<'a> {
             language,
             assets: paths(),
             owner: None,
+            opened_at: None,
+        }
+    }
+
+    /// The same, for a page with a form that a visitor sends.
+    pub(super) fn with_form(self, headers: &HeaderMap) -> Self {
+        Self {
+            opened_at: opened_elsewhere(self.site, headers),
+            ..self
         }
     }
 
@@ -120,6 +132,12 @@ impl<'a> Frame<'a> {
 /// A number for a person, with commas between thousands.
 pub(super) fn grouped(number: u64) -> String {
     grouped_with(number, ',')
+}
+
+/// A number of things for a person.
+pub(super) fn number_of(count: u64, unit: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{} {unit}{end}", grouped(count))
 }
 
 /// A number for a person, with this character between thousands.

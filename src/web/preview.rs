@@ -27,8 +27,8 @@ struct PreviewPage<'a> {
     clicks: String,
     /// The date on which the link was made.
     made: String,
-    has_ended: bool,
-    target: ShownTarget<'a>,
+    /// `None`: the link has ended.
+    target: Option<ShownTarget<'a>>,
 }
 
 /// A target whose host a reader finds at once.
@@ -101,18 +101,17 @@ pub(super) async fn preview(
     let wish = PageWish::of_headers(&headers).ok_or_else(ApiError::url_not_found)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let preview = links.preview(&code, client.as_str()).await?;
-    let (target, has_ended, made_at, clicks) = match preview.ok_or_else(ApiError::url_not_found)? {
+    let (target, made_at, clicks) = match preview.ok_or_else(ApiError::url_not_found)? {
         LinkPreview::Removed(status) => {
             let reason = abuse.reason_of(&code).await?;
             let answered = ApiError::url_removed(status).status();
             return removed_page(&site, wish.language(), answered, reason.as_deref());
         }
-        LinkPreview::Target {
+        LinkPreview::Made {
             target,
-            has_ended,
             made_at,
             clicks,
-        } => (target, has_ended, made_at, clicks),
+        } => (target, made_at, clicks),
     };
     let page = PreviewPage {
         made: made_at.date(),
@@ -120,8 +119,9 @@ pub(super) async fn preview(
         short_url: site.short_url(&code),
         code: code.to_string(),
         clicks: grouped_with(clicks, wish.language().thousands()),
-        has_ended,
-        target: ShownTarget::of(target.as_str()),
+        target: target
+            .as_ref()
+            .map(|target| ShownTarget::of(target.as_str())),
     };
     public_page(StatusCode::OK, &page)
 }

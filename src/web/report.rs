@@ -66,7 +66,7 @@ fn shown(
 ) -> Result<Response, ApiError> {
     let (csrf, cookie) = session::form_token(site, headers)?;
     let page = ReportPage {
-        frame: Frame::public(site, PageWish::language_of(headers)),
+        frame: Frame::public(site, PageWish::language_of(headers)).with_form(headers),
         code,
         csrf,
         reason,

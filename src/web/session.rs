@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::csrf;
 use super::form::Form;
+use super::opened_at::opened_elsewhere;
 use super::page::{Owner, Site, see_other};
 use crate::accounts::{Accounts, SESSION_LIFETIME, random_text};
 use crate::domain::{Principal, User};
@@ -78,7 +79,10 @@ pub(super) fn check(
     if csrf::is_of_site(site, headers) && csrf::has_token(cookie, form.get("csrf")) {
         return Ok(());
     }
-    Err(ApiError::foreign_form())
+    Err(match opened_elsewhere(site, headers) {
+        Some(address) => ApiError::form_opened_elsewhere(&address, site.base_url()),
+        None => ApiError::foreign_form(),
+    })
 }
 
 impl<S> FromRequestParts<S> for SignedIn

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::form::{Fault, Form};
 use super::language::Language;
+use super::opened_at::opened_elsewhere;
 use super::page::{Frame, Site, own_page, refused_page, see_other};
 use super::session::{self, SignedIn};
 use crate::accounts::{AccountError, Accounts};
@@ -91,7 +92,7 @@ fn shown(
 ) -> Result<Response, ApiError> {
     let (csrf, cookie) = session::form_token(site, headers)?;
     let page = SignInPage {
-        frame: Frame::public(site, Language::ENGLISH),
+        frame: Frame::public(site, Language::ENGLISH).with_form(headers),
         csrf,
         is_new: asked.is_new,
         next: session::own_path(asked.next),
@@ -138,7 +139,18 @@ async fn signed_in(
     is_new: bool,
 ) -> Result<Response, ApiError> {
     let cookie = session::cookie(headers, session::form_name(site)).unwrap_or_default();
-    session::check(site, headers, &cookie, &form)?;
+    if let Err(error) = session::check(site, headers, &cookie, &form) {
+        if opened_elsewhere(site, headers).is_none() {
+            return Err(error);
+        }
+        let next = form.get("next");
+        let asked = Asked {
+            is_new,
+            next,
+            ..Asked::default()
+        };
+        return shown(site, headers, &asked, Some(&error));
+    }
     let (email, password) = (form.get("email").trim().to_owned(), form.take("password"));
     let entered = async {
         let invalid = |error: &dyn std::fmt::Display| ApiError::invalid(error.to_string());

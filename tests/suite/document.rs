@@ -174,6 +174,84 @@ both_modes! {
         assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
     }
 
+    async fn no_parameter_of_an_operation_is_named_twice(app) {
+        let document = Document::of(app).await;
+        for (path, method, operation) in document.operations() {
+            let mut names = HashSet::new();
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let name = format!("{} in {}", parameter["name"], parameter["in"]);
+                assert!(names.insert(name), "{method} {path}: {parameter}");
+            }
+        }
+    }
+
+    async fn every_answer_to_a_key_that_may_only_read_is_in_the_document(app) {
+        let document = Document::of(app).await;
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let key = app.request(Method::POST, "/auth/keys").bearer_auth(&token);
+        let key = Response::of(key.body(r#"{"name": "reader", "scope": "read"}"#)).await.json();
+        let mut refused = Vec::new();
+        for (path, method, operation) in document.operations() {
+            if !operation["security"].is_array() {
+                continue;
+            }
+            let at = path.replace("{short_code}", &code).replace("{id}", "1");
+            // A stream of counts has no end.
+            if at.ends_with("/live") {
+                continue;
+            }
+            let response = sent(app.request(method.clone(), &at), key["key"].as_str(), None).await;
+            document.describes(&method.as_str().to_lowercase(), &path, &response);
+            if response.status == 403 {
+                refused.push(format!("{method} {path}"));
+            }
+        }
+        refused.sort();
+        assert_eq!(refused, ["DELETE /urls/{short_code}", "PATCH /urls/{short_code}", "POST /urls/bulk", "POST /urls/shorten"]);
+    }
+
+    async fn a_parameter_of_one_word_takes_each_word_that_the_document_lists_and_no_other(app) {
+        let document = Document::of(app).await;
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let mut lists = Vec::new();
+        for (path, method, operation) in document.operations() {
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let Some(words) = parameter["schema"]["enum"].as_array() else { continue };
+                let name = parameter["name"].as_str().unwrap();
+                lists.push(name);
+                if method != Method::GET {
+                    continue;
+                }
+                let words = words.iter().map(|word| (word.as_str().unwrap(), 200));
+                for (word, status) in words.chain([("anything-else", 422)]) {
+                    let path = format!("{}?{name}={word}", path.replace("{short_code}", &code));
+                    let response = sent(app.request(Method::GET, &path), Some(&token), None).await;
+                    assert_eq!(response.status, status, "{path}: {response:?}");
+                }
+            }
+        }
+        lists.sort_unstable();
+        lists.dedup();
+        assert_eq!(lists, ["bot", "by", "device", "ecc", "format", "interval", "sort", "status", "view"]);
+    }
+
+    async fn every_status_of_a_link_is_in_the_document(app) {
+        let document = Document::of(app).await;
+        let schema = &document.0["components"]["schemas"]["StatusWord"]["enum"];
+        let token = app.register().await;
+        let words = ["active", "inactive", "expired", "used_up", "removed"];
+        assert_eq!(*schema, serde_json::json!(words));
+        for word in words {
+            assert_eq!(app.get_as(&token, &format!("/urls/my?status={word}")).await.status, 200);
+        }
+        for of in ["FullLinkBody", "BulkObject"] {
+            let status = document.0["components"]["schemas"][of]["properties"]["status"].to_string();
+            assert!(status.contains("#/components/schemas/StatusWord"), "{of}: {status}");
+        }
+    }
+
     async fn every_reference_of_the_document_resolves(app) {
         let response = app.get("/openapi.json").await;
         let document = response.json();

@@ -29,6 +29,7 @@ mod lifecycle;
 mod limits;
 mod list;
 mod live;
+mod locales;
 mod logs;
 mod lookups;
 mod managed;

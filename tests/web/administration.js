@@ -34,6 +34,8 @@ await step("an administrator reads the report and removes the link", async () =>
   await admin.getByLabel("Reason").fill("phishing, as reported");
   await admin.getByLabel("Answered with").selectOption("451");
   await admin.getByRole("button", { name: "Remove", exact: true }).click();
+  await admin.getByRole("heading", { name: /^(Remove|Ban) .*\?$/ }).waitFor();
+  await admin.getByRole("button", { name: /^(Remove|Ban)$/ }).click();
   await admin.getByText("Removed.").waitFor();
 });
 // axe-core needs a script.
@@ -69,6 +71,8 @@ await step("the removal is taken back, an account is banned, and let in again", 
   await admin.getByRole("link", { name: /^Ban account/ }).first().click();
   await admin.getByLabel("Reason").fill("spam");
   await admin.getByRole("button", { name: "Remove", exact: true }).click();
+  await admin.getByRole("heading", { name: /^(Remove|Ban) .*\?$/ }).waitFor();
+  await admin.getByRole("button", { name: /^(Remove|Ban)$/ }).click();
   await admin.getByText("Removed.").waitFor();
   await owners.goto(`${base}/app`);
   await owners.getByRole("heading", { name: "Sign in" }).waitFor();

@@ -118,6 +118,8 @@ await step("a table is looked at, then its links are made", async () => {
   await page.locator(".tag", { hasText: "of-a-table" }).waitFor();
   await page.getByLabel(/^Select (?!all on this page)/).check();
   await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("heading", { name: "Delete 1 link with 0 clicks?" }).waitFor();
+  await page.getByRole("button", { name: "Delete" }).click();
   await page.getByText("Deleted.").waitFor();
 });
 await step("a file of an old spreadsheet keeps its letters, and one that is too large is refused beside the field", async () => {
@@ -203,7 +205,9 @@ await step("a session is ended by another one of its list", async () => {
   await elsewhere.getByRole("button", { name: "Sign in" }).click();
   await elsewhere.getByRole("heading", { name: "Links", exact: true }).waitFor();
   await page.goto(`${base}/app/account`);
-  await page.getByRole("button", { name: "End the session of Firefox on Windows" }).click();
+  await page.getByRole("link", { name: "End the session of Firefox on Windows" }).click();
+  await page.getByRole("heading", { name: "End the session of Firefox on Windows" }).waitFor();
+  await page.getByRole("button", { name: "End the session" }).click();
   await page.getByText("The session has ended.").waitFor();
   await elsewhere.reload();
   await elsewhere.getByRole("heading", { name: "Sign in" }).waitFor();
@@ -217,7 +221,8 @@ await step("a key is made, is shown once, and ends", async () => {
   await page.getByText("Copy the key now").waitFor();
   await accessible(page, "a new key");
   await picture(page, "key");
-  await page.getByRole("button", { name: "End the key Nightly" }).click();
+  await page.getByRole("link", { name: "End the key Nightly" }).click();
+  await page.getByRole("button", { name: "End the key" }).click();
   await page.getByText("The key has ended.").waitFor();
 });
 await step("a page is narrowed to a tag, and a QR code of another look is made", async () => {
@@ -276,6 +281,7 @@ await step("a session that ended elsewhere leads to the form, and back to what w
   await elsewhere.getByRole("button", { name: "Sign in" }).click();
   await elsewhere.getByRole("heading", { name: "Links", exact: true }).waitFor();
   await elsewhere.goto(`${base}/app/account`);
+  await elsewhere.getByRole("link", { name: "Sign out everywhere" }).click();
   await elsewhere.getByRole("button", { name: "Sign out everywhere" }).click();
   await elsewhere.getByRole("heading", { name: "Sign in" }).waitFor();
   await other.close();

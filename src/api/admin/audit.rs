@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::{NeedsRole, PageQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+use crate::api::words::ActionWord;
 use crate::domain::AuditEntry;
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, Json, QueryOf};
@@ -29,7 +30,7 @@ struct AuditEntryBody {
     #[schema(example = "198.51.100.7")]
     address: String,
     /// `remove`, `take_back`, `grant` or `reset_password`.
-    #[schema(example = "remove")]
+    #[schema(value_type = ActionWord)]
     action: String,
     /// To what.
     #[schema(example = "removal 7")]

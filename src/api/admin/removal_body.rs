@@ -3,6 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::api::words::{ProgressWord, RemovedKindWord, removal_status};
 use crate::domain::Removal;
 
 /// A removal.
@@ -12,7 +13,7 @@ pub(in crate::api) struct RemovalBody {
     #[schema(example = 7, minimum = 1)]
     id: i64,
     /// What was removed: `link`, `host`, `user`, `address`, or `blocklist`, the service's own of all that its list covers.
-    #[schema(example = "link")]
+    #[schema(value_type = RemovedKindWord)]
     kind: String,
     /// The code, the host, the account's number, or the address.
     #[schema(example = "K7mXq2R")]
@@ -21,7 +22,7 @@ pub(in crate::api) struct RemovalBody {
     #[schema(example = "phishing")]
     reason: String,
     /// How its links are answered: 410 or 451.
-    #[schema(example = 410)]
+    #[schema(schema_with = removal_status)]
     status: u16,
     /// The account of the administrator; `null`: the operator, or the service itself.
     #[schema(required = true, example = 1)]
@@ -36,7 +37,7 @@ pub(in crate::api) struct RemovalBody {
     #[schema(example = 1)]
     links: u64,
     /// `running` while links are still looked through, then `done`.
-    #[schema(example = "done")]
+    #[schema(value_type = ProgressWord)]
     progress: &'static str,
 }
 

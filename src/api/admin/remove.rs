@@ -11,6 +11,7 @@ use super::NeedsRole;
 use super::removal_body::RemovalBody;
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+use crate::api::words::{RemovalKindWord, wanted_status};
 use crate::domain::{InvalidRemoval, Reason, RemovalStatus};
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesBody};
 use crate::http::removals::settle;
@@ -22,7 +23,7 @@ use crate::links::LinkService;
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct NewRemovalBody {
     /// `link`, `host`, `user` or `address`.
-    #[schema(example = "link", pattern = "^(link|host|user|address)$")]
+    #[schema(value_type = RemovalKindWord)]
     kind: String,
     /// A short code; a host (`example.org`, or `*.example.org` with all below it); an account's number or e-mail address; an IP
     /// address, or a range of them. An address of IPv6 stands for its /64.
@@ -32,7 +33,7 @@ pub(in crate::api) struct NewRemovalBody {
     #[schema(example = "phishing", min_length = 1, max_length = 1000)]
     reason: String,
     /// How the links are answered: 410 (gone; without a status), or 451 (unavailable for legal reasons).
-    #[schema(value_type = Option<u16>, example = 410)]
+    #[schema(schema_with = wanted_status, required = false)]
     status: Option<Value>,
 }
 

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::{NeedsRole, PageQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+use crate::api::words::status_of_link;
 use crate::domain::{RemovalStatus, Report};
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, Json, QueryOf};
@@ -23,10 +24,10 @@ struct ReportBody {
     #[schema(example = "K7mXq2R")]
     short_code: String,
     /// Where it leads.
-    #[schema(example = "https://example.org/a/long/path")]
+    #[schema(example = "https://example.org/a/long/path", format = "uri")]
     target_url: String,
     /// 410 or 451, where the link is removed by now.
-    #[schema(required = true, example = 410)]
+    #[schema(schema_with = status_of_link, required = true)]
     removed: Option<u16>,
     /// Why it was reported.
     #[schema(example = "phishing")]

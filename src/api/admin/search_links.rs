@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::{NeedsRole, SearchQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+use crate::api::words::status_of_link;
 use crate::domain::{RemovalStatus, SeenLink};
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, Json, QueryOf};
@@ -23,7 +24,7 @@ struct SeenLinkBody {
     #[schema(example = "K7mXq2R")]
     short_code: String,
     /// Where it leads.
-    #[schema(example = "https://example.org/a/long/path")]
+    #[schema(example = "https://example.org/a/long/path", format = "uri")]
     target_url: String,
     /// The number of its account.
     #[schema(example = 3)]
@@ -37,7 +38,7 @@ struct SeenLinkBody {
     /// Whether its owner has it switched on.
     is_active: bool,
     /// 410 or 451, where it is removed.
-    #[schema(required = true, example = 410)]
+    #[schema(schema_with = status_of_link, required = true)]
     removed: Option<u16>,
 }
 

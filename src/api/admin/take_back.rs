@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use utoipa::IntoParams;
 
 use super::NeedsRole;
 use super::removal_body::RemovalBody;
@@ -15,26 +14,14 @@ use crate::http::removals::settle;
 use crate::http::{ApiError, ErrorBody, Json};
 use crate::links::LinkService;
 
-/// The removal in the path.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(in crate::api) struct RemovalParameter {
-    /// Identifier of a removal.
-    #[param(example = 7, minimum = 1)]
-    #[expect(
-        dead_code,
-        reason = "the handler reads it as text: any other word is an unknown removal"
-    )]
-    id: i64,
-}
-
 /// Take a removal back.
 ///
 /// Its links are as their owners have them, unless another removal covers them; of a host, an account or an address
 /// with very many links the rest is put back in the background. An account may log in again; its keys stay ended. What the blocklist removes comes back when
 /// its line goes.
 #[utoipa::path(
-    delete, path = "/admin/removals/{id}", tag = "administration", operation_id = "take_back", params(RemovalParameter),
+    delete, path = "/admin/removals/{id}", tag = "administration", operation_id = "take_back", 
+    params(("id" = i64, Path, description = "Identifier of a removal", example = 7, minimum = 1)),
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The removal", body = RemovalBody),

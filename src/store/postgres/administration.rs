@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::removals::note;
+use super::searched_links::{expression, has_text, link_text};
 use super::session::Session;
 use super::{PostgresStore, micros, moment, not_of_deleted_user};
 use crate::domain::{
@@ -12,6 +13,7 @@ use crate::domain::{
 use crate::store::admin_rows::{self, AuditRow, ReportRow, SeenLinkRow, SeenUserRow};
 use crate::store::administration::{MAX_LOOKED_AT, MAX_REPORTS_OF_LINK};
 use crate::store::rows;
+use crate::store::search::Pattern;
 use crate::store::{Actor, Administration, Kept, StoreError};
 
 #[async_trait]
@@ -71,6 +73,7 @@ impl Administration for PostgresStore {
     }
 
     async fn seen_links(&self, wanted: &NewestWanted) -> Result<Newest<SeenLink>, StoreError> {
+        let (folded, matching) = Pattern::parameters(wanted.text.as_ref(), expression);
         let found = self.pool.run(async |session| {
             sqlx::query_as(concat!(
                 "WITH looked_at AS MATERIALIZED (
@@ -78,8 +81,9 @@ impl Administration for PostgresStore {
                  ),
                  matching AS (
                      SELECT * FROM looked_at
-                     WHERE $4::text IS NULL OR (short_code || E'\\n' || target_url || E'\\n' || title) ILIKE $4
-                     ORDER BY id DESC LIMIT $5
+                     WHERE ",
+                has_text!(link_text!(), "$4", "$6"),
+                " ORDER BY id DESC LIMIT $5
                  )
                  SELECT id, short_code, target_url, owner_id, (SELECT address FROM link_addresses WHERE link_id = id), ",
                 micros!("created_at"),
@@ -89,8 +93,9 @@ impl Administration for PostgresStore {
             .bind(wanted.before.unwrap_or(i64::MAX))
             .bind(wanted.owner.map(|owner| owner.0))
             .bind(MAX_LOOKED_AT)
-            .bind(admin_rows::like(wanted))
+            .bind(&folded)
             .bind(i64::from(wanted.limit) + 1)
+            .bind(&matching)
             .fetch_all(session)
             .await
         });
@@ -99,13 +104,16 @@ impl Administration for PostgresStore {
     }
 
     async fn seen_users(&self, wanted: &NewestWanted) -> Result<Newest<SeenUser>, StoreError> {
+        let (folded, matching) = Pattern::parameters(wanted.text.as_ref(), expression);
         let found = self.pool.run(async |session| {
             sqlx::query_as(concat!(
                 "WITH looked_at AS MATERIALIZED (
                      SELECT * FROM users WHERE id < $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY id DESC LIMIT $3
                  ),
                  matching AS (
-                     SELECT * FROM looked_at WHERE email <> '' AND ($4::text IS NULL OR email ILIKE $4) ORDER BY id DESC LIMIT $5
+                     SELECT * FROM looked_at WHERE email <> '' AND ",
+                has_text!("email", "$4", "$6"),
+                " ORDER BY id DESC LIMIT $5
                  )
                  SELECT id, email, ",
                 micros!("created_at"),
@@ -117,8 +125,9 @@ impl Administration for PostgresStore {
             .bind(wanted.before.unwrap_or(i64::MAX))
             .bind(wanted.owner.map(|owner| owner.0))
             .bind(MAX_LOOKED_AT)
-            .bind(admin_rows::like(wanted))
+            .bind(&folded)
             .bind(i64::from(wanted.limit) + 1)
+            .bind(&matching)
             .fetch_all(session)
             .await
         });

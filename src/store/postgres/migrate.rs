@@ -133,8 +133,26 @@ async fn migrate(
     Ok(())
 }
 
+/// Refuses a database that cannot keep every text.
+async fn check_encoding(pool: &Pool) -> Result<(), OpenError> {
+    let encoding: String = pool
+        .run(async |session| {
+            sqlx::query_scalar("SELECT current_setting('server_encoding')")
+                .fetch_one(session)
+                .await
+        })
+        .await?;
+    if encoding == "UTF8" {
+        return Ok(());
+    }
+    Err(OpenError::Wrong(format!(
+        "the database has the encoding {encoding}; name one that has UTF8, as made by CREATE DATABASE shunt TEMPLATE template0 ENCODING 'UTF8'"
+    )))
+}
+
 /// What the database has.
 async fn inspect(pool: &Pool, migrations: &Migrations) -> Result<History, OpenError> {
+    check_encoding(pool).await?;
     let read = pool.run(async |session| {
         let mut history = History::default();
         let tables = sqlx::raw_sql(

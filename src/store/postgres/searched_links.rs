@@ -10,7 +10,35 @@ use crate::store::search::{MAX_SCANNED, Pattern};
 use crate::store::{FoundLinks, LinkSearch, StoreError, ToCount};
 
 /// All that a text is looked for in. The fields have no control characters, so that no text is found across two of them.
-const TEXT: &str = r"(short_code || E'\n' || target_url || E'\n' || title)";
+macro_rules! link_text {
+    () => {
+        r"(short_code || E'\n' || target_url || E'\n' || title)"
+    };
+}
+
+/// Whether a text has another one in it, in any case: the parameters are those of `Pattern::parameters`.
+macro_rules! has_text {
+    ($text:expr, $folded:literal, $expression:literal) => {
+        concat!(
+            "(",
+            $folded,
+            "::text IS NULL OR strpos(lower(",
+            $text,
+            " COLLATE \"C\"), ",
+            $folded,
+            ") > 0)
+             AND (",
+            $expression,
+            "::text IS NULL OR ",
+            $text,
+            " COLLATE \"C\" ~ ",
+            $expression,
+            ")"
+        )
+    };
+}
+
+pub(super) use {has_text, link_text};
 
 pub(super) type Query = QueryBuilder<Postgres>;
 
@@ -193,15 +221,20 @@ pub(super) fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp
 }
 
 fn push_text(query: &mut Query, text: &SearchText) {
-    query.push(TEXT);
     match Pattern::of(text) {
-        Pattern::Like(pattern) => query.push(" ILIKE ").push_bind(pattern),
-        Pattern::Classes(classes) => query.push(" ~ ").push_bind(expression(&classes)),
-    };
+        Pattern::Folded(folded) => {
+            query.push(concat!("strpos(lower(", link_text!(), " COLLATE \"C\"), "));
+            query.push_bind(folded).push(") > 0");
+        }
+        Pattern::Classes(classes) => {
+            query.push(concat!(link_text!(), " COLLATE \"C\" ~ "));
+            query.push_bind(expression(&classes));
+        }
+    }
 }
 
 /// A regular expression of classes of characters.
-fn expression(classes: &[Vec<char>]) -> String {
+pub(super) fn expression(classes: &[Vec<char>]) -> String {
     let mut expression = String::new();
     for class in classes {
         match class.as_slice() {

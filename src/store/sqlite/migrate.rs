@@ -30,6 +30,14 @@ pub(super) async fn bring_up_to_date(
     connection: &mut SqliteConnection,
     schema: Schema,
 ) -> Result<(), OpenError> {
+    let encoding: String = sqlx::query_scalar("PRAGMA encoding")
+        .fetch_one(&mut *connection)
+        .await?;
+    if encoding != "UTF-8" {
+        return Err(OpenError::Wrong(format!(
+            "the file has the encoding {encoding}; name one that has UTF-8, or one that does not exist yet"
+        )));
+    }
     let migrations = migrations::sqlite();
     match schema {
         Schema::Migrate(report) => {

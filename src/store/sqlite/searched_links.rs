@@ -10,7 +10,35 @@ use crate::store::search::{MAX_SCANNED, Pattern};
 use crate::store::{FoundLinks, LinkSearch, Position, StoreError, ToCount};
 
 /// All that a text is looked for in. The fields have no control characters, so that no text is found across two of them.
-const TEXT: &str = "(short_code || char(10) || target_url || char(10) || title)";
+macro_rules! link_text {
+    () => {
+        "(short_code || char(10) || target_url || char(10) || title)"
+    };
+}
+
+/// Whether a text has another one in it, in any case: the parameters are those of `Pattern::parameters`.
+macro_rules! has_text {
+    ($text:expr, $folded:literal, $glob:literal) => {
+        concat!(
+            "(",
+            $folded,
+            " IS NULL OR instr(lower(",
+            $text,
+            "), ",
+            $folded,
+            ") > 0)
+             AND (",
+            $glob,
+            " IS NULL OR ",
+            $text,
+            " GLOB ",
+            $glob,
+            ")"
+        )
+    };
+}
+
+pub(super) use {has_text, link_text};
 
 pub(super) type Query = QueryBuilder<Sqlite>;
 
@@ -193,15 +221,20 @@ pub(super) fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp
 }
 
 fn push_text(query: &mut Query, text: &SearchText) {
-    query.push(TEXT);
     match Pattern::of(text) {
-        Pattern::Like(pattern) => query.push(" LIKE ").push_bind(pattern).push(r" ESCAPE '\'"),
-        Pattern::Classes(classes) => query.push(" GLOB ").push_bind(glob(&classes)),
-    };
+        Pattern::Folded(folded) => {
+            query.push(concat!("instr(lower(", link_text!(), "), "));
+            query.push_bind(folded).push(") > 0");
+        }
+        Pattern::Classes(classes) => {
+            query.push(concat!(link_text!(), " GLOB "));
+            query.push_bind(glob(&classes));
+        }
+    }
 }
 
 /// A pattern of classes of characters.
-fn glob(classes: &[Vec<char>]) -> String {
+pub(super) fn glob(classes: &[Vec<char>]) -> String {
     let mut glob = String::from("*");
     for class in classes {
         match class.as_slice() {

@@ -8,13 +8,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::removals::taken;
-use super::{Admin, ListQuery, Listed, Section, number_of_links, removal_path};
+use super::{Admin, ListQuery, Listed, Section, removal_path};
 use crate::abuse::Abuse;
 use crate::domain::{SeenUser, UserId};
 use crate::http::{ApiError, QueryOf};
 use crate::links::LinkService;
 use crate::web::form::Form;
-use crate::web::page::{Frame, Site, own_page};
+use crate::web::page::{Frame, Site, number_of, own_page};
 
 const PATH: &str = "/app/admin/accounts";
 
@@ -46,7 +46,7 @@ impl Row {
             id: user.id.0,
             email: user.email.as_str().to_owned(),
             made: user.created_at.date(),
-            links: number_of_links(user.links),
+            links: number_of(user.links, "link"),
             is_admin: user.is_admin,
             is_banned: user.is_banned,
             is_own: user.id == own,

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use form_urlencoded::Serializer;
 use serde::Deserialize;
 
-use super::page::{Site, grouped};
+use super::page::Site;
 use super::session::SignedIn;
 use crate::abuse::{Abuse, Administrator};
 use crate::accounts::Accounts;
@@ -162,12 +162,6 @@ impl<T> Listed<T> {
             }),
         }
     }
-}
-
-/// A number of links, in words.
-fn number_of_links(count: u64) -> String {
-    let word = if count == 1 { "link" } else { "links" };
-    format!("{} {word}", grouped(count))
 }
 
 /// The address of the form for a removal with these two in it.

@@ -7,15 +7,16 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{Admin, ListQuery, Listed, Section, number_of_links};
+use super::{Admin, ListQuery, Listed, Section, removal_path};
 use crate::abuse::{Abuse, AbuseError};
-use crate::domain::{InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus};
+use crate::domain::{InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget};
 use crate::http::removals::settle;
 use crate::http::{ApiError, QueryOf};
 use crate::links::LinkService;
 use crate::store::Change;
 use crate::web::form::Form;
-use crate::web::page::{Frame, Site, minute, own_page, see_other};
+use crate::web::page::{Frame, Site, minute, number_of, own_page, see_other};
+use crate::web::questions::{Question, asked};
 
 const PATH: &str = "/app/admin";
 
@@ -66,7 +67,7 @@ impl Row {
             },
             at: minute(removal.removed_at),
             taken_back_at: removal.taken_back_at.map(minute),
-            links: number_of_links(removal.links),
+            links: number_of(removal.links, "link"),
             is_running: removal.is_running,
         }
     }
@@ -104,18 +105,79 @@ impl RemovalForm {
         }
     }
 
+    async fn parsed(
+        &self,
+        abuse: &Abuse,
+    ) -> Result<(RemovalTarget, Reason, RemovalStatus), ApiError> {
+        let invalid = |error: InvalidRemoval| ApiError::invalid(error.to_string());
+        let target = abuse.target(&self.kind, &self.value).await?;
+        let reason = Reason::parse(&self.reason).map_err(invalid)?;
+        let status = self.status.parse().unwrap_or_default();
+        Ok((
+            target,
+            reason,
+            RemovalStatus::parse(status).map_err(invalid)?,
+        ))
+    }
+
     async fn remove(
         &self,
         abuse: &Abuse,
         admin: &Admin,
     ) -> Result<(Removal, Vec<Change>), ApiError> {
-        let invalid = |error: InvalidRemoval| ApiError::invalid(error.to_string());
-        let target = abuse.target(&self.kind, &self.value).await?;
-        let reason = Reason::parse(&self.reason).map_err(invalid)?;
-        let status = self.status.parse().unwrap_or_default();
-        let status = RemovalStatus::parse(status).map_err(invalid)?;
+        let (target, reason, status) = self.parsed(abuse).await?;
         let removed = abuse.remove(&admin.administrator, &target, &reason, status);
         Ok(removed.await?)
+    }
+
+    /// The question whether to remove it. Links to a host and from an address are counted by the removal only, which looks at all
+    /// links.
+    async fn question(
+        &self,
+        abuse: &Abuse,
+        links: &LinkService,
+        admin: &Admin,
+    ) -> Result<Question, ApiError> {
+        let (target, reason, status) = self.parsed(abuse).await?;
+        abuse.check(&admin.administrator, &target)?;
+        let title = match &target {
+            RemovalTarget::Link(code) => {
+                let stats = links.stats(code, admin.administrator.address()).await?;
+                let stats = stats.ok_or(AbuseError::Unknown)?;
+                let clicks = number_of(stats.clicks, "click");
+                format!("Remove link {code} with {clicks}?")
+            }
+            RemovalTarget::Host(host) => format!("Remove all links to {host}?"),
+            RemovalTarget::Address(range) => format!("Remove all links from {range}?"),
+            RemovalTarget::User(user) => {
+                let account = abuse.account(*user).await?;
+                let count = number_of(account.links, "link");
+                format!("Ban {} with {count}?", account.email.as_str())
+            }
+        };
+        let text = format!(
+            "Visitors are answered {} and read the reason: {}",
+            status.code(),
+            reason.as_str()
+        );
+        Ok(Question {
+            title,
+            text,
+            action: "/app/admin/removals".to_owned(),
+            fields: vec![
+                ("kind", self.kind.clone()),
+                ("value", self.value.clone()),
+                ("reason", self.reason.clone()),
+                ("status", self.status.clone()),
+            ],
+            yes: match target {
+                RemovalTarget::User(_) => "Ban",
+                _ => "Remove",
+            },
+            no: "Cancel",
+            back: removal_path(&self.kind, &self.value),
+            ..Question::default()
+        })
     }
 }
 
@@ -158,6 +220,38 @@ async fn page(
     own_page(status, &page)
 }
 
+/// Asks whether to remove what the form names.
+pub(in crate::web) async fn ask(
+    State(abuse): State<Arc<Abuse>>,
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    admin: Admin,
+    form: Form,
+) -> Result<Response, ApiError> {
+    admin.signed_in.check(&site, &form)?;
+    let sent = RemovalForm::sent(&form);
+    match sent.question(&abuse, &links, &admin).await {
+        Ok(question) => asked(&site, &admin.signed_in, StatusCode::OK, question),
+        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) => refused(&abuse, &site, &admin, sent, &error).await,
+    }
+}
+
+async fn refused(
+    abuse: &Abuse,
+    site: &Site,
+    admin: &Admin,
+    sent: RemovalForm,
+    error: &ApiError,
+) -> Result<Response, ApiError> {
+    let form = RemovalForm {
+        fault: Some(error.detail().to_owned()),
+        ..sent
+    };
+    let query = ListQuery::default();
+    page(abuse, site, admin, &query, form, error.status()).await
+}
+
 pub(in crate::web) async fn make(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
@@ -170,14 +264,7 @@ pub(in crate::web) async fn make(
     match sent.remove(&abuse, &admin).await {
         Ok(removed) => settled(&abuse, &links, removed, "/app/admin?done=removed").await,
         Err(error) if error.status().is_server_error() => Err(error),
-        Err(error) => {
-            let form = RemovalForm {
-                fault: Some(error.detail().to_owned()),
-                ..sent
-            };
-            let query = ListQuery::default();
-            page(&abuse, &site, &admin, &query, form, error.status()).await
-        }
+        Err(error) => refused(&abuse, &site, &admin, sent, &error).await,
     }
 }
 

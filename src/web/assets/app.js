@@ -25,19 +25,51 @@ const prepare = () => {
   }
 };
 
+// Over plain HTTP browsers have no clipboard for scripts, and some allow no script to copy: there the text is selected, ready for a key.
+const copied = async (text) => {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = document.createElement("textarea");
+    field.className = "hidden";
+    field.value = text;
+    field.readOnly = true;
+    document.body.append(field);
+    field.select();
+    const isCopied = document.execCommand("copy");
+    field.remove();
+    return isCopied;
+  }
+};
+const COPY_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘C" : "Ctrl+C";
+const selectText = (button) => {
+  const field = document.createElement("input");
+  field.readOnly = true;
+  field.className = "inline copied";
+  field.value = button.dataset.copy;
+  field.setAttribute("aria-label", "Text to copy");
+  field.addEventListener("blur", () => {
+    field.remove();
+    button.textContent = "Copy";
+  });
+  button.before(field);
+  field.focus();
+  field.select();
+  button.textContent = `Press ${COPY_KEY}`;
+  say(`Press ${COPY_KEY} to copy`);
+};
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-copy]");
   if (!button) return;
-  try {
-    await navigator.clipboard.writeText(button.dataset.copy);
-  } catch {
-    say("Could not copy");
+  const isCopied = await copied(button.dataset.copy);
+  if (!isCopied) {
+    selectText(button);
     return;
   }
-  const label = button.textContent;
   button.textContent = "Copied";
   say("Copied");
-  setTimeout(() => { button.textContent = label; }, 1500);
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
 });
 
 // What is done to the selected links is at hand as soon as one is selected.

@@ -24,16 +24,19 @@ impl Backend {
             Mode::Embedded => Self::Embedded {
                 folder: tempfile::tempdir().unwrap(),
             },
-            Mode::Production => {
-                let name = format!("shunt_test_{}", unique());
-                let mut admin = PgConnection::connect(&admin_url()).await.unwrap();
-                let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"));
-                sqlx::raw_sql(create).execute(&mut admin).await.unwrap();
-                Self::Production {
-                    prefix: name.clone(),
-                    database: name,
-                }
-            }
+            Mode::Production => Self::production("").await,
+        }
+    }
+
+    /// Of production, with a database that is made with these options of `CREATE DATABASE`.
+    pub(crate) async fn production(options: &str) -> Self {
+        let name = format!("shunt_test_{}", unique());
+        let mut admin = PgConnection::connect(&admin_url()).await.unwrap();
+        let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name} {options}"));
+        sqlx::raw_sql(create).execute(&mut admin).await.unwrap();
+        Self::Production {
+            prefix: name.clone(),
+            database: name,
         }
     }
 

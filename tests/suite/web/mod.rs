@@ -1,5 +1,6 @@
 //! Pages for people, over plain HTTP: a browser without JavaScript.
 
+mod accidents;
 mod admin;
 mod breakdowns;
 pub(crate) mod browser;

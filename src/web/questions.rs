@@ -1,0 +1,273 @@
+//! The question before what cannot be undone: on a page of its own, so that it is asked without a script, too.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use futures_util::future::try_join_all;
+
+use super::form::Form;
+use super::link_list::ListQuery;
+use super::links::{AT_ONCE, check_number};
+use super::page::{Frame, Site, minute, number_of, own_page, see_other};
+use super::session::SignedIn;
+use crate::abuse::Abuse;
+use crate::accounts::Accounts;
+use crate::domain::{RangeQuery, SeriesRange, Title};
+use crate::http::paths::parse_code;
+use crate::http::{ApiError, PathCode};
+use crate::links::{CountedLink, LinkService};
+
+/// A question, and the form that is sent if the answer is yes.
+#[derive(Default)]
+pub(super) struct Question {
+    pub(super) title: String,
+    pub(super) text: String,
+    pub(super) listed: Vec<ListedLink>,
+    pub(super) action: String,
+    pub(super) fields: Vec<(&'static str, String)>,
+    pub(super) yes: &'static str,
+    pub(super) no: &'static str,
+    /// The address of the page that asked.
+    pub(super) back: String,
+    pub(super) password: Option<PasswordField>,
+}
+
+/// A link that the answer yes deletes.
+pub(super) struct ListedLink {
+    name: String,
+    target: String,
+    clicks: String,
+}
+
+/// The password that goes with the answer. Enter in its field gives the answer no, which is the value `keep`.
+pub(super) struct PasswordField {
+    pub(super) keep: &'static str,
+    pub(super) fault: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "question.html")]
+struct QuestionPage<'a> {
+    frame: Frame<'a>,
+    csrf: &'a str,
+    question: Question,
+}
+
+/// The page of a question.
+pub(super) fn asked(
+    site: &Site,
+    signed_in: &SignedIn,
+    status: StatusCode,
+    question: Question,
+) -> Result<Response, ApiError> {
+    let page = QuestionPage {
+        frame: Frame::own(site, signed_in.owner()),
+        csrf: signed_in.owner().csrf,
+        question,
+    };
+    own_page(status, &page)
+}
+
+const IS_GONE: &str = "The links lead nowhere from then on, and their clicks are gone. Their codes are not given to anyone else.";
+
+pub(super) async fn delete_link(
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    PathCode(code): PathCode,
+) -> Result<Response, ApiError> {
+    let code = code.ok_or_else(ApiError::url_not_found)?;
+    let shown = links.show(signed_in.principal, &code).await?;
+    let shown = shown.ok_or_else(ApiError::url_not_found)?;
+    let question = Question {
+        title: format!("Delete 1 link with {}?", number_of(shown.clicks, "click")),
+        text: "The link leads nowhere from then on, and its clicks are gone. Its code is not given to anyone else.".to_owned(),
+        listed: vec![listed(&shown)],
+        action: format!("/app/links/{code}/delete"),
+        yes: "Delete",
+        no: "Cancel",
+        back: format!("/app/links/{code}"),
+        ..Question::default()
+    };
+    asked(&site, &signed_in, StatusCode::OK, question)
+}
+
+fn listed(shown: &CountedLink) -> ListedLink {
+    let properties = &shown.link.properties;
+    let title = properties.title.as_ref().map(Title::as_str);
+    ListedLink {
+        name: title.unwrap_or(shown.link.code.as_str()).to_owned(),
+        target: properties.target.as_str().to_owned(),
+        clicks: number_of(shown.clicks, "click"),
+    }
+}
+
+/// Asks whether the selected links are to be deleted.
+pub(super) async fn delete_selected(
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    form: Form,
+) -> Result<Response, ApiError> {
+    signed_in.check(&site, &form)?;
+    let place = ListQuery::at(form.get("place"));
+    let codes: Vec<_> = form.all("code").filter_map(parse_code).collect();
+    check_number(codes.len())?;
+    let mut found = Vec::new();
+    for codes in codes.chunks(AT_ONCE) {
+        let shown = codes
+            .iter()
+            .map(|code| links.show(signed_in.principal, code));
+        found.extend(try_join_all(shown).await?.into_iter().flatten());
+    }
+    if found.is_empty() {
+        return Ok(see_other(&place.path("none")));
+    }
+    let clicks = found.iter().map(|shown| shown.clicks).sum();
+    let (count, clicks) = (
+        number_of(found.len() as u64, "link"),
+        number_of(clicks, "click"),
+    );
+    let codes = found
+        .iter()
+        .map(|shown| ("code", shown.link.code.to_string()));
+    let question = Question {
+        title: format!("Delete {count} with {clicks}?"),
+        text: IS_GONE.to_owned(),
+        listed: found.iter().map(listed).collect(),
+        action: "/app/links/selected".to_owned(),
+        fields: [("action", "delete".to_owned()), ("place", place.place())]
+            .into_iter()
+            .chain(codes)
+            .collect(),
+        yes: "Delete",
+        no: "Cancel",
+        back: place.path(""),
+        ..Question::default()
+    };
+    asked(&site, &signed_in, StatusCode::OK, question)
+}
+
+pub(super) async fn end_key(
+    State(accounts): State<Arc<Accounts>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let keys = accounts.keys(signed_in.principal).await?;
+    let key = keys.iter().find(|key| key.id.to_string() == id);
+    let key = key.ok_or_else(ApiError::key_not_found)?;
+    let used = match &key.last_used_on {
+        Some(date) => format!("It was used last on {date}."),
+        None => "It was never used.".to_owned(),
+    };
+    let question = Question {
+        title: format!("End the key {}?", key.name.as_str()),
+        text: format!("Programs that use it are refused from then on. {used}"),
+        action: format!("/app/account/keys/{}/delete", key.id),
+        yes: "End the key",
+        ..of_account()
+    };
+    asked(&site, &signed_in, StatusCode::OK, question)
+}
+
+fn of_account() -> Question {
+    Question {
+        no: "Cancel",
+        back: "/app/account".to_owned(),
+        ..Question::default()
+    }
+}
+
+pub(super) async fn end_session(
+    State(accounts): State<Arc<Accounts>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let sessions = accounts.sessions(signed_in.principal).await?;
+    let session = sessions.iter().find(|session| session.id.to_string() == id);
+    let session = session.ok_or_else(ApiError::not_found)?;
+    let text = if session.id == signed_in.id {
+        "It is this one: you are signed out here."
+    } else {
+        "That browser is signed out, and what is entered there is not sent."
+    };
+    let since = minute(session.created_at);
+    let question = Question {
+        title: format!("End the session of {} since {since}?", session.agent),
+        text: text.to_owned(),
+        action: format!("/app/account/sessions/{}/end", session.id),
+        yes: "End the session",
+        ..of_account()
+    };
+    asked(&site, &signed_in, StatusCode::OK, question)
+}
+
+pub(super) async fn sign_out_everywhere(
+    State(accounts): State<Arc<Accounts>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+) -> Result<Response, ApiError> {
+    let sessions = accounts.sessions(signed_in.principal).await?.len() as u64;
+    let question = Question {
+        title: format!("Sign out of {}?", number_of(sessions, "session")),
+        text: "Every session ends, this one included, and every token of the API and the command line. API keys stay.".to_owned(),
+        action: "/app/logout-everywhere".to_owned(),
+        yes: "Sign out everywhere",
+        ..of_account()
+    };
+    asked(&site, &signed_in, StatusCode::OK, question)
+}
+
+pub(super) async fn delete_account(
+    State(links): State<Arc<LinkService>>,
+    State(abuse): State<Arc<Abuse>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+) -> Result<Response, ApiError> {
+    ask_for_account(&links, &abuse, &site, &signed_in, None).await
+}
+
+/// The question before an account is deleted, with what was wrong with the answer.
+pub(super) async fn ask_for_account(
+    links: &LinkService,
+    abuse: &Abuse,
+    site: &Site,
+    signed_in: &SignedIn,
+    refusal: Option<&ApiError>,
+) -> Result<Response, ApiError> {
+    let owner = signed_in.principal;
+    let count = abuse.account(owner.user).await?.links;
+    // A sum by month has all clicks in few points.
+    let always = RangeQuery {
+        interval: Some("month"),
+        from: Some("2000-01-01"),
+        ..RangeQuery::default()
+    };
+    let always = SeriesRange::parse(always, links.clock.now())
+        .map_err(|error| ApiError::internal(&error.to_string()))?;
+    let clicks = links
+        .series_of_owner(owner, None, &always)
+        .await?
+        .sum()
+        .clicks;
+    let (count, clicks) = (number_of(count, "link"), number_of(clicks, "click"));
+    let question = Question {
+        title: format!("Delete the account with {count} and {clicks}?"),
+        text: "Account, links, clicks and keys are gone at once. The codes are not given to anyone else.".to_owned(),
+        action: "/app/account/delete".to_owned(),
+        yes: "Delete the account",
+        no: "Keep the account",
+        password: Some(PasswordField {
+            keep: "keep",
+            fault: refusal.map(|error| error.detail().to_owned()),
+        }),
+        ..of_account()
+    };
+    let status = refusal.map_or(StatusCode::OK, ApiError::status);
+    asked(site, signed_in, status, question)
+}
