@@ -75,6 +75,14 @@ fn followable(
     Ok(link)
 }
 
+/// Fails if a visitor's query is too long for the location, so that the visit is refused before it is counted.
+fn check_room(link: &CachedLink, visitor: &Visitor<'_>) -> Result<(), RedirectError> {
+    if let Some(query) = visitor.query.filter(|_| link.forward_query) {
+        link.location.check_room_for(query)?;
+    }
+    Ok(())
+}
+
 impl Redirect {
     /// Follows a code: counts the click and returns where it leads.
     ///
@@ -92,6 +100,7 @@ impl Redirect {
             .as_ref()
             .map_or_else(|_| Instant::now(), Redirected::at);
         self.metrics.duration.record(end.duration_since(start));
+        let followed = followed.and_then(|redirected| Ok(redirected.with_query(visitor.query)?));
         self.note(&followed);
         followed.map(|redirected| redirected.with_noindex(self.noindex))
     }
@@ -124,6 +133,7 @@ impl Redirect {
         let version = self.cache.version();
         let (link, source) = self.resolve(code, start, visitor).await?;
         let link = followable(link, &*self.clock)?;
+        check_room(&link, visitor)?;
         if link.is_limited {
             return Box::pin(self.granted(code, visitor)).await;
         }
@@ -140,6 +150,7 @@ impl Redirect {
         visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
         let previewed = self.previewed(code, visitor).await;
+        let previewed = previewed.and_then(|redirected| Ok(redirected.with_query(visitor.query)?));
         self.note(&previewed);
         previewed.map(|redirected| redirected.with_noindex(self.noindex))
     }
@@ -172,6 +183,7 @@ impl Redirect {
             Err(RedirectError::Expired) => &metrics.expired,
             Err(RedirectError::UsedUp) => &metrics.used_up,
             Err(RedirectError::Removed(_)) => &metrics.removed,
+            Err(RedirectError::QueryTooLong(_)) => &metrics.too_long,
             Err(RedirectError::TooMany(_)) => &metrics.limited,
             Err(RedirectError::Unavailable(_)) => &metrics.unavailable,
         };

@@ -125,16 +125,26 @@ both_modes! {
         }
     }
 
-    async fn bytes_that_a_header_may_not_carry_are_encoded_in_the_location_alone(app) {
+    async fn what_a_uri_has_no_room_for_is_encoded_in_the_location_alone(app) {
         let token = app.register().await;
         for (target, location) in [
             ("https://bücher.example/ä b?q=ü#ö", "https://xn--bcher-kva.example/%C3%A4%20b?q=%C3%BC#%C3%B6"),
-            ("HTTP://Example.ORG:80/%7euser?<>\"", "HTTP://Example.ORG:80/%7euser?<>\""),
+            ("HTTP://Example.ORG:80/%7euser?<>\"", "HTTP://Example.ORG:80/%7euser?%3C%3E%22"),
+            ("https://example.org/a|b", "https://example.org/a%7Cb"),
+            ("https://example.org/\"q\"?a=\"b\"#\"c\"", "https://example.org/%22q%22?a=%22b%22#%22c%22"),
+            ("https://example.org/<x>?y=<z>", "https://example.org/%3Cx%3E?y=%3Cz%3E"),
+            ("https://example.org/^'{}?^'{}#^`", "https://example.org/%5E'%7B%7D?%5E'%7B%7D#%5E%60"),
+            (r"https://example.org/a\b", "https://example.org/a%5Cb"),
+            ("https://example.org/100%/%zz?a[]=%#x#y", "https://example.org/100%25/%25zz?a%5B%5D=%25#x%23y"),
+            ("https://[2001:db8::1]:81/[1]", "https://[2001:db8::1]:81/%5B1%5D"),
         ] {
             let response = app.try_shorten(&token, target).await.json();
             assert_eq!(response["target_url"], target);
             let code = response["short_code"].as_str().unwrap();
-            assert_eq!(app.visit(&format!("/{code}")).await.header("location"), location);
+            let encoded = format!("/%{:02x}{}", code.as_bytes()[0], &code[1..]);
+            for path in [format!("/{code}"), format!("/{code}"), format!("/urls/r/{code}"), encoded] {
+                assert_eq!(app.get(&path).await.header("location"), location, "{path}");
+            }
             assert_eq!(app.get(&format!("/urls/{code}/stats")).await.json()["target_url"], target);
         }
     }

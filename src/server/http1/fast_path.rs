@@ -162,6 +162,8 @@ impl FastPath {
             address: client,
             agent: request.agent,
             referrer: request.referrer,
+            // A request with a query is not for the fast path.
+            query: None,
             opts_out: request.opts_out,
         };
         let redirected = if request.is_head {
@@ -184,7 +186,7 @@ impl FastPath {
                 302
             }
             Err(error) => {
-                let limited;
+                let refused;
                 let page = match wish(head) {
                     None => None,
                     Some(wish) => {
@@ -199,10 +201,11 @@ impl FastPath {
                     _ if page.is_some() => page
                         .as_ref()
                         .map_or((404, &self.not_found), |(status, page)| (*status, page)),
-                    RedirectError::TooMany(too_many) => {
-                        let response = ApiError::from(too_many).into_response();
-                        limited = PreparedResponse::new(response).await;
-                        (429, &limited)
+                    error @ (RedirectError::TooMany(_) | RedirectError::QueryTooLong(_)) => {
+                        let response = error.into_response();
+                        let status = response.status().as_u16();
+                        refused = PreparedResponse::new(response).await;
+                        (status, &refused)
                     }
                     RedirectError::Removed(status) => {
                         let prepared = match status {
