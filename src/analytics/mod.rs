@@ -54,6 +54,8 @@ pub struct Visitor<'a> {
     pub referrer: Option<&'a [u8]>,
     /// The query of its request, which a link may add to its target's.
     pub query: Option<&'a str>,
+    /// Whether a browser only loads ahead what a person may visit later.
+    pub is_speculative: bool,
     /// Whether it asks not to be analysed: `Sec-GPC: 1` or `DNT: 1`.
     pub opts_out: bool,
 }
@@ -219,6 +221,7 @@ mod tests {
             agent: Some(agent),
             referrer: Some(referrer),
             query: None,
+            is_speculative: false,
             opts_out: false,
         }
     }

@@ -63,7 +63,8 @@ pub(super) enum RedirectResponses {
 
 /// Follow a link.
 ///
-/// The click is counted before the response is sent: exactly once. `/{short_code}` does the same.
+/// The click is counted before the response is sent: exactly once. A browser that only loads the page ahead is not counted.
+/// `/{short_code}` does the same.
 #[utoipa::path(
     get,
     path = "/urls/r/{short_code}",
@@ -111,7 +112,8 @@ pub(super) async fn preview(
 
 /// Follow a link by the address that people share.
 ///
-/// The click is counted before the response is sent: exactly once. Paths of the service itself, such as
+/// The click is counted before the response is sent: exactly once. A browser that only loads the page ahead is not counted.
+/// Paths of the service itself, such as
 /// `/docs`, are not codes.
 #[utoipa::path(
     get,

@@ -86,6 +86,11 @@ fn check_room(link: &CachedLink, visitor: &Visitor<'_>) -> Result<(), RedirectEr
 impl Redirect {
     /// Follows a code: counts the click and returns where it leads.
     ///
+    /// A speculative load is answered as [`Redirect::preview`] does, so it is a click of nobody and none of `max_clicks`. As a
+    /// bot's click it would be a person's until classes are summed, with `ANALYTICS=off`, and with `Sec-GPC: 1`. The response
+    /// may not be stored, so most browsers ask again when the person comes, which is counted. Those that keep what
+    /// speculation rules loaded do not: such a visit is missing from the count.
+    ///
     /// # Errors
     /// [`RedirectError`]; nothing is counted then, unless the link changed or was deleted while its click was recorded: that
     /// click may stay counted.
@@ -94,6 +99,10 @@ impl Redirect {
         code: &ShortCode,
         visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
+        if visitor.is_speculative {
+            // Boxed: seldom needed, and every connection would have room for it.
+            return Box::pin(self.preview(code, visitor)).await;
+        }
         let start = Instant::now();
         let followed = self.followed(code, start, visitor).await;
         let end = followed

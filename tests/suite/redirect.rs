@@ -1,7 +1,9 @@
 //! Following links.
 
 use reqwest::Method;
+use serde_json::json;
 
+use crate::managed::make;
 use crate::support::{Response, both_modes, eventually, raw, unique};
 
 both_modes! {
@@ -64,6 +66,38 @@ both_modes! {
         }
         assert_eq!(app.clicks(&code).await, 0);
         assert_eq!(Response::of(app.request(Method::HEAD, "/nobody-has-it")).await.status, 404);
+    }
+
+    async fn a_page_that_a_browser_only_loads_ahead_is_answered_alike_and_not_counted(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let once = make(app, &token, &json!({"target_url": "https://example.org/", "max_clicks": 1})).await.json();
+        let once = once["short_code"].as_str().unwrap();
+        let headers = [
+            ("Sec-Purpose", "prefetch"), ("Sec-Purpose", "prefetch;prerender"), ("Sec-Purpose", "prefetch;anonymous-client-ip"),
+            ("sec-purpose", "PREFETCH"), ("Sec-Purpose", "other, prefetch"), ("Purpose", "prefetch"), ("Purpose", "preview"),
+            ("X-Moz", "prefetch"), ("X-Purpose", "preview"), ("x-purpose", "Preview"),
+        ];
+        for code in [&code, once] {
+            // On the fast path, by hyper, and by the router.
+            let encoded = format!("/%{:02x}{}", code.as_bytes()[0], &code[1..]);
+            for path in [format!("/{code}"), format!("/urls/r/{code}"), format!("/{code}?a=1"), encoded] {
+                for (name, value) in headers {
+                    let request = app.request(Method::GET, &path).header(name, value).header("Sec-GPC", "1");
+                    let response = Response::of(request).await;
+                    assert_eq!((response.status.as_u16(), response.header("location")), (302, "https://example.org/"), "{path} {name}");
+                    assert_eq!(response.header("cache-control"), "private, no-store");
+                }
+            }
+            assert_eq!(app.clicks(code).await, 0);
+            assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+            assert_eq!(app.clicks(code).await, 1);
+        }
+        let used_up = app.request(Method::GET, &format!("/{once}")).header("Sec-Purpose", "prefetch");
+        Response::of(used_up).await.is_error(404, "URL not found");
+        let visited = app.shorten(&token, "https://example.org/").await;
+        let other = app.request(Method::GET, &format!("/{visited}")).header("Sec-Purpose", "prefetched");
+        assert_eq!((Response::of(other).await.status.as_u16(), app.clicks(&visited).await), (302, 1));
     }
 
     async fn an_unknown_code_is_not_found(app) {

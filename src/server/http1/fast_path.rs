@@ -25,7 +25,7 @@ use super::render::{FastPathRenderer, PreparedResponse, ResponseHeaders};
 use super::request_target;
 use crate::analytics::{AddressOf, Visitor};
 use crate::domain::{Clock, RemovalStatus};
-use crate::http::{ApiError, ClientAddress, FORWARDED_FOR, RequestIds, TrustedProxies};
+use crate::http::{ApiError, ClientAddress, FORWARDED_FOR, RequestId, RequestIds, TrustedProxies};
 use crate::redirect::{Redirect, RedirectError};
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::requests::RequestSpan;
@@ -155,7 +155,8 @@ impl FastPath {
         shutdown: &Shutdown,
         response: &mut Vec<u8>,
     ) -> bool {
-        let id = request.id.unwrap_or_else(|| self.ids.make());
+        let id = request.id.and_then(RequestId::parse);
+        let id = id.unwrap_or_else(|| self.ids.make());
         let method = if request.is_head { "HEAD" } else { "GET" };
         let span = RequestSpan::at_debug(id.as_str(), method, request.path);
         let visitor = Visitor {
@@ -164,6 +165,7 @@ impl FastPath {
             referrer: request.referrer,
             // A request with a query is not for the fast path.
             query: None,
+            is_speculative: request.is_speculative,
             opts_out: request.opts_out,
         };
         let redirected = if request.is_head {
