@@ -52,6 +52,10 @@ pub struct Visitor<'a> {
     pub agent: Option<&'a [u8]>,
     /// The value of `Referer`.
     pub referrer: Option<&'a [u8]>,
+    /// The query of its request, which a link may add to its target's.
+    pub query: Option<&'a str>,
+    /// Whether a browser only loads ahead what a person may visit later.
+    pub is_speculative: bool,
     /// Whether it asks not to be analysed: `Sec-GPC: 1` or `DNT: 1`.
     pub opts_out: bool,
 }
@@ -216,6 +220,8 @@ mod tests {
             address: &|| "192.0.2.1".to_owned(),
             agent: Some(agent),
             referrer: Some(referrer),
+            query: None,
+            is_speculative: false,
             opts_out: false,
         }
     }

@@ -21,7 +21,7 @@ use crate::redirect::{Redirect, RedirectError, Redirected};
 pub(super) enum RedirectResponses {
     /// The link's target
     #[response(status = 302, headers(
-        ("Location" = String, description = "Where the link leads: its `target_url`, with what a header may not carry encoded"),
+        ("Location" = String, description = "Where the link leads, as a URI (RFC 3986): its `target_url` with an international host in punycode, and percent-encoded what a URI has no room for; with `forward_query` the visitor's query besides. At most 8192 bytes"),
         ("Cache-Control" = String, description = "`private, no-store`: a redirect from a cache would be a lost click"),
     ))]
     Redirected,
@@ -42,6 +42,9 @@ pub(super) enum RedirectResponses {
         example = json!({"detail": "URL removed"}),
     )]
     Blocked(ErrorBody),
+    /// The link adds the visitor's query to its target, and the `Location` would be longer than 8192 bytes; nothing is counted
+    #[response(status = 414, example = json!({"detail": "The target with the query of your visit is longer than 8192 bytes; send a shorter query"}))]
+    TooLong(ErrorBody),
     /// The client's address asked for too many codes that no link has
     #[response(
         status = 429,
@@ -60,7 +63,8 @@ pub(super) enum RedirectResponses {
 
 /// Follow a link.
 ///
-/// The click is counted before the response is sent: exactly once. `/{short_code}` does the same.
+/// The click is counted before the response is sent: exactly once. A browser that only loads the page ahead is not counted.
+/// `/{short_code}` does the same.
 #[utoipa::path(
     get,
     path = "/urls/r/{short_code}",
@@ -78,9 +82,8 @@ pub(super) async fn visit(
 ) -> Result<Redirected, RedirectError> {
     let code = code.ok_or(RedirectError::Unknown)?;
     let address = || client.clone().into();
-    let visitor = visitor_of(&headers, &address);
-    let redirected = redirect.follow(&code, &visitor).await?;
-    Ok(redirected.with_query(query.as_deref()))
+    let visitor = visitor_of(&headers, query.as_deref(), &address);
+    redirect.follow(&code, &visitor).await
 }
 
 /// See where a link leads.
@@ -103,14 +106,14 @@ pub(super) async fn preview(
 ) -> Result<Redirected, RedirectError> {
     let code = code.ok_or(RedirectError::Unknown)?;
     let address = || client.clone().into();
-    let visitor = visitor_of(&headers, &address);
-    let previewed = redirect.preview(&code, &visitor).await?;
-    Ok(previewed.with_query(query.as_deref()))
+    let visitor = visitor_of(&headers, query.as_deref(), &address);
+    redirect.preview(&code, &visitor).await
 }
 
 /// Follow a link by the address that people share.
 ///
-/// The click is counted before the response is sent: exactly once. Paths of the service itself, such as
+/// The click is counted before the response is sent: exactly once. A browser that only loads the page ahead is not counted.
+/// Paths of the service itself, such as
 /// `/docs`, are not codes.
 #[utoipa::path(
     get,

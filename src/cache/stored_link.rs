@@ -71,6 +71,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::domain::TargetUrl;
 
     proptest! {
         #[test]
@@ -81,7 +82,7 @@ mod tests {
             end in option::of(0..4_000_000_000_000_000_i64),
             path in "[!-~]{0,50}",
         ) {
-            let location = Location::parse(&format!("https://example.com/{path}")).unwrap();
+            let location = TargetUrl::from_stored(&format!("https://example.com/{path}")).location();
             let link = CachedLink {
                 id: LinkId::parse(id).unwrap(),
                 shard: Shard::ONLY,

@@ -11,7 +11,7 @@ use tracing::level_filters::LevelFilter;
 use url::Url;
 
 use super::{DatabaseUrl, RedisUrls};
-use crate::domain::{TokenSecret, WeakSecret};
+use crate::domain::{TargetUrl, TokenSecret, WeakSecret};
 use crate::telemetry::LogFormat;
 
 /// The default log filter.
@@ -168,8 +168,13 @@ pub(super) fn site_contact(raw: &str) -> Result<String, String> {
 pub(super) fn home_redirect(raw: &str) -> Result<String, String> {
     let url = Url::parse(raw).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    url.map(String::from)
-        .ok_or_else(|| format!("`{raw}` is no address; give one such as https://example.org"))
+    url.map(|url| {
+        TargetUrl::from_stored(url.as_str())
+            .location()
+            .as_str()
+            .to_owned()
+    })
+    .ok_or_else(|| format!("`{raw}` is no address; give one such as https://example.org"))
 }
 
 /// The address of a Postgres.

@@ -9,7 +9,6 @@ mod blocklist;
 mod click_class;
 mod code;
 mod email;
-mod forward_query;
 mod host;
 mod interval;
 pub mod leb128;
@@ -17,6 +16,7 @@ mod limits;
 mod link;
 mod link_properties;
 mod link_state;
+mod location;
 mod named_user;
 mod password;
 mod registration;
@@ -45,6 +45,7 @@ pub use link_properties::{
     FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title,
 };
 pub use link_state::{LinkState, NotFollowed};
+pub use location::{Location, LocationTooLong};
 pub use named_user::NamedUser;
 pub use password::{InvalidPassword, Password};
 pub use registration::{Registration, RegistrationRefused};
@@ -54,7 +55,7 @@ pub use removal::{
 pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag, SearchText};
 pub use series_range::{InvalidRange, RangeQuery, SeriesRange, Tally};
 pub use shard::{Click, Shard};
-pub use target::{InvalidTarget, Location, OwnHost, TargetUrl};
+pub use target::{InvalidTarget, OwnHost, TargetUrl};
 pub use time::{Clock, InvalidTimestamp, ManualClock, SystemClock, Timestamp};
 pub use token_secret::{TokenSecret, WeakSecret};
 pub use user::{Principal, TokenKey, User, UserId};

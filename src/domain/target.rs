@@ -1,31 +1,19 @@
-//! Target URLs: which may be shortened, and the `Location` to which a redirect leads.
+//! Target URLs: which may be shortened.
 
 use std::fmt;
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use url::{Host, Url};
 
 use super::host::normal;
+use super::location::{Location, authority};
 use super::target_network::Network;
 
 /// Longest target, in bytes (contract).
 const MAX_LENGTH: usize = 2048;
 
-/// Longest `Location`, in bytes. Proxies take the head of a response of 4 KiB at least (nginx: `proxy_buffer_size`), and a
-/// character beyond ASCII takes up to three times its bytes in a `Location`.
-pub(super) const MAX_LOCATION: usize = 3_584;
-
-/// Characters that have to be encoded in a `Location` header: a URI reference has no controls, no spaces and only
-/// ASCII (other bytes are always encoded).
-const NOT_IN_LOCATION: &AsciiSet = &CONTROLS.add(b' ');
-
 /// An absolute `http` or `https` URL that may be shortened, exactly as it was given.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TargetUrl(Box<str>);
-
-/// The value of a redirect's `Location` header: visible ASCII only.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location(Box<str>);
 
 /// Why a string may not be shortened; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,11 +21,6 @@ pub enum InvalidTarget {
     /// Over 2048 bytes.
     #[error("target_url: must be at most 2048 bytes long")]
     TooLong,
-    /// Its `Location` would be over 3584 bytes.
-    #[error(
-        "target_url: must be at most 3584 bytes long with its characters beyond ASCII percent-encoded"
-    )]
-    TooLongEncoded,
     /// A control character, or white space at either end.
     #[error("target_url: must not contain control characters or begin or end with a space")]
     Control,
@@ -86,12 +69,7 @@ impl TargetUrl {
             Some(Network::Private) if own.refuses_private => return Err(InvalidTarget::Private),
             _ => {}
         }
-        let target = Self(raw.into());
-        // A target of ASCII can only grow by its spaces.
-        if raw.len() * 3 > MAX_LOCATION && target.location().as_str().len() > MAX_LOCATION {
-            return Err(InvalidTarget::TooLongEncoded);
-        }
-        Ok(target)
+        Ok(Self(raw.into()))
     }
 
     /// A target from the database: it was checked before it was stored.
@@ -114,29 +92,10 @@ impl TargetUrl {
         url.host().map(normal)
     }
 
-    /// The `Location` that leads there: the same string, with an international host in punycode, and characters that a
-    /// header cannot carry percent-encoded.
+    /// The `Location` that leads there.
     #[must_use]
     pub fn location(&self) -> Location {
-        let raw = self.as_str();
-        let mut head = "";
-        let mut host = None;
-        let mut tail = raw;
-        if let Some(authority) = authority(raw).filter(|authority| !authority.is_ascii()) {
-            let start = raw.len() - raw.split_once("//").map_or(0, |(_, rest)| rest.len());
-            head = &raw[..start];
-            tail = &raw[start + authority.len()..];
-            host = Url::parse(raw).ok().and_then(|url| {
-                let port = authority.rsplit_once(':').map(|(_, port)| port);
-                let name = url.host_str()?.to_owned();
-                Some(port.map_or(name.clone(), |port| format!("{name}:{port}")))
-            });
-            if host.is_none() {
-                (head, tail) = ("", raw);
-            }
-        }
-        let tail = utf8_percent_encode(tail, NOT_IN_LOCATION);
-        Location(format!("{head}{}{tail}", host.unwrap_or_default()).into())
+        Location::to(&self.0)
     }
 }
 
@@ -149,36 +108,9 @@ fn can_be_looked_up(host: &Host<&str>) -> bool {
     name.len() <= 253 && name.split('.').all(|label| (1..=63).contains(&label.len()))
 }
 
-/// The part between `http://` and the path, or `None` where `raw` has not that form.
-///
-/// Stricter than browsers, which tolerate missing and additional slashes and read `\` as `/`: such targets are refused.
-fn authority(raw: &str) -> Option<&str> {
-    let (scheme, rest) = raw.split_once("://")?;
-    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
-    let authority = &rest[..end];
-    let http = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
-    let host = !authority.is_empty() && !rest[end..].starts_with('\\');
-    (http && host).then_some(authority)
-}
-
 impl fmt::Debug for TargetUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TargetUrl({})", self.0)
-    }
-}
-
-impl Location {
-    /// A location from a cache; `None` when a header cannot carry it.
-    #[must_use]
-    pub fn parse(raw: &str) -> Option<Self> {
-        let visible = raw.bytes().all(|byte| byte.is_ascii_graphic());
-        (visible && authority(raw).is_some()).then(|| Self(raw.into()))
-    }
-
-    /// The header's value.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 

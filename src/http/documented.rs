@@ -29,6 +29,9 @@ pub enum TakesBody {
 pub enum TakesQuery {
     /// The head of the request, with the query in it, is larger than 16 KiB, or than the limit that this service is set up for
     #[response(status = 431)]
+    HeadTooLong,
+    /// The first line of the request, with the query in it, is as long as that already
+    #[response(status = 414)]
     TooLong,
 }
 

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::json::Json;
 use super::security_headers::SECURITY_HEADERS;
-use crate::domain::RemovalStatus;
+use crate::domain::{Location, RemovalStatus};
 use crate::redirect::RedirectError;
 use crate::telemetry::throttle::LogThrottle;
 
@@ -218,6 +218,15 @@ impl ApiError {
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("The body is larger than {limit} bytes"),
         )
+    }
+
+    /// 414 of a visit: the link adds the visitor's query to its target.
+    pub fn query_too_long() -> Self {
+        let max = Location::MAX_BYTES;
+        let detail = format!(
+            "The target with the query of your visit is longer than {max} bytes; send a shorter query"
+        );
+        Self::new(StatusCode::URI_TOO_LONG, detail)
     }
 
     /// 422: input that breaks a rule; `detail` names the field.

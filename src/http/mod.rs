@@ -37,4 +37,4 @@ pub use live::{MayListen, Unending, live_events};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
 pub use security_headers::{security_header_lines, with_security_headers};
 pub use unknown_name::unknown_name;
-pub use visitor::visitor_of;
+pub use visitor::{is_speculative, visitor_of};

@@ -1,7 +1,7 @@
 //! Reasons why a request for a link is not redirected.
 
 use crate::clicks::counts::CountError;
-use crate::domain::{NotFollowed, RemovalStatus};
+use crate::domain::{LocationTooLong, NotFollowed, RemovalStatus};
 use crate::limits::TooMany;
 use crate::store::StoreError;
 
@@ -23,6 +23,9 @@ pub enum RedirectError {
     /// The service's administrators took the link away.
     #[error("the link is removed")]
     Removed(RemovalStatus),
+    /// There is no room for the visitor's query in the location.
+    #[error(transparent)]
+    QueryTooLong(#[from] LocationTooLong),
     /// The client's address had too many unknown codes looked up.
     #[error(transparent)]
     TooMany(#[from] TooMany),
@@ -42,7 +45,9 @@ impl RedirectError {
     pub fn is_not_found(&self) -> bool {
         match self {
             Self::Unknown | Self::Inactive | Self::Expired | Self::UsedUp => true,
-            Self::Removed(_) | Self::TooMany(_) | Self::Unavailable(_) => false,
+            Self::Removed(_) | Self::QueryTooLong(_) | Self::TooMany(_) | Self::Unavailable(_) => {
+                false
+            }
         }
     }
 }

@@ -75,8 +75,21 @@ fn followable(
     Ok(link)
 }
 
+/// Fails if a visitor's query is too long for the location, so that the visit is refused before it is counted.
+fn check_room(link: &CachedLink, visitor: &Visitor<'_>) -> Result<(), RedirectError> {
+    if let Some(query) = visitor.query.filter(|_| link.forward_query) {
+        link.location.check_room_for(query)?;
+    }
+    Ok(())
+}
+
 impl Redirect {
     /// Follows a code: counts the click and returns where it leads.
+    ///
+    /// A speculative load is answered as [`Redirect::preview`] does, so it is a click of nobody and none of `max_clicks`. As a
+    /// bot's click it would be a person's until classes are summed, with `ANALYTICS=off`, and with `Sec-GPC: 1`. The response
+    /// may not be stored, so most browsers ask again when the person comes, which is counted. Those that keep what
+    /// speculation rules loaded do not: such a visit is missing from the count.
     ///
     /// # Errors
     /// [`RedirectError`]; nothing is counted then, unless the link changed or was deleted while its click was recorded: that
@@ -86,12 +99,17 @@ impl Redirect {
         code: &ShortCode,
         visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
+        if visitor.is_speculative {
+            // Boxed: seldom needed, and every connection would have room for it.
+            return Box::pin(self.preview(code, visitor)).await;
+        }
         let start = Instant::now();
         let followed = self.followed(code, start, visitor).await;
         let end = followed
             .as_ref()
             .map_or_else(|_| Instant::now(), Redirected::at);
         self.metrics.duration.record(end.duration_since(start));
+        let followed = followed.and_then(|redirected| Ok(redirected.with_query(visitor.query)?));
         self.note(&followed);
         followed.map(|redirected| redirected.with_noindex(self.noindex))
     }
@@ -124,6 +142,7 @@ impl Redirect {
         let version = self.cache.version();
         let (link, source) = self.resolve(code, start, visitor).await?;
         let link = followable(link, &*self.clock)?;
+        check_room(&link, visitor)?;
         if link.is_limited {
             return Box::pin(self.granted(code, visitor)).await;
         }
@@ -140,6 +159,7 @@ impl Redirect {
         visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
         let previewed = self.previewed(code, visitor).await;
+        let previewed = previewed.and_then(|redirected| Ok(redirected.with_query(visitor.query)?));
         self.note(&previewed);
         previewed.map(|redirected| redirected.with_noindex(self.noindex))
     }
@@ -172,6 +192,7 @@ impl Redirect {
             Err(RedirectError::Expired) => &metrics.expired,
             Err(RedirectError::UsedUp) => &metrics.used_up,
             Err(RedirectError::Removed(_)) => &metrics.removed,
+            Err(RedirectError::QueryTooLong(_)) => &metrics.too_long,
             Err(RedirectError::TooMany(_)) => &metrics.limited,
             Err(RedirectError::Unavailable(_)) => &metrics.unavailable,
         };

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::cache::{CachedLink, Source};
 use crate::clicks::ClickReceipt;
-use crate::domain::Location;
+use crate::domain::{Location, LocationTooLong};
 
 /// Where a client is redirected to. Only a counted click leads here: the recorders and the grants alone
 /// make a [`ClickReceipt`].
@@ -74,12 +74,11 @@ impl Redirected {
         self.noindex
     }
 
-    /// Adds the query of the visitor's request to the location, where the link wants it.
-    #[must_use]
-    pub fn with_query(mut self, query: Option<&str>) -> Self {
-        if self.link.forward_query {
-            self.forwarded = query.and_then(|query| self.link.location.with_query(query));
+    /// Adds the query of the visitor's request to the location, if the link wants it.
+    pub(super) fn with_query(mut self, query: Option<&str>) -> Result<Self, LocationTooLong> {
+        if let Some(query) = query.filter(|_| self.link.forward_query) {
+            self.forwarded = self.link.location.with_query(query)?;
         }
-        self
+        Ok(self)
     }
 }

@@ -27,6 +27,8 @@ pub struct RedirectMetrics {
     pub used_up: Counter,
     /// The service's administrators took the link away.
     pub removed: Counter,
+    /// The visitor's query was too long for the location.
+    pub too_long: Counter,
     /// The client's address had too many unknown codes looked up.
     pub limited: Counter,
     /// The link could not be looked up.
@@ -47,6 +49,7 @@ impl Default for RedirectMetrics {
             expired: by_result("expired"),
             used_up: by_result("used_up"),
             removed: by_result("removed"),
+            too_long: by_result("too_long"),
             limited: by_result("limited"),
             unavailable: by_result("unavailable"),
             duration: REDIRECT_DURATIONS.for_worker(),

@@ -14,7 +14,7 @@ use super::assets::{Paths, paths};
 use super::language::Language;
 use super::opened_at::opened_elsewhere;
 use crate::config::{BaseUrl, Config};
-use crate::domain::{Registration, ShortCode, Timestamp};
+use crate::domain::{Location, Registration, ShortCode, Timestamp};
 use crate::http::{ApiError, HTML};
 
 /// What the operator says of the service; cheap to clone.
@@ -213,7 +213,8 @@ fn rendered(
 
 /// `303 See Other`, to a path of this service.
 pub(super) fn see_other(path: &str) -> Response {
-    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/app"));
+    let location = HeaderValue::from_str(Location::to_path(path).as_str());
+    let location = location.unwrap_or(HeaderValue::from_static("/app"));
     let headers = [
         (LOCATION, location),
         (CACHE_CONTROL, HeaderValue::from_static("no-store")),

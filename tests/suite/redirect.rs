@@ -1,7 +1,9 @@
 //! Following links.
 
 use reqwest::Method;
+use serde_json::json;
 
+use crate::managed::make;
 use crate::support::{Response, both_modes, eventually, raw, unique};
 
 both_modes! {
@@ -66,6 +68,38 @@ both_modes! {
         assert_eq!(Response::of(app.request(Method::HEAD, "/nobody-has-it")).await.status, 404);
     }
 
+    async fn a_page_that_a_browser_only_loads_ahead_is_answered_alike_and_not_counted(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let once = make(app, &token, &json!({"target_url": "https://example.org/", "max_clicks": 1})).await.json();
+        let once = once["short_code"].as_str().unwrap();
+        let headers = [
+            ("Sec-Purpose", "prefetch"), ("Sec-Purpose", "prefetch;prerender"), ("Sec-Purpose", "prefetch;anonymous-client-ip"),
+            ("sec-purpose", "PREFETCH"), ("Sec-Purpose", "other, prefetch"), ("Purpose", "prefetch"), ("Purpose", "preview"),
+            ("X-Moz", "prefetch"), ("X-Purpose", "preview"), ("x-purpose", "Preview"),
+        ];
+        for code in [&code, once] {
+            // On the fast path, by hyper, and by the router.
+            let encoded = format!("/%{:02x}{}", code.as_bytes()[0], &code[1..]);
+            for path in [format!("/{code}"), format!("/urls/r/{code}"), format!("/{code}?a=1"), encoded] {
+                for (name, value) in headers {
+                    let request = app.request(Method::GET, &path).header(name, value).header("Sec-GPC", "1");
+                    let response = Response::of(request).await;
+                    assert_eq!((response.status.as_u16(), response.header("location")), (302, "https://example.org/"), "{path} {name}");
+                    assert_eq!(response.header("cache-control"), "private, no-store");
+                }
+            }
+            assert_eq!(app.clicks(code).await, 0);
+            assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+            assert_eq!(app.clicks(code).await, 1);
+        }
+        let used_up = app.request(Method::GET, &format!("/{once}")).header("Sec-Purpose", "prefetch");
+        Response::of(used_up).await.is_error(404, "URL not found");
+        let visited = app.shorten(&token, "https://example.org/").await;
+        let other = app.request(Method::GET, &format!("/{visited}")).header("Sec-Purpose", "prefetched");
+        assert_eq!((Response::of(other).await.status.as_u16(), app.clicks(&visited).await), (302, 1));
+    }
+
     async fn an_unknown_code_is_not_found(app) {
         for path in ["/urls/r/nopenope", "/nopenope", "/urls/r/a.b", "/urls/r/%00", "/urls/r/%ff", "/urls/r/my"] {
             app.get(path).await.is_error(404, "URL not found");
@@ -125,16 +159,26 @@ both_modes! {
         }
     }
 
-    async fn bytes_that_a_header_may_not_carry_are_encoded_in_the_location_alone(app) {
+    async fn what_a_uri_has_no_room_for_is_encoded_in_the_location_alone(app) {
         let token = app.register().await;
         for (target, location) in [
             ("https://bücher.example/ä b?q=ü#ö", "https://xn--bcher-kva.example/%C3%A4%20b?q=%C3%BC#%C3%B6"),
-            ("HTTP://Example.ORG:80/%7euser?<>\"", "HTTP://Example.ORG:80/%7euser?<>\""),
+            ("HTTP://Example.ORG:80/%7euser?<>\"", "HTTP://Example.ORG:80/%7euser?%3C%3E%22"),
+            ("https://example.org/a|b", "https://example.org/a%7Cb"),
+            ("https://example.org/\"q\"?a=\"b\"#\"c\"", "https://example.org/%22q%22?a=%22b%22#%22c%22"),
+            ("https://example.org/<x>?y=<z>", "https://example.org/%3Cx%3E?y=%3Cz%3E"),
+            ("https://example.org/^'{}?^'{}#^`", "https://example.org/%5E'%7B%7D?%5E'%7B%7D#%5E%60"),
+            (r"https://example.org/a\b", "https://example.org/a%5Cb"),
+            ("https://example.org/100%/%zz?a[]=%#x#y", "https://example.org/100%25/%25zz?a%5B%5D=%25#x%23y"),
+            ("https://[2001:db8::1]:81/[1]", "https://[2001:db8::1]:81/%5B1%5D"),
         ] {
             let response = app.try_shorten(&token, target).await.json();
             assert_eq!(response["target_url"], target);
             let code = response["short_code"].as_str().unwrap();
-            assert_eq!(app.visit(&format!("/{code}")).await.header("location"), location);
+            let encoded = format!("/%{:02x}{}", code.as_bytes()[0], &code[1..]);
+            for path in [format!("/{code}"), format!("/{code}"), format!("/urls/r/{code}"), encoded] {
+                assert_eq!(app.get(&path).await.header("location"), location, "{path}");
+            }
             assert_eq!(app.get(&format!("/urls/{code}/stats")).await.json()["target_url"], target);
         }
     }

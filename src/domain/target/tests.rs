@@ -10,10 +10,6 @@ fn parse(raw: &str) -> Result<TargetUrl, InvalidTarget> {
     TargetUrl::parse(raw, &own("https://sho.rt"))
 }
 
-fn location(raw: &str) -> String {
-    parse(raw).unwrap().location().as_str().to_owned()
-}
-
 #[test]
 fn only_absolute_http_urls_with_a_host_are_accepted() {
     for raw in [
@@ -83,21 +79,6 @@ fn targets_end_at_2048_bytes() {
 }
 
 #[test]
-fn a_location_ends_at_3584_bytes() {
-    let target = |letters: usize| format!("https://example.com/{}", "ä".repeat(letters));
-    assert_eq!(location(&target(594)).len(), 3_584);
-    assert_eq!(parse(&target(595)), Err(InvalidTarget::TooLongEncoded));
-    // What is stored already goes on to be followed.
-    assert!(
-        TargetUrl::from_stored(&target(1_000))
-            .location()
-            .as_str()
-            .len()
-            > 4_000
-    );
-}
-
-#[test]
 fn every_spelling_of_the_own_host_is_refused() {
     for raw in [
         "https://sho.rt/a",
@@ -137,37 +118,7 @@ fn every_spelling_of_the_own_host_is_refused() {
     assert!(parse("https://not-sho.rt/").is_ok());
 }
 
-#[test]
-fn the_location_is_the_target_where_a_header_can_carry_it() {
-    for raw in [
-        "https://example.com",
-        "HTTP://Example.COM:80/A%20b?q=<>\"{}|#x",
-    ] {
-        assert_eq!(location(raw), raw);
-    }
-}
-
-#[test]
-fn the_location_is_ascii_with_an_international_host_in_punycode() {
-    assert_eq!(
-        location("https://bücher.example:8080/ä b?q=ü#ö"),
-        "https://xn--bcher-kva.example:8080/%C3%A4%20b?q=%C3%BC#%C3%B6"
-    );
-    assert_eq!(
-        location("http://example.com?ü"),
-        "http://example.com?%C3%BC"
-    );
-}
-
 proptest! {
-    #[test]
-    fn a_location_is_always_visible_ascii(raw in "(?i)https?://[a-zäöü]{1,9}\\.example(:[0-9]{2,4})?[/?#]\\PC{0,40}") {
-        if let Ok(target) = parse(&raw) {
-            prop_assert_eq!(target.as_str(), &raw);
-            prop_assert!(target.location().as_str().bytes().all(|byte| byte.is_ascii_graphic()));
-        }
-    }
-
     #[test]
     fn what_is_taken_is_what_the_contract_allows_and_comes_back_as_it_went(raw in targets()) {
         let Ok(target) = parse(&raw) else { return Ok(()) };
@@ -180,19 +131,24 @@ proptest! {
         prop_assert!(!own("https://sho.rt").is_of(&url));
         // A browser is sent where the target leads, also when the location was in Redis meanwhile.
         let location = target.location();
-        prop_assert_eq!(Url::parse(location.as_str()).unwrap(), url);
+        let led = Url::parse(location.as_str()).unwrap();
+        prop_assert_eq!((led.scheme(), led.host(), led.port()), (url.scheme(), url.host(), url.port()));
+        // Browsers read a backslash in a path as a slash, and a URI has only its escape.
+        if !raw.contains('\\') {
+            prop_assert_eq!(decoded(&led), decoded(&url));
+        }
         prop_assert_eq!(Location::parse(location.as_str()), Some(location));
     }
+}
 
-    #[test]
-    fn a_location_that_was_kept_elsewhere_is_an_http_address_in_visible_ascii(raw in targets()) {
-        if let Some(location) = Location::parse(&raw) {
-            prop_assert_eq!(location.as_str(), &raw);
-            let scheme = raw.to_ascii_lowercase();
-            prop_assert!(scheme.starts_with("http://") || scheme.starts_with("https://"));
-            prop_assert!(raw.bytes().all(|byte| byte.is_ascii_graphic()));
-        }
-    }
+/// Path, query and fragment.
+fn decoded(url: &Url) -> [Vec<u8>; 3] {
+    [
+        url.path(),
+        url.query().unwrap_or_default(),
+        url.fragment().unwrap_or_default(),
+    ]
+    .map(|part| percent_encoding::percent_decode_str(part).collect())
 }
 
 /// Anything, and what is nearly a target.

@@ -125,6 +125,7 @@ impl From<RedirectError> for ApiError {
         match error {
             RedirectError::TooMany(too_many) => too_many.into(),
             RedirectError::Removed(status) => Self::url_removed(status),
+            RedirectError::QueryTooLong(_) => Self::query_too_long(),
             error if error.is_not_found() => Self::url_not_found(),
             // Logged with the look-up: clients may be very many.
             _ => Self::not_now(),

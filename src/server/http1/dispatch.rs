@@ -269,13 +269,12 @@ impl Dispatcher {
         let peer = request.extensions().get().map(|Peer(peer)| *peer);
         let client =
             || ClientAddress::of_request(peer, &self.api.proxies, request.headers()).into();
-        let visitor = visitor_of(request.headers(), &client);
+        let visitor = visitor_of(request.headers(), request.uri().query(), &client);
         let redirected = if is_head {
             self.redirect.preview(code, &visitor).await
         } else {
             self.redirect.follow(code, &visitor).await
         };
-        let redirected = redirected.map(|to| to.with_query(request.uri().query()));
         let response = redirected.into_response();
         if let Some(span) = span {
             span.answered(response.status().as_u16());

@@ -1,5 +1,6 @@
 //! A connection on which hyper's own errors get a body: a request that hyper cannot read is answered with a status
-//! alone, without a call of the service.
+//! alone, without a call of the service. A request whose first line is too long is 414: to hyper it is a head that is too
+//! large, as any other.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -15,6 +16,8 @@ use crate::http::RequestIds;
 pub(super) struct WithErrorBodies<S> {
     stream: S,
     ids: Arc<RequestIds>,
+    /// Whether a line of the client's has come in full since the last response.
+    has_line: bool,
     /// The bytes of a response with an added body that are still to be written.
     unwritten: Vec<u8>,
     /// The length of that response as hyper gave it.
@@ -26,6 +29,7 @@ impl<S> WithErrorBodies<S> {
         Self {
             stream,
             ids,
+            has_line: false,
             unwritten: Vec::new(),
             original_length: 0,
         }
@@ -52,7 +56,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for WithErrorBodies<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        self.has_line = self.has_line || buffer.filled()[before..].contains(&b'\n');
+        read
     }
 }
 
@@ -63,7 +70,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WithErrorBodies<S> {
         response: &[u8],
     ) -> Poll<io::Result<usize>> {
         if self.unwritten.is_empty() {
-            let Some(with_body) = error_with_body(response, &self.ids) else {
+            let is_line_cut = !std::mem::take(&mut self.has_line);
+            let Some(with_body) = error_with_body(response, is_line_cut, &self.ids) else {
                 return Pin::new(&mut self.stream).poll_write(context, response);
             };
             self.unwritten = with_body;

@@ -25,7 +25,7 @@ use super::render::{FastPathRenderer, PreparedResponse, ResponseHeaders};
 use super::request_target;
 use crate::analytics::{AddressOf, Visitor};
 use crate::domain::{Clock, RemovalStatus};
-use crate::http::{ApiError, ClientAddress, FORWARDED_FOR, RequestIds, TrustedProxies};
+use crate::http::{ApiError, ClientAddress, FORWARDED_FOR, RequestId, RequestIds, TrustedProxies};
 use crate::redirect::{Redirect, RedirectError};
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::requests::RequestSpan;
@@ -155,13 +155,17 @@ impl FastPath {
         shutdown: &Shutdown,
         response: &mut Vec<u8>,
     ) -> bool {
-        let id = request.id.unwrap_or_else(|| self.ids.make());
+        let id = request.id.and_then(RequestId::parse);
+        let id = id.unwrap_or_else(|| self.ids.make());
         let method = if request.is_head { "HEAD" } else { "GET" };
         let span = RequestSpan::at_debug(id.as_str(), method, request.path);
         let visitor = Visitor {
             address: client,
             agent: request.agent,
             referrer: request.referrer,
+            // A request with a query is not for the fast path.
+            query: None,
+            is_speculative: request.is_speculative,
             opts_out: request.opts_out,
         };
         let redirected = if request.is_head {
@@ -184,7 +188,7 @@ impl FastPath {
                 302
             }
             Err(error) => {
-                let limited;
+                let refused;
                 let page = match wish(head) {
                     None => None,
                     Some(wish) => {
@@ -199,10 +203,11 @@ impl FastPath {
                     _ if page.is_some() => page
                         .as_ref()
                         .map_or((404, &self.not_found), |(status, page)| (*status, page)),
-                    RedirectError::TooMany(too_many) => {
-                        let response = ApiError::from(too_many).into_response();
-                        limited = PreparedResponse::new(response).await;
-                        (429, &limited)
+                    error @ (RedirectError::TooMany(_) | RedirectError::QueryTooLong(_)) => {
+                        let response = error.into_response();
+                        let status = response.status().as_u16();
+                        refused = PreparedResponse::new(response).await;
+                        (status, &refused)
                     }
                     RedirectError::Removed(status) => {
                         let prepared = match status {

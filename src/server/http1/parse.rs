@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use crate::domain::ShortCode;
-use crate::http::RequestId;
+use crate::http::is_speculative;
 use crate::http::paths::redirect_code;
 
 /// Longest head that the fast path reads.
@@ -30,11 +30,12 @@ pub(super) struct RedirectRequest<'a> {
     pub(super) path: &'a str,
     pub(super) code: ShortCode,
     pub(super) is_head: bool,
-    /// The request id that the client gave.
-    pub(super) id: Option<RequestId>,
-    /// The first `User-Agent` and `Referer`.
+    /// The first `X-Request-Id`, `User-Agent` and `Referer`.
+    pub(super) id: Option<&'a [u8]>,
     pub(super) agent: Option<&'a [u8]>,
     pub(super) referrer: Option<&'a [u8]>,
+    /// Whether a browser only loads ahead what a person may visit later.
+    pub(super) is_speculative: bool,
     /// Whether the client asks not to be analysed.
     pub(super) opts_out: bool,
     /// Bytes of the head.
@@ -64,31 +65,61 @@ pub(super) fn parse(received: &[u8]) -> Head<'_> {
     else {
         return Head::Other;
     };
-    if request.version != Some(1) || !request.headers.iter().all(is_plain) {
+    if request.version != Some(1) {
         return Head::Other;
     }
-    let named = |name: &'static str| {
-        let headers = request.headers.iter();
-        headers.filter(move |header| header.name.eq_ignore_ascii_case(name))
-    };
-    if named("host").count() != 1 {
-        return Head::Other;
-    }
-    let id = named("x-request-id")
-        .next()
-        .and_then(|header| RequestId::parse(header.value));
-    Head::Redirect(RedirectRequest {
+    let mut redirect = RedirectRequest {
         path,
         code,
         is_head,
-        id,
-        agent: named("user-agent").next().map(|header| header.value),
-        referrer: named("referer").next().map(|header| header.value),
-        opts_out: named("sec-gpc")
-            .chain(named("dnt"))
-            .any(|header| header.value == b"1"),
+        id: None,
+        agent: None,
+        referrer: None,
+        is_speculative: false,
+        opts_out: false,
         length,
-    })
+    };
+    let mut hosts = 0;
+    for header in &*request.headers {
+        if !redirect.read(header, &mut hosts) {
+            return Head::Other;
+        }
+    }
+    if hosts == 1 {
+        Head::Redirect(redirect)
+    } else {
+        Head::Other
+    }
+}
+
+impl<'a> RedirectRequest<'a> {
+    /// Notes what a header says. Returns whether a request with this header may be a plain redirect: it says nothing about a
+    /// body, and nothing about the connection but that it stays open.
+    fn read(&mut self, header: &httparse::Header<'a>, hosts: &mut u32) -> bool {
+        let (name, value) = (header.name, header.value);
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        // By length first: a head has some 15 headers, and most have none of these names.
+        match name.len() {
+            2 => return !is("te"),
+            3 => self.opts_out |= is("dnt") && value == b"1",
+            4 => *hosts += u32::from(is("host")),
+            5 => self.is_speculative |= is("x-moz") && is_speculative(value),
+            6 => return !is("expect"),
+            7 if is("upgrade") => return false,
+            7 if is("referer") => self.referrer = self.referrer.or(Some(value)),
+            7 if is("purpose") => self.is_speculative |= is_speculative(value),
+            7 => self.opts_out |= is("sec-gpc") && value == b"1",
+            9 => self.is_speculative |= is("x-purpose") && is_speculative(value),
+            10 if is("user-agent") => self.agent = self.agent.or(Some(value)),
+            10 => return !is("connection") || value.eq_ignore_ascii_case(b"keep-alive"),
+            11 => self.is_speculative |= is("sec-purpose") && is_speculative(value),
+            12 if is("x-request-id") => self.id = self.id.or(Some(value)),
+            14 => return !is("content-length"),
+            17 => return !is("transfer-encoding"),
+            _ => {}
+        }
+        true
+    }
 }
 
 /// The values of a header in a head that was read before.
@@ -101,27 +132,6 @@ pub(super) fn header_values<'a>(head: &'a [u8], name: &str) -> Vec<&'a [u8]> {
     let named = request.headers.iter();
     let named = named.filter(|header| header.name.eq_ignore_ascii_case(name));
     named.map(|header| header.value).collect()
-}
-
-/// Whether a request with this header may be a plain redirect: the header says nothing about a body, and nothing about
-/// the connection but that it stays open.
-fn is_plain(header: &httparse::Header<'_>) -> bool {
-    const OF_BODY_AND_CONNECTION: [&str; 6] = [
-        "connection",
-        "content-length",
-        "expect",
-        "te",
-        "transfer-encoding",
-        "upgrade",
-    ];
-    match OF_BODY_AND_CONNECTION
-        .iter()
-        .find(|name| header.name.eq_ignore_ascii_case(name))
-    {
-        Some(&"connection") => header.value.eq_ignore_ascii_case(b"keep-alive"),
-        Some(_) => false,
-        None => true,
-    }
 }
 
 #[cfg(test)]

@@ -135,8 +135,13 @@ impl DateHeader {
 /// The header that is in the errors that hyper makes itself, and in no other error of the service.
 const NO_BODY: &[u8] = b"\r\ncontent-length: 0\r\n";
 
-/// An error that hyper made itself, with a body; `None` for every other response.
-pub(in crate::server) fn error_with_body(response: &[u8], ids: &RequestIds) -> Option<Vec<u8>> {
+/// An error that hyper made itself, with a body; `None` for every other response. `is_line_cut`: the request's first line did
+/// not come in full.
+pub(in crate::server) fn error_with_body(
+    response: &[u8],
+    is_line_cut: bool,
+    ids: &RequestIds,
+) -> Option<Vec<u8>> {
     let status = response.strip_prefix(b"HTTP/1.")?.get(2..5)?;
     if status[0] != b'4' || !response.ends_with(b"\r\n\r\n") {
         return None;
@@ -144,8 +149,13 @@ pub(in crate::server) fn error_with_body(response: &[u8], ids: &RequestIds) -> O
     let head_end = response
         .windows(NO_BODY.len())
         .position(|window| window == NO_BODY)?;
+    let line_end = response.windows(2).position(|window| window == b"\r\n")?;
+    let (mut line, mut status) = (&response[..line_end], status);
+    if is_line_cut && status == b"431" {
+        (line, status) = (b"HTTP/1.1 414 URI Too Long", b"414");
+    }
     let detail = match status {
-        b"414" => "The address of the request is too long",
+        b"414" => "The address of the request is too long; send a shorter one",
         b"431" => "The head of the request is too large",
         _ => "The request cannot be understood",
     };
@@ -156,8 +166,11 @@ pub(in crate::server) fn error_with_body(response: &[u8], ids: &RequestIds) -> O
         ids.make().as_str(),
         body.len(),
     );
-    let (head, rest) = (&response[..head_end], &response[head_end + NO_BODY.len()..]);
-    Some([head, headers.as_bytes(), rest, body.as_bytes()].concat())
+    let (head, rest) = (
+        &response[line_end..head_end],
+        &response[head_end + NO_BODY.len()..],
+    );
+    Some([line, head, headers.as_bytes(), rest, body.as_bytes()].concat())
 }
 
 /// The response to a connection that is one too many.

@@ -162,7 +162,7 @@ class Check:
             (431, "a head that the service refuses", partial(
                 self.afresh, "GET", "/health", One=long[:9_000], Other=long[:9_000])),
             (431, "a header that nginx refuses", partial(self.afresh, "GET", "/health", One=long)),
-            (431, "a path that nginx refuses", partial(self.afresh, "GET", f"/{long}")),
+            (414, "a path that nginx refuses", partial(self.afresh, "GET", f"/{long}")),
             (400, "an invalid path", partial(self.afresh, "GET", "/%zz")),
             (400, "an invalid host", partial(self.afresh, "GET", "/health", Host="a b")),
             (405, "a method that nginx refuses", partial(self.afresh, "TRACE", "/health")),

@@ -21,7 +21,7 @@ async fn send(app: &App, method: Method, token: &str, path: &str, body: &Value) 
 }
 
 /// Makes a link from a JSON object, and shows all of it.
-async fn make(app: &App, token: &str, body: &Value) -> Response {
+pub(crate) async fn make(app: &App, token: &str, body: &Value) -> Response {
     send(app, Method::POST, token, "/urls/shorten?view=full", body).await
 }
 

@@ -142,7 +142,7 @@ async fn the_operator_names_the_service_and_may_have_another_start_page() {
     let settings = [
         ("SITE_NAME", "Example & Sons"),
         ("SITE_CONTACT", "mailto:links@example.org"),
-        ("HOME_REDIRECT", "https://example.org/about"),
+        ("HOME_REDIRECT", "https://example.org/about|us"),
     ];
     let app = App::start_with(Embedded, &settings).await;
     let mut browser = Browser::new(&app);
@@ -151,7 +151,7 @@ async fn the_operator_names_the_service_and_may_have_another_start_page() {
     assert!(page.contains("href=\"mailto:links@example.org\""), "{page}");
     let home = browser.get("/").await;
     assert_eq!(home.status, 302);
-    assert_eq!(home.header("location"), "https://example.org/about");
+    assert_eq!(home.header("location"), "https://example.org/about%7Cus");
     app.get("/").await.is_error(404, "Not Found");
     app.finish().await;
 }

@@ -31,9 +31,10 @@ fn a_redirect_of_a_browser_is_plain() {
             path: "/K7mXq2R",
             code: ShortCode::parse("K7mXq2R").unwrap(),
             is_head: false,
-            id: RequestId::parse(b"7b"),
+            id: Some(b"7b"),
             agent: Some(b"curl/8"),
             referrer: Some(b"https://example.org/"),
+            is_speculative: false,
             opts_out: true,
             length
         })
@@ -41,6 +42,35 @@ fn a_redirect_of_a_browser_is_plain() {
     assert!(plain(
         "HEAD /urls/r/K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\n\r\n"
     ));
+}
+
+#[test]
+fn a_speculative_load_is_told_by_any_of_its_headers() {
+    for (header, expected) in [
+        ("Sec-Purpose: prefetch", true),
+        ("sec-purpose: prefetch;prerender", true),
+        ("Sec-Purpose: prefetch;anonymous-client-ip", true),
+        ("Sec-Purpose: other, prefetch ; prerender", true),
+        ("SEC-PURPOSE:\tPREFETCH ", true),
+        ("Sec-Purpose: other\r\nSec-Purpose: prefetch", true),
+        ("Purpose: prefetch", true),
+        ("Purpose: Preview", true),
+        ("X-Moz: prefetch", true),
+        ("X-Purpose: preview", true),
+        ("X-Purpose: instant", true),
+        ("Purpose: prefetch\r\nX-Purpose: other", true),
+        ("Sec-Purpose: other", false),
+        ("Sec-Purpose: prefetched", false),
+        ("Purpose: ", false),
+        ("X-Purposes: preview", false),
+        ("X-Other: prefetch", false),
+    ] {
+        let request = format!("GET /K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\n{header}\r\n\r\n");
+        let Head::Redirect(request) = parse(request.as_bytes()) else {
+            panic!("{header}")
+        };
+        assert_eq!(request.is_speculative, expected, "{header}");
+    }
 }
 
 #[test]
