@@ -4,6 +4,7 @@
 
 mod accounts;
 mod client;
+mod files;
 mod import;
 mod links;
 mod operators;

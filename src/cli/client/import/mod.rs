@@ -7,12 +7,15 @@
 //! | `importer` | checks links and gathers batches of up to 1,000 |
 //! | `sender`, `bulk`, `state`, `list_file` | send a batch, list refused links, keep how far the import is |
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
 use super::output::{self, harmless};
+use super::output_file::is_dash;
 use super::{Api, Failure, ServiceArgs};
 
 mod bitly;
@@ -111,6 +114,7 @@ fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
     let refused = args
         .refused
         .unwrap_or_else(|| beside(&args.file, ".refused.csv"));
+    check_list(&refused, &args.file)?;
     let new_codes = beside(&args.file, ".new-codes.csv");
     let sender = Sender::new(bulk, &bar, state, progress, refused, new_codes)?;
     let destination = Destination::Account(Box::new(sender));
@@ -126,6 +130,19 @@ fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
             Err(failure)
         }
     }
+}
+
+/// The list of refused links is cut back and gone on with, and must not be the file that is read.
+fn check_list(refused: &Path, file: &Path) -> Result<(), Failure> {
+    let identity = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    let fault = if is_dash(refused) {
+        "needs a file: an import that was broken off goes on with its list"
+    } else if identity(refused).is_some_and(|refused| Some(refused) == identity(file)) {
+        "is the file that is imported; name another"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(format!("--refused {fault}")))
 }
 
 fn beside(file: &Path, ending: &str) -> PathBuf {
