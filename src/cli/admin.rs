@@ -15,6 +15,7 @@ use shunt::domain::{
 use shunt::server;
 
 use super::harmless::harmless;
+use super::number::number;
 use super::{Failure, service};
 
 /// Most entries that are printed.
@@ -81,8 +82,8 @@ pub(super) struct Remove {
     #[arg(long)]
     reason: String,
     /// How its links are answered: 410 (gone), or 451 (unavailable for legal reasons).
-    #[arg(long, default_value_t = 410)]
-    status: u16,
+    #[arg(long, default_value = "410", value_parser = status)]
+    status: RemovalStatus,
     #[command(flatten)]
     config: Config,
 }
@@ -96,6 +97,7 @@ pub(super) struct Removals {
 #[derive(Args)]
 pub(super) struct Restore {
     /// The number of the removal.
+    #[arg(value_parser = number(1..=i64::MAX))]
     removal: i64,
     #[command(flatten)]
     config: Config,
@@ -183,10 +185,15 @@ fn remove(wanted: Remove) -> Result<(), Failure> {
         config,
     } = wanted;
     on_database(config, async |operator| {
-        let (reason, status) = (Reason::parse(&reason)?, RemovalStatus::parse(status)?);
+        let reason = Reason::parse(&reason)?;
         let removal = operator.remove(&kind, &value, &reason, status).await?;
         print(&format!("removed, by removal {}", removal.id.0))
     })
+}
+
+fn status(raw: &str) -> Result<RemovalStatus, &'static str> {
+    let status = raw.parse().ok().map(RemovalStatus::parse);
+    status.and_then(Result::ok).ok_or("must be 410 or 451")
 }
 
 /// A removal as a line of JSON.

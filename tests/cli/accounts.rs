@@ -38,7 +38,7 @@ fn whoami_shows_the_account_of_the_login() {
 fn a_logout_forgets_the_token_of_this_service_and_no_other() {
     let (one, other) = (Service::start(), Service::start());
     let ada = Person::registered(&one, "ada@example.org");
-    let register = ["register", "ada@example.org", "--url", &other.base];
+    let register = ["register", "ada@example.org", "--server", &other.base];
     ada.runs_with_input(&register, PASSWORD).succeeds();
     let token = fs::read_to_string(ada.token_file()).unwrap();
     let token: Value = serde_json::from_str(&token).unwrap();
@@ -54,7 +54,7 @@ fn a_logout_forgets_the_token_of_this_service_and_no_other() {
             .contains(token)
     );
     ada.runs(&["whoami"]).fails(3, "not logged in");
-    ada.runs(&["whoami", "--url", &other.base]).succeeds();
+    ada.runs(&["whoami", "--server", &other.base]).succeeds();
 }
 
 #[test]

@@ -9,6 +9,8 @@ use serde_json::json;
 use shunt::domain::ShortCode;
 use shunt::qr::{ErrorCorrection, QrCode};
 
+use crate::cli::number::number;
+
 use super::output_file::{OutputFile, is_dash};
 use super::{Api, Call, Failure, ServiceArgs, output};
 
@@ -28,7 +30,8 @@ pub(in crate::cli) struct QrArgs {
         long,
         requires = "output",
         default_value_t = 512,
-        value_name = "PIXELS"
+        value_name = "PIXELS",
+        value_parser = number(64..=2_048_u32)
     )]
     size: u32,
     #[command(flatten)]

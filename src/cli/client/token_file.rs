@@ -105,7 +105,7 @@ impl TokenFile {
         let text = fs::read(file.path()).map_err(|error| self.fault(&error))?;
         serde_json::from_slice(&text).map_err(|_| {
             Failure::Failed(format!(
-                "{} holds no logins that can be read; remove it and log in again",
+                "{} cannot be understood; remove it and log in again",
                 self.path.display()
             ))
         })

@@ -89,7 +89,7 @@ pub(super) fn import(args: ImportArgs) -> Result<(), Failure> {
 fn dry_run(args: &ImportArgs) -> Result<(), Failure> {
     let source = EntrySource::open(&args.file)?;
     let format = args.from.format();
-    let host = args.service.url.own_host();
+    let host = args.service.server.own_host();
     let destination = Destination::DryRun {
         tally: Tally::default(),
         refusals: Vec::new(),
@@ -118,7 +118,7 @@ fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
     let new_codes = beside(&args.file, ".new-codes.csv");
     let sender = Sender::new(bulk, &bar, state, progress, refused, new_codes)?;
     let destination = Destination::Account(Box::new(sender));
-    // The service checks the targets: its public host may be another one than that of `--url`.
+    // The service checks the targets: its public host may be another one than that of `--server`.
     let mut importer = Importer::new(format, None, args.new_codes, source.meter(), destination);
     let read = source.read(format, &mut importer);
     let ended = importer.end(read);

@@ -52,8 +52,8 @@ impl StateFile {
             return Progress::new(service, account);
         }
         let text = fs::read(file.path()).map_err(|error| self.fault(&error))?;
-        let progress: Progress = serde_json::from_slice(&text)
-            .map_err(|_| self.refused("holds no state of an import that can be read"))?;
+        let progress: Progress =
+            serde_json::from_slice(&text).map_err(|_| self.refused("cannot be understood"))?;
         if progress.service != service || progress.account != account {
             let other = format!(
                 "is of an import to account {} at {}",
