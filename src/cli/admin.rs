@@ -166,7 +166,7 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
             };
             for entry in operator.audit(&wanted).await?.entries {
                 let line = json!({
-                    "at": entry.at.to_string(), "user": entry.user.map(|user| user.0), "address": entry.address,
+                    "at": entry.at.with_micros(), "user": entry.user.map(|user| user.0), "address": entry.address,
                     "action": entry.action, "subject": entry.subject, "detail": entry.detail,
                 });
                 print(&line.to_string())?;
@@ -201,7 +201,7 @@ fn line(removal: &Removal) -> String {
     json!({
         "id": removal.id.0, "kind": removal.kind, "value": removal.value, "reason": removal.reason,
         "status": removal.status.code(), "removed_by": removal.removed_by.map(|user| user.0),
-        "removed_at": removal.removed_at.to_string(), "taken_back_at": removal.taken_back_at.map(|at| at.to_string()),
+        "removed_at": removal.removed_at.with_micros(), "taken_back_at": removal.taken_back_at.map(|at| at.with_micros()),
         "links": removal.links, "progress": if removal.is_running { "running" } else { "done" },
     })
     .to_string()

@@ -219,3 +219,17 @@ fn a_key_that_cannot_be_made_says_why() {
         .runs(&["keys", "create", "x"])
         .fails(3, "not logged in");
 }
+
+#[test]
+fn a_password_may_be_typed_in_another_spelling() {
+    let service = Service::start();
+    let ada = Person::of(&service);
+    let register = ["register", "ada@example.org"];
+    ada.runs_with_input(&register, "Pässwörd eins\n").succeeds();
+    let login = ["login", "ada@example.org"];
+    ada.runs_with_input(&login, "Pa\u{308}sswo\u{308}rd eins\n")
+        .succeeds();
+    let change = "Pa\u{308}sswo\u{308}rd eins\nZwe\u{308}i Wörter\n";
+    ada.runs_with_input(&["password"], change).succeeds();
+    ada.runs_with_input(&login, "Zwëi Wörter\n").succeeds();
+}

@@ -30,11 +30,11 @@ fn programs(folder: &Path) {
 /// Pastes the steps; the databases alone are others.
 fn paste(home: &Path, database: &str, log: &Path) -> Child {
     let steps = steps();
-    let (before, rest) = steps.split_once("DATABASE_URL='").unwrap();
-    let (address, rest) = rest.split_once('\'').unwrap();
+    let (before, rest) = steps.split_once("DATABASE_URL=\"").unwrap();
+    let (address, rest) = rest.split_once("\" ").unwrap();
     assert!(address.starts_with("postgres:///"), "{address}");
-    let steps = format!("{before}DATABASE_URL='{database}'{rest}")
-        .replace(" REDIS_URL=redis://localhost", "")
+    let steps = format!("{before}DATABASE_URL='{database}' {rest}")
+        .replace("REDIS_URL=redis://localhost", "")
         .replace("127.0.0.1:8000", "127.0.0.1:0")
         .replace("127.0.0.1:9464", "127.0.0.1:0")
         .replace("shunt migrate && shunt\n", "shunt migrate && exec shunt\n");
