@@ -10,7 +10,7 @@ use shunt::accounts::{PasswordHasher, random_text};
 use shunt::config::Config;
 use shunt::domain::{
     EmailAddress, NewestWanted, Password, Reason, Removal, RemovalId, RemovalStatus, SearchText,
-    TokenKey,
+    Timestamp, TokenKey,
 };
 use shunt::server;
 
@@ -201,7 +201,7 @@ fn line(removal: &Removal) -> String {
     json!({
         "id": removal.id.0, "kind": removal.kind, "value": removal.value, "reason": removal.reason,
         "status": removal.status.code(), "removed_by": removal.removed_by.map(|user| user.0),
-        "removed_at": removal.removed_at.with_micros(), "taken_back_at": removal.taken_back_at.map(|at| at.with_micros()),
+        "removed_at": removal.removed_at.with_micros(), "taken_back_at": removal.taken_back_at.map(Timestamp::with_micros),
         "links": removal.links, "progress": if removal.is_running { "running" } else { "done" },
     })
     .to_string()

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::Removal;
+use crate::domain::{Removal, Timestamp};
 
 /// A removal.
 #[derive(Serialize, ToSchema)]
@@ -50,7 +50,7 @@ impl RemovalBody {
             status: removal.status.code(),
             removed_by: removal.removed_by.map(|user| user.0),
             removed_at: removal.removed_at.with_micros(),
-            taken_back_at: removal.taken_back_at.map(|at| at.with_micros()),
+            taken_back_at: removal.taken_back_at.map(Timestamp::with_micros),
             links: removal.links,
             progress: if removal.is_running {
                 "running"

@@ -83,7 +83,8 @@ both_modes! {
         ada.sign_up().await;
         let code = ada.make(&[("target_url", "https://example.org/")]).await;
         let link = format!("/app/links/{code}/");
-        for path in ["/app/", "/app/?q=x", "/app/links/", "/app/links/new/", "/app/account/", "/app/import/", "/app/all/", &link] {
+        leads_to(&ada.get("/app/links/").await, "/app");
+        for path in ["/app/", "/app/?q=x", "/app/links/new/", "/app/account/", "/app/import/", "/app/all/", &link] {
             let page = ada.get(path).await;
             assert_eq!((page.status.as_u16(), page.header("content-type")), (200, "text/html; charset=utf-8"), "{path}");
         }
@@ -191,7 +192,9 @@ async fn the_operator_names_the_service_and_may_have_another_start_page() {
     let home = browser.get("/").await;
     assert_eq!(home.status, 302);
     assert_eq!(home.header("location"), "https://example.org/about");
-    let json = app.request(Method::GET, "/").header("accept", "application/json");
+    let json = app
+        .request(Method::GET, "/")
+        .header("accept", "application/json");
     Response::of(json).await.is_error(404, "Not Found");
     app.finish().await;
 }
