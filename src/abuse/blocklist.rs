@@ -24,7 +24,8 @@ pub enum BlocklistError {
 /// # Errors
 /// [`BlocklistError`].
 pub fn read_blocklist(path: &Path) -> Result<Blocklist, BlocklistError> {
-    let text = fs::read_to_string(path)?;
+    let text = String::from_utf8(fs::read(path)?);
+    let text = text.map_err(|_| io::Error::other("is not UTF-8"))?;
     let digest = digest(&SHA256, text.as_bytes());
     let number = digest.as_ref().first_chunk().copied();
     let number = u128::from_be_bytes(number.unwrap_or_default());

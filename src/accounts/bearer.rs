@@ -18,12 +18,14 @@ impl Accounts {
     /// token.
     ///
     /// # Errors
-    /// [`AccountError::Refused`]: the token is not valid.
-    pub fn logged_in(&self, bearer: &str) -> Result<Principal, AccountError> {
-        if bearer.starts_with(api_key::PREFIX) {
-            return Err(TokenFault::Key.into());
+    /// [`AccountError::Refused`]: the token is not valid, or it is a key; [`AccountError::Gone`]: it is a key that was ended.
+    pub async fn logged_in(&self, bearer: &str) -> Result<Principal, AccountError> {
+        if !bearer.starts_with(api_key::PREFIX) {
+            return self.principal_of(bearer);
         }
-        Ok(self.tokens.principal(bearer)?)
+        let (principal, _) = api_key::parse(bearer).ok_or(TokenFault::Malformed)?;
+        self.user(principal).await?;
+        Err(TokenFault::Key.into())
     }
 
     /// Whether a token that was valid before has not expired yet. Whether it was ended otherwise, and whether a key for programs
@@ -45,7 +47,7 @@ impl Accounts {
         address: &str,
     ) -> Result<Principal, AccountError> {
         if !bearer.starts_with(api_key::PREFIX) {
-            return self.logged_in(bearer);
+            return self.principal_of(bearer);
         }
         let (principal, scope) = api_key::parse(bearer).ok_or(TokenFault::Malformed)?;
         self.note_use(principal).await?;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use foldhash::fast::FixedState;
 
-use crate::domain::{EmailAddress, Password};
+use crate::domain::{EmailAddress, Password, prepared_password};
 
 /// Those that fit the policy, in lower case, a line each; beside the file is where they come from.
 const PUBLIC_LIST: &str = include_str!("common_passwords.txt");
@@ -43,7 +43,7 @@ impl CommonPasswords {
             for line in BufReader::new(File::open(file)?).split(b'\n') {
                 let line = line?;
                 let line = line.strip_suffix(b"\r").unwrap_or(&line);
-                hashes.push(hash(&String::from_utf8_lossy(line)));
+                hashes.push(hash(&prepared_password(&String::from_utf8_lossy(line))));
             }
         }
         hashes.sort_unstable();
@@ -61,7 +61,7 @@ impl CommonPasswords {
         if self.hashes.binary_search(&hash(&password)).is_ok() {
             return Err(WeakPassword::Common);
         }
-        let name = email.name();
+        let name = prepared_password(&email.name());
         // `ada+shunt` is a name, and `ada` is another.
         let names = [name.as_str(), name.split('+').next().unwrap_or_default()];
         let is_in = |name: &&str| name.chars().count() >= SHORTEST_NAME && password.contains(name);

@@ -155,7 +155,10 @@ impl HashPermit {
             let parsed =
                 PasswordHash::new(hash).map_err(|error| HashError::Failed(error.to_string()))?;
             // The parameters are those of the hash, so that they can be raised one day.
-            Ok(argon2.verify_password(password.expose(), &parsed).is_ok() && known)
+            let is_of_hash = |bytes: &[u8]| argon2.verify_password(bytes, &parsed).is_ok();
+            let matches =
+                is_of_hash(password.expose()) || password.expose_given().is_some_and(is_of_hash);
+            Ok(matches && known)
         })
         .await
     }
@@ -230,6 +233,20 @@ mod tests {
                 .await
                 .unwrap()
         );
+    }
+
+    #[tokio::test]
+    async fn a_hash_of_the_version_before_is_that_of_the_bytes_as_they_were_given() {
+        let hasher = PasswordHasher::new(1).unwrap();
+        let client = Client::new("198.51.100.1".to_owned());
+        let given = "correct ho\u{308}rse";
+        let hash = hasher.argon2.hash_password(given.as_bytes()).unwrap();
+        let hash = Some(hash.to_string());
+        for (typed, expected) in [(given, true), ("correct horse", false)] {
+            let permit = hasher.permit(&client).await.unwrap();
+            let matches = permit.verify(password(typed), hash.clone()).await;
+            assert_eq!(matches.unwrap(), expected, "{typed}");
+        }
     }
 
     #[tokio::test]

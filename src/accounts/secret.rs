@@ -32,7 +32,7 @@ pub fn load_or_create_secret(path: &Path) -> Result<TokenSecret, SecretError> {
         TokenSecret::from_bytes(bytes)
             .map_err(|weak| SecretError::Weak(path.display().to_string(), weak))
     };
-    match fs::read(path) {
+    match read(path) {
         Ok(bytes) => {
             warn_if_world_readable(path);
             return whole(bytes);
@@ -40,6 +40,11 @@ pub fn load_or_create_secret(path: &Path) -> Result<TokenSecret, SecretError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
     }
+    // Behind a link to a file that is not there yet, the file is made.
+    let path = &fs::read_link(path).map_or_else(
+        |_| path.to_owned(),
+        |target| path.parent().unwrap_or(Path::new("")).join(target),
+    );
     let draft = path.with_extension(format!("{:016x}.new", random_id()));
     let linked = write_draft(&draft).and_then(|()| match fs::hard_link(&draft, path) {
         // Another process was first: its secret is the one.
@@ -48,7 +53,16 @@ pub fn load_or_create_secret(path: &Path) -> Result<TokenSecret, SecretError> {
     });
     let removed = fs::remove_file(&draft);
     linked.and(removed).map_err(failed)?;
-    whole(fs::read(path).map_err(failed)?)
+    whole(read(path).map_err(failed)?)
+}
+
+/// The bytes of an ordinary file: a pipe would be waited for.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    if fs::metadata(path)?.is_file() {
+        fs::read(path)
+    } else {
+        Err(io::Error::other("is no ordinary file"))
+    }
 }
 
 /// A reader of the secret can sign a token for any account. A group may be meant to read it, for backups; all users hardly
@@ -122,6 +136,33 @@ mod tests {
                 .iter()
                 .all(|secret| secret.expose() == secrets[0].expose())
         );
+    }
+
+    #[test]
+    fn a_secret_is_generated_behind_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shunt.db.jwt-secret");
+        let kept = folder.path().join("kept");
+        std::os::unix::fs::symlink("kept", &path).unwrap();
+        let first = load_or_create_secret(&path).unwrap();
+        assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
+        assert!(fs::symlink_metadata(&kept).unwrap().is_file());
+        assert_eq!(
+            load_or_create_secret(&path).unwrap().expose(),
+            first.expose()
+        );
+    }
+
+    #[test]
+    fn a_pipe_is_refused_instead_of_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shunt.db.jwt-secret");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        assert!(matches!(
+            load_or_create_secret(&path),
+            Err(SecretError::File(..))
+        ));
     }
 
     #[test]

@@ -20,12 +20,12 @@ const BYTES: usize = 24;
 const MAX_AGENT: usize = 120;
 
 impl Accounts {
-    /// The account that the token of a log-in just now names.
+    /// The account that the token of a log-in names; it may be gone since, or have another key.
     ///
     /// # Errors
     /// [`AccountError::Refused`].
     pub fn principal_of(&self, token: &str) -> Result<Principal, AccountError> {
-        self.logged_in(token)
+        Ok(self.tokens.principal(token)?)
     }
 
     /// Begins a session of an account that was just logged in to. Returns the cookie, of which a hash alone is kept.

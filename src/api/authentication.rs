@@ -90,7 +90,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let accounts = Arc::<Accounts>::from_ref(state);
-        Ok(Self(accounts.logged_in(bearer(parts)?)?))
+        Ok(Self(accounts.logged_in(bearer(parts)?).await?))
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct KeyFields {
     /// What it may do.
     scope: ScopeBody,
     /// When it was made, in UTC.
-    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    #[schema(example = "2027-01-31T18:00:00.123456Z", format = DateTime)]
     created_at: String,
     /// When it ends by itself.
     #[schema(required = true, example = "2028-01-31T18:00:00Z", format = DateTime)]
@@ -54,7 +54,7 @@ impl KeyFields {
                 Scope::Read => ScopeBody::Read,
                 Scope::Write => ScopeBody::Write,
             },
-            created_at: key.created_at.to_string(),
+            created_at: key.created_at.with_micros(),
             expires_at: key.expires_at.map(|end| end.to_string()),
         }
     }

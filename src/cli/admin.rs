@@ -10,11 +10,12 @@ use shunt::accounts::{PasswordHasher, random_text};
 use shunt::config::Config;
 use shunt::domain::{
     EmailAddress, NewestWanted, Password, Reason, Removal, RemovalId, RemovalStatus, SearchText,
-    TokenKey,
+    Timestamp, TokenKey,
 };
 use shunt::server;
 
 use super::harmless::harmless;
+use super::number::number;
 use super::{Failure, service};
 
 /// Most entries that are printed.
@@ -81,8 +82,8 @@ pub(super) struct Remove {
     #[arg(long)]
     reason: String,
     /// How its links are answered: 410 (gone), or 451 (unavailable for legal reasons).
-    #[arg(long, default_value_t = 410)]
-    status: u16,
+    #[arg(long, default_value = "410", value_parser = status)]
+    status: RemovalStatus,
     #[command(flatten)]
     config: Config,
 }
@@ -96,6 +97,7 @@ pub(super) struct Removals {
 #[derive(Args)]
 pub(super) struct Restore {
     /// The number of the removal.
+    #[arg(value_parser = number(1..=i64::MAX))]
     removal: i64,
     #[command(flatten)]
     config: Config,
@@ -164,7 +166,7 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
             };
             for entry in operator.audit(&wanted).await?.entries {
                 let line = json!({
-                    "at": entry.at.to_string(), "user": entry.user.map(|user| user.0), "address": entry.address,
+                    "at": entry.at.with_micros(), "user": entry.user.map(|user| user.0), "address": entry.address,
                     "action": entry.action, "subject": entry.subject, "detail": entry.detail,
                 });
                 print(&line.to_string())?;
@@ -183,10 +185,15 @@ fn remove(wanted: Remove) -> Result<(), Failure> {
         config,
     } = wanted;
     on_database(config, async |operator| {
-        let (reason, status) = (Reason::parse(&reason)?, RemovalStatus::parse(status)?);
+        let reason = Reason::parse(&reason)?;
         let removal = operator.remove(&kind, &value, &reason, status).await?;
         print(&format!("removed, by removal {}", removal.id.0))
     })
+}
+
+fn status(raw: &str) -> Result<RemovalStatus, &'static str> {
+    let status = raw.parse().ok().map(RemovalStatus::parse);
+    status.and_then(Result::ok).ok_or("must be 410 or 451")
 }
 
 /// A removal as a line of JSON.
@@ -194,7 +201,7 @@ fn line(removal: &Removal) -> String {
     json!({
         "id": removal.id.0, "kind": removal.kind, "value": removal.value, "reason": removal.reason,
         "status": removal.status.code(), "removed_by": removal.removed_by.map(|user| user.0),
-        "removed_at": removal.removed_at.to_string(), "taken_back_at": removal.taken_back_at.map(|at| at.to_string()),
+        "removed_at": removal.removed_at.with_micros(), "taken_back_at": removal.taken_back_at.map(Timestamp::with_micros),
         "links": removal.links, "progress": if removal.is_running { "running" } else { "done" },
     })
     .to_string()

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
+use super::number::number;
 use super::output::{self, harmless};
 use shunt::{config, http_client};
 
@@ -33,7 +34,7 @@ pub(super) struct HealthcheckArgs {
         long,
         default_value_t = 2,
         value_name = "SECONDS",
-        value_parser = clap::value_parser!(u64).range(1..=300)
+        value_parser = number(1..=300_u64)
     )]
     timeout: u64,
 }

@@ -15,6 +15,7 @@ mod harmless;
 mod healthcheck;
 mod manual;
 mod migrations;
+mod number;
 mod output;
 mod service;
 mod settings_in_force;
@@ -30,6 +31,10 @@ const IN_SHORT_HELP: [&str; 6] = [
     "JWT_SECRET",
     "SHUNT_URL",
 ];
+
+/// What the help of a command with settings says of those that it leaves out.
+const FURTHER_SETTINGS: &str =
+    "All other settings may be given, too: `shunt --help` and `shunt man` have them.";
 
 /// A URL shortener whose redirect is nearly as cheap as a static map, and whose every answered click is counted
 /// exactly once.
@@ -86,7 +91,7 @@ enum Command {
 
 /// Reads the command line and does what was asked; the help says what the exit code means.
 pub(crate) fn run() -> ExitCode {
-    let mut command = with_short_help(Cli::command());
+    let mut command = with_short_help(Cli::command()).mut_subcommands(without_settings);
     let mut words = std::env::args_os().skip(1).peekable();
     if words.peek().is_some_and(|word| word != "help") && words.any(|word| word == "-h") {
         command = for_clients(command);
@@ -101,11 +106,15 @@ pub(crate) fn run() -> ExitCode {
         }
         Err(refusal) => {
             let unchecked = given(with_unchecked_values(command).ignore_errors(true));
-            let form = unchecked.map_or(ErrorForm::Text, |given| error_form(&given));
+            let form = match unchecked {
+                _ if asks_for_json() => ErrorForm::Json,
+                Ok(given) => error_form(&given),
+                Err(_) => ErrorForm::Text,
+            };
             let failure = match ConfigError::behind(&refusal) {
                 Some(wrong) => Failure::of(wrong),
-                None if form == ErrorForm::Log && refusal.use_stderr() => {
-                    Failure::Usage(first_line(&without_password(refusal)))
+                None if form != ErrorForm::Text && refusal.use_stderr() => {
+                    Failure::Usage(first_lines(&without_password(refusal)))
                 }
                 None => without_password(refusal).exit(),
             };
@@ -123,16 +132,35 @@ pub(crate) fn run() -> ExitCode {
 
 /// The same command line, whose short help (`-h`) fits on a screen.
 fn with_short_help(command: clap::Command) -> clap::Command {
-    let is_left_out = |arg: &Arg| {
-        let name = arg.get_env().map(|name| name.to_string_lossy());
-        name.is_some_and(|name| !IN_SHORT_HELP.contains(&&*name))
-    };
     command
         .mut_args(|arg| {
             let is_left_out = is_left_out(&arg);
             arg.hide_short_help(is_left_out)
         })
         .mut_subcommands(with_short_help)
+}
+
+/// The same command, whose help (`--help`) leaves out most settings: the help of `shunt` itself has all of them.
+fn without_settings(command: clap::Command) -> clap::Command {
+    let has_settings = command.get_arguments().any(is_left_out);
+    let command = command.mut_args(|arg| {
+        let is_left_out = is_left_out(&arg);
+        arg.hide_long_help(is_left_out)
+    });
+    let command = match command.get_after_long_help().cloned() {
+        Some(more) if has_settings => {
+            command.after_long_help(format!("{FURTHER_SETTINGS}\n\n{more}"))
+        }
+        None if has_settings => command.after_long_help(FURTHER_SETTINGS),
+        _ => command,
+    };
+    command.mut_subcommands(without_settings)
+}
+
+/// Whether it is a setting that only the longest help has.
+fn is_left_out(arg: &Arg) -> bool {
+    let name = arg.get_env().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| !IN_SHORT_HELP.contains(&&*name))
 }
 
 /// The same command line, whose help lists the commands of clients alone. Clap hides a command from both helps or none.
@@ -156,10 +184,18 @@ fn without_password(mut refusal: clap::Error) -> clap::Error {
 }
 
 /// What is wrong with the command line, in one line.
-fn first_line(refusal: &clap::Error) -> String {
+fn first_lines(refusal: &clap::Error) -> String {
     let text = refusal.to_string();
-    let line = text.lines().next().unwrap_or_default();
-    line.trim_start_matches("error: ").to_owned()
+    let lines = text.lines().take_while(|line| !line.is_empty());
+    let lines: Vec<_> = lines.map(str::trim).collect();
+    lines.join(" ").trim_start_matches("error: ").to_owned()
+}
+
+/// Whether a command line that cannot be read has `--json`: clap reads none of it behind its fault.
+fn asks_for_json() -> bool {
+    let words = std::env::args_os().skip(1);
+    let mut words = words.take_while(|word| word != "--");
+    words.any(|word| word == "--json")
 }
 
 /// What the command line and the environment say.
@@ -196,8 +232,10 @@ fn error_form(given: &ArgMatches) -> ErrorForm {
             Some((_, given)) => of_client(given),
             None => ErrorForm::Text,
         },
+        Some(("admin", given)) => given
+            .subcommand()
+            .map_or(ErrorForm::Text, |(_, given)| of_log(given)),
         Some(("serve" | "migrate" | "drop-parked-clicks", given)) => of_log(given),
-        Some(("config", _)) => ErrorForm::Text,
         Some((_, given)) => of_client(given),
     }
 }

@@ -308,8 +308,8 @@ pub(super) fn log_filter(raw: &str) -> Result<String, String> {
     }
     match tracing_subscriber::EnvFilter::try_new(raw) {
         Ok(_) => Ok(raw.to_owned()),
-        Err(error) => Err(format!(
-            "{error}; give a level such as info, or shunt=debug"
+        Err(_) => Err(format!(
+            "`{raw}` is no filter; give a level such as info, or shunt=debug"
         )),
     }
 }

@@ -105,5 +105,6 @@ fn read(path: &Path) -> io::Result<String> {
     if fs::metadata(path)?.len() > MAX_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    fs::read_to_string(path)
+    let text = String::from_utf8(fs::read(path)?);
+    text.map_err(|_| io::Error::other("is not UTF-8"))
 }

@@ -254,7 +254,8 @@ impl fmt::Display for Tags {
 pub struct MaxClicks(u64);
 
 impl MaxClicks {
-    const LAST: u64 = (1 << 53) - 1;
+    /// The largest.
+    pub const LAST: u64 = (1 << 53) - 1;
 
     /// # Errors
     /// [`InvalidProperty::MaxClicks`] for 0 and for numbers past 2^53 - 1.

@@ -47,7 +47,7 @@ pub use link_properties::{
 pub use link_state::{LinkState, NotFollowed};
 pub use location::{Location, LocationTooLong};
 pub use named_user::NamedUser;
-pub use password::{InvalidPassword, Password};
+pub use password::{InvalidPassword, Password, prepared_password};
 pub use registration::{Registration, RegistrationRefused};
 pub use removal::{
     AddressRange, InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,

@@ -1,10 +1,16 @@
 //! Passwords in plain text. They are kept for one request and never shown.
 
+use unicode_normalization::UnicodeNormalization;
+
 /// Number of characters of a password (contract).
 const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
 
 /// A password: of 8 to 128 characters where it is a new one. Deliberately without `Debug`, `Display`, `Clone` and `Serialize`.
-pub struct Password(String);
+pub struct Password {
+    prepared: String,
+    /// As it was given, if that is another text.
+    given: Option<String>,
+}
 
 /// Why a string is not accepted as a password; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,8 +23,9 @@ impl Password {
     /// # Errors
     /// [`InvalidPassword`] when it is shorter or longer than the contract allows.
     pub fn parse(raw: String) -> Result<Self, InvalidPassword> {
-        if LENGTH.contains(&raw.chars().count()) {
-            Ok(Self(raw))
+        let password = Self::at_log_in(raw);
+        if LENGTH.contains(&password.prepared.chars().count()) {
+            Ok(password)
         } else {
             Err(InvalidPassword)
         }
@@ -27,13 +34,37 @@ impl Password {
     /// A password that somebody logs in with. The rule is that of new passwords: a text that breaks it is simply wrong.
     #[must_use]
     pub fn at_log_in(raw: String) -> Self {
-        Self(raw)
+        let prepared = prepared_password(&raw);
+        let given = (prepared != raw).then_some(raw);
+        Self { prepared, given }
     }
 
-    /// The bytes to be hashed; for `accounts::password` alone.
+    /// The bytes to be hashed; for `accounts` alone.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
-        self.0.as_bytes()
+        self.prepared.as_bytes()
+    }
+
+    /// The bytes as they were given, if they are others: the versions before hashed those. For `accounts` alone.
+    #[must_use]
+    pub fn expose_given(&self) -> Option<&[u8]> {
+        self.given.as_deref().map(str::as_bytes)
+    }
+}
+
+/// A password as it is compared, by the profile `OpaqueString` (RFC 8265, 4.2): keyboards write one letter in several ways.
+#[must_use]
+pub fn prepared_password(raw: &str) -> String {
+    raw.chars().map(plain_space).nfc().collect()
+}
+
+/// An ASCII space for any other space (the category Zs).
+fn plain_space(char: char) -> char {
+    match char {
+        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
+            ' '
+        }
+        other => other,
     }
 }
 
@@ -51,14 +82,43 @@ mod tests {
         assert!(Password::parse("ü".repeat(129)).is_err());
     }
 
+    #[test]
+    fn one_text_in_several_spellings_is_one_password() {
+        let composed = "Pässwörd Ångström";
+        for spelling in [
+            "Pa\u{308}sswo\u{308}rd A\u{30a}ngstro\u{308}m",
+            "Pässwörd\u{a0}\u{212b}ngström",
+            "Pässwörd\u{3000}Ångstro\u{308}m",
+        ] {
+            let password = Password::parse(spelling.to_owned()).unwrap();
+            assert_eq!(password.expose(), composed.as_bytes(), "{spelling}");
+            assert_eq!(password.expose_given(), Some(spelling.as_bytes()));
+        }
+        // Case and compatible forms differ, as RFC 8265 says.
+        for other in [
+            "pässwörd ångström",
+            "Pässwörd Ａngström",
+            "Pässwörd  Ångström",
+        ] {
+            let password = Password::parse(other.to_owned()).unwrap();
+            assert_ne!(password.expose(), composed.as_bytes(), "{other}");
+        }
+        assert!(Password::parse("u\u{308}".repeat(128)).is_ok());
+        assert!(Password::parse("u\u{308}".repeat(7)).is_err());
+    }
+
     proptest! {
         #[test]
-        fn a_password_of_the_right_length_is_kept_to_the_byte(raw in "\\PC{0,140}") {
-            let length = raw.chars().count();
+        fn a_password_of_the_right_length_is_kept_but_for_its_spelling(raw in "\\PC{0,140}|[a-zA-Z0-9 !-/]{0,140}") {
+            let prepared = prepared_password(&raw);
+            let length = prepared.chars().count();
             match Password::parse(raw.clone()) {
                 Ok(password) => {
                     prop_assert!((8..=128).contains(&length));
-                    prop_assert_eq!(password.expose(), raw.as_bytes());
+                    prop_assert_eq!(password.expose(), prepared.as_bytes());
+                    let given = password.expose_given().unwrap_or(password.expose());
+                    prop_assert_eq!(given, raw.as_bytes());
+                    prop_assert!(!raw.is_ascii() || password.expose_given().is_none());
                 }
                 Err(InvalidPassword) => prop_assert!(!(8..=128).contains(&length)),
             }

@@ -26,6 +26,9 @@ pub enum InvalidTimestamp {
         "must be in the years 0 to 9999, up to 9999-12-30T22:00:00Z, as 2027-01-31T18:00:00+01:00"
     )]
     OutOfRange,
+    /// Its zone is none of RFC 3339.
+    #[error("must have a zone of at most 23:59, as 2027-01-31T18:00:00+01:00")]
+    Zone,
     /// It is none.
     #[error("must be an RFC 3339 timestamp with a zone, as 2027-01-31T18:00:00+01:00")]
     Malformed,
@@ -68,6 +71,12 @@ impl Timestamp {
                 .saturating_add(duration)
                 .unwrap_or(jiff::Timestamp::MAX),
         )
+    }
+
+    /// RFC 3339 in UTC with all six digits of the microsecond, so that texts of moments are as long as each other.
+    #[must_use]
+    pub fn with_micros(self) -> String {
+        format!("{:.6}", self.0)
     }
 
     /// The day in UTC, as `2027-01-31`.
@@ -116,6 +125,9 @@ impl FromStr for Timestamp {
             .map(|(moment, zone)| format!("{moment}+{zone}"));
         let written = decoded.as_deref().unwrap_or(text);
         let parsed: jiff::Timestamp = written.parse().map_err(|_| fault_of(text))?;
+        if !has_zone_of_rfc(written) {
+            return Err(InvalidTimestamp::Zone);
+        }
         Self::from_micros(parsed.as_microsecond())
             .filter(|moment| moment.micros() >= YEAR_0)
             .ok_or(InvalidTimestamp::OutOfRange)
@@ -124,6 +136,14 @@ impl FromStr for Timestamp {
 
 /// 0000-01-01T00:00:00Z, the first moment of RFC 3339.
 const YEAR_0: i64 = -62_167_219_200_000_000;
+
+/// Whether the zone of a timestamp is within a day, and of whole minutes: the library takes up to 25:59:59.
+fn has_zone_of_rfc(text: &str) -> bool {
+    let offset = Pieces::parse(text).ok();
+    let offset = offset.and_then(|parts| parts.to_numeric_offset());
+    let seconds = offset.map_or(0, jiff::tz::Offset::seconds);
+    seconds.abs() < 24 * 60 * 60 && seconds % 60 == 0
+}
 
 /// Why a text cannot be read as a timestamp.
 fn fault_of(text: &str) -> InvalidTimestamp {
@@ -229,6 +249,30 @@ mod tests {
                 Err(InvalidTimestamp::Malformed),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_zone_of_a_day_or_more_is_refused() {
+        for zone in ["+24:00", "-24:00", "+25:59", "-25:59", "+01:00:30"] {
+            let text = format!("2090-01-31T18:00:00{zone}");
+            let refused = text.parse::<Timestamp>();
+            assert_eq!(refused, Err(InvalidTimestamp::Zone), "{text}");
+        }
+        for zone in ["+23:59", "-23:59", "-00:00", "Z", "z"] {
+            let text = format!("2090-01-31T18:00:00{zone}");
+            assert!(text.parse::<Timestamp>().is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_moment_may_be_written_with_all_its_digits() {
+        for (text, written) in [
+            ("2027-01-31T18:00:00Z", "2027-01-31T18:00:00.000000Z"),
+            ("2027-01-31T18:00:00.12Z", "2027-01-31T18:00:00.120000Z"),
+            ("2027-01-31T18:00:00.123456Z", "2027-01-31T18:00:00.123456Z"),
+        ] {
+            assert_eq!(text.parse::<Timestamp>().unwrap().with_micros(), written);
         }
     }
 

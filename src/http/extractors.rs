@@ -105,7 +105,25 @@ fn broken(error: &serde_json::Error) -> String {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
     let (why, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
+    let why = reason(why);
     format!("{NO_OBJECT}, and is broken at line {line}, column {column}: {why}")
+}
+
+/// serde's reason, in words for a person.
+fn reason(why: &str) -> &str {
+    match why {
+        "expected value" => "a value is missing",
+        "expected ident" => "a word is neither true, false nor null",
+        "key must be a string" => "a name must be in double quotes",
+        "number out of range" => "a number is too large",
+        "recursion limit exceeded" => "it is nested too deeply",
+        "trailing comma" => "a comma has nothing after it",
+        "trailing characters" => "more follows",
+        _ if why.starts_with("EOF ") => "it ends too early",
+        _ if why.starts_with("control character") => "a control character must be escaped",
+        _ if why.contains("hex escape") => "half a character is missing",
+        other => other,
+    }
 }
 
 async fn read_within_limits(request: Request) -> Result<Vec<u8>, ApiError> {
@@ -186,11 +204,25 @@ fn sentence(error: &serde_path_to_error::Error<serde_json::Error>, body: &[u8]) 
     }
     // serde quotes the value: it is the client's own, and perhaps a password.
     if let Some((_, expected)) = fault.rsplit_once(", expected ") {
-        // serde's word for an array of JSON.
-        let expected = expected.replace("a sequence", "an array");
-        return format!("{field}: must be {expected}");
+        return format!("{field}: must be {}", in_words(expected));
     }
     field_error(fault, "field is required", &[]).unwrap_or_else(|| format!("{field}: {fault}"))
+}
+
+/// What serde expects, in the words of JSON.
+fn in_words(expected: &str) -> String {
+    match expected {
+        "a sequence" => "an array".into(),
+        "a map" => "an object".into(),
+        "a JSON number" => "a number".into(),
+        "a borrowed string" => "a string".into(),
+        "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => {
+            "a whole number".into()
+        }
+        _ if expected.starts_with("struct ") => "an object".into(),
+        _ if expected.starts_with("tuple ") => "an array".into(),
+        other => other.replace('`', ""),
+    }
 }
 
 /// The names of all fields of an object.
@@ -263,8 +295,22 @@ fn query_sentence(path: &str, fault: &str, query: &str) -> String {
     let field = if path == "." { "query" } else { path };
     let given = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name.into_owned());
     let given: Vec<_> = given.collect();
-    field_error(fault, "query parameter is required", &given)
-        .unwrap_or_else(|| format!("{field}: {fault}"))
+    if let Some(sentence) = field_error(fault, "query parameter is required", &given) {
+        return sentence;
+    }
+    if let Some((_, expected)) = fault.rsplit_once(", expected ") {
+        return format!("{field}: must be {}", in_words(expected));
+    }
+    // The rest are texts of the standard library, about numbers and truth values.
+    let expected = match fault {
+        _ if fault.contains("`true` or `false`") => "true or false",
+        _ if fault.contains("float") => "a number",
+        _ if fault.contains("digit") || fault.contains("integer") || fault.contains("number") => {
+            "a whole number in its range"
+        }
+        _ => "given as the API's document says",
+    };
+    format!("{field}: must be {expected}")
 }
 
 /// The short code in a path, as the document describes it.

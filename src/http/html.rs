@@ -11,6 +11,11 @@ const MAX_ENTRIES: usize = 32;
 /// The entries of an `Accept` or `Accept-Language` header with their weights in thousandths (RFC 9110, 12.4.2), without
 /// those that are not wanted at all. An entry whose weight cannot be read counts for nothing.
 pub fn ranked(header: &str) -> impl Iterator<Item = (&str, u16)> {
+    weighted(header).filter(|(_, weight)| *weight > 0)
+}
+
+/// The same with the entries that are not wanted.
+fn weighted(header: &str) -> impl Iterator<Item = (&str, u16)> {
     let entries = header.split(',').take(MAX_ENTRIES).filter_map(|entry| {
         let mut parts = entry.split(';');
         let name = parts.next()?.trim();
@@ -18,7 +23,7 @@ pub fn ranked(header: &str) -> impl Iterator<Item = (&str, u16)> {
         let weight = weight.map_or(Some(1_000), thousandths)?;
         Some((name, weight))
     });
-    entries.filter(|(name, weight)| !name.is_empty() && *weight > 0)
+    entries.filter(|(name, _)| !name.is_empty())
 }
 
 fn thousandths(raw: &str) -> Option<u16> {
@@ -43,6 +48,21 @@ pub fn prefers_html(accept: &str) -> bool {
         named.map(|(_, weight)| weight).max().unwrap_or(0)
     };
     weight("text/html") > weight("application/json")
+}
+
+/// Whether a client takes `text/html`: by its name, or as one of many. A client that names nothing takes anything.
+#[must_use]
+pub fn accepts_html(accept: &str) -> bool {
+    if accept.trim().is_empty() {
+        return true;
+    }
+    let weight = |wanted: &str| {
+        let named = weighted(accept).filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        named.map(|(_, weight)| weight).max()
+    };
+    // The most exact entry decides.
+    let mut weights = ["text/html", "text/*", "*/*"].into_iter().map(weight);
+    weights.find_map(|weight| weight).unwrap_or(0) > 0
 }
 
 #[cfg(test)]
@@ -74,12 +94,38 @@ mod tests {
         }
     }
 
+    #[test]
+    fn html_is_accepted_by_its_name_and_as_one_of_many() {
+        for accept in [
+            "",
+            "*/*",
+            "text/*",
+            "TEXT/HTML;q=0.1",
+            "application/json, */*;q=0.5",
+            "text/html, application/json",
+            "image/png, text/*;q=0, text/html",
+        ] {
+            assert!(accepts_html(accept), "{accept}");
+        }
+        for accept in [
+            "application/json",
+            "text/html;q=0, */*",
+            "text/*;q=0.0, */*",
+            "*/*;q=0",
+            "text/plain",
+            "*/*;q=2",
+        ] {
+            assert!(!accepts_html(accept), "{accept}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_header_is_read_wrongly_enough_to_panic(raw in "\\PC{0,80}|[a-z/*;q=0-9., ]{0,80}") {
             for (name, weight) in ranked(&raw) {
                 prop_assert!(!name.is_empty() && (1..=1_000).contains(&weight));
             }
+            prop_assert!(!prefers_html(&raw) || accepts_html(&raw));
         }
     }
 }

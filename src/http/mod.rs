@@ -31,7 +31,7 @@ pub use extractors::{
     read_body,
 };
 pub use fallback::{method_not_allowed, not_found, panicked};
-pub use html::{HTML, prefers_html, ranked};
+pub use html::{HTML, accepts_html, prefers_html, ranked};
 pub use json::{JSON, Json, json_line};
 pub use live::{MayListen, Unending, live_events};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};

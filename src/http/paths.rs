@@ -80,7 +80,7 @@ pub const ROUTES: [Route; 38] = [
 /// Every page for people; their routes are those of `web`, and no part of the API's document.
 pub const PAGES: [Route; 37] = [
     route("/", Class::Unbounded),
-    route("/app", Class::Bounded),
+    route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
     route("/app/account/delete", Class::Queued),
     route("/app/account/keys", Class::Bounded),
@@ -121,7 +121,10 @@ pub const PAGES: [Route; 37] = [
 /// The QR code of a link: a form on the link's page leads there.
 const QR: &str = "/urls/{short_code}/qr";
 
-/// Where `/{short_code}+` is answered for a browser.
+/// The pages of those who are signed in are there and below.
+const APP: &str = "/app";
+
+/// Where `/{short_code}+` is answered.
 const PREVIEW: &str = "/app/preview/{short_code}";
 
 /// All routes, each word before a parameter.
@@ -230,11 +233,20 @@ pub fn redirect_code(path: &str) -> Option<ShortCode> {
     parse_code(rest.strip_suffix('/').unwrap_or(rest))
 }
 
-/// The path without the one slash that some programs write behind a code; `None` where it has no such slash.
+/// The path without the one slash that some programs write behind a code, and people behind a page; `None` where it has no such
+/// slash.
 #[must_use]
 pub fn without_slash(path: &str) -> Option<&str> {
     let plain = path.strip_suffix('/')?;
-    let prefix = route_of(plain)?.template.strip_suffix(CODE)?;
+    let template = route_of(plain)?.template;
+    if template == APP
+        || template
+            .strip_prefix(APP)
+            .is_some_and(|below| below.starts_with('/'))
+    {
+        return Some(plain);
+    }
+    let prefix = template.strip_suffix(CODE)?;
     let word = plain.strip_prefix(prefix)?;
     (!reserved_words().contains(&word)).then_some(plain)
 }

@@ -56,7 +56,7 @@ fn screen(config: &Config, base_url: &BaseUrl, address: SocketAddr) -> String {
     let url = if base == LOCAL_URL {
         String::new()
     } else {
-        format!(" --url {base}")
+        format!(" --server {base}")
     };
     format!(
         "shunt {VERSION} is listening on http://{address}

@@ -16,7 +16,7 @@ use super::page::{Frame, Site, public_page};
 use super::removed::removed_page;
 use crate::abuse::Abuse;
 use crate::domain::ShortCode;
-use crate::http::{ErrorDetail, LinkHasEnded, prefers_html};
+use crate::http::{ErrorDetail, LinkHasEnded, accepts_html, prefers_html};
 
 /// Reasons of removals that are looked up at once; a page beyond has none.
 const REASONS_AT_ONCE: usize = 16;
@@ -48,11 +48,14 @@ impl PageWish {
     /// The same, of a request with these headers.
     #[must_use]
     pub fn of_headers(headers: &HeaderMap) -> Option<Self> {
-        let value = |name: HeaderName| {
-            let value = headers.get(name).and_then(|value| value.to_str().ok());
-            value.unwrap_or_default()
-        };
-        Self::of(value(ACCEPT), value(ACCEPT_LANGUAGE))
+        Self::of(value(headers, ACCEPT), value(headers, ACCEPT_LANGUAGE))
+    }
+
+    /// What a client that takes a page among others gets where there is nothing but a page; `None`: it takes none.
+    #[must_use]
+    pub fn accepted(headers: &HeaderMap) -> Option<Self> {
+        let language = || Self(Language::of(value(headers, ACCEPT_LANGUAGE)));
+        accepts_html(value(headers, ACCEPT)).then(language)
     }
 
     /// The language of a page for a client that may not have wished for one.
@@ -63,6 +66,11 @@ impl PageWish {
     pub(super) fn language(self) -> Language {
         self.0
     }
+}
+
+fn value(headers: &HeaderMap, name: HeaderName) -> &str {
+    let value = headers.get(name).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default()
 }
 
 fn is_page(response: &Response) -> bool {

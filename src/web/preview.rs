@@ -98,7 +98,7 @@ pub(super) async fn preview(
     client: ClientAddress,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let wish = PageWish::of_headers(&headers).ok_or_else(ApiError::url_not_found)?;
+    let wish = PageWish::accepted(&headers).ok_or_else(ApiError::url_not_found)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let preview = links.preview(&code, client.as_str()).await?;
     let (target, made_at, clicks) = match preview.ok_or_else(ApiError::url_not_found)? {

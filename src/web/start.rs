@@ -1,4 +1,4 @@
-//! `/`: the start page for people. Other clients find nothing there, as ever.
+//! `/`: the start page for people, and for every client that takes a page. Other clients find nothing there.
 
 use askama::Template;
 use axum::extract::State;
@@ -20,7 +20,7 @@ pub(super) async fn start(
     State(site): State<Site>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let wish = PageWish::of_headers(&headers).ok_or_else(ApiError::not_found)?;
+    let wish = PageWish::accepted(&headers).ok_or_else(ApiError::not_found)?;
     if let Some(home) = site.home_redirect() {
         let location = HeaderValue::try_from(home);
         let location = location.map_err(|error| ApiError::internal(&error.to_string()))?;

@@ -38,7 +38,7 @@ fn whoami_shows_the_account_of_the_login() {
 fn a_logout_forgets_the_token_of_this_service_and_no_other() {
     let (one, other) = (Service::start(), Service::start());
     let ada = Person::registered(&one, "ada@example.org");
-    let register = ["register", "ada@example.org", "--url", &other.base];
+    let register = ["register", "ada@example.org", "--server", &other.base];
     ada.runs_with_input(&register, PASSWORD).succeeds();
     let token = fs::read_to_string(ada.token_file()).unwrap();
     let token: Value = serde_json::from_str(&token).unwrap();
@@ -54,7 +54,7 @@ fn a_logout_forgets_the_token_of_this_service_and_no_other() {
             .contains(token)
     );
     ada.runs(&["whoami"]).fails(3, "not logged in");
-    ada.runs(&["whoami", "--url", &other.base]).succeeds();
+    ada.runs(&["whoami", "--server", &other.base]).succeeds();
 }
 
 #[test]
@@ -218,4 +218,18 @@ fn a_key_that_cannot_be_made_says_why() {
     Person::of(&service)
         .runs(&["keys", "create", "x"])
         .fails(3, "not logged in");
+}
+
+#[test]
+fn a_password_may_be_typed_in_another_spelling() {
+    let service = Service::start();
+    let ada = Person::of(&service);
+    let register = ["register", "ada@example.org"];
+    ada.runs_with_input(&register, "Pässwörd eins\n").succeeds();
+    let login = ["login", "ada@example.org"];
+    ada.runs_with_input(&login, "Pa\u{308}sswo\u{308}rd eins\n")
+        .succeeds();
+    let change = "Pa\u{308}sswo\u{308}rd eins\nZwe\u{308}i Wörter\n";
+    ada.runs_with_input(&["password"], change).succeeds();
+    ada.runs_with_input(&login, "Zwëi Wörter\n").succeeds();
 }

@@ -166,7 +166,7 @@ fn no_account_is_created_whose_token_could_not_be_kept() {
     let service = Service::start();
     let register = |home: &Path| {
         let mut command = shunt();
-        command.args(["register", "ada@example.org", "--url", &service.base]);
+        command.args(["register", "ada@example.org", "--server", &service.base]);
         run(command.env("HOME", home), PASSWORD)
     };
     let nowhere = register(Path::new("/proc"));
@@ -180,7 +180,7 @@ fn no_account_is_created_whose_token_could_not_be_kept() {
 fn an_error_that_cannot_be_printed_has_its_exit_code() {
     let full = File::options().write(true).open("/dev/full").unwrap();
     let mut command = shunt();
-    let status = command.args(["stats", "x", "--url", "http://127.0.0.1:1"]);
+    let status = command.args(["stats", "x", "--server", "http://127.0.0.1:1"]);
     let status = status.stderr(full).status().unwrap();
     assert_eq!(status.code(), Some(5));
 }
@@ -189,7 +189,7 @@ fn an_error_that_cannot_be_printed_has_its_exit_code() {
 fn the_token_is_kept_for_each_service_and_for_its_owner_only() {
     let (one, other) = (Service::start(), Service::start());
     let ada = Person::registered(&one, "ada@example.org");
-    let elsewhere = ["--url", &other.base];
+    let elsewhere = ["--server", &other.base];
     ada.runs(&["list", elsewhere[0], elsewhere[1]])
         .fails(3, "shunt login");
     let register = ["register", "ada@example.com", elsewhere[0], elsewhere[1]];
@@ -263,13 +263,13 @@ fn each_kind_of_error_has_its_message_and_exit_code() {
     ada.runs(&["rm", &adas, "a/b"]).fails(2, "a/b");
     ada.runs(&["stats", &adas]).succeeds();
 
-    let absent = ["stats", "abc", "--url", "http://127.0.0.1:1"];
+    let absent = ["stats", "abc", "--server", "http://127.0.0.1:1"];
     ada.runs(&absent)
         .fails(5, "http://127.0.0.1:1 cannot be reached");
-    let misuse = ada.runs(&["stats", "abc", "--url", "ftp://sho.rt"]);
+    let misuse = ada.runs(&["stats", "abc", "--server", "ftp://sho.rt"]);
     assert_eq!(misuse.code, 2, "{misuse:?}");
-    assert!(misuse.err.contains("--url"), "{misuse:?}");
-    let misuse = ada.runs(&["stats", "abc", "--url", "http://me:s3cret@sho.rt"]);
+    assert!(misuse.err.contains("--server"), "{misuse:?}");
+    let misuse = ada.runs(&["stats", "abc", "--server", "http://me:s3cret@sho.rt"]);
     assert_eq!(misuse.code, 2, "{misuse:?}");
     assert!(misuse.err.contains("must have no user"), "{misuse:?}");
     assert!(!misuse.err.contains("s3cret"), "{misuse:?}");

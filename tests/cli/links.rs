@@ -209,8 +209,8 @@ fn a_missing_scheme_is_added_and_said() {
     let short_url = made.succeeds_with_note("https:// was added: https://example.org/x");
     let shown = ada.runs(&["show", "--json", short_url]).json();
     assert_eq!(shown["target_url"], "https://example.org/x");
-    let stats = ada.runs(&["stats", short_url, "--url", service.address()]);
-    let note = format!("http:// was added to --url: {}", service.base);
+    let stats = ada.runs(&["stats", short_url, "--server", service.address()]);
+    let note = format!("http:// was added to --server: {}", service.base);
     stats.succeeds_with_note(&note);
 }
 
@@ -287,7 +287,7 @@ fn a_service_that_does_not_answer_in_time_is_given_up() {
     let service = Service::start();
     let ada = Person::of(&service);
     let url = format!("http://{}", silent.local_addr().unwrap());
-    ada.runs(&["stats", "code", "--url", &url, "--timeout", "1"])
+    ada.runs(&["stats", "code", "--server", &url, "--timeout", "1"])
         .fails(5, "no answer in time");
 }
 

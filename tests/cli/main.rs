@@ -4,9 +4,13 @@
 
 mod accounts;
 mod client;
+mod files;
 mod import;
 mod links;
+mod messages;
 mod operators;
+mod proxied;
+mod readme;
 mod settings_page;
 mod support;
 mod terminal;

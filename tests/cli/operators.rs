@@ -431,7 +431,7 @@ fn the_first_lines_of_a_service_can_be_pasted() {
 fn the_first_lines_name_an_address_that_leads_there() {
     let public = Service::start_with(&[("BASE_URL", "https://sho.rt")]);
     let lines = public.banner_up_to("urls/shorten").join("\n");
-    assert!(lines.contains("--url https://sho.rt"), "{lines}");
+    assert!(lines.contains("--server https://sho.rt"), "{lines}");
     let everywhere = Service::start_with(&[("BIND", "0.0.0.0:0")]);
     let lines = everywhere.banner_up_to("urls/shorten").join("\n");
     assert!(

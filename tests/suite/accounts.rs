@@ -119,6 +119,34 @@ both_modes! {
         assert_eq!(app.get_as(&token, "/auth/me").await.json()["email"], email);
     }
 
+    async fn a_password_is_the_same_however_its_letters_are_written(app) {
+        let composed = "Pässwörd Ångström";
+        let spellings = [
+            "Pa\u{308}sswo\u{308}rd A\u{30a}ngstro\u{308}m",
+            "Pässwörd\u{a0}\u{212b}ngström",
+            "Pässwörd\u{3000}Ångström",
+            composed,
+        ];
+        for registered in spellings {
+            let email = format!("{}@example.org", unique());
+            assert_eq!(app.account("/auth/register", &email, registered).await.status, 200);
+            for typed in spellings {
+                let response = app.account("/auth/login", &email, typed).await;
+                assert_eq!(response.status, 200, "{registered:?} {typed:?}");
+            }
+            for other in ["Password Angstrom", "pässwörd ångström", "Pässwörd Ångström "] {
+                let response = app.account("/auth/login", &email, other).await;
+                response.is_error(401, "Incorrect email or password");
+            }
+        }
+        // Eight letters are long enough, however many code points they are.
+        let email = format!("{}@example.org", unique());
+        let long = "u\u{308}".repeat(128);
+        assert_eq!(app.account("/auth/register", &email, &long).await.status, 200);
+        let short = app.account("/auth/register", &email, &"u\u{308}".repeat(7)).await;
+        short.is_error(422, "password: must be 8 to 128 characters long");
+    }
+
     async fn a_wrong_password_and_an_unknown_address_are_answered_alike(app) {
         let email = format!("{}@example.org", unique());
         app.account("/auth/register", &email, "correct horse").await;
@@ -243,7 +271,7 @@ both_modes! {
         let other_key = minted(app, HMAC_SHA256, &json!({ "sub": id, "iat": now, "exp": now + 100, "key": "0".repeat(32) }));
         let cut_off = &good[..good.len() - 3];
         let because = |why: &str| format!("Bearer error=\"invalid_token\", error_description=\"{why}\"");
-        let over = because("the account of the token is gone, or its tokens have ended");
+        let over = because("the token or the key was ended, or its account is gone");
         let malformed = because("the token is malformed, or was not issued by this service");
         for (method, path) in [
             (Method::GET, "/auth/me"),

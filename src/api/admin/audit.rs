@@ -21,7 +21,7 @@ struct AuditEntryBody {
     #[schema(example = 21, minimum = 1)]
     id: i64,
     /// When, in UTC.
-    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    #[schema(example = "2027-01-31T18:00:00.123456Z", format = DateTime)]
     at: String,
     /// The account of the administrator; `null`: the operator on the command line.
     #[schema(required = true, example = 1)]
@@ -44,7 +44,7 @@ impl AuditEntryBody {
     fn new(entry: AuditEntry) -> Self {
         Self {
             id: entry.id,
-            at: entry.at.to_string(),
+            at: entry.at.with_micros(),
             user: entry.user.map(|user| user.0),
             address: entry.address,
             action: entry.action,

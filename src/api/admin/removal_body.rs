@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::api::words::{ProgressWord, RemovedKindWord, removal_status};
-use crate::domain::Removal;
+use crate::domain::{Removal, Timestamp};
 
 /// A removal.
 #[derive(Serialize, ToSchema)]
@@ -28,10 +28,10 @@ pub(in crate::api) struct RemovalBody {
     #[schema(required = true, example = 1)]
     removed_by: Option<i64>,
     /// When, in UTC.
-    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    #[schema(example = "2027-01-31T18:00:00.123456Z", format = DateTime)]
     removed_at: String,
     /// When it was taken back.
-    #[schema(required = true, example = "2027-02-01T18:00:00Z", format = DateTime)]
+    #[schema(required = true, example = "2027-02-01T18:00:00.123456Z", format = DateTime)]
     taken_back_at: Option<String>,
     /// Links that it covers now; 100,000 stands for as many or more.
     #[schema(example = 1)]
@@ -50,8 +50,8 @@ impl RemovalBody {
             reason: removal.reason.clone(),
             status: removal.status.code(),
             removed_by: removal.removed_by.map(|user| user.0),
-            removed_at: removal.removed_at.to_string(),
-            taken_back_at: removal.taken_back_at.map(|at| at.to_string()),
+            removed_at: removal.removed_at.with_micros(),
+            taken_back_at: removal.taken_back_at.map(Timestamp::with_micros),
             links: removal.links,
             progress: if removal.is_running {
                 "running"

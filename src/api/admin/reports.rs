@@ -36,7 +36,7 @@ struct ReportBody {
     #[schema(example = "198.51.100.7")]
     address: String,
     /// When, in UTC.
-    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    #[schema(example = "2027-01-31T18:00:00.123456Z", format = DateTime)]
     reported_at: String,
 }
 
@@ -49,7 +49,7 @@ impl ReportBody {
             removed: report.removed.map(RemovalStatus::code),
             reason: report.reason,
             address: report.address,
-            reported_at: report.reported_at.to_string(),
+            reported_at: report.reported_at.with_micros(),
         }
     }
 }

@@ -33,7 +33,7 @@ struct SeenLinkBody {
     #[schema(required = true, example = "198.51.100.7")]
     made_from: Option<String>,
     /// When it was made, in UTC.
-    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    #[schema(example = "2027-01-31T18:00:00.123456Z", format = DateTime)]
     created_at: String,
     /// Whether its owner has it switched on.
     is_active: bool,
@@ -50,7 +50,7 @@ impl SeenLinkBody {
             target_url: link.target.as_str().to_owned(),
             owner: link.owner.0,
             made_from: link.address,
-            created_at: link.created_at.to_string(),
+            created_at: link.created_at.with_micros(),
             is_active: link.is_active,
             removed: link.removed.map(RemovalStatus::code),
         }

@@ -23,7 +23,7 @@ struct SeenUserBody {
     #[schema(example = "ada@example.org")]
     email: String,
     /// When it was made, in UTC.
-    #[schema(example = "2027-01-31T18:00:00Z", format = DateTime)]
+    #[schema(example = "2027-01-31T18:00:00.123456Z", format = DateTime)]
     created_at: String,
     /// How many links it has.
     #[schema(example = 12)]
@@ -39,7 +39,7 @@ impl SeenUserBody {
         Self {
             id: user.id.0,
             email: user.email.as_str().to_owned(),
-            created_at: user.created_at.to_string(),
+            created_at: user.created_at.with_micros(),
             links: user.links,
             is_admin: user.is_admin,
             is_banned: user.is_banned,

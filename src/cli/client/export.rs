@@ -1,11 +1,12 @@
 //! `shunt export`
 
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::whole_file::replace;
+use super::output_file::OutputFile;
 use super::{Api, Call, Failure, ServiceArgs};
 
 /// In which form the links are written, and where.
@@ -14,9 +15,10 @@ pub(in crate::cli) struct ExportArgs {
     /// Form of the export. `shunt import --from shunt` reads both.
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     format: Format,
-    /// File to write; without it, standard output.
+    /// File to write; without it, or with `-`, standard output.
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[arg(default_value = "-", hide_default_value = true)]
+    output: PathBuf,
     #[command(flatten)]
     pub(super) service: ServiceArgs,
 }
@@ -31,6 +33,7 @@ enum Format {
 
 /// Writes all links of the user as they come.
 pub(super) fn export(args: ExportArgs) -> Result<(), Failure> {
+    let timeout = Duration::from_secs(args.service.timeout);
     let api = Api::new(args.service)?;
     let token = api.token()?;
     let format = match args.format {
@@ -38,11 +41,10 @@ pub(super) fn export(args: ExportArgs) -> Result<(), Failure> {
         Format::Ndjson => "ndjson",
     };
     let query = [("format", format)];
-    let links = api.stream(Call::get("/urls/export").query(&query).token(&token))?;
-    match args.output {
-        None => copy(&api, links, io::stdout().lock()),
-        Some(file) => replace(&file, |out| copy(&api, links, out)),
-    }
+    OutputFile::at(&args.output)?.write(timeout, |out| {
+        let links = api.stream(Call::get("/urls/export").query(&query).token(&token))?;
+        copy(&api, links, out)
+    })
 }
 
 fn copy(api: &Api, mut from: impl Read, mut to: impl Write) -> Result<(), Failure> {

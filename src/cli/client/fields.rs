@@ -3,7 +3,9 @@
 use clap::Args;
 use jiff::{Span, SpanRelativeTo};
 use serde_json::{Map, Value};
-use shunt::domain::{Clock, SystemClock, Timestamp};
+use shunt::domain::{Clock, MaxClicks, SystemClock, Timestamp};
+
+use crate::cli::number::number;
 
 /// The fields of a link besides its target.
 #[derive(Args)]
@@ -12,7 +14,7 @@ pub(in crate::cli) struct FieldArgs {
     #[arg(long, value_name = "TIME", alias = "expires", alias = "expires-at", value_parser = end)]
     expiry: Option<Timestamp>,
     /// How many clicks it answers in all.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = number(1..=MaxClicks::LAST))]
     max_clicks: Option<u64>,
     /// Its title.
     #[arg(long)]

@@ -4,6 +4,8 @@ use std::io::{self, BufWriter, Write};
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::number::number;
+
 use super::output::{ASIDE, HANDLE, HEAD, harmless};
 use super::{Api, Call, Failure, Link, ServiceArgs, output};
 
@@ -26,7 +28,7 @@ pub(in crate::cli) struct ListArgs {
     #[arg(long, value_enum, default_value_t = Sort::Newest, allow_hyphen_values = true)]
     sort: Sort,
     /// At most this many links; without it, all.
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number(0..=usize::MAX))]
     limit: Option<usize>,
     #[command(flatten)]
     pub(super) service: ServiceArgs,

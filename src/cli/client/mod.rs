@@ -16,6 +16,7 @@ mod keys;
 mod list;
 mod log_out;
 mod open;
+mod output_file;
 mod password;
 mod qr;
 mod rm;
@@ -28,7 +29,6 @@ mod stats;
 mod target;
 mod token_file;
 mod whoami;
-mod whole_file;
 
 use api::{Api, Call, Link};
 use service_args::ServiceArgs;

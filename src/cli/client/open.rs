@@ -26,9 +26,9 @@ pub(super) fn open(args: OpenArgs) -> Result<(), Failure> {
         let shown = output::harmless(&short_url);
         return Err(Failure::Failed(format!("{shown} is no address of a page")));
     }
-    ::open::that_detached(&short_url).map_err(|error| {
+    ::open::that_detached(&short_url).map_err(|_| {
         Failure::Failed(format!(
-            "no browser can be started ({error}); the address is {short_url}"
+            "no browser can be started; open {short_url} yourself"
         ))
     })
 }

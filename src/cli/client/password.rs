@@ -4,6 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use shunt::domain::prepared_password;
 use signal_hook::consts::SIGINT;
 use signal_hook::{flag, low_level};
 
@@ -54,7 +55,8 @@ impl Terminal {
     /// Asks for a new password.
     fn ask_twice(&self, prompt: &str) -> Result<String, Failure> {
         let password = self.ask(prompt)?;
-        if self.ask("The same again: ")? != password {
+        let again = self.ask("The same again: ")?;
+        if prepared_password(&again) != prepared_password(&password) {
             return Err(Failure::Usage("the two passwords differ".into()));
         }
         Ok(password)

@@ -4,20 +4,22 @@ use clap::Args;
 use shunt::config::LOCAL_URL;
 
 use super::service_url::ServiceUrl;
+use crate::cli::number::number;
 
 /// The service, and the form of the output.
 #[derive(Args)]
 pub(in crate::cli) struct ServiceArgs {
     /// Address of the service. Without a scheme it is https, on this machine http.
     #[arg(
-        long,
+        long = "server",
+        alias = "url",
         env = "SHUNT_URL",
         default_value = LOCAL_URL,
         value_name = "URL"
     )]
-    pub(super) url: ServiceUrl,
+    pub(super) server: ServiceUrl,
     /// How long a response may take.
-    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = number(1..=86_400_u64))]
     pub(super) timeout: u64,
     /// Print JSON; errors, too, on standard error.
     #[arg(long)]

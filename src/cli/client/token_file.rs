@@ -1,15 +1,16 @@
 //! The user's tokens, one for each service, in a file that only the user can read.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
+use super::output_file::OrdinaryFile;
 
 /// Folder of this program's files among those of the user.
 const FOLDER: &str = "shunt";
@@ -56,7 +57,7 @@ impl TokenFile {
     pub(super) fn make_room(&self) -> Result<(), Failure> {
         let _folder = self.locked_folder()?;
         let logins = self.read()?;
-        self.write(&logins).map_err(|error| self.fault(&error))
+        self.write(&logins)
     }
 
     /// The folder, locked until it is dropped: two logins at once would each write back what they had read.
@@ -78,7 +79,7 @@ impl TokenFile {
             access_token: token.to_owned(),
         };
         logins.insert(service.to_owned(), login);
-        self.write(&logins).map_err(|error| self.fault(&error))
+        self.write(&logins)
     }
 
     /// Forgets the login at a service. Returns whether there was one.
@@ -92,39 +93,30 @@ impl TokenFile {
         if logins.remove(service).is_none() {
             return Ok(false);
         }
-        self.write(&logins).map_err(|error| self.fault(&error))?;
+        self.write(&logins)?;
         Ok(true)
     }
 
     fn read(&self) -> Result<Logins, Failure> {
-        let text = match fs::read(&self.path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Logins::new()),
-            Err(error) => return Err(self.fault(&error)),
-        };
-        serde_json::from_slice(&text).map_err(|error| {
+        let file = OrdinaryFile::at(&self.path)?;
+        if !file.exists() {
+            return Ok(Logins::new());
+        }
+        let text = fs::read(file.path()).map_err(|error| self.fault(&error))?;
+        serde_json::from_slice(&text).map_err(|_| {
             Failure::Failed(format!(
-                "{} cannot be understood ({error}); remove it and log in again",
+                "{} cannot be understood; remove it and log in again",
                 self.path.display()
             ))
         })
     }
 
-    /// Replaces the file as a whole: writes another one beside it, and renames that.
-    fn write(&self, logins: &Logins) -> io::Result<()> {
-        let fresh = self.path.with_extension("json.new");
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&fresh)?;
-        // A file that was left behind keeps its mode.
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        serde_json::to_writer_pretty(&mut file, logins)?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(fresh, &self.path)
+    /// Replaces the file as a whole, behind a link, too: some people keep their settings elsewhere.
+    fn write(&self, logins: &Logins) -> Result<(), Failure> {
+        let mut text = serde_json::to_vec_pretty(logins).map_err(|error| Failure::of(&error))?;
+        text.push(b'\n');
+        let file = OrdinaryFile::at(&self.path)?.private();
+        file.replace(|out| out.write_all(&text).map_err(|error| self.fault(&error)))
     }
 
     fn fault(&self, error: &io::Error) -> Failure {

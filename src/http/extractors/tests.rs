@@ -41,11 +41,11 @@ async fn a_bad_body_is_answered_with_a_sentence_that_names_the_field() {
         (" \n", "body: must be a JSON object, and is empty"),
         (
             "{",
-            "body: must be a JSON object, and is broken at line 1, column 1: EOF while parsing an object",
+            "body: must be a JSON object, and is broken at line 1, column 1: it ends too early",
         ),
         (
             "[[[[",
-            "body: must be a JSON object, and is broken at line 1, column 4: EOF while parsing a list",
+            "body: must be a JSON object, and is broken at line 1, column 4: it ends too early",
         ),
         (
             "{\"email\":\"a\",\n \"password\":\"geheim\" x}",

@@ -57,13 +57,17 @@ fn a_path_has_a_redirects_code_exactly_where_its_route_is_a_redirect() {
 }
 
 #[test]
-fn a_slash_is_taken_off_a_code_only() {
+fn a_slash_is_taken_off_a_code_or_a_page_only() {
     for path in [
         "/K7mXq2R",
         "/urls/r/K7mXq2R",
         "/urls/K7mXq2R",
         "/%4b7mXq2R",
         "/a.b",
+        "/K7mXq2R+",
+        "/app",
+        "/app/login",
+        "/app/links/K7mXq2R/live",
     ] {
         assert_eq!(without_slash(&format!("{path}/")), Some(path));
         assert_eq!(without_slash(path), None);
@@ -74,6 +78,8 @@ fn a_slash_is_taken_off_a_code_only() {
         "//",
         "/docs/",
         "/health/",
+        "/assets/page.css/",
+        "/app/no/such/page/",
         "/urls/",
         "/urls/r/",
         "/urls/my/",

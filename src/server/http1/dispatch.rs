@@ -140,7 +140,7 @@ impl Service<Request<Incoming>> for ConnectionService {
     }
 }
 
-/// The address without the slash behind its code; `None` where there is none.
+/// The address without the slash behind its code or page; `None` where there is none.
 fn without_slash(uri: &Uri) -> Option<Uri> {
     let path = paths::without_slash(uri.path())?;
     let path_and_query = match uri.query() {
@@ -152,10 +152,10 @@ fn without_slash(uri: &Uri) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// The address of the page that shows where a link leads, for a browser that asks for `/{code}+`.
+/// The address of the page that shows where a link leads, for a client that takes a page and asks for `/{code}+`.
 fn preview<B>(request: &Request<B>) -> Option<Uri> {
     let path = paths::preview_path(request.uri().path())?;
-    let is_wanted = is_read(request.method()) && PageWish::of_headers(request.headers()).is_some();
+    let is_wanted = is_read(request.method()) && PageWish::accepted(request.headers()).is_some();
     is_wanted.then(|| path.parse().ok()).flatten()
 }
 

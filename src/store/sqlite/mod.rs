@@ -97,6 +97,7 @@ impl SqliteStore {
                 path.display()
             )));
         }
+        ordinary(path)?;
         let lock = lock(path)?;
         let options = SqliteConnectOptions::new()
             .filename(path)
@@ -210,6 +211,19 @@ fn writable(path: &Path) -> Result<(), OpenError> {
             path.display()
         ))),
     }
+}
+
+/// Refuses what is no ordinary file: a pipe would be waited for, and a device would be written to.
+fn ordinary(path: &Path) -> Result<(), OpenError> {
+    for path in [path, &companion_file(path, ".owner")] {
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(OpenError::Wrong(format!(
+                "{} is no ordinary file; name another",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Locks a database for this process, before anything is read or written.

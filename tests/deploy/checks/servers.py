@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 from .reading import compose, env_names, source
 from .tools import DEPLOY, ROOT, Skipped, Wrong, need, nothing_in, package, run, temporary, tool
@@ -17,17 +19,33 @@ PRIORITY_CALLS = {"sched_setscheduler", "setpriority"}
 
 
 def nginx_accepts_the_configuration() -> None:
-    """nginx -t."""
+    """nginx -t: the files as they are, with TLS, and those of compose.yaml."""
     nginx = tool("nginx", "Debian's package nginx")
-    folder = temporary()
+    openssl = tool("openssl", "Debian's package openssl")
     version = tuple(int(part) for part in re.findall(r"\d+", run(nginx, "-v"))[:3])
-    for path in (DEPLOY / "nginx").iterdir():
-        text = path.read_text()
+
+    def accepts(change: Callable[[Path], None]) -> None:
+        folder = temporary()
+        shutil.copytree(DEPLOY / "nginx", folder, dirs_exist_ok=True)
+        change(folder)
+        run(nginx, "-t", "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf")
+
+    def with_tls(folder: Path) -> None:
+        run(openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
+            "-keyout", folder / "privkey.pem", "-out", folder / "fullchain.pem")
+        conf = folder / "nginx.conf"
+        conf.write_text(conf.read_text().replace("#include tls.conf;", "include tls.conf;"))
+
+    def of_compose(folder: Path) -> None:
+        text = (folder / "compose" / "instances.conf").read_text()
         if version < (1, 27, 3):
             # This nginx has no `resolve`; tests/deploy/local replaces it as well.
             text = re.sub(r"server shunt-\d:8000 resolve ", "server 127.0.0.1:8000 ", text)
-        (folder / path.name).write_text(text)
-    run(nginx, "-t", "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf")
+        (folder / "instances.conf").write_text(text)
+
+    accepts(lambda _: None)
+    accepts(with_tls)
+    accepts(of_compose)
 
 
 def systemd_accepts_the_unit() -> None:

@@ -129,6 +129,10 @@ class Check:
         self.expect_clicks(code, FOLLOWED)
         for instance in self.deployment.instances:
             wait_for(f"{instance.name} had some of the clicks", partial(self.share_of, instance))
+        def logged() -> bool:
+            return sum(self.share_of(instance) for instance in self.deployment.instances) == FOLLOWED
+        # nginx writes its log once a second.
+        wait_for("the log has all clicks", logged)
         shares = {instance.name: self.share_of(instance) for instance in self.deployment.instances}
         expect(sum(shares.values()) == FOLLOWED, f"followed over both instances: {shares}", shares)
 

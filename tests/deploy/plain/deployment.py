@@ -91,7 +91,8 @@ class Deployment:
         folder.mkdir()
         conf = (DEPLOY / "nginx" / "nginx.conf").read_text()
         conf = replaced(r"listen 8080\b", f"listen 127.0.0.1:{self.port}", conf)
-        instances = (DEPLOY / "nginx" / "instances.conf").read_text()
+        shutil.copy(DEPLOY / "nginx" / "server.conf", folder)
+        instances = (DEPLOY / "nginx" / "compose" / "instances.conf").read_text()
         # Debian's nginx is older than `resolve`, and addresses need no resolver.
         instances = replaced(r"resolver .*;\n", "", instances)
         for instance in self.instances:

@@ -10,6 +10,23 @@ use reqwest::Method;
 const YEARS: &str = "expires_at: must be in the years 0 to 9999, up to 9999-12-30T22:00:00Z, as 2027-01-31T18:00:00+01:00";
 
 both_modes! {
+    async fn the_moments_of_a_link_have_all_their_digits(app) {
+        let token = app.register().await;
+        let link = json!({"target_url": "https://example.org/", "view": "full"});
+        // One moment in ten ends in a zero.
+        for _ in 0..40 {
+            let made = send(app, Method::POST, &token, "/urls/shorten", &link).await.json();
+            for name in ["created_at", "updated_at"] {
+                let moment = made[name].as_str().unwrap();
+                assert_eq!(moment.len(), "2027-01-31T18:00:00.123456Z".len(), "{name}: {moment}");
+            }
+        }
+        let csv = app.get_as(&token, "/urls/export?format=csv").await.text;
+        let moments = csv.split(',').filter(|cell| cell.starts_with("20") && cell.ends_with('Z'));
+        let lengths: Vec<_> = moments.map(str::len).collect();
+        assert_eq!(lengths, vec![27; 80]);
+    }
+
     async fn a_link_has_all_that_its_owner_gave_it(app) {
         let token = app.register().await;
         let end = in_seconds(3_600);
@@ -82,6 +99,8 @@ both_modes! {
             (json!({"target_url": target, "custom_code": "Admin"}), "custom_code: is a word that this service uses itself; choose another"),
             (json!({"target_url": target, "custom_code": "docs"}), "custom_code: is a word that this service uses itself; choose another"),
             (json!({"target_url": target, "expires_at": "2027-01-31T18:00:00"}), "expires_at: must have a zone, as 2027-01-31T18:00:00+01:00"),
+            (json!({"target_url": target, "expires_at": "2090-01-31T18:00:00+24:00"}), "expires_at: must have a zone of at most 23:59, as 2027-01-31T18:00:00+01:00"),
+            (json!({"target_url": target, "expires_at": "2090-01-31T18:00:00-25:59"}), "expires_at: must have a zone of at most 23:59, as 2027-01-31T18:00:00+01:00"),
             (json!({"target_url": target, "expires_at": "soon"}), "expires_at: must be an RFC 3339 timestamp with a zone, as 2027-01-31T18:00:00+01:00"),
             (json!({"target_url": target, "expires_at": "2020-01-31T18:00:00Z"}), "expires_at: must be in the future"),
             (json!({"target_url": target, "expires_at": "0000-01-01T00:00:00Z"}), "expires_at: must be in the future"),
@@ -104,7 +123,7 @@ both_modes! {
             send(app, Method::POST, &token, "/urls/shorten", &body).await.is_error(422, detail);
         }
         for (query, detail) in [
-            ("target_url=https%3A%2F%2Fexample.org&short_code=mine", "short_code: is not known here; known are custom_code, forward_query, max_clicks, title, target_url, expires_at, tags, view"),
+            ("target_url=https%3A%2F%2Fexample.org&short_code=mine", "short_code: is not known here; known are target_url, custom_code, expires_at, max_clicks, title, tags, forward_query, view"),
             ("target_url=https%3A%2F%2Fexample.org&forward_query=yes", "forward_query: must be true or false"),
             ("target_url=https%3A%2F%2Fexample.org&max_clicks=-1", "max_clicks: must be a whole number from 1 to 9007199254740991"),
             ("custom_code=mine", "target_url: query parameter is required"),

@@ -136,6 +136,27 @@ both_modes! {
         delete(app, &token, id).await.is_error(404, "Key not found");
     }
 
+    async fn a_key_that_was_ended_is_told_apart_from_one_that_may_not_be_used(app) {
+        let (_, token) = account(app).await;
+        let ((id, ended), (_, other)) = (key(app, &token, "write").await, key(app, &token, "write").await);
+        delete(app, &token, id).await;
+        let mistyped = format!("{other}0");
+        for (key, why) in [
+            (&ended, "the token or the key was ended, or its account is gone"),
+            (&other, "an API key is not accepted here"),
+            (&mistyped, "the token is malformed, or was not issued by this service"),
+        ] {
+            for path in ["/auth/keys", "/admin/audit"] {
+                let refused = app.get_as(key, path).await;
+                refused.is_error(401, "Not authenticated");
+                let challenge = refused.header("www-authenticate");
+                assert!(challenge.contains(&format!("error_description=\"{why}\"")), "{path}: {challenge}");
+            }
+        }
+        let challenge = app.get_as(&ended, "/urls/my").await;
+        assert!(challenge.header("www-authenticate").contains("was ended"), "{challenge:?}");
+    }
+
     async fn a_key_ends_at_its_own_time(app) {
         let (_, token) = account(app).await;
         let end = in_seconds(2);

@@ -3,10 +3,22 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{PASSWORD, account, change_password, is_refused_everywhere, log_in, send, token_of};
+use super::{
+    PASSWORD, account, change_password, delete_account, is_refused_everywhere, log_in, send,
+    token_of,
+};
 use crate::support::{App, Mode, both_modes, unique};
 
 both_modes! {
+    async fn a_password_is_changed_and_an_account_deleted_by_another_spelling(app) {
+        let (composed, decomposed) = ("Pässwörd eins", "Pa\u{308}sswo\u{308}rd eins");
+        let (email, token) = account(app).await;
+        let token = token_of(&change_password(app, &token, PASSWORD, composed).await);
+        let token = token_of(&change_password(app, &token, decomposed, "Zwe\u{308}i Wörter").await);
+        token_of(&log_in(app, &email, "Zwëi Wo\u{308}rter").await);
+        assert_eq!(delete_account(app, &token, "Zwe\u{308}i Wo\u{308}rter").await.status, 204);
+    }
+
     async fn another_password_takes_the_place_of_the_old_one(app) {
         let (email, token) = account(app).await;
         let changed = change_password(app, &token, PASSWORD, "another horse").await;

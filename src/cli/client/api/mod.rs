@@ -105,9 +105,9 @@ impl<'a> Call<'a> {
 impl Api {
     /// For requests to a service. The person learns here if a scheme was added to its address.
     pub(super) fn new(args: ServiceArgs) -> Result<Self, Failure> {
-        let service = args.url;
+        let service = args.server;
         if let Some(scheme) = service.added_scheme() {
-            output::note(&format!("{scheme}:// was added to --url: {service}"));
+            output::note(&format!("{scheme}:// was added to --server: {service}"));
         }
         let timeout = Duration::from_secs(args.timeout);
         let agent = if service.is_local() && !service.is_https() {
@@ -168,7 +168,7 @@ impl Api {
     }
 
     /// The code in an argument, which is a code or a short URL of this service. The service's public address may be
-    /// another one than that of `--url`: then the service says which short URL the code has.
+    /// another one than that of `--server`: then the service says which short URL the code has.
     pub(super) fn code(&self, given: &str) -> Result<ShortCode, Failure> {
         if let Some(code) = self.service.code(given) {
             return Ok(code);
@@ -242,9 +242,9 @@ impl Api {
     fn value<T: DeserializeOwned>(&self, response: &mut Response<Body>) -> Result<T, Setback> {
         let body = response.body_mut().read_to_string();
         let body = body.map_err(|error| refusal::unreachable(&self.service, &error))?;
-        serde_json::from_str(&body).map_err(|error| Setback {
+        serde_json::from_str(&body).map_err(|_| Setback {
             failure: Failure::Failed(format!(
-                "{} answers what no shunt answers ({error}); is the address right?",
+                "{} answers what no shunt answers; is the address right?",
                 self.service
             )),
             retry: Retry::Never,

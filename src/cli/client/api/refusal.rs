@@ -22,6 +22,8 @@ pub(in crate::cli::client) struct Setback {
 pub(in crate::cli::client) enum Retry {
     /// It is refused for good.
     Never,
+    /// It is too large: a part of it may be taken.
+    Smaller,
     /// The service cannot be reached or is busy; it may have named a time.
     Soon(Option<Duration>),
     /// A limit is reached; the service may have named the time at which it allows more.
@@ -80,6 +82,7 @@ impl Refusal {
             failure: self.failure(service),
             retry: match self.status.as_u16() {
                 429 => Retry::AtLimit(after),
+                413 => Retry::Smaller,
                 502..=504 => Retry::Soon(after),
                 _ => Retry::Never,
             },
@@ -90,7 +93,7 @@ impl Refusal {
         let status = self.status.as_u16();
         if let Some(location) = &self.location {
             return Failure::Failed(format!(
-                "{service} answers with a redirect to {location}; give that address with --url"
+                "{service} answers with a redirect to {location}; give that address with --server"
             ));
         }
         let Some(detail) = &self.detail else {
@@ -131,7 +134,7 @@ impl Refusal {
 
 /// The sentence for a request that needs a login.
 pub(super) fn please_log_in(service: &ServiceUrl, why: &str, fault: &str) -> String {
-    format!("{why} at {service}{fault}; run `shunt login EMAIL --url {service}`")
+    format!("{why} at {service}{fault}; run `shunt login EMAIL --server {service}`")
 }
 
 /// The reason in `Bearer error="invalid_token", error_description="…"` (RFC 6750).
@@ -226,6 +229,7 @@ mod tests {
         let seven = Some(Duration::from_secs(7));
         assert_eq!(setback(429, Some("Too many")).retry, Retry::AtLimit(seven));
         assert_eq!(setback(503, Some("Away")).retry, Retry::Soon(seven));
+        assert_eq!(setback(413, None).retry, Retry::Smaller);
         assert_eq!(setback(422, Some("target_url")).retry, Retry::Never);
         assert_eq!(setback(401, Some("Not authenticated")).retry, Retry::Never);
     }

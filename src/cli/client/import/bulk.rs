@@ -1,5 +1,6 @@
 //! Batches of an import on their way to the service: sent again where it is busy or away, slowed down by its limits.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -33,21 +34,49 @@ pub(super) struct Bulk<'a> {
     api: &'a Api,
     token: &'a str,
     bar: &'a ProgressBar,
+    /// Links of one request at most: a proxy may take no more.
+    at_once: AtomicUsize,
 }
 
 impl<'a> Bulk<'a> {
     /// For imports of the user with this token.
     pub(super) fn new(api: &'a Api, token: &'a str, bar: &'a ProgressBar) -> Self {
-        Self { api, token, bar }
+        let at_once = AtomicUsize::new(usize::MAX);
+        Self {
+            api,
+            token,
+            bar,
+            at_once,
+        }
     }
 
     /// Sends links; one outcome comes back for each.
     pub(super) fn send(&self, links: &[&ImportedLink]) -> Result<Vec<Outcome>, Failure> {
+        let mut outcomes = Vec::with_capacity(links.len());
+        while outcomes.len() < links.len() {
+            let rest = &links[outcomes.len()..];
+            let part = &rest[..rest.len().min(self.at_once.load(Ordering::Relaxed))];
+            match self.post(part)? {
+                Some(posted) => outcomes.extend(posted),
+                None => self.at_once.store(part.len() / 2, Ordering::Relaxed),
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// Sends links in one request; `None`: they are too many for one.
+    fn post(&self, links: &[&ImportedLink]) -> Result<Option<Vec<Outcome>>, Failure> {
         let body = serde_json::to_string(links).map_err(|error| Failure::of(&error))?;
-        let outcomes: Vec<Outcome> = self.patiently(|| {
+        let outcomes: Option<Vec<Outcome>> = self.patiently(|| {
             let call = Call::post("/urls/bulk").token(self.token);
-            self.api.read(call.json_text(body.clone()))
+            match self.api.read(call.json_text(body.clone())) {
+                Err(setback) if setback.retry == Retry::Smaller && links.len() > 1 => Ok(None),
+                read => read.map(Some),
+            }
         })?;
+        let Some(outcomes) = outcomes else {
+            return Ok(None);
+        };
         if outcomes.len() != links.len() {
             return Err(Failure::Failed(format!(
                 "{} answers {} links with {} results; is the address right?",
@@ -56,7 +85,7 @@ impl<'a> Bulk<'a> {
                 outcomes.len()
             )));
         }
-        Ok(outcomes)
+        Ok(Some(outcomes))
     }
 
     /// The targets of the user's own links; `None` where the code is another's, or was. Several are asked for at once.
@@ -106,7 +135,7 @@ impl<'a> Bulk<'a> {
                 Err(setback) => setback,
             };
             let wait = match setback.retry {
-                Retry::Never => return Err(setback.failure),
+                Retry::Never | Retry::Smaller => return Err(setback.failure),
                 Retry::Soon(_) if failed + 1 >= ATTEMPTS => return Err(setback.failure),
                 Retry::Soon(named) => {
                     failed += 1;

@@ -8,6 +8,7 @@ use csv::Writer;
 
 use super::spreadsheet::guarded;
 use crate::cli::client::Failure;
+use crate::cli::client::output_file::OrdinaryFile;
 
 /// A table that grows line by line, and may be cut back to an earlier length.
 pub(super) struct ListFile {
@@ -23,28 +24,28 @@ impl ListFile {
         columns: Vec<&'static str>,
         length: u64,
     ) -> Result<Self, Failure> {
+        let file = OrdinaryFile::at(&path)?;
+        let exists = file.exists();
         let mut list = Self {
-            path,
+            path: file.path().to_owned(),
             columns,
             writer: None,
         };
-        let opened = if length == 0 {
-            list.remove()
-        } else {
-            list.go_on_from(length)
+        let opened = match length {
+            0 if exists => list.cut_to(0).map(|_| ()),
+            0 => Ok(()),
+            _ => list.go_on_from(length),
         };
         opened.map_err(|error| list.fault(&error))?;
         Ok(list)
     }
 
-    fn remove(&self) -> io::Result<()> {
-        match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+    fn go_on_from(&mut self, length: u64) -> io::Result<()> {
+        self.writer = Some(Writer::from_writer(self.cut_to(length)?));
+        Ok(())
     }
 
-    fn go_on_from(&mut self, length: u64) -> io::Result<()> {
+    fn cut_to(&self, length: u64) -> io::Result<File> {
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
         if file.metadata()?.len() < length {
             return Err(io::Error::other(
@@ -53,8 +54,18 @@ impl ListFile {
         }
         file.set_len(length)?;
         file.seek(SeekFrom::End(0))?;
-        self.writer = Some(Writer::from_writer(file));
-        Ok(())
+        Ok(file)
+    }
+
+    /// After the last line. An empty list, of an earlier import, is removed.
+    pub(super) fn end(&self) -> Result<(), Failure> {
+        if self.writer.is_some() {
+            return Ok(());
+        }
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.fault(&error)),
+            _ => Ok(()),
+        }
     }
 
     /// Where it is.

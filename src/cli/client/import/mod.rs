@@ -7,12 +7,15 @@
 //! | `importer` | checks links and gathers batches of up to 1,000 |
 //! | `sender`, `bulk`, `state`, `list_file` | send a batch, list refused links, keep how far the import is |
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
 use super::output::{self, harmless};
+use super::output_file::is_dash;
 use super::{Api, Failure, ServiceArgs};
 
 mod bitly;
@@ -86,7 +89,7 @@ pub(super) fn import(args: ImportArgs) -> Result<(), Failure> {
 fn dry_run(args: &ImportArgs) -> Result<(), Failure> {
     let source = EntrySource::open(&args.file)?;
     let format = args.from.format();
-    let host = args.service.url.own_host();
+    let host = args.service.server.own_host();
     let destination = Destination::DryRun {
         tally: Tally::default(),
         refusals: Vec::new(),
@@ -111,10 +114,11 @@ fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
     let refused = args
         .refused
         .unwrap_or_else(|| beside(&args.file, ".refused.csv"));
+    check_list(&refused, &args.file)?;
     let new_codes = beside(&args.file, ".new-codes.csv");
     let sender = Sender::new(bulk, &bar, state, progress, refused, new_codes)?;
     let destination = Destination::Account(Box::new(sender));
-    // The service checks the targets: its public host may be another one than that of `--url`.
+    // The service checks the targets: its public host may be another one than that of `--server`.
     let mut importer = Importer::new(format, None, args.new_codes, source.meter(), destination);
     let read = source.read(format, &mut importer);
     let ended = importer.end(read);
@@ -126,6 +130,19 @@ fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
             Err(failure)
         }
     }
+}
+
+/// The list of refused links is cut back and gone on with, and must not be the file that is read.
+fn check_list(refused: &Path, file: &Path) -> Result<(), Failure> {
+    let identity = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    let fault = if is_dash(refused) {
+        "needs a file: an import that was broken off goes on with its list"
+    } else if identity(refused).is_some_and(|refused| Some(refused) == identity(file)) {
+        "is the file that is imported; name another"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(format!("--refused {fault}")))
 }
 
 fn beside(file: &Path, ending: &str) -> PathBuf {

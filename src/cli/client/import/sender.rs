@@ -187,6 +187,8 @@ impl<'a> Sender<'a> {
 
     /// The whole file is done: the numbers, and where the lists are.
     pub(super) fn end(&self) -> Result<(Tally, Listed<'_>), Failure> {
+        self.refused.end()?;
+        self.new_codes.end()?;
         self.state.remove()?;
         let listed = Listed {
             refused: self.refused.path(),

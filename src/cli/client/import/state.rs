@@ -5,7 +5,7 @@
 //! imported file, or drawn from the state's seed and the number of the entry.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ring::digest::{Context, SHA256, digest};
@@ -14,7 +14,7 @@ use shunt::domain::ShortCode;
 
 use super::tally::Tally;
 use crate::cli::client::Failure;
-use crate::cli::client::whole_file::replace;
+use crate::cli::client::output_file::OrdinaryFile;
 
 /// How far an import is.
 #[derive(Clone, Serialize, Deserialize)]
@@ -47,15 +47,13 @@ impl StateFile {
 
     /// The import that was begun, or a new one. One that was begun for another account is not gone on with.
     pub(super) fn open(&self, service: &str, account: i64) -> Result<Progress, Failure> {
-        let text = match fs::read(&self.0) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Progress::new(service, account);
-            }
-            Err(error) => return Err(self.fault(&error)),
-        };
-        let progress: Progress = serde_json::from_slice(&text)
-            .map_err(|error| self.refused(&format!("cannot be understood ({error})")))?;
+        let file = OrdinaryFile::at(&self.0)?;
+        if !file.exists() {
+            return Progress::new(service, account);
+        }
+        let text = fs::read(file.path()).map_err(|error| self.fault(&error))?;
+        let progress: Progress =
+            serde_json::from_slice(&text).map_err(|_| self.refused("cannot be understood"))?;
         if progress.service != service || progress.account != account {
             let other = format!(
                 "is of an import to account {} at {}",
@@ -81,9 +79,8 @@ impl StateFile {
     /// Keeps how far the import is.
     pub(super) fn keep(&self, progress: &Progress) -> Result<(), Failure> {
         let text = serde_json::to_vec(progress).map_err(|error| Failure::of(&error))?;
-        replace(&self.0, |file| {
-            file.write_all(&text).map_err(|error| self.fault(&error))
-        })
+        let file = OrdinaryFile::at(&self.0)?;
+        file.replace(|out| out.write_all(&text).map_err(|error| self.fault(&error)))
     }
 
     /// The import is done.

@@ -6,13 +6,15 @@ use std::io::Write;
 use clap::Args;
 use serde_json::json;
 
+use crate::cli::number::number;
+
 use super::{Api, Call, Failure, ServiceArgs, Several, output};
 
 /// The keys to delete.
 #[derive(Args)]
 pub(in crate::cli) struct DeleteArgs {
     /// Numbers of keys, as `shunt keys list` shows them.
-    #[arg(required = true, value_name = "ID", value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(required = true, value_name = "ID", value_parser = number(1..=i64::MAX))]
     ids: Vec<i64>,
     #[command(flatten)]
     service: ServiceArgs,
