@@ -6,7 +6,7 @@ use tokio::time::{sleep, timeout};
 
 use super::LinkService;
 use super::outbox::{OutboxError, READ_AT_ONCE, publish};
-use crate::store::Change;
+use crate::store::{Change, committed};
 
 /// How long an announcement waits for Redis, and with it for every instance.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -24,6 +24,7 @@ impl LinkService {
     /// second at most; a change that is not published by then stays in the outbox, for the job that empties it. An
     /// instance without Redis leaves them there, too, for those that have one.
     pub async fn announce_all(&self, changes: &[Change]) {
+        committed();
         let publishing = async {
             for changes in changes.chunks(READ_AT_ONCE as usize) {
                 self.publish(changes).await;

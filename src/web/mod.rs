@@ -8,7 +8,7 @@
 //! | `error_pages` | an error as a page, with the status of the JSON |
 //! | `start`, `preview`, `removed`, `report` | pages for visitors: `/`, and `/{code}+`; a removed link; the report of a link |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
-//! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
+//! | `sign_in`, `links`, `link_list`, `selected_links`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
 //! | `admin/` | pages for administrators, below `/app/admin` |
 //! | `documents` | what an import and an export need of the API |
 //! | `import` | links of a table, looked at before they are made; all links as a table |
@@ -54,6 +54,7 @@ mod page;
 mod preview;
 mod removed;
 mod report;
+mod selected_links;
 mod session;
 mod sign_in;
 mod start;

@@ -18,6 +18,9 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The wait for a limit that names no time; limits are per minute.
 const LIMIT_WAIT: Duration = Duration::from_mins(1);
 
+/// The service could not make a link, after it had made others of the batch.
+const NOT_NOW: u16 = 503;
+
 /// Links that are asked for at once.
 const AT_ONCE: usize = 8;
 
@@ -26,6 +29,17 @@ const AT_ONCE: usize = 8;
 pub(super) struct Outcome {
     pub(super) status: u16,
     pub(super) detail: Option<String>,
+}
+
+impl Outcome {
+    /// The service failed in the middle of a batch.
+    fn setback(&self) -> Setback {
+        let why = self.detail.as_deref().unwrap_or("the service is away");
+        Setback {
+            failure: Failure::Failed(why.to_owned()),
+            retry: Retry::Soon(None),
+        }
+    }
 }
 
 /// Posts batches as one user.
@@ -46,7 +60,12 @@ impl<'a> Bulk<'a> {
         let body = serde_json::to_string(links).map_err(|error| Failure::of(&error))?;
         let outcomes: Vec<Outcome> = self.patiently(|| {
             let call = Call::post("/urls/bulk").token(self.token);
-            self.api.read(call.json_text(body.clone()))
+            let outcomes: Vec<Outcome> = self.api.read(call.json_text(body.clone()))?;
+            // Every link has a code of its own: one that is made already is found then.
+            match outcomes.iter().find(|outcome| outcome.status == NOT_NOW) {
+                Some(late) => Err(late.setback()),
+                None => Ok(outcomes),
+            }
         })?;
         if outcomes.len() != links.len() {
             return Err(Failure::Failed(format!(
