@@ -24,16 +24,17 @@ use crate::domain::{Click, Clock, Interval, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, scripts};
 use crate::store::{Clicks, CountSnapshot, StoreError};
 
+mod as_of;
 mod owner;
 mod parts;
 mod reading;
 mod waiting;
 mod written;
 
+pub use as_of::AsOf;
 pub use parts::LinkSeries;
 use parts::{RedisSnapshot, sum_parts, sum_series};
 use waiting::NewestReading;
-pub use written::AsOf;
 
 /// How many times a count is read that flushes overtake.
 const TRIES: usize = 20;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
-use self::moments::NotedMoments;
+use self::noted_moments::NotedMoments;
 use self::scan::{TIMEOUT, details, increments};
 use self::turns::{Readers, Writers};
 use crate::clicks::Pace;
@@ -21,6 +21,7 @@ use crate::store::{ClickDetails, Clicks, DetailSums, FlushId, FlushMark, StoreEr
 mod begin;
 mod lease;
 mod moments;
+mod noted_moments;
 mod prune;
 mod scan;
 mod turns;
@@ -230,7 +231,7 @@ impl Flusher {
             ));
             return Ok(ShardFlush::Elsewhere);
         };
-        let began = self.begin_moment().await?;
+        let began = self.clicks.moment_before_flush().await?;
         let Some(under_way) = self.begin(redis, &term, in_ledger.flush).await? else {
             return Ok(ShardFlush::Others);
         };

@@ -147,8 +147,12 @@ pub trait Ledger: Send + Sync {
     /// How far a flush is written back.
     async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError>;
 
-    /// Notes the moment up to which all clicks that a data set was given are written back, where it is still in this term. It
-    /// never falls. After a crash of the database it may be an earlier one.
+    /// The time by the clock of the database, before a flush begins; `None` while batches are parked, which were answered before and
+    /// may come to Redis later.
+    async fn moment_before_flush(&self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Notes such a moment, up to which all clicks that a data set was given are written back, where it is still in this term. After a
+    /// crash of the database it may be an earlier one.
     async fn note_written_back(
         &self,
         epoch: &str,

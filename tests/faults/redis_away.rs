@@ -1,5 +1,9 @@
 //! While Redis cannot be read, answers that need not be exact have the counts of the database and say as of when.
 
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use shunt::domain::{Clock, SystemClock, Timestamp};
@@ -258,6 +262,95 @@ async fn every_click_that_was_answered_before_the_moment_is_counted() {
         }
     }
     app.finish().await;
+}
+
+/// Runs a command of the client to its end, for a person with this home.
+fn client(app: &App, home: &Path, line: &[&str], input: &str) -> (i32, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_shunt"))
+        .args(line)
+        .env_clear()
+        .env("HOME", home)
+        .env("SHUNT_URL", &app.server.base)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[tokio::test]
+async fn the_command_line_says_on_standard_error_as_of_when_clicks_are() {
+    let mut redis = RedisServer::start(&[]).await;
+    let url = redis.url();
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", url.as_str())]).await;
+    let home = tempfile::tempdir().unwrap();
+    let run = |line: &[&str], input: &str| client(&app, home.path(), line, input);
+    assert_eq!(run(&["register", "ada@example.org"], "correct horse").0, 0);
+    let (_, short_url, _) = run(&["shorten", "https://example.org/"], "");
+    let code = short_url.trim().rsplit('/').next().unwrap().to_owned();
+    assert_eq!(run(&["list"], "").2, "");
+    redis.kill();
+    is_away(&app).await;
+    for line in [
+        &["list"][..],
+        &["list", "--json"],
+        &["show", &code],
+        &["export"],
+        &["edit", &code, "--title", "new"],
+    ] {
+        let (exit, out, err) = run(line, "");
+        assert_eq!(exit, 0, "{line:?} {err}");
+        assert!(out.contains(&code), "{line:?} {out}");
+        let said = "shunt: the numbers of clicks are as of 20";
+        assert!(
+            err.starts_with(said) && err.lines().count() == 1,
+            "{line:?} {err}"
+        );
+    }
+    let (exit, _, err) = run(&["stats", &code], "");
+    assert_eq!((exit, err.contains("as of")), (5, false), "{err}");
+    app.server_only().await;
+}
+
+#[tokio::test]
+async fn a_whole_list_that_began_with_exact_clicks_breaks_off_rather_than_ends_with_others() {
+    let mut redis = RedisServer::start(&[]).await;
+    let url = redis.url();
+    let app = App::start_with(Mode::Production, &[("REDIS_URL", url.as_str())]).await;
+    let token = app.register().await;
+    // More than the sockets between keep.
+    let target = format!("https://example.org/{}", "x".repeat(2_000));
+    let links: Vec<_> = (0..9_000)
+        .map(|_| json!({ "target_url": target }))
+        .collect();
+    let bulk = app.request(Method::POST, "/urls/bulk").bearer_auth(&token);
+    assert_eq!(Response::of(bulk.json(&links)).await.status, 200);
+    let list = app.request(Method::GET, "/urls/my").bearer_auth(&token);
+    let response = list.send().await.unwrap();
+    assert_eq!(
+        (
+            response.status().as_u16(),
+            response.headers().get("clicks-as-of")
+        ),
+        (200, None)
+    );
+    redis.kill();
+    is_away(&app).await;
+    assert!(response.text().await.is_err(), "it is no whole list");
+    app.server_only().await;
 }
 
 /// The moment that the ledger has, in microseconds.

@@ -106,8 +106,7 @@ both_stores! {
         };
         note(&first, first.term, 5).await;
         assert_eq!(up_to(&[TAG]).await, Some(at(5)));
-        // It does not fall, and another term notes nothing.
-        note(&first, first.term, 4).await;
+        // Another term notes nothing.
         note(&first, first.term + 1, 9).await;
         assert_eq!(up_to(&[TAG]).await, Some(at(5)));
         let of_other = Raise { tag: "{other}", ..raise(0, "first") };
@@ -118,6 +117,19 @@ both_stores! {
         let next = store.clicks.begin(raise(first.term, "second"), "").await.unwrap().unwrap();
         note(&next, next.term, 8).await;
         assert_eq!(up_to(&[TAG]).await, Some(at(5)));
+    }
+
+    async fn there_is_no_moment_before_a_flush_while_batches_are_parked(store) {
+        let owner = user(&store).await;
+        let (_, clicked) = link(&store, owner).await;
+        let moment = async || store.clicks.moment_before_flush().await.unwrap();
+        let first = moment().await.unwrap();
+        store.clicks.append(&batch(7, 1, &[(clicked, 1)]), None).await.unwrap();
+        assert!(moment().await.unwrap() > first);
+        store.clicks.append(&batch(8, 1, &[(clicked, 1)]), Some("epoch")).await.unwrap();
+        assert_eq!(moment().await, None);
+        store.clicks.release_parked(8, 1).await.unwrap();
+        assert!(moment().await.unwrap() > first);
     }
 
     async fn a_batch_of_clicks_goes_before_other_writes(store) {

@@ -2,25 +2,15 @@
 //!
 //! Of a moment is said: every click that was answered before it is counted. Later ones may be counted, too: while Redis is away,
 //! clicks go to the journal, which is in the database. The moment is read first, so that the counts are never older than it says.
-//! What is in the memory of this instance alone is older than no click that is counted; of the memory of other instances nothing
-//! is known.
+//! It is before every click that is in the memory of this instance alone; of the memory of other instances nothing is known.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::parts::{RedisSnapshot, sum_series};
-use super::{CountError, Counting, Counts, LinkSeries, none_parked};
+use super::{AsOf, CountError, Counting, Counts, LinkSeries, none_parked};
 use crate::domain::{Click, Interval, LinkId, Principal, SearchTag, Timestamp};
 use crate::store::OwnerSeries;
-
-/// Clicks, and how new they are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AsOf<T> {
-    /// The clicks.
-    pub value: T,
-    /// `None`: they are exact. Otherwise those are counted that were answered up to this moment, and some of the later ones.
-    pub as_of: Option<Timestamp>,
-}
 
 impl Counting<'_> {
     /// As [`Counting::of`]; those of the database, where exact ones cannot be read.

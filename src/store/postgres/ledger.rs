@@ -211,6 +211,21 @@ impl Ledger for PostgresStore {
         Ok(mark.map_or(FlushMark::Superseded, click_rows::flush_mark))
     }
 
+    async fn moment_before_flush(&self) -> Result<Option<Timestamp>, StoreError> {
+        // A batch that was parked before the statement began is seen by it.
+        let read = async |session: &mut Session| {
+            sqlx::query_scalar(concat!(
+                "SELECT ",
+                micros!("now()"),
+                " WHERE NOT EXISTS (SELECT FROM click_journal WHERE held)"
+            ))
+            .fetch_optional(session)
+            .await
+        };
+        let micros: Option<i64> = self.pool.run(read).await?;
+        Ok(micros.and_then(Timestamp::from_micros))
+    }
+
     async fn note_written_back(
         &self,
         epoch: &str,
@@ -221,9 +236,9 @@ impl Ledger for PostgresStore {
         let note = async |session: &mut Session| {
             sqlx::query(concat!(
                 "WITH noted AS (
-                     UPDATE data_sets SET written_up_to = greatest(written_up_to, ",
+                     UPDATE data_sets SET written_up_to = ",
                 moment!("$3"),
-                ") WHERE epoch = $1 AND term = $2 RETURNING 1
+                " WHERE epoch = $1 AND term = $2 RETURNING 1
                  )
                  SELECT set_config('synchronous_commit', 'off', true) FROM noted"
             ))

@@ -142,20 +142,27 @@ impl Ledger for SqliteStore {
         Ok(mark(&mut *self.reader.get().await?, flush).await?)
     }
 
+    async fn moment_before_flush(&self) -> Result<Option<Timestamp>, StoreError> {
+        let now = self.clock.now();
+        let has_parked: bool =
+            sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM click_journal WHERE held)")
+                .fetch_one(&mut *self.reader.get().await?)
+                .await?;
+        Ok((!has_parked).then_some(now))
+    }
+
     async fn note_written_back(
         &self,
         epoch: &str,
         term: i64,
         up_to: Timestamp,
     ) -> Result<(), StoreError> {
-        sqlx::query(
-            "UPDATE data_sets SET written_up_to = max(coalesce(written_up_to, ?3), ?3) WHERE epoch = ?1 AND term = ?2",
-        )
-        .bind(epoch)
-        .bind(term)
-        .bind(up_to.micros())
-        .execute(&mut *self.writer.get().await?)
-        .await?;
+        sqlx::query("UPDATE data_sets SET written_up_to = ?3 WHERE epoch = ?1 AND term = ?2")
+            .bind(epoch)
+            .bind(term)
+            .bind(up_to.micros())
+            .execute(&mut *self.writer.get().await?)
+            .await?;
         Ok(())
     }
 
