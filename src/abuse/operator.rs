@@ -129,15 +129,15 @@ impl Operator {
             Removed::Unknown => Err(AbuseError::Unknown),
             Removed::Already(id) => Err(AbuseError::Already(id)),
             Removed::Done(removal, _) => {
-                self.settle(removal.id).await?;
+                self.settle(removal.id).await;
                 Ok(*removal)
             }
         }
     }
 
     /// Goes over the links of a removal, and waits until running instances have learned of them: [`AT_ONCE`] at most. They do
-    /// the rest.
-    async fn settle(&self, id: RemovalId) -> Result<(), StoreError> {
+    /// the rest, also where the database fails: the removal itself is committed.
+    async fn settle(&self, id: RemovalId) {
         let settled = async {
             while !self.store.removals.is_looked_through(id).await? {
                 let step = self.store.removals.step(&covers, self.clock.now()).await?;
@@ -155,9 +155,11 @@ impl Operator {
             {
                 sleep(PAUSE).await;
             }
-            Ok(())
+            Ok::<_, StoreError>(())
         };
-        timeout(AT_ONCE, settled).await.unwrap_or(Ok(()))
+        if let Ok(Err(error)) = timeout(AT_ONCE, settled).await {
+            tracing::warn!(%error, "running instances go on with the links of the removal");
+        }
     }
 
     /// Takes the ban of an account back, and puts its links back.
@@ -178,7 +180,8 @@ impl Operator {
     pub async fn restore(&self, id: RemovalId) -> Result<(), AbuseError> {
         let taken_back = self.store.removals.take_back(id, BY, self.clock.now());
         taken_back.await?.ok_or(AbuseError::Unknown)?;
-        Ok(self.settle(id).await?)
+        self.settle(id).await;
+        Ok(())
     }
 
     /// Removals, newest first.

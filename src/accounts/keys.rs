@@ -3,7 +3,7 @@
 use super::events::Event;
 use super::{AccountError, Accounts, api_key};
 use crate::domain::{ApiKey, KeyName, Principal, Scope, Timestamp};
-use crate::store::{CreateKeyError, NewApiKey};
+use crate::store::{CreateKeyError, NewApiKey, committed};
 
 /// Keys that an account may have.
 pub const MAX_KEYS: u32 = 50;
@@ -39,6 +39,7 @@ impl Accounts {
         };
         match self.keys.create_key(new, MAX_KEYS).await {
             Ok(key) => {
+                committed();
                 Event::TokenCreated.log(Some(owner.user), address);
                 Ok((key, text))
             }

@@ -6,7 +6,7 @@ use crate::domain::{
     Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
 };
 use crate::limits::{Action, FailureLimiter, Limiter, TooMany};
-use crate::store::{ApiKeys, CreateUserError, Sessions, Store, StoreError, Users};
+use crate::store::{ApiKeys, CreateUserError, Sessions, Store, StoreError, Users, committed};
 
 mod api_key;
 mod bearer;
@@ -166,6 +166,7 @@ impl Accounts {
         let now = self.clock.now();
         match self.users.create_user(email, &hash, key, now).await {
             Ok(user) => {
+                committed();
                 Event::UserCreated.log(Some(user), address);
                 self.known.remember(user, address).await;
                 self.issue(Principal { user, key })

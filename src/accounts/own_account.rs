@@ -4,7 +4,7 @@ use super::events::Event;
 use super::{AccountError, Accounts, Client, new_key};
 use crate::domain::{EmailAddress, Password, Principal};
 use crate::limits::Action;
-use crate::store::Change;
+use crate::store::{Change, committed};
 
 impl Accounts {
     /// Gives an account another password and issues a token. Every token from before is refused from then on, on every
@@ -28,6 +28,7 @@ impl Accounts {
         if !self.users.change_password(principal, &hash, key).await? {
             return Err(AccountError::Gone);
         }
+        committed();
         Event::PasswordChange.log(Some(principal.user), client.address());
         self.issue(Principal { key, ..principal })
     }
@@ -63,6 +64,7 @@ impl Accounts {
             .await?;
         let deleted = self.users.delete_user(principal, self.clock.now()).await?;
         let changes = deleted.ok_or(AccountError::Gone)?;
+        committed();
         Event::UserDeleted.log(Some(principal.user), client.address());
         Ok(changes)
     }

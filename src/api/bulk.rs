@@ -66,7 +66,8 @@ enum BulkResult<'a> {
         /// An inactive link is not followed.
         is_active: bool,
     },
-    /// It was refused, as a single link would have been.
+    /// It was refused, as a single link would have been. 503: the database failed after other links of the call were created; send
+    /// this one again.
     Refused {
         #[schema(example = 409)]
         status: u16,
@@ -137,16 +138,31 @@ pub(super) async fn bulk(
     let mut document = Document::of(kind.unwrap_or_default(), &body)?;
     links.begin_bulk(owner, document.len()).await?;
     let mut results = Results::new();
+    // Why the links from some place on are not created.
+    let mut failure: Option<ApiError> = None;
     loop {
         let slice = document.read_next(SLICE, &links.own_host);
         if slice.is_empty() {
             return Ok(results.response());
         }
-        create(&links, (owner, client.as_str()), &slice, &mut results).await?;
+        if failure.is_none() {
+            let created = create(&links, (owner, client.as_str()), &slice, &mut results);
+            match created.await {
+                Ok(()) => continue,
+                // What is committed is answered so.
+                Err(error) if results.has_created => failure = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        for link in &slice {
+            if let Some(refusal) = link.as_ref().err().or(failure.as_ref()) {
+                results.refused(refusal);
+            }
+        }
     }
 }
 
-/// Creates those of a slice that can be, and adds the result of each.
+/// Creates those of a slice that can be, and adds the result of each; none where it fails.
 async fn create(
     links: &LinkService,
     (owner, address): (Principal, &str),
@@ -183,11 +199,18 @@ async fn create(
 }
 
 /// The JSON array of results.
-struct Results(Vec<u8>);
+struct Results {
+    json: Vec<u8>,
+    /// Whether a link is created.
+    has_created: bool,
+}
 
 impl Results {
     fn new() -> Self {
-        Self(vec![b'['])
+        Self {
+            json: vec![b'['],
+            has_created: false,
+        }
     }
 
     fn refused(&mut self, refusal: &ApiError) {
@@ -198,14 +221,16 @@ impl Results {
     }
 
     fn add(&mut self, result: &BulkResult<'_>) {
-        if self.0.len() > 1 {
-            self.0.push(b',');
+        self.has_created |= matches!(result, BulkResult::Created { .. });
+        if self.json.len() > 1 {
+            self.json.push(b',');
         }
-        serde_json::to_writer(&mut self.0, result).expect("results are made of JSON's own types");
+        serde_json::to_writer(&mut self.json, result)
+            .expect("results are made of JSON's own types");
     }
 
     fn response(mut self) -> Response {
-        self.0.extend_from_slice(b"]\n");
-        ([(CONTENT_TYPE, JSON)], Bytes::from(self.0)).into_response()
+        self.json.extend_from_slice(b"]\n");
+        ([(CONTENT_TYPE, JSON)], Bytes::from(self.json)).into_response()
     }
 }

@@ -15,7 +15,7 @@ use super::entity_tags::expected;
 use super::link_body::{FullLinkBody, View, one_link};
 use super::link_fields::{JsonMaxClicks, end, json_tags, target, title};
 use crate::accounts::Accounts;
-use crate::domain::{FieldEdit, LinkEdit, OwnHost};
+use crate::domain::{FieldEdit, LinkEdit, OwnHost, TagEdit};
 use crate::http::documented::{NeedsDatabase, NeedsToken, NeedsWriteKey, TakesBody};
 use crate::http::{ApiError, CodeParameter, ErrorBody, JsonBody, PathCode};
 use crate::links::LinkService;
@@ -75,7 +75,10 @@ impl LinkPatch {
             target: target_url.transpose()?,
             is_active: self.is_active.value(|| Err(needed("is_active")))?,
             title: self.title.parsed(|raw| title(&raw))?,
-            tags: tags.map(|tags| json_tags(&tags)).transpose()?,
+            tags: tags
+                .map(|tags| json_tags(&tags))
+                .transpose()?
+                .map(TagEdit::Set),
             expires_at: self.expires_at.parsed(|raw| end(&raw).map(Some))?,
             max_clicks: self
                 .max_clicks
@@ -88,7 +91,8 @@ impl LinkPatch {
 /// Change one of your links.
 ///
 /// A JSON merge patch: fields that are named change, all others stay. The change is felt on every instance once this is
-/// answered. The code itself never changes, and clicks stay counted.
+/// answered. The code itself never changes, and clicks stay counted. A change that is committed is answered so, also where its
+/// clicks cannot be read exactly.
 #[utoipa::path(
     patch, path = "/urls/{short_code}", tag = "links", operation_id = "edit",
     params(
@@ -101,6 +105,7 @@ impl LinkPatch {
         (status = 200, description = "The link as it is now", body = FullLinkBody, headers(
             ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that people share"),
             ("ETag" = String, description = "The revision of the link, for `If-Match`"),
+            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
         )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
@@ -241,7 +246,7 @@ mod tests {
                             _ => value.clone(),
                         };
                     }
-                    prop_assert_eq!(shown(&edit.apply(&before())), expected);
+                    prop_assert_eq!(shown(&edit.apply(&before()).unwrap()), expected);
                 }
                 Err(refusal) => {
                     let field = refusal.split([':', '[']).next().unwrap();

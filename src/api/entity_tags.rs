@@ -98,7 +98,7 @@ pub(super) fn expected(headers: &HeaderMap) -> Expected {
 
 /// The tag of a link: its revision, which `If-Match` is about, and what else a response shows of it.
 pub(super) fn tag_of(shown: &CountedLink, now: Timestamp) -> String {
-    let CountedLink { link, clicks } = shown;
+    let CountedLink { link, clicks, .. } = shown;
     let (revision, status) = (Revision::of(link), shown.status(now).as_str());
     let changed = link.updated_at.micros();
     format!("\"{revision}{AFTER_REVISION}{changed}-{clicks}-{status}\"")

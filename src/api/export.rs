@@ -17,7 +17,7 @@ use super::words::ExportWord;
 use crate::accounts::Accounts;
 use crate::domain::Principal;
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ClientAddress, ErrorBody, QueryOf};
+use crate::http::{ApiError, ClientAddress, ErrorBody, QueryOf, with_clicks_as_of};
 use crate::links::{LinkService, Listing};
 
 /// What is exported.
@@ -46,6 +46,7 @@ enum Format {
             (String = "text/csv"), (FullLinkBody = "application/x-ndjson"),
         ), headers(
             ("Content-Disposition" = String, description = "A name for the file"),
+            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
         )),
         (status = 422, description = "`format` is missing or not acceptable", body = ErrorBody, examples(
             ("missing" = (value = json!({"detail": "format: query parameter is required"}))),
@@ -131,7 +132,7 @@ async fn file(
         (CONTENT_DISPOSITION, HeaderValue::from_static(name)),
     ];
     let response = (headers, list.body(&first, client)?).into_response();
-    Ok((first.is_empty(), response))
+    Ok((first.is_empty(), with_clicks_as_of(response, first.as_of)))
 }
 
 impl Format {

@@ -9,7 +9,9 @@ use super::authentication::TokenOwner;
 use super::series_body::SeriesQuery;
 use crate::accounts::Accounts;
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode, QueryOf, clicks_csv};
+use crate::http::{
+    ApiError, CodeParameter, ErrorBody, PathCode, QueryOf, clicks_csv, with_clicks_as_of,
+};
 use crate::links::{LinkService, WantedBreakdown};
 
 /// Export what is known of a link's clicks.
@@ -24,6 +26,7 @@ use crate::links::{LinkService, WantedBreakdown};
     responses(
         (status = 200, description = "The series and the breakdowns", content((String = "text/csv")), headers(
             ("Content-Disposition" = String, description = "A name for the file"),
+            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
         )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
@@ -53,5 +56,6 @@ pub(super) async fn export_series(
     let (code, range) = (&counted.link.code, asked?);
     let breakdowns = links.breakdowns(owner, code, WantedBreakdown::all(&range));
     let breakdowns = breakdowns.await?.unwrap_or_default();
-    clicks_csv(code.as_str(), &range, &compared.series, &breakdowns)
+    let csv = clicks_csv(code.as_str(), &range, &compared.series, &breakdowns)?;
+    Ok(with_clicks_as_of(csv, compared.as_of))
 }

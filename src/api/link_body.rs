@@ -10,7 +10,7 @@ use super::base_address::BaseAddress;
 use super::entity_tags::tag_of;
 use super::words::StatusWord;
 use crate::domain::{Link, LinkStatus, MaxClicks, ShortCode, Timestamp, Title};
-use crate::http::{ApiError, Json};
+use crate::http::{ApiError, Json, with_clicks_as_of};
 use crate::links::CountedLink;
 
 /// A link as its owner sees it.
@@ -29,7 +29,7 @@ pub(super) struct LinkBody {
         max_length = 2048
     )]
     target_url: String,
-    /// Exact number of answered redirects.
+    /// Exact number of answered redirects, unless the header `Clicks-As-Of` says as of when.
     #[schema(example = 0)]
     clicks: u64,
     /// An inactive link is not followed.
@@ -73,7 +73,8 @@ pub(super) struct FullLinkBody {
     /// Words that group the owner's links.
     #[schema(example = json!(["print"]))]
     tags: Vec<String>,
-    /// Exact number of answered redirects, with those that another service counted before an import.
+    /// Exact number of answered redirects, unless the header `Clicks-As-Of` says as of when; with those that another service counted
+    /// before an import.
     #[schema(example = 0)]
     clicks: u64,
     /// An inactive link is not followed.
@@ -155,7 +156,11 @@ pub(super) fn one_link(
     now: Timestamp,
     base_address: &BaseAddress,
 ) -> Response {
-    let CountedLink { link, clicks } = shown;
+    let CountedLink {
+        link,
+        clicks,
+        as_of,
+    } = shown;
     let mut response = match view {
         View::Plain => Json(LinkBody::new(link, *clicks)).into_response(),
         View::Full => {
@@ -167,7 +172,7 @@ pub(super) fn one_link(
     if let Ok(value) = HeaderValue::try_from(tag_of(shown, now)) {
         response.headers_mut().insert(ETAG, value);
     }
-    response
+    with_clicks_as_of(response, *as_of)
 }
 
 /// Names the short URL of the link that a response shows.

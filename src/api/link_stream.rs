@@ -1,10 +1,12 @@
 //! Whole lists of links: page by page from the database, sent as they are read, in memory that does not grow with them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use futures_util::StreamExt;
 use futures_util::stream::try_unfold;
+use tokio::time::sleep;
 
 use super::base_address::BaseAddress;
 use super::link_body::{FullLinkBody, LinkBody, View};
@@ -19,6 +21,10 @@ const PAGE: u32 = 250;
 
 /// The same by clicks, where each page costs a look at all links of the owner.
 const PAGE_BY_CLICKS: u32 = 5_000;
+
+/// How often a page with exact clicks is tried in the middle of a list: Redis is away for a moment on a busy machine.
+const EXACT_TRIES: u32 = 20;
+const EXACT_PAUSE: Duration = Duration::from_millis(250);
 
 /// A whole list that is to be sent.
 pub(super) struct WholeList {
@@ -49,6 +55,8 @@ struct Rest {
     after: Position,
     /// No link was sent yet: the next one comes without a separator.
     is_first: bool,
+    /// Whether the header promises exact clicks.
+    is_exact: bool,
 }
 
 impl WholeList {
@@ -78,7 +86,11 @@ impl WholeList {
         let lists = &self.links.lists_at_once;
         let reserved = lists.begin(self.owner.user, client.as_str())?;
         let list = Arc::new(self);
-        let rest = Rest { after, is_first };
+        let rest = Rest {
+            after,
+            is_first,
+            is_exact: first.as_of.is_none(),
+        };
         let pieces = try_unfold(Some(rest), move |rest| {
             // Until the response is dropped.
             let _ = &reserved;
@@ -94,8 +106,21 @@ impl WholeList {
         Ok(Body::from_stream(head.chain(pieces)))
     }
 
+    /// The page after those that were sent, with exact clicks where these had such.
+    async fn next_page(&self, rest: &Rest) -> Result<Page, ApiError> {
+        for _ in 0..EXACT_TRIES {
+            let page = self.page(Some(rest.after)).await?;
+            if page.as_of.is_none() || !rest.is_exact {
+                return Ok(page);
+            }
+            sleep(EXACT_PAUSE).await;
+        }
+        let why = "a list that began with exact clicks cannot go on with them";
+        Err(ApiError::unavailable(why))
+    }
+
     async fn next_piece(&self, mut rest: Rest) -> Result<(Bytes, Option<Rest>), ApiError> {
-        let page = self.page(Some(rest.after)).await?;
+        let page = self.next_page(&rest).await?;
         let mut piece = Vec::new();
         self.form.write(&page, &mut rest.is_first, &mut piece)?;
         let Some(after) = page.next else {

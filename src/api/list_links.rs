@@ -20,7 +20,9 @@ use super::words::{SortWord, StatusWord, ViewWord};
 use crate::accounts::Accounts;
 use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ClientAddress, ErrorBody, JSON, QueryOf, cursor, parse_cursor};
+use crate::http::{
+    ApiError, ClientAddress, ErrorBody, JSON, QueryOf, cursor, parse_cursor, with_clicks_as_of,
+};
 use crate::links::{LinkService, Listing};
 use crate::store::Position;
 
@@ -44,8 +46,8 @@ pub(super) struct ListQuery {
     /// Links with this status. `used_up` goes by clicks that are written back, about a second after they were answered.
     #[param(value_type = Option<StatusWord>, inline)]
     status: Option<String>,
-    /// The order: `-created_at`, the newest first, unless given. By clicks it goes by those that are written back, in an account
-    /// with 10,000 links or more by those of some seconds ago, and a link whose clicks change between two pages may be on
+    /// The order: `-created_at`, the newest first, unless given. By clicks it goes by those that are written back, as it does while
+    /// exact ones cannot be read, in an account with 10,000 links or more by those of some seconds ago, and a link whose clicks change between two pages may be on
     /// both, or on none.
     #[param(value_type = Option<SortWord>, inline)]
     sort: Option<String>,
@@ -71,6 +73,7 @@ pub(super) struct ListQuery {
     responses(
         (status = 200, description = "The links; with `view=full`, all fields of each", body = Vec<LinkBody>, headers(
             ("Link" = String, description = "`<…>; rel=\"next\"`, where the page may have another one after it"),
+            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
         )),
         (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
             ("limit" = (value = json!({"detail": "limit: must be a whole number from 1 to 1000"}))),
@@ -120,13 +123,17 @@ pub(super) async fn list(
         if first.is_empty() {
             accounts.user(owner).await?;
         }
-        return Ok(json_body(list.body(&first, &client)?));
+        let as_of = first.as_of;
+        return Ok(with_clicks_as_of(
+            json_body(list.body(&first, &client)?),
+            as_of,
+        ));
     };
     let page = links.page(owner, &listing, after, limit).await?;
     if page.is_empty() {
         accounts.user(owner).await?;
     }
-    let mut response = json_body(array(&page, json)?);
+    let mut response = with_clicks_as_of(json_body(array(&page, json)?), page.as_of);
     if let Some(next) = page.next {
         let next = query.next_page(&base_address, limit, &cursor(listing.order, next));
         let next =

@@ -13,7 +13,7 @@ use super::entity_tags::{is_known, tag_of};
 use super::link_body::{FullLinkBody, View, one_link};
 use crate::accounts::Accounts;
 use crate::http::documented::{NeedsDatabase, NeedsToken};
-use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
+use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode, with_clicks_as_of};
 use crate::links::LinkService;
 
 /// Show one of your links.
@@ -30,9 +30,11 @@ use crate::links::LinkService;
         (status = 200, description = "The link", body = FullLinkBody, headers(
             ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that people share"),
             ("ETag" = String, description = "The state that is shown, for `If-None-Match`; for `If-Match`, in which clicks make no difference"),
+            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
         )),
         (status = 304, description = "The link, its clicks included, is as in the response that you have", headers(
             ("ETag" = String, description = "The state that was shown"),
+            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
         )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
@@ -59,7 +61,8 @@ pub(super) async fn show(
     let now = links.clock.now();
     let tag = tag_of(&shown, now);
     if is_known(&headers, &tag) {
-        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
+        let response = (StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response();
+        return Ok(with_clicks_as_of(response, shown.as_of));
     }
     Ok(one_link(&shown, View::Full, now, &base_address))
 }

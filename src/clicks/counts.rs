@@ -7,6 +7,8 @@
 //!
 //! * A flush that Redis showed and the ledger has is left out, up to the ledger's mark.
 //! * A flush that is newer than those that Redis showed contains clicks that were seen as pending: the count is read again.
+//!
+//! While Redis cannot be read, there is no exact count. Who can do with an older one gets that of the database ([`AsOf`]).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,15 +20,18 @@ use futures_util::future::try_join_all;
 use crate::cache::LinkCache;
 use crate::clicks::redis_sink::SettleError;
 use crate::clicks::{MemoryOnly, RedisSink, settle_parked};
-use crate::domain::{Click, Interval, LinkId, Shard};
+use crate::domain::{Click, Clock, Interval, LinkId, Shard};
 use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, scripts};
 use crate::store::{Clicks, CountSnapshot, StoreError};
 
+mod as_of;
 mod owner;
 mod parts;
 mod reading;
 mod waiting;
+mod written;
 
+pub use as_of::AsOf;
 pub use parts::LinkSeries;
 use parts::{RedisSnapshot, sum_parts, sum_series};
 use waiting::NewestReading;
@@ -54,6 +59,7 @@ pub struct Counts {
     clicks: Arc<dyn Clicks>,
     memory_only: Arc<MemoryOnly>,
     shards: Arc<[ShardCounts]>,
+    clock: Arc<dyn Clock>,
 }
 
 /// A count in progress: its links are looked up in the database meanwhile.
@@ -79,6 +85,7 @@ impl Counts {
         memory_only: Arc<MemoryOnly>,
         redis: Option<&RedisShards>,
         cache: &LinkCache,
+        clock: Arc<dyn Clock>,
     ) -> Self {
         let shard = |redis: &RedisShard| ShardCounts {
             redis: redis.clone(),
@@ -91,6 +98,7 @@ impl Counts {
             clicks,
             memory_only,
             shards: shards.collect(),
+            clock,
         }
     }
 
@@ -145,7 +153,7 @@ impl Counts {
 
     async fn without_redis(&self, links: &[LinkId]) -> Result<HashMap<LinkId, u64>, CountError> {
         let found = self.clicks.counts(links, None).await?;
-        none_parked(&found)?;
+        none_parked(found.has_parked)?;
         Ok(found.clicks.into_iter().collect())
     }
 
@@ -157,7 +165,7 @@ impl Counts {
     ) -> Result<Option<LinkSeries>, CountError> {
         let Some(shard_counts) = self.shards.get(link.shard().index()) else {
             let found = self.clicks.series(link.link(), range.clone(), None).await?;
-            none_parked(&found.counts)?;
+            none_parked(found.counts.has_parked)?;
             return Ok(sum_series(
                 link.link(),
                 range,
@@ -226,8 +234,8 @@ impl ShardCounts {
 }
 
 /// An error if parked batches wait for a Redis that this instance does not have.
-fn none_parked(database: &CountSnapshot) -> Result<(), CountError> {
-    if database.has_parked {
+fn none_parked(has_parked: bool) -> Result<(), CountError> {
+    if has_parked {
         return Err(CountError::Unavailable(
             "clicks in doubt are parked for a Redis that is not configured".into(),
         ));

@@ -10,14 +10,18 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
+use self::noted_moments::NotedMoments;
 use self::scan::{TIMEOUT, details, increments};
 use self::turns::{Readers, Writers};
 use crate::clicks::Pace;
-use crate::domain::{Clock, Interval, LinkId, Shard};
-use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, random_id, scripts};
+use crate::domain::{Clock, LinkId, Shard};
+use crate::redis::{RedisFailure, RedisShard, RedisShards, random_id, scripts};
 use crate::store::{ClickDetails, Clicks, DetailSums, FlushId, FlushMark, StoreError};
 
+mod begin;
 mod lease;
+mod moments;
+mod noted_moments;
 mod prune;
 mod scan;
 mod turns;
@@ -46,6 +50,7 @@ pub struct Flusher {
     /// The name under which it has the leases, one per shard.
     name: String,
     writers: Writers,
+    moments: NotedMoments,
 }
 
 /// What became of a flush. One part may fail while others are written back.
@@ -82,9 +87,6 @@ impl Flushed {
     }
 }
 
-/// The script's answer; see [`scripts::BEGIN_FLUSH`].
-type BegunFlushes = (Vec<i64>, Vec<i64>, Vec<String>);
-
 /// What became of the flush of a shard.
 enum ShardFlush {
     /// Everything that was pending is written back.
@@ -116,6 +118,7 @@ impl Flusher {
             clock,
             name: format!("{:016x}", random_id()),
             writers: Writers::new(),
+            moments: NotedMoments::default(),
         }
     }
 
@@ -228,11 +231,13 @@ impl Flusher {
             ));
             return Ok(ShardFlush::Elsewhere);
         };
+        let began = self.clicks.moment_before_flush().await?;
         let Some(under_way) = self.begin(redis, &term, in_ledger.flush).await? else {
             return Ok(ShardFlush::Others);
         };
         let write_back = async {
-            for flush in under_way {
+            let has_flushes = !under_way.flushes.is_empty();
+            for flush in under_way.flushes {
                 let increments = increments(redis, &flush).await?;
                 let details = details(redis, &flush).await?;
                 let writing = self.writers.permit().await;
@@ -256,60 +261,15 @@ impl Flusher {
                     _ => finish(redis, &flush).await?,
                 }
             }
+            let began = began.filter(|_| !under_way.has_pending);
+            self.note_moment(redis.shard(), &term, began, has_flushes)
+                .await?;
             Ok(ShardFlush::Done)
         };
         tokio::select! {
             flush = write_back => flush,
             never = self.keep_lease(redis, &term) => match never {},
         }
-    }
-
-    /// Takes the lease, and turns the pending clicks into a flush, unless the data set lacks the newest flush of the ledger.
-    /// Returns the flushes under way in their order; `None` while another instance has the lease.
-    async fn begin(
-        &self,
-        redis: &RedisShard,
-        term: &Term,
-        in_ledger: i64,
-    ) -> Result<Option<Vec<FlushId>>, RedisFailure> {
-        let keys = redis.keys();
-        let mut call = scripts::BEGIN_FLUSH.call(&[
-            &keys.state(),
-            &keys.pending(),
-            &keys.flushing(),
-            &keys.intervals(),
-            &keys.flusher(),
-            &keys.details(),
-        ]);
-        call.arg(term.number)
-            .arg(keys.flush_prefix())
-            .arg(Interval::of(self.clock.now()).number())
-            .arg(&self.name)
-            .arg(LEASE.as_secs() * 1_000)
-            .arg(in_ledger)
-            .arg(keys.details_prefix());
-        let asked = Instant::now();
-        let begun: Result<Option<BegunFlushes>, _> = redis.query(&call, TIMEOUT).await;
-        let begun = begun.inspect_err(|failure| {
-            // It hangs: the next flush would wait for it again.
-            if asked.elapsed() >= TIMEOUT {
-                redis.trip(failure);
-            }
-        })?;
-        Ok(begun.map(|(numbers, intervals, names)| {
-            let flushes = numbers.into_iter().zip(intervals).zip(names);
-            let flush = |((number, interval), name)| FlushId {
-                epoch: term.epoch.to_string(),
-                term: term.number,
-                number,
-                name,
-                interval: Interval::from_number(interval),
-            };
-            let mut flushes: Vec<_> = flushes.map(flush).collect();
-            // The ledger takes no flush after a later one.
-            flushes.sort_unstable_by_key(|flush| flush.number);
-            flushes
-        }))
     }
 
     /// Writes a flush to the database; returns [`FlushMark::Whole`], [`FlushMark::Superseded`] or [`FlushMark::OfAnother`].

@@ -1,7 +1,7 @@
 //! Where batches go: Redis and the database's journal, and how long each may take.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -208,27 +208,50 @@ impl Sinks {
 
 /// How many answered clicks are in the memory of this process alone.
 #[derive(Default)]
-pub struct MemoryOnly(AtomicU64);
+pub struct MemoryOnly(StdMutex<InMemory>);
+
+#[derive(Default)]
+struct InMemory {
+    clicks: u64,
+    /// Since when there are any.
+    since: Option<Instant>,
+}
 
 impl MemoryOnly {
     /// The clicks at the moment.
     #[must_use]
     pub fn clicks(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
+        self.in_memory().clicks
+    }
+
+    /// For how long there have been such clicks without a break; `None` where there are none.
+    #[must_use]
+    pub fn lasts(&self) -> Option<Duration> {
+        self.in_memory().since.map(|since| since.elapsed())
     }
 
     /// Notes that these clicks are in memory alone.
     pub(super) fn add(&self, clicks: &[(LinkId, u64)]) {
         let clicks = total(clicks);
-        self.0.fetch_add(clicks, Ordering::AcqRel);
+        let mut in_memory = self.in_memory();
+        in_memory.clicks = in_memory.clicks.saturating_add(clicks);
+        in_memory.since.get_or_insert_with(Instant::now);
         metrics::gauge!(MEMORY_ONLY).increment(bounded(clicks));
     }
 
     /// Notes that a sink has these clicks now.
     pub(super) fn remove(&self, clicks: &[(LinkId, u64)]) {
         let clicks = total(clicks);
-        self.0.fetch_sub(clicks, Ordering::AcqRel);
+        let mut in_memory = self.in_memory();
+        in_memory.clicks = in_memory.clicks.saturating_sub(clicks);
+        if in_memory.clicks == 0 {
+            in_memory.since = None;
+        }
         metrics::gauge!(MEMORY_ONLY).decrement(bounded(clicks));
+    }
+
+    fn in_memory(&self) -> MutexGuard<'_, InMemory> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -100,7 +100,7 @@ pub struct LinkEdit {
     /// Another title, or none.
     pub title: FieldEdit<Title>,
     /// Other tags.
-    pub tags: Option<Tags>,
+    pub tags: Option<TagEdit>,
     /// Another end, or none.
     pub expires_at: FieldEdit<Timestamp>,
     /// Another number of redirects, or any.
@@ -111,17 +111,46 @@ pub struct LinkEdit {
 
 impl LinkEdit {
     /// These properties, changed.
-    #[must_use]
-    pub fn apply(&self, to: &LinkProperties) -> LinkProperties {
+    ///
+    /// # Errors
+    /// [`InvalidProperty::ManyTags`] where the tags that are added are too many beside those of the link.
+    pub fn apply(&self, to: &LinkProperties) -> Result<LinkProperties, InvalidProperty> {
         let edit = self.clone();
-        LinkProperties {
+        Ok(LinkProperties {
             target: edit.target.unwrap_or_else(|| to.target.clone()),
             is_active: edit.is_active.unwrap_or(to.is_active),
             title: edit.title.apply(to.title.as_ref()),
-            tags: edit.tags.unwrap_or_else(|| to.tags.clone()),
+            tags: match edit.tags {
+                Some(tags) => tags.apply(&to.tags)?,
+                None => to.tags.clone(),
+            },
             expires_at: edit.expires_at.apply(to.expires_at.as_ref()),
             max_clicks: edit.max_clicks.apply(to.max_clicks.as_ref()),
             forward_query: edit.forward_query.unwrap_or(to.forward_query),
+        })
+    }
+}
+
+/// What becomes of the tags of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TagEdit {
+    /// The link has these tags from now on.
+    Set(Tags),
+    /// It has these tags, too.
+    Add(Tags),
+    /// It has none of these tags any more.
+    Remove(Tags),
+}
+
+impl TagEdit {
+    fn apply(self, to: &Tags) -> Result<Tags, InvalidProperty> {
+        match self {
+            Self::Set(tags) => Ok(tags),
+            Self::Add(more) => Tags::parse(to.0.iter().chain(&more.0).map(String::as_str)),
+            Self::Remove(tags) => {
+                let left = to.0.iter().filter(|tag| !tags.0.contains(tag));
+                Ok(Tags(left.cloned().collect()))
+            }
         }
     }
 }
@@ -301,6 +330,17 @@ mod tests {
     }
 
     #[test]
+    fn tags_that_are_added_are_refused_past_twenty_with_those_of_the_link() {
+        let list = |numbers: std::ops::Range<u8>| {
+            let tags: Vec<_> = numbers.map(|number| number.to_string()).collect();
+            Tags::parse(tags.iter().map(String::as_str)).unwrap()
+        };
+        let add = |more| TagEdit::Add(more).apply(&list(0..15));
+        assert_eq!(add(list(10..20)), Ok(list(0..20)));
+        assert_eq!(add(list(10..21)), Err(InvalidProperty::ManyTags));
+    }
+
+    #[test]
     fn white_space_around_tags_and_repetitions_are_dropped() {
         let tags = Tags::parse_list(" spring sale ,print,, print").unwrap();
         assert_eq!(tags.as_slice(), ["spring sale", "print"]);
@@ -312,6 +352,20 @@ mod tests {
             if let Ok(title) = Title::parse(&raw) {
                 prop_assert_eq!(title.as_ref().map_or("", Title::as_str), raw);
             }
+        }
+
+        #[test]
+        fn tags_that_are_added_and_removed_again_leave_the_others_in_their_order(
+            tags in "[a-h,]{0,12}", more in "[a-h,]{0,12}",
+        ) {
+            let (tags, more) = (Tags::parse_list(&tags).unwrap(), Tags::parse_list(&more).unwrap());
+            let added = TagEdit::Add(more.clone()).apply(&tags).unwrap();
+            prop_assert_eq!(&added.0[..tags.0.len()], &tags.0[..]);
+            prop_assert!(more.0.iter().all(|tag| added.0.contains(tag)));
+            prop_assert_eq!(TagEdit::Add(more.clone()).apply(&added), Ok(added.clone()));
+            let removed = TagEdit::Remove(more.clone()).apply(&added).unwrap();
+            let left: Vec<_> = tags.0.iter().filter(|tag| !more.0.contains(tag)).cloned().collect();
+            prop_assert_eq!(removed.0, left);
         }
 
         #[test]

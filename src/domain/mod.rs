@@ -42,7 +42,7 @@ pub use interval::Interval;
 pub use limits::Limits;
 pub use link::{Link, LinkId, LinkStatus, LinkTarget};
 pub use link_properties::{
-    FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, Tags, Title,
+    FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, TagEdit, Tags, Title,
 };
 pub use link_state::{LinkState, NotFollowed};
 pub use location::{Location, LocationTooLong};

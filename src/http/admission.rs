@@ -1,5 +1,6 @@
 //! Bounds of the API: how many requests are worked on at once, and how long each may take.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 use super::ApiError;
 use super::paths::{Class, route_of};
 use crate::config::Guards;
-use crate::store::for_waiting_client;
+use crate::store::{Commits, for_waiting_client};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Whole lists that are sent at once: a client that reads slowly keeps about a megabyte of one in memory.
@@ -84,7 +85,7 @@ fn needs_permit(path: &str) -> bool {
     route_of(path).is_some_and(|route| route.class == Class::Bounded)
 }
 
-/// Keeps the permit of a request while it is worked on, and bounds how long that takes.
+/// Keeps the permit of a request while it is worked on, and bounds how long that takes until something is committed.
 pub async fn with_admission(
     State(admission): State<Admission>,
     mut request: Request,
@@ -98,18 +99,20 @@ pub async fn with_admission(
         }
     }
     let late = || metrics::counter!(LIMIT_HITS, "limit" => "request_time");
-    let response = async {
+    let commits = Commits::default();
+    let mut response = pin!(commits.of(async {
         match &permit {
             Some(_) => for_waiting_client(admission.database_queue, next.run(request)).await,
             // Hashing has a queue of its own, and what it took is not thrown away.
             None => next.run(request).await,
         }
-    };
-    let response = timeout(admission.timeout, response)
-        .await
-        .unwrap_or_else(|_| refused(&late()));
-    drop(permit);
-    response
+    }));
+    match timeout(admission.timeout, &mut response).await {
+        Ok(response) => response,
+        // What is committed is answered so. The rest of the work has deadlines of its own.
+        Err(_) if commits.has_any() => response.await,
+        Err(_) => refused(&late()),
+    }
 }
 
 fn refused(hits: &Counter) -> Response {

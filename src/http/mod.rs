@@ -3,6 +3,7 @@
 //! No other module knows the status codes of failures. Every error body is `{"detail": "…"}`.
 
 mod admission;
+mod clicks_as_of;
 mod client_address;
 mod csv;
 mod cursor;
@@ -22,6 +23,7 @@ mod unknown_name;
 mod visitor;
 
 pub use admission::{Admission, with_admission};
+pub use clicks_as_of::{CLICKS_AS_OF, with_clicks_as_of};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
 pub use csv::{clicks_csv, harmless_cell, value_of_cell};
 pub use cursor::{cursor, parse_cursor};

@@ -2,22 +2,19 @@
 
 use tokio::time::timeout;
 
-use super::ApiError;
 use crate::abuse::{AT_ONCE, Abuse};
 use crate::domain::Removal;
 use crate::links::LinkService;
 use crate::store::{Change, StoreError};
 
 /// Announces what was removed or put back with a removal itself, then works on the rest of its links. With more links than
-/// [`AT_ONCE`] suffices for, the job of removals goes on. Returns the removal as it is then.
-///
-/// # Errors
-/// Those of the database.
+/// [`AT_ONCE`] suffices for, the job of removals goes on, and so it does where the database fails: the removal itself is
+/// committed. Returns the removal as it is then, as far as that can be read.
 pub async fn settle(
     abuse: &Abuse,
     links: &LinkService,
     (removal, changes): (Removal, Vec<Change>),
-) -> Result<Removal, ApiError> {
+) -> Removal {
     links.announce_all(&changes).await;
     let at_work = async {
         while let Some(work) = abuse.work_on(removal.id).await? {
@@ -25,8 +22,15 @@ pub async fn settle(
         }
         Ok::<_, StoreError>(())
     };
-    if let Ok(done) = timeout(AT_ONCE, at_work).await {
-        done?;
+    if let Ok(Err(error)) = timeout(AT_ONCE, at_work).await {
+        tracing::warn!(%error, "a removal goes on in the background");
+        return removal;
     }
-    Ok(abuse.removal(removal.id).await?)
+    match abuse.removal(removal.id).await {
+        Ok(newer) => newer,
+        Err(error) => {
+            tracing::debug!(%error, "a removal is answered as it was made");
+            removal
+        }
+    }
 }

@@ -6,7 +6,7 @@ use tokio::time::{sleep, timeout};
 
 use super::LinkService;
 use super::outbox::{OutboxError, READ_AT_ONCE, publish};
-use crate::store::Change;
+use crate::store::{Change, committed};
 
 /// How long an announcement waits for Redis, and with it for every instance.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,6 +27,7 @@ impl LinkService {
     /// most, for 2 s while Redis is away; a change that is not published by then stays in the outbox, for the job that empties
     /// it. An instance without Redis leaves them there, too, for those that have one.
     pub async fn announce_all(&self, changes: &[Change]) {
+        committed();
         let started = Instant::now();
         let publishing = async {
             for changes in changes.chunks(READ_AT_ONCE as usize) {

@@ -40,10 +40,12 @@ impl LinkService {
         Ok(())
     }
 
-    /// Creates many links; returns the outcome for each, in their order. One that fails stops no other.
+    /// Creates many links; returns the outcome for each, in their order. One that fails stops no other, and where the database fails
+    /// in the middle, that is the outcome of those that are not created.
     ///
     /// # Errors
-    /// [`LinkError::OwnerGone`], [`LinkError::Store`], [`LinkError::NoCode`]: some of the links may be created then.
+    /// [`LinkError::OwnerGone`], [`LinkError::Store`], [`LinkError::NoCode`]: none of the links is created then, unless the
+    /// database did not say so.
     pub async fn shorten_many(
         &self,
         owner: Principal,
@@ -84,23 +86,50 @@ impl LinkService {
                 });
             }
         }
-        self.create_pending((owner, address), now, &chosen, &mut outcomes)
+        let maker = (owner, address);
+        self.create_pending(maker, now, &chosen, &mut outcomes)
             .await?;
-        let mut attempts = 0;
-        while !drawn.is_empty() {
-            if attempts == DRAWS {
-                return Err(LinkError::NoCode("every draw was taken".into()));
+        match self.create_drawn(maker, now, drawn, &mut outcomes).await {
+            // Those that are created stay so: their outcomes are told.
+            Err((error, drawn)) if outcomes.iter().any(Result::is_ok) => {
+                for link in drawn {
+                    outcomes[link.place] = Err(same(&error));
+                }
+                Ok(outcomes)
             }
-            self.create_pending((owner, address), now, &drawn, &mut outcomes)
-                .await?;
-            attempts += 1;
+            Err((error, _)) => Err(error),
+            Ok(()) => Ok(outcomes),
+        }
+    }
+
+    /// Creates links with drawn codes. Where the database fails, those that are not created come back.
+    async fn create_drawn<'a>(
+        &self,
+        maker: (Principal, &str),
+        now: Timestamp,
+        mut drawn: Vec<Pending<'a>>,
+        outcomes: &mut [BulkOutcome],
+    ) -> Result<(), (LinkError, Vec<Pending<'a>>)> {
+        for _ in 0..DRAWS {
+            if drawn.is_empty() {
+                return Ok(());
+            }
+            if let Err(error) = self.create_pending(maker, now, &drawn, outcomes).await {
+                return Err((error, drawn));
+            }
             // The code of such a link is another's: another one is drawn.
             drawn.retain(|link| matches!(outcomes[link.place], Err(LinkError::CodeTaken)));
-            for link in &mut drawn {
-                link.code = self.draw_code()?;
+            for place in 0..drawn.len() {
+                match self.draw_code() {
+                    Ok(code) => drawn[place].code = code,
+                    Err(error) => return Err((error, drawn)),
+                }
             }
         }
-        Ok(outcomes)
+        if drawn.is_empty() {
+            return Ok(());
+        }
+        Err((LinkError::NoCode("every draw was taken".into()), drawn))
     }
 
     async fn create_pending(
@@ -136,5 +165,14 @@ impl LinkService {
         }
         self.announce_all(&changes).await;
         Ok(())
+    }
+}
+
+/// The error of a call as that of one of its links.
+fn same(error: &LinkError) -> LinkError {
+    match error {
+        LinkError::Store(error) => LinkError::Store(error.clone()),
+        LinkError::OwnerGone => LinkError::OwnerGone,
+        other => LinkError::NoCode(other.to_string()),
     }
 }

@@ -61,7 +61,7 @@ impl Creations {
     /// Makes a link under a drawn code, which nothing but the answer depends on: as [`Links::create_link`].
     pub(super) async fn create(
         &self,
-        links: &dyn Links,
+        links: &Arc<dyn Links>,
         new: NewLink<'_>,
         max_links: u64,
     ) -> Result<CreatedLink, CreateLinkError> {
@@ -78,29 +78,18 @@ impl Creations {
                 Err(_) => return Err(given_up().into()),
             },
         };
-        let others = turn.take(MAX_TOGETHER - 1);
-        let error = match create_together(links, &new, &others, max_links).await {
-            Ok((own, made)) => {
-                for (other, made) in others.into_iter().zip(made) {
-                    other.made(made);
-                }
-                return own;
-            }
-            Err(error) => error,
-        };
-        // A database that does not answer would keep those that wait waiting as long again.
-        if matches!(
-            error,
-            CreateLinkError::Store(_) | CreateLinkError::OwnerGone
-        ) {
-            // Where too much waits for it, each statement is refused by its own wait.
-            let is_busy = matches!(error, CreateLinkError::Store(StoreError::Busy));
-            let later = turn.take(if is_busy { 0 } else { MAX_WAITING });
-            for other in others.into_iter().chain(later) {
-                other.made(Err(error.clone()));
-            }
-        }
-        Err(error)
+        let (code, properties) = (new.code.clone(), new.properties.clone());
+        let (links, created_at) = (Arc::clone(links), new.created_at);
+        // The request may end while the links of others are made: those are answered all the same.
+        let making = tokio::spawn(async move {
+            let address = turn.maker.address.clone();
+            let own = NewLink {
+                address: address.as_deref(),
+                ..NewLink::new(&code, &properties, turn.maker.owner, created_at)
+            };
+            turn.make(&*links, own, max_links).await
+        });
+        making.await.unwrap_or_else(|_| Err(given_up().into()))
     }
 
     fn begin(&self, maker: Maker, new: &NewLink<'_>) -> Begun {
@@ -167,6 +156,38 @@ impl Waiting {
 }
 
 impl Turn {
+    /// Makes the link of its request, and those of others that wait.
+    async fn make(
+        &self,
+        links: &dyn Links,
+        new: NewLink<'_>,
+        max_links: u64,
+    ) -> Result<CreatedLink, CreateLinkError> {
+        let others = self.take(MAX_TOGETHER - 1);
+        let error = match create_together(links, &new, &others, max_links).await {
+            Ok((own, made)) => {
+                for (other, made) in others.into_iter().zip(made) {
+                    other.made(made);
+                }
+                return own;
+            }
+            Err(error) => error,
+        };
+        // A database that does not answer would keep those that wait waiting as long again.
+        if matches!(
+            error,
+            CreateLinkError::Store(_) | CreateLinkError::OwnerGone
+        ) {
+            // Where too much waits for it, each statement is refused by its own wait.
+            let is_busy = matches!(error, CreateLinkError::Store(StoreError::Busy));
+            let later = self.take(if is_busy { 0 } else { MAX_WAITING });
+            for other in others.into_iter().chain(later) {
+                other.made(Err(error.clone()));
+            }
+        }
+        Err(error)
+    }
+
     /// Those that wait, up to so many. Requests that have ended are left out.
     fn take(&self, most: usize) -> Vec<Waiting> {
         let mut waiting = self.creations.waiting();
@@ -202,9 +223,9 @@ impl Drop for Turn {
     }
 }
 
-/// The request that was to make the link has ended, at its time-out.
+/// The task that was to make the link has failed.
 fn given_up() -> StoreError {
-    StoreError::Unavailable("links took too long to be made".into())
+    StoreError::Unavailable("a link could not be made".into())
 }
 
 #[cfg(test)]

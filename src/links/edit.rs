@@ -1,10 +1,16 @@
 //! Changing a link.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use super::{CountedLink, LinkError, LinkService, Revision};
-use crate::domain::{Click, FieldEdit, Link, LinkEdit, Principal, ShortCode};
-use crate::store::{Edited, ToCount};
+use crate::domain::{Click, FieldEdit, Link, LinkEdit, LinkProperties, Principal, ShortCode};
+use crate::store::{Edited, EditedLink, ToCount};
+
+/// How long an edit that is committed waits for an exact count.
+const COUNTED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The state in which a client expects a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +31,27 @@ impl Expected {
             }
         }
     }
+
+    /// The properties of a link once it is edited, if it may be.
+    fn edited(&self, link: &Link, edit: &LinkEdit) -> Result<LinkProperties, LinkError> {
+        if link.removed.is_some() {
+            return Err(LinkError::Removed);
+        }
+        if !self.is_met_by(link) {
+            return Err(LinkError::NotAsExpected);
+        }
+        Ok(edit.apply(&link.properties)?)
+    }
 }
 
 impl LinkService {
     /// Changes a link of this owner, and announces the change: once this returns, no instance that Redis can reach follows
-    /// the link as it was. `None` where there is no such link, or it is another's.
+    /// the link as it was. `None` where there is no such link, or it is another's. Its clicks are those of the database, where
+    /// exact ones cannot be read: what is committed is answered.
     ///
     /// # Errors
-    /// [`LinkError::NotAsExpected`], [`LinkError::Removed`], [`LinkError::TargetRefused`], [`LinkError::Count`], [`LinkError::Store`].
+    /// [`LinkError::NotAsExpected`], [`LinkError::Removed`], [`LinkError::TargetRefused`], [`LinkError::Invalid`],
+    /// [`LinkError::Count`], [`LinkError::Store`]: nothing is changed then, unless the database did not say so.
     pub async fn edit(
         &self,
         owner: Principal,
@@ -43,35 +62,72 @@ impl LinkService {
         if let Some(target) = &edit.target {
             self.check_target(target).await?;
         }
-        let is_removed = AtomicBool::new(false);
+        let counting = self.counts.begin();
+        // Read before the count that the transaction reads, which is never older then.
+        let written_up_to = self.counts.written_up_to().await?;
+        let refusal = Mutex::new(LinkError::NotAsExpected);
         let edited = |link: &Link| {
-            is_removed.store(link.removed.is_some(), Ordering::Relaxed);
-            let is_met = expected.is_met_by(link) && link.removed.is_none();
-            is_met.then(|| edit.apply(&link.properties))
+            let note = |why| *refusal.lock().unwrap_or_else(PoisonError::into_inner) = why;
+            expected.edited(link, edit).map_err(note).ok()
         };
         let now = self.clock.now();
-        let (edited, change) = match self.links.edit_link(owner, code, &edited, now).await? {
+        let EditedLink {
+            link: ToCount {
+                value: link,
+                has_parked,
+            },
+            clicks: written,
+            change,
+        } = match self.links.edit_link(owner, code, &edited, now).await? {
             Edited::NotFound => return Ok(None),
-            Edited::Refused if is_removed.into_inner() => return Err(LinkError::Removed),
-            Edited::Refused => return Err(LinkError::NotAsExpected),
-            Edited::Done(link, change) => (*link, change),
+            Edited::Refused => {
+                return Err(refusal.into_inner().unwrap_or_else(PoisonError::into_inner));
+            }
+            Edited::Done(edited) => *edited,
         };
+        // From here on nothing may fail.
         if let Some(change) = change {
             self.announce(&change).await;
         }
-        let ToCount {
-            value: link,
-            has_parked,
-        } = edited;
         let click = Click::new(link.id, self.cache.shard_of(code));
         if matches!(edit.max_clicks, FieldEdit::Set(_))
             && let Err(error) = self.before_limit.count(code, click).await
         {
             tracing::debug!(%error, "the limit of a link takes effect with its next visit");
         }
-        let clicks = self.counts.begin().of(&[click], has_parked).await?;
-        // A link that was deleted meanwhile has no clicks.
-        let clicks = clicks.get(&link.id).copied();
-        Ok(clicks.map(|clicks| CountedLink { link, clicks }))
+        match timeout(COUNTED_WITHIN, counting.of(&[click], has_parked)).await {
+            // A link that was deleted meanwhile has no clicks.
+            Ok(Ok(counted)) => {
+                let clicks = counted.get(&link.id).copied();
+                Ok(clicks.map(|clicks| CountedLink {
+                    link,
+                    clicks,
+                    as_of: None,
+                }))
+            }
+            Ok(Err(_)) | Err(_) => Ok(Some(CountedLink {
+                link,
+                clicks: written,
+                as_of: Some(written_up_to),
+            })),
+        }
+    }
+
+    /// Looks whether [`LinkService::edit`] would change a link as it is now. `false` where there is no such link, or it is
+    /// another's.
+    ///
+    /// # Errors
+    /// [`LinkError::Removed`], [`LinkError::Invalid`], [`LinkError::Store`].
+    pub async fn may_edit(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        edit: &LinkEdit,
+    ) -> Result<bool, LinkError> {
+        let Some(found) = self.links.link_of(owner, code).await? else {
+            return Ok(false);
+        };
+        Expected::Any.edited(&found.value, edit)?;
+        Ok(true)
     }
 }

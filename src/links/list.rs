@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::by_clicks::MAX_LOOKED_UP;
 use super::{LinkError, LinkService};
+use crate::clicks::counts::AsOf;
 use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, LinkStatus, Principal, Timestamp};
 use crate::store::{FoundLinks, LinkSearch, MAX_SCANNED, Position, ToCount};
 
@@ -27,6 +28,8 @@ pub struct Page {
     clicks: HashMap<LinkId, u64>,
     wanted: Option<LinkStatus>,
     read_at: Timestamp,
+    /// How new the clicks are: as [`AsOf`] says.
+    pub as_of: Option<Timestamp>,
     /// Where the next page begins, where there may be one.
     pub next: Option<Position>,
 }
@@ -36,7 +39,7 @@ pub struct Page {
 pub struct ListedLink<'a> {
     /// The link.
     pub link: &'a Link,
-    /// Exact number of answered redirects.
+    /// Number of answered redirects.
     pub clicks: u64,
     /// Its status at the time of the reading.
     pub status: LinkStatus,
@@ -49,8 +52,8 @@ impl Page {
         self.links.is_empty()
     }
 
-    /// Each link with its exact clicks, without those that were deleted meanwhile, and those whose exact clicks give them
-    /// another status than the wanted one.
+    /// Each link with its clicks, without those that were deleted meanwhile, and those whose clicks give them another status
+    /// than the wanted one.
     pub fn links(&self) -> impl Iterator<Item = ListedLink<'_>> {
         self.links.iter().filter_map(|link| {
             let clicks = *self.clicks.get(&link.id)?;
@@ -96,12 +99,13 @@ impl LinkService {
         };
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
         let to_count: Vec<_> = links.iter().map(click_of).collect();
-        let clicks = counting.of(&to_count, has_parked).await?;
+        let AsOf { value, as_of } = counting.of_or_written(&to_count, has_parked).await?;
         Ok(Page {
             links,
-            clicks,
+            clicks: value,
             wanted: listing.filter.status,
             read_at,
+            as_of,
             next,
         })
     }
@@ -116,11 +120,13 @@ impl LinkService {
         let read = self.links.ending_links(owner, read_at, limit).await?;
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
         let to_count: Vec<_> = read.value.iter().map(click_of).collect();
+        let counted = counting.of_or_written(&to_count, read.has_parked).await?;
         Ok(Page {
-            clicks: counting.of(&to_count, read.has_parked).await?,
+            clicks: counted.value,
             links: read.value,
             wanted: Some(LinkStatus::Active),
             read_at,
+            as_of: counted.as_of,
             next: None,
         })
     }

@@ -156,10 +156,8 @@ impl Listener {
         if let Some(count) = watched.newest(Instant::now()) {
             return Ok(Some(count));
         }
-        let Some(shown) = self.live.links.show(self.owner, &self.code).await? else {
-            return Ok(None);
-        };
-        Ok(Some(watched.add(Instant::now(), shown.clicks)))
+        let clicks = self.live.links.exact_clicks(self.owner, &self.code).await?;
+        Ok(clicks.map(|clicks| watched.add(Instant::now(), clicks)))
     }
 }
 

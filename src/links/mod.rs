@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
-use crate::domain::{Clock, CurrentBlocklist, OwnHost};
+use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost};
 use crate::limits::{CurrentLimits, Limiter, MissLimiter, TooMany};
 use crate::store::{Details, Links, Outbox, Removals, StoreError};
 
@@ -122,7 +122,10 @@ pub enum LinkError {
     /// The service's administrators took the link away: its owner may delete it, and change nothing.
     #[error("the link is removed")]
     Removed,
-    /// An exact count cannot be read.
+    /// A property that the link would have breaks a rule.
+    #[error(transparent)]
+    Invalid(#[from] InvalidProperty),
+    /// No count can be read, or no exact one where it has to be exact.
     #[error(transparent)]
     Count(#[from] CountError),
     /// The database failed.

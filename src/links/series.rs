@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::{CountedLink, LinkError, LinkService};
+use crate::clicks::counts::AsOf;
 use crate::domain::{
     Click, Interval, LinkId, Principal, SearchTag, SeriesRange, ShortCode, Tally, Timestamp,
 };
@@ -23,6 +24,8 @@ pub struct ComparedSeries {
     pub series: Series,
     /// That of [`SeriesRange::previous`].
     pub previous: Option<Series>,
+    /// How new the clicks are: as [`AsOf`] says.
+    pub as_of: Option<Timestamp>,
 }
 
 impl Series {
@@ -52,11 +55,16 @@ impl ComparedSeries {
         start..intervals.end
     }
 
-    fn of(range: &SeriesRange, tallies: &BTreeMap<Interval, Tally>) -> Self {
+    fn of(
+        range: &SeriesRange,
+        tallies: &BTreeMap<Interval, Tally>,
+        as_of: Option<Timestamp>,
+    ) -> Self {
         let previous = range.previous();
         Self {
             series: Series::of(range, tallies),
             previous: previous.map(|previous| Series::of(&previous, tallies)),
+            as_of,
         }
     }
 }
@@ -99,7 +107,7 @@ impl LinkService {
         Ok(Some(Series::of(range, &tallies(read.points, &read.bots))))
     }
 
-    /// A link of this owner and its series; `None` where there is none.
+    /// A link of this owner and its series, as the database has them where exact ones cannot be read; `None` where there is none.
     ///
     /// # Errors
     /// [`LinkError::Count`], [`LinkError::Store`].
@@ -118,16 +126,16 @@ impl LinkService {
             return Ok(None);
         };
         let click = self.click_of(link.id, code);
-        let read = counting.series_of(click, ComparedSeries::intervals(range), has_parked);
-        let read = read.await?;
+        let intervals = ComparedSeries::intervals(range);
+        let read = counting.series_of_or_written(click, intervals, has_parked);
+        let AsOf { value: read, as_of } = read.await?;
         let counted = CountedLink {
             link,
             clicks: read.count,
+            as_of,
         };
-        Ok(Some((
-            counted,
-            ComparedSeries::of(range, &tallies(read.points, &read.bots)),
-        )))
+        let tallies = tallies(read.points, &read.bots);
+        Ok(Some((counted, ComparedSeries::of(range, &tallies, as_of))))
     }
 
     /// The series of all links of an owner, or of those with a tag. Without clicks also where the owner's account is gone.
@@ -148,7 +156,7 @@ impl LinkService {
         Ok(Series::of(range, &tallies(clicks, &bots)))
     }
 
-    /// The same beside that of the range before.
+    /// The same beside that of the range before; as the database has them where exact ones cannot be read.
     ///
     /// # Errors
     /// As there.
@@ -160,10 +168,10 @@ impl LinkService {
     ) -> Result<ComparedSeries, LinkError> {
         let counting = self.counts.begin();
         let intervals = ComparedSeries::intervals(range);
-        let read = counting.series_of_owner(owner, tag, intervals.clone());
-        let clicks = read.await?;
+        let read = counting.series_of_owner_or_written(owner, tag, intervals.clone());
+        let AsOf { value, as_of } = read.await?;
         let bots = self.bots_of_owner(owner, tag, intervals).await?;
-        Ok(ComparedSeries::of(range, &tallies(clicks, &bots)))
+        Ok(ComparedSeries::of(range, &tallies(value, &bots), as_of))
     }
 
     async fn bots_of_owner(
@@ -177,7 +185,7 @@ impl LinkService {
         Ok(bots.into_iter().collect())
     }
 
-    fn click_of(&self, link: LinkId, code: &ShortCode) -> Click {
+    pub(super) fn click_of(&self, link: LinkId, code: &ShortCode) -> Click {
         Click::new(link, self.cache.shard_of(code))
     }
 }

@@ -77,6 +77,7 @@ impl LinkRequest {
                 removed: used.removed,
             },
             clicks: self.clicks,
+            as_of: None,
         }
     }
 }
@@ -156,7 +157,7 @@ impl LinkService {
             if new.is_chosen || new.request.is_some() || new.clicks > 0 {
                 self.links.create_link(new, max_links).await
             } else {
-                self.creations.create(&*self.links, new, max_links).await
+                self.creations.create(&self.links, new, max_links).await
             }
         };
         let created = if let Some(code) = &request.custom_code {
@@ -184,6 +185,7 @@ impl LinkService {
         Ok(CountedLink {
             link,
             clicks: request.clicks,
+            as_of: None,
         })
     }
 }

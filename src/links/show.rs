@@ -1,16 +1,19 @@
 //! Showing one link to its owner.
 
 use super::{LinkError, LinkService};
+use crate::clicks::counts::AsOf;
 use crate::domain::{Click, Link, LinkStatus, Principal, ShortCode, Timestamp};
 use crate::store::ToCount;
 
-/// A link and its exact clicks.
+/// A link and its clicks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountedLink {
     /// The link.
     pub link: Link,
-    /// Exact number of answered redirects.
+    /// Number of answered redirects.
     pub clicks: u64,
+    /// As [`AsOf`] says.
+    pub as_of: Option<Timestamp>,
 }
 
 impl CountedLink {
@@ -40,9 +43,32 @@ impl LinkService {
             return Ok(None);
         };
         let click = Click::new(link.id, self.cache.shard_of(code));
-        let clicks = counting.of(&[click], has_parked).await?;
+        let AsOf { value, as_of } = counting.of_or_written(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
-        let clicks = clicks.get(&link.id).copied();
-        Ok(clicks.map(|clicks| CountedLink { link, clicks }))
+        let clicks = value.get(&link.id).copied();
+        Ok(clicks.map(|clicks| CountedLink {
+            link,
+            clicks,
+            as_of,
+        }))
+    }
+
+    /// The exact clicks of a link of this owner; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`LinkError::Count`], [`LinkError::Store`].
+    pub(super) async fn exact_clicks(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+    ) -> Result<Option<u64>, LinkError> {
+        let counting = self.counts.begin();
+        let Some(found) = self.links.link_of(owner, code).await? else {
+            return Ok(None);
+        };
+        let link = found.value.id;
+        let click = Click::new(link, self.cache.shard_of(code));
+        let counted = counting.of(&[click], found.has_parked).await?;
+        Ok(counted.get(&link).copied())
     }
 }

@@ -1,10 +1,8 @@
 //! Reading a link's statistics.
 
 use super::{LinkError, LinkService};
-use crate::domain::{
-    Click, LinkState, LinkTarget, NotFollowed, RemovalStatus, ShortCode, TargetUrl, Timestamp,
-};
-use crate::store::ToCount;
+use crate::clicks::counts::AsOf;
+use crate::domain::{LinkState, NotFollowed, RemovalStatus, ShortCode, TargetUrl, Timestamp};
 
 /// A link's statistics at one moment.
 #[derive(Debug)]
@@ -26,8 +24,10 @@ pub enum LinkPreview {
         target: Option<TargetUrl>,
         /// When it was made.
         made_at: Timestamp,
-        /// Exact number of answered redirects.
+        /// Number of answered redirects.
         clicks: u64,
+        /// As [`AsOf`] says.
+        as_of: Option<Timestamp>,
     },
 }
 
@@ -41,8 +41,16 @@ impl LinkService {
         code: &ShortCode,
         address: &str,
     ) -> Result<Option<LinkStats>, LinkError> {
-        let counted = self.counted(code, address).await?;
-        Ok(counted.map(|(link, clicks)| LinkStats {
+        let counting = self.counts.begin();
+        let Some(found) = self.public_link(code, address).await? else {
+            return Ok(None);
+        };
+        let (link, has_parked) = (found.value, found.has_parked);
+        let click = self.click_of(link.id, code);
+        let counted = counting.of(&[click], has_parked).await?;
+        // A link that was deleted meanwhile has no clicks.
+        let clicks = counted.get(&link.id).copied();
+        Ok(clicks.map(|clicks| LinkStats {
             target: link.removed.is_none().then_some(link.target),
             clicks,
         }))
@@ -57,7 +65,14 @@ impl LinkService {
         code: &ShortCode,
         address: &str,
     ) -> Result<Option<LinkPreview>, LinkError> {
-        let Some((link, clicks)) = self.counted(code, address).await? else {
+        let counting = self.counts.begin();
+        let Some(found) = self.public_link(code, address).await? else {
+            return Ok(None);
+        };
+        let (link, has_parked) = (found.value, found.has_parked);
+        let click = self.click_of(link.id, code);
+        let AsOf { value, as_of } = counting.of_or_written(&[click], has_parked).await?;
+        let Some(clicks) = value.get(&link.id).copied() else {
             return Ok(None);
         };
         // It may be deleted meanwhile.
@@ -77,26 +92,8 @@ impl LinkService {
                 target: followed.is_ok().then_some(link.target),
                 made_at: made.at,
                 clicks,
+                as_of,
             },
         }))
-    }
-
-    /// The link with this code and its exact number of clicks.
-    async fn counted(
-        &self,
-        code: &ShortCode,
-        address: &str,
-    ) -> Result<Option<(LinkTarget, u64)>, LinkError> {
-        let counting = self.counts.begin();
-        let Some(ToCount {
-            value: link,
-            has_parked,
-        }) = self.public_link(code, address).await?
-        else {
-            return Ok(None);
-        };
-        let click = Click::new(link.id, self.cache.shard_of(code));
-        let counts = counting.of(&[click], has_parked).await?;
-        Ok(counts.get(&link.id).map(|clicks| (link, *clicks)))
     }
 }

@@ -129,6 +129,7 @@ impl App {
             Arc::clone(&memory_only),
             redis.as_ref(),
             &cache,
+            Arc::clone(&clock),
         );
         let before_limit = ClicksBeforeLimit::new(
             Arc::clone(&store.clicks),

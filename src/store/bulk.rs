@@ -49,8 +49,22 @@ pub(super) async fn one_by_one(
             Err(refused @ (CreateLinkError::CodeTaken | CreateLinkError::QuotaReached)) => {
                 Err(refused)
             }
-            Err(error) => return Err(error),
+            Err(error) => return or_rest(outcomes, links.len(), error),
         });
     }
+    Ok(outcomes)
+}
+
+/// What becomes of many links when the database fails at one of them: those that are created stay so, and the error is the outcome of
+/// the others.
+pub(super) fn or_rest(
+    mut outcomes: Vec<Result<CreatedOfMany, CreateLinkError>>,
+    all: usize,
+    error: CreateLinkError,
+) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError> {
+    if !outcomes.iter().any(Result::is_ok) {
+        return Err(error);
+    }
+    outcomes.resize_with(all, || Err(error.clone()));
     Ok(outcomes)
 }

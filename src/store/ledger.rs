@@ -146,6 +146,24 @@ pub trait Ledger: Send + Sync {
 
     /// How far a flush is written back.
     async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError>;
+
+    /// The time by the clock of the database, before a flush begins; `None` while batches are parked, which were answered before and
+    /// may come to Redis later.
+    async fn moment_before_flush(&self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Notes such a moment, up to which all clicks that a data set was given are written back, where it is still in this term. After a
+    /// crash of the database it may be an earlier one.
+    async fn note_written_back(
+        &self,
+        epoch: &str,
+        term: i64,
+        up_to: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// The moment up to which all clicks are written back that Redis was given: the earliest of those of the data sets with
+    /// these tags that are in use, or that may still have clicks to write back. It is that of a data set's beginning where no
+    /// later one is noted; `None` where there is no such data set.
+    async fn written_back_up_to(&self, tags: &[&str]) -> Result<Option<Timestamp>, StoreError>;
 }
 
 /// Whether an epoch was named by the version before, which has no terms. Its data sets become known when they are first

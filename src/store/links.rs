@@ -154,8 +154,21 @@ pub enum Edited {
     NotFound,
     /// The link is not as the client expected.
     Refused,
-    /// The link as it is now, and the change to announce, where something changed.
-    Done(Box<ToCount<Link>>, Option<Change>),
+    /// It is changed, or was so already.
+    Done(Box<EditedLink>),
+}
+
+/// A link that was edited.
+#[derive(Clone, Debug)]
+pub struct EditedLink {
+    /// The link as it is now.
+    pub link: ToCount<Link>,
+    /// The clicks that the database has, read in the same transaction: as [`Clicks::counts`] without flushes.
+    ///
+    /// [`Clicks::counts`]: super::Clicks::counts
+    pub clicks: u64,
+    /// The change to announce, where something changed.
+    pub change: Option<Change>,
 }
 
 /// What a preview shows of a link beside its statistics.
@@ -217,7 +230,8 @@ pub trait Links: Send + Sync {
     /// the first.
     ///
     /// # Errors
-    /// Where the owner is gone, or the database failed: some of the links may be created then.
+    /// Where the owner is gone, or the database failed: none of the links is created then, unless it did not say so. Where it
+    /// fails in the middle, that is the outcome of the links that are not created.
     async fn create_links(
         &self,
         links: &[NewLink<'_>],

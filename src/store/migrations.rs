@@ -79,6 +79,7 @@ const POSTGRES: Files = files! { "postgres":
     75 "bounded details" "0075_bounded_details.sql",
     80 "class sums" "0080_class_sums.sql",
     82 "owners at once" "0082_owners_at_once.sql",
+    83 "written back up to" "0083_written_back_up_to.sql",
 };
 
 const SQLITE: Files = files! { "sqlite":
@@ -109,6 +110,7 @@ const SQLITE: Files = files! { "sqlite":
     75 "bounded details" "0075_bounded_details.sql",
     76 "owner series" "0076_owner_series.sql",
     81 "taken classes" "0081_taken_classes.sql",
+    83 "written back up to" "0083_written_back_up_to.sql",
 };
 
 /// The migrations of Postgres.

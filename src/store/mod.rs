@@ -20,6 +20,7 @@ mod click_details;
 mod click_limits;
 mod click_rows;
 mod clicks;
+mod committed;
 mod database;
 mod detail_room;
 mod details;
@@ -50,6 +51,7 @@ pub use click_batch::{ClickBatch, RecorderId};
 pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, ParkedBatch};
+pub use committed::{Commits, committed};
 pub use database::{Database, DiskUsage, StoreSettings, Usage};
 pub use details::{
     Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_QUARTER,
@@ -60,8 +62,8 @@ pub use history::{HistoryCheck, HistoryNote};
 pub(crate) use ledger::is_of_former_version;
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
 pub use links::{
-    CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, IdempotentRequest,
-    IsExpected, LinkMade, Links, NewLink, ToCount, UsedKey,
+    CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, EditedLink,
+    IdempotentRequest, IsExpected, LinkMade, Links, NewLink, ToCount, UsedKey,
 };
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};

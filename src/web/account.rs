@@ -24,6 +24,8 @@ struct AccountPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
     email: &'a str,
+    /// Whether sessions and keys could be read.
+    has_lists: bool,
     sessions: Vec<ShownSession>,
     said: &'static str,
     keys: Vec<ShownKey>,
@@ -138,14 +140,23 @@ pub(super) async fn page(
     said: &'static str,
     answer: Answer<'_>,
 ) -> Result<Response, ApiError> {
-    let sessions = accounts.sessions(signed_in.principal).await?;
+    let lists = async {
+        let sessions = accounts.sessions(signed_in.principal).await?;
+        Ok::<_, ApiError>((sessions, accounts.keys(signed_in.principal).await?))
+    };
+    let (mut has_lists, mut sessions, mut keys) = (true, Vec::new(), Vec::new());
+    match lists.await {
+        Ok(lists) => (sessions, keys) = lists,
+        // The key is made, and shown this once.
+        Err(_) if matches!(answer, Answer::NewKey(_)) => has_lists = false,
+        Err(error) => return Err(error),
+    }
     let sessions = sessions.into_iter().map(|session| ShownSession {
         id: session.id,
         agent: session.agent,
         since: minute(session.created_at),
         is_this: session.id == signed_in.id,
     });
-    let keys = accounts.keys(signed_in.principal).await?;
     let (new_key, refused) = match answer {
         Answer::Nothing => (None, None),
         Answer::NewKey(key) => (Some(key), None),
@@ -155,6 +166,7 @@ pub(super) async fn page(
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
         email: signed_in.user.email.as_str(),
+        has_lists,
         sessions: sessions.collect(),
         said,
         keys: keys.into_iter().map(ShownKey::from).collect(),
@@ -189,7 +201,13 @@ pub(super) async fn change_password(
         // Every session ended with the old password, this one as well.
         Ok(principal) => {
             let next = "/app/account?done=password";
-            session::begin(&accounts, &site, &headers, principal, next).await
+            match session::begin(&accounts, &site, &headers, principal, next).await {
+                // The password is changed, and that is said.
+                Err(error) if error.status().is_server_error() => {
+                    Ok(session::signed_out(&site, "/app/login?done=password"))
+                }
+                begun => begun,
+            }
         }
         Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => {

@@ -12,10 +12,10 @@ use serde::Deserialize;
 use super::breakdowns::{BreakdownsView, wanted};
 use super::clicks::{ClicksQuery, ClicksView, Place};
 use super::link_list::Row;
-use super::page::{Frame, Site, grouped, own_page};
+use super::page::{Frame, Site, grouped, minute, own_page_as_of};
 use super::session::SignedIn;
 use crate::domain::{LinkFilter, LinkOrder, SearchTag};
-use crate::http::{ApiError, QueryOf, clicks_csv};
+use crate::http::{ApiError, QueryOf, clicks_csv, with_clicks_as_of};
 use crate::links::{LinkService, Listing, WantedBreakdown};
 
 /// Links in each of the two lists.
@@ -30,6 +30,8 @@ struct AllLinksPage<'a> {
     tag: &'a str,
     /// The range that was asked for, which another tag keeps.
     given: &'a [(&'static str, String)],
+    /// The moment as of which the clicks hold, where they are not exact.
+    as_of: Option<String>,
     series: ClicksView,
     visitors: BreakdownsView,
     most: Vec<Row>,
@@ -85,6 +87,9 @@ pub(super) async fn show(
     };
     let most = links.page(owner, &listing, None, LISTED).await?;
     let ending = links.ending(owner, LISTED).await?;
+    // Some may be exact again, or not any more.
+    let as_of = [clicks.as_of, most.as_of, ending.as_of].into_iter();
+    let as_of = as_of.flatten().min();
     let ending = ending.links().map(|listed| Ending {
         ends: listed
             .link
@@ -109,12 +114,13 @@ pub(super) async fn show(
         frame: Frame::own(&site, signed_in.owner()),
         tag: &tag.tag,
         given: &asked.given,
+        as_of: as_of.map(minute),
         series,
         visitors: BreakdownsView::new(&place, &asked, found, &site),
         most: most.links().map(|link| Row::of(link, &site)).collect(),
         ending: ending.collect(),
     };
-    own_page(status, &page)
+    own_page_as_of(status, &page, as_of)
 }
 
 /// Where the clicks of the range that was asked for can be read again. A range without an end goes on with the time.
@@ -157,8 +163,10 @@ pub(super) async fn export(
     }
     let tag = tag.parse()?;
     let owner = signed_in.principal;
-    let series = links.series_of_owner(owner, tag.as_ref(), &range).await?;
+    let clicks = links.compared_series_of_owner(owner, tag.as_ref(), &range);
+    let clicks = clicks.await?;
     let wanted = WantedBreakdown::all(&range);
     let breakdowns = links.breakdowns_of_owner(owner, tag, wanted).await?;
-    clicks_csv("clicks", &range, &series, &breakdowns)
+    let csv = clicks_csv("clicks", &range, &clicks.series, &breakdowns)?;
+    Ok(with_clicks_as_of(csv, clicks.as_of))
 }

@@ -229,7 +229,9 @@ struct Data<'a> {
 impl ClicksView {
     pub(super) fn new(place: &Place, asked: &Asked, clicks: &ComparedSeries) -> Self {
         let (range, fault) = (&asked.range, asked.fault.as_ref());
-        let ComparedSeries { series, previous } = clicks;
+        let ComparedSeries {
+            series, previous, ..
+        } = clicks;
         let (sum, before) = (series.sum(), previous.as_ref().map(Series::sum));
         let zone = range.zone();
         let largest = largest(series).max(previous.as_ref().map_or(0, largest));

@@ -4,8 +4,8 @@ use axum::http::StatusCode;
 
 use super::form::{Form, moment};
 use crate::domain::{
-    CustomCode, FieldEdit, Link, LinkEdit, LinkProperties, MaxClicks, OwnHost, Tags, TargetUrl,
-    Timestamp, Title,
+    CustomCode, FieldEdit, Link, LinkEdit, LinkProperties, MaxClicks, OwnHost, TagEdit, Tags,
+    TargetUrl, Timestamp, Title,
 };
 use crate::http::ApiError;
 use crate::http::paths::is_kept_word;
@@ -133,7 +133,7 @@ impl LinkForm {
             target: Some(wanted.target),
             is_active: Some(self.is_active),
             title: set(wanted.title),
-            tags: Some(wanted.tags),
+            tags: Some(TagEdit::Set(wanted.tags)),
             expires_at: if is_same_end {
                 FieldEdit::Keep
             } else {

@@ -1,4 +1,4 @@
-//! The list of an owner's links, new links, and what is done to several at once.
+//! The list of an owner's links, and new links.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,23 +7,15 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use futures_util::future::try_join_all;
 
 use super::form::Form;
 use super::link_form::LinkForm;
 use super::link_list::{ListQuery, PER_PAGE, Row};
-use super::page::{Frame, Site, own_page, refused_page, see_other};
+use super::page::{Frame, Site, minute, own_page, own_page_as_of, refused_page, see_other};
+use super::selected_links::{PARTLY, act_on_all};
 use super::session::SignedIn;
-use crate::domain::{LinkEdit, Principal, ShortCode, Tags};
-use crate::http::paths::parse_code;
 use crate::http::{ApiError, ClientAddress, QueryOf};
-use crate::links::{Expected, LinkError, LinkService};
-
-/// Links that are changed at once: those of a page.
-const MAX_SELECTED: usize = 100;
-
-/// Of these, how many at the same time: each waits for its announcement.
-pub(super) const AT_ONCE: usize = 10;
+use crate::links::LinkService;
 
 #[derive(Template)]
 #[template(path = "links.html")]
@@ -33,6 +25,8 @@ struct LinksPage<'a> {
     query: &'a ListQuery,
     rows: Vec<Row>,
     next: Option<String>,
+    /// The moment as of which the clicks hold, where they are not exact.
+    as_of: Option<String>,
     form: LinkForm,
     fault: Option<String>,
     selection: &'a Selection,
@@ -53,6 +47,10 @@ impl LinksPage<'_> {
             "deleted" => "Deleted.",
             "ended" => "Ended: those links lead nowhere now.",
             "tagged" => "Tagged.",
+            "untagged" => "The tags are taken away.",
+            PARTLY => {
+                "Only some of the selected links were changed. Please look which ones are left, and try again."
+            }
             "none" => "No link was selected.",
             _ => "",
         }
@@ -92,13 +90,14 @@ async fn listed(
         .listing()
         .and_then(|listing| Ok((query.after(listing.order)?, listing)));
     let mut status = StatusCode::OK;
-    let (mut rows, mut next, mut fault) = (Vec::new(), None, None);
+    let (mut rows, mut next, mut fault, mut as_of) = (Vec::new(), None, None, None);
     match asked {
         Ok((after, listing)) => {
             let owner = signed_in.principal;
             let page = links.page(owner, &listing, after, PER_PAGE).await?;
             rows.extend(page.links().map(|link| Row::of(link, site)));
             next = page.next.map(|next| query.path_to(listing.order, next));
+            as_of = page.as_of;
         }
         Err(error) => {
             status = error.status();
@@ -114,11 +113,12 @@ async fn listed(
         query,
         rows,
         next,
+        as_of: as_of.map(minute),
         form: LinkForm::default(),
         fault,
         selection,
     };
-    own_page(status, &page)
+    own_page_as_of(status, &page, as_of)
 }
 
 pub(super) async fn new(
@@ -181,13 +181,6 @@ pub(super) async fn make(
     }
 }
 
-/// What is done to the selected links.
-enum Action {
-    Delete,
-    End,
-    Tag(Tags),
-}
-
 pub(super) async fn selected(
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
@@ -211,113 +204,5 @@ pub(super) async fn selected(
             };
             listed(&links, &site, &signed_in, &place, &selection).await
         }
-    }
-}
-
-/// Does to each selected link what the form says, and returns the word for it.
-async fn act_on_all(
-    links: &LinkService,
-    owner: Principal,
-    form: &Form,
-) -> Result<&'static str, ApiError> {
-    let codes: Vec<&str> = form.all("code").collect();
-    check_number(codes.len())?;
-    if codes.is_empty() {
-        return Ok("none");
-    }
-    let (action, done) = match form.get("action") {
-        "delete" => (Action::Delete, "deleted"),
-        "end" => (Action::End, "ended"),
-        "tag" => (Action::Tag(tags_to_add(form.get("tag"))?), "tagged"),
-        _ => return Err(ApiError::invalid("action: must be delete, end or tag")),
-    };
-    // What is refused for one link is refused before another one is changed.
-    let mut changes = Vec::new();
-    for codes in codes.chunks(AT_ONCE) {
-        let found = codes.iter().map(|code| change(links, owner, code, &action));
-        changes.extend(try_join_all(found).await?.into_iter().flatten());
-    }
-    for changes in changes.chunks(AT_ONCE) {
-        let made = changes
-            .iter()
-            .map(|(code, change)| make_change(links, owner, code, change));
-        try_join_all(made).await?;
-    }
-    Ok(done)
-}
-
-/// Refuses a form with more links than a page has.
-pub(super) fn check_number(links: usize) -> Result<(), ApiError> {
-    if links > MAX_SELECTED {
-        let detail = format!("code: must be at most {MAX_SELECTED} links at once");
-        return Err(ApiError::invalid(detail));
-    }
-    Ok(())
-}
-
-fn tags_to_add(raw: &str) -> Result<Tags, ApiError> {
-    let tags = Tags::parse_list(raw).map_err(|error| ApiError::invalid(error.to_string()))?;
-    if tags.as_slice().is_empty() {
-        return Err(ApiError::invalid("tags: must be at least one"));
-    }
-    Ok(tags)
-}
-
-enum Change {
-    Delete,
-    Edit(LinkEdit),
-}
-
-/// What becomes of a link; `None` where it is gone meanwhile, or is another account's.
-async fn change(
-    links: &LinkService,
-    owner: Principal,
-    code: &str,
-    action: &Action,
-) -> Result<Option<(ShortCode, Change)>, ApiError> {
-    let Some(code) = parse_code(code) else {
-        return Ok(None);
-    };
-    let change = match action {
-        Action::Delete => Change::Delete,
-        Action::End => Change::Edit(LinkEdit {
-            is_active: Some(false),
-            ..LinkEdit::default()
-        }),
-        Action::Tag(tags) => {
-            let Some(shown) = links.show(owner, &code).await? else {
-                return Ok(None);
-            };
-            let all = shown.link.properties.tags.as_slice().iter();
-            let all = all.chain(tags.as_slice()).map(String::as_str);
-            let tags = Tags::parse(all).map_err(|error| {
-                ApiError::invalid(format!("{error} (link {code}; no link was changed)"))
-            })?;
-            Change::Edit(LinkEdit {
-                tags: Some(tags),
-                ..LinkEdit::default()
-            })
-        }
-    };
-    Ok(Some((code, change)))
-}
-
-/// A link that is gone meanwhile, or another account's, is passed over.
-async fn make_change(
-    links: &LinkService,
-    owner: Principal,
-    code: &ShortCode,
-    change: &Change,
-) -> Result<(), ApiError> {
-    let made = match change {
-        Change::Delete => links.delete(owner, code, &Expected::Any).await.map(|_| ()),
-        Change::Edit(edit) => {
-            let edited = links.edit(owner, code, edit, &Expected::Any).await;
-            edited.map(|_| ())
-        }
-    };
-    match made {
-        Ok(()) | Err(LinkError::NotAsExpected) => Ok(()),
-        Err(error) => Err(error.into()),
     }
 }

@@ -9,7 +9,7 @@
 //! | `start`, `preview`, `removed`, `report` | pages for visitors: `/`, and `/{code}+`; a removed link; the report of a link |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
 //! | `opened_at` | the address of a page at which its forms fail |
-//! | `sign_in`, `links`, `link_list`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
+//! | `sign_in`, `links`, `link_list`, `selected_links`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
 //! | `questions` | what is asked before a link, a key, a session or the account is gone |
 //! | `admin/` | pages for administrators, below `/app/admin` |
 //! | `documents` | what an import and an export need of the API |
@@ -58,6 +58,7 @@ mod preview;
 mod questions;
 mod removed;
 mod report;
+mod selected_links;
 mod session;
 mod sign_in;
 mod start;

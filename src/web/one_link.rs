@@ -13,11 +13,11 @@ use super::clicks::{Asked, ClicksQuery, ClicksView, Place};
 use super::form::Form;
 use super::link_form::LinkForm;
 use super::link_list::{Tag, word};
-use super::page::{Frame, Site, grouped, minute, own_page, see_other};
+use super::page::{Frame, Site, grouped, minute, own_page_as_of, see_other};
 use super::session::SignedIn;
 use crate::abuse::Abuse;
 use crate::domain::{Link, RemovalStatus, ShortCode, Title};
-use crate::http::{ApiError, PathCode, QueryOf, clicks_csv};
+use crate::http::{ApiError, PathCode, QueryOf, clicks_csv, with_clicks_as_of};
 use crate::links::{CountedLink, Expected, LinkService, Revision, WantedBreakdown};
 
 #[derive(Template)]
@@ -38,6 +38,8 @@ struct LinkPage<'a> {
     ends: String,
     most: String,
     revision: String,
+    /// The moment as of which the clicks hold, where they are not exact.
+    as_of: Option<String>,
     said: &'static str,
     form: LinkForm,
     series: ClicksView,
@@ -168,12 +170,13 @@ impl Page {
             ends: properties.expires_at.map(minute).unwrap_or_default(),
             most: most.map(|most| grouped(most.number())).unwrap_or_default(),
             revision: Revision::of(link).to_string(),
+            as_of: self.shown.as_of.map(minute),
             said: self.said,
             form: self.form,
             series: self.series,
             visitors: self.visitors,
         };
-        own_page(status, &page)
+        own_page_as_of(status, &page, self.shown.as_of)
     }
 }
 
@@ -194,7 +197,8 @@ pub(super) async fn export(
     let wanted = WantedBreakdown::all(&range);
     let breakdowns = links.breakdowns(signed_in.principal, &code, wanted);
     let breakdowns = breakdowns.await?.unwrap_or_default();
-    clicks_csv(code.as_str(), &range, &clicks.series, &breakdowns)
+    let csv = clicks_csv(code.as_str(), &range, &clicks.series, &breakdowns)?;
+    Ok(with_clicks_as_of(csv, clicks.as_of))
 }
 
 pub(super) async fn edit(

@@ -15,7 +15,7 @@ use super::language::Language;
 use super::opened_at::opened_elsewhere;
 use crate::config::{BaseUrl, Config};
 use crate::domain::{Location, Registration, ShortCode, Timestamp};
-use crate::http::{ApiError, HTML};
+use crate::http::{ApiError, HTML, with_clicks_as_of};
 
 /// What the operator says of the service; cheap to clone.
 #[derive(Clone)]
@@ -182,6 +182,15 @@ pub(super) fn public_page(status: StatusCode, page: &impl Template) -> Result<Re
 /// A page for an owner.
 pub(super) fn own_page(status: StatusCode, page: &impl Template) -> Result<Response, ApiError> {
     rendered(status, page, OWN_POLICY)
+}
+
+/// A page for an owner whose clicks may be those of an earlier moment.
+pub(super) fn own_page_as_of(
+    status: StatusCode,
+    page: &impl Template,
+    as_of: Option<Timestamp>,
+) -> Result<Response, ApiError> {
+    Ok(with_clicks_as_of(own_page(status, page)?, as_of))
 }
 
 /// A page for an owner whose form was refused: with the status and the `Retry-After` of the JSON.

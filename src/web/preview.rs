@@ -12,10 +12,10 @@ use icu_properties::props::Script;
 use url::{Host, Url};
 
 use super::error_pages::PageWish;
-use super::page::{Frame, Site, grouped_with, public_page};
+use super::page::{Frame, Site, grouped_with, minute, public_page};
 use super::removed::removed_page;
 use crate::abuse::Abuse;
-use crate::http::{ApiError, ClientAddress, PathCode};
+use crate::http::{ApiError, ClientAddress, PathCode, with_clicks_as_of};
 use crate::links::{LinkPreview, LinkService};
 
 #[derive(Template)]
@@ -25,6 +25,8 @@ struct PreviewPage<'a> {
     short_url: String,
     code: String,
     clicks: String,
+    /// The moment as of which the clicks hold, where they are not exact.
+    as_of: Option<String>,
     /// The date on which the link was made.
     made: String,
     /// `None`: the link has ended.
@@ -101,7 +103,7 @@ pub(super) async fn preview(
     let wish = PageWish::accepted(&headers).ok_or_else(ApiError::url_not_found)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let preview = links.preview(&code, client.as_str()).await?;
-    let (target, made_at, clicks) = match preview.ok_or_else(ApiError::url_not_found)? {
+    let (target, made_at, clicks, as_of) = match preview.ok_or_else(ApiError::url_not_found)? {
         LinkPreview::Removed(status) => {
             let reason = abuse.reason_of(&code).await?;
             let answered = ApiError::url_removed(status).status();
@@ -111,7 +113,8 @@ pub(super) async fn preview(
             target,
             made_at,
             clicks,
-        } => (target, made_at, clicks),
+            as_of,
+        } => (target, made_at, clicks, as_of),
     };
     let page = PreviewPage {
         made: made_at.date(),
@@ -119,11 +122,15 @@ pub(super) async fn preview(
         short_url: site.short_url(&code),
         code: code.to_string(),
         clicks: grouped_with(clicks, wish.language().thousands()),
+        as_of: as_of.map(minute),
         target: target
             .as_ref()
             .map(|target| ShownTarget::of(target.as_str())),
     };
-    public_page(StatusCode::OK, &page)
+    Ok(with_clicks_as_of(
+        public_page(StatusCode::OK, &page)?,
+        as_of,
+    ))
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use futures_util::future::try_join_all;
 
 use super::form::Form;
 use super::link_list::ListQuery;
-use super::links::{AT_ONCE, check_number};
 use super::page::{Frame, Site, minute, number_of, own_page, see_other};
+use super::selected_links::{AT_ONCE, check_number};
 use super::session::SignedIn;
 use crate::abuse::Abuse;
 use crate::accounts::Accounts;

@@ -12,7 +12,7 @@ use super::csrf;
 use super::form::Form;
 use super::opened_at::opened_elsewhere;
 use super::page::{Owner, Site, see_other};
-use crate::accounts::{Accounts, SESSION_LIFETIME, random_text};
+use crate::accounts::{AccountError, Accounts, SESSION_LIFETIME, random_text};
 use crate::domain::{Principal, User};
 use crate::http::ApiError;
 
@@ -249,27 +249,38 @@ pub(super) async fn begin(
     Ok(response)
 }
 
-/// Ends the session that the browser has had until now: a user who signs in again leaves none behind.
+/// Ends the session that the browser has had until now: a user who signs in again leaves none behind. Where that fails, it is in
+/// the list of the account's sessions.
 pub(super) async fn end_former(
     accounts: &Accounts,
     site: &Site,
     headers: &HeaderMap,
     address: &str,
-) -> Result<(), ApiError> {
+) {
     let Some(cookie) = cookie(headers, session_name(site)) else {
-        return Ok(());
+        return;
     };
-    if let Some(former) = accounts.session(&cookie).await? {
-        accounts
-            .end_session(address, former.principal, former.id)
-            .await?;
+    let ending = async {
+        if let Some(former) = accounts.session(&cookie).await? {
+            accounts
+                .end_session(address, former.principal, former.id)
+                .await?;
+        }
+        Ok::<_, AccountError>(())
+    };
+    if let Err(error) = ending.await {
+        tracing::debug!(%error, "a former session goes on");
     }
-    Ok(())
 }
 
 /// Leads to the start, without the cookie.
 pub(super) fn ended(site: &Site) -> Response {
-    let mut response = see_other("/app/login");
+    signed_out(site, "/app/login")
+}
+
+/// The answer to a change that ended the session, or could not begin one: its account signs in again.
+pub(super) fn signed_out(site: &Site, path: &str) -> Response {
+    let mut response = see_other(path);
     set_cookie(&mut response, site, session_name(site), "", Some(0));
     response
 }

@@ -26,6 +26,8 @@ struct SignInPage<'a> {
     next: &'a str,
     /// Whether a form was not carried out, as its session has ended.
     has_ended: bool,
+    /// What was done just now, in a sentence.
+    said: &'static str,
     email: &'a str,
     fault: Option<Fault>,
 }
@@ -42,6 +44,8 @@ pub(super) struct Next {
     next: String,
     #[serde(default)]
     ended: String,
+    #[serde(default)]
+    done: String,
 }
 
 pub(super) async fn show(
@@ -56,6 +60,7 @@ pub(super) async fn show(
     let asked = Asked {
         next: &query.next,
         has_ended: !query.ended.is_empty(),
+        done: &query.done,
         ..Asked::default()
     };
     shown(&site, &headers, &asked, None)
@@ -81,6 +86,8 @@ struct Asked<'a> {
     next: &'a str,
     has_ended: bool,
     email: &'a str,
+    /// What was done just now.
+    done: &'a str,
 }
 
 /// The form; a browser without the form's cookie gets one.
@@ -97,6 +104,11 @@ fn shown(
         is_new: asked.is_new,
         next: session::own_path(asked.next),
         has_ended: asked.has_ended,
+        said: match asked.done {
+            "account" => "Your account is ready. Sign in to go on.",
+            "password" => "The password is changed. Sign in with the new one.",
+            _ => "",
+        },
         email: asked.email,
         fault: error.map(|error| Fault::of(error, &["email", "password"])),
     };
@@ -167,16 +179,27 @@ async fn signed_in(
     };
     match entered.await {
         Ok(principal) => {
-            session::end_former(accounts, site, headers, client.address()).await?;
-            session::begin(accounts, site, headers, principal, form.get("next")).await
+            let begun = session::begin(accounts, site, headers, principal, form.get("next")).await;
+            match begun {
+                Ok(response) => {
+                    let address = client.address();
+                    session::end_former(accounts, site, headers, address).await;
+                    Ok(response)
+                }
+                // The account is made, and that is said.
+                Err(error) if is_new && error.status().is_server_error() => {
+                    Ok(session::signed_out(site, "/app/login?done=account"))
+                }
+                Err(error) => Err(error),
+            }
         }
         Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => {
             let asked = Asked {
                 is_new,
                 next: form.get("next"),
-                has_ended: false,
                 email: &email,
+                ..Asked::default()
             };
             shown(site, headers, &asked, Some(&error))
         }

@@ -11,6 +11,9 @@
 #[path = "../suite/support/mod.rs"]
 mod support;
 
+#[path = "../suite/web/browser.rs"]
+mod browser;
+
 mod api;
 mod load;
 mod nginx;
@@ -21,6 +24,7 @@ mod readers;
 mod backup;
 mod both_away;
 mod clock;
+mod committed;
 mod data_lost;
 mod databases;
 mod deletions;
@@ -30,7 +34,9 @@ mod instances;
 mod late_redis;
 mod max_clicks;
 mod redis;
+mod redis_away;
 mod replica;
+mod routes;
 mod service;
 mod system;
 mod terms;

@@ -144,7 +144,13 @@ impl Components {
             Arc::clone(&self.store.clicks),
             Arc::new(MemoryOnly::default()),
         );
-        let counts = Counts::new(clicks, in_memory, Some(&self.shards), &self.cache);
+        let counts = Counts::new(
+            clicks,
+            in_memory,
+            Some(&self.shards),
+            &self.cache,
+            Arc::new(SystemClock),
+        );
         let asked: Vec<_> = self
             .links
             .iter()

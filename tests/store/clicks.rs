@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
-use shunt::domain::{Interval, LinkId};
+use shunt::domain::{Interval, LinkId, Timestamp};
 use shunt::store::FlushMark::{Nothing, Superseded, UpTo, Whole};
 use shunt::store::{
     ClickBatch, ClickDetails, DataSet, FlushId, FlushMark, FlushesSeen, ParkedBatch, Raise, Store,
@@ -91,6 +91,45 @@ both_stores! {
         store.clicks.release_parked(7, 2).await.unwrap();
         store.clicks.append(&batch(7, 1, &[(clicked, 3)]), None).await.unwrap();
         assert_eq!(count(&store, clicked).await, 3);
+    }
+
+    async fn clicks_are_written_back_up_to_the_earliest_moment_of_the_data_sets_in_use(store) {
+        let up_to = async |tags: &[&str]| store.clicks.written_back_up_to(tags).await.unwrap();
+        let at = |second: i64| Timestamp::from_micros(4_000_000_000_000_000 + second * 1_000_000).unwrap();
+        assert_eq!(up_to(&[TAG, "{other}"]).await, None);
+        let first = began(&store).await;
+        // Until a later moment is noted, it is the beginning.
+        assert!(up_to(&[TAG]).await.unwrap() < at(0));
+        assert_eq!(up_to(&["{other}"]).await, None);
+        let note = async |data_set: &DataSet, term, second| {
+            store.clicks.note_written_back(&data_set.epoch, term, at(second)).await.unwrap();
+        };
+        note(&first, first.term, 5).await;
+        assert_eq!(up_to(&[TAG]).await, Some(at(5)));
+        // Another term notes nothing.
+        note(&first, first.term + 1, 9).await;
+        assert_eq!(up_to(&[TAG]).await, Some(at(5)));
+        let of_other = Raise { tag: "{other}", ..raise(0, "first") };
+        let other = store.clicks.begin(of_other, "").await.unwrap().unwrap();
+        note(&other, other.term, 3).await;
+        assert_eq!(up_to(&[TAG, "{other}"]).await, Some(at(3)));
+        // A data set that took its place does not hide the clicks that the former one may still have.
+        let next = store.clicks.begin(raise(first.term, "second"), "").await.unwrap().unwrap();
+        note(&next, next.term, 8).await;
+        assert_eq!(up_to(&[TAG]).await, Some(at(5)));
+    }
+
+    async fn there_is_no_moment_before_a_flush_while_batches_are_parked(store) {
+        let owner = user(&store).await;
+        let (_, clicked) = link(&store, owner).await;
+        let moment = async || store.clicks.moment_before_flush().await.unwrap();
+        let first = moment().await.unwrap();
+        store.clicks.append(&batch(7, 1, &[(clicked, 1)]), None).await.unwrap();
+        assert!(moment().await.unwrap() > first);
+        store.clicks.append(&batch(8, 1, &[(clicked, 1)]), Some("epoch")).await.unwrap();
+        assert_eq!(moment().await, None);
+        store.clicks.release_parked(8, 1).await.unwrap();
+        assert!(moment().await.unwrap() > first);
     }
 
     async fn a_batch_of_clicks_goes_before_other_writes(store) {

@@ -1,10 +1,12 @@
 //! Links and the outbox of their changes.
 
 use shunt::domain::{
-    Clock, Link, LinkFilter, LinkId, LinkProperties, Principal, SearchTag, ShortCode, SystemClock,
-    Tags, TokenKey, UserId,
+    Clock, Interval, Link, LinkFilter, LinkId, LinkProperties, Principal, SearchTag, ShortCode,
+    SystemClock, Tags, TokenKey, UserId,
 };
-use shunt::store::{CreateLinkError, Deleted, NewLink, Position, Raise};
+use shunt::store::{
+    ClickBatch, ClickDetails, CreateLinkError, Deleted, Edited, NewLink, Position, Raise,
+};
 
 use crate::backend::{both_stores, delete_link, link, moment, plain, target, user};
 
@@ -15,6 +17,32 @@ both_stores! {
         let found = store.links.link_target(&code).await.unwrap().unwrap();
         assert_eq!((found.id, found.target, found.is_active), (id, target(), true));
         assert!(store.links.link_target(&ShortCode::generate(7).unwrap()).await.unwrap().is_none());
+    }
+
+    async fn an_edit_reads_the_clicks_that_the_database_has(store) {
+        let owner = user(&store).await;
+        let (code, id) = link(&store, owner).await;
+        let mut batch = ClickBatch {
+            recorder: 7,
+            number: 1,
+            interval: Interval::from_number(2_000_000),
+            clicks: vec![(id, 3)],
+            details: ClickDetails::default(),
+        };
+        store.clicks.append(&batch, None).await.unwrap();
+        store.clicks.compact().await.unwrap();
+        (batch.number, batch.clicks) = (2, vec![(id, 2)]);
+        store.clicks.append(&batch, None).await.unwrap();
+        // One that may be in Redis is not counted.
+        (batch.recorder, batch.clicks) = (8, vec![(id, 9)]);
+        store.clicks.append(&batch, Some("epoch")).await.unwrap();
+        for is_active in [false, false, true] {
+            let edit = |link: &Link| Some(LinkProperties { is_active, ..link.properties.clone() });
+            let edited = store.links.edit_link(owner, &code, &edit, SystemClock.now()).await.unwrap();
+            let Edited::Done(edited) = edited else { panic!("{edited:?}") };
+            assert_eq!((edited.clicks, edited.link.has_parked), (5, true));
+            assert_eq!(edited.link.value.properties.is_active, is_active);
+        }
     }
 
     async fn a_code_is_taken_once(store) {

@@ -4,6 +4,7 @@ use futures_util::StreamExt;
 use futures_util::future::{join, join_all};
 use futures_util::stream::FuturesUnordered;
 use reqwest::Method;
+use serde_json::json;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use crate::support::{App, Mode, Response, Server, both_modes, eventually, unique};
@@ -213,13 +214,19 @@ async fn log_ins_past_the_hashing_queue_are_answered_503_and_counted() {
 }
 
 #[tokio::test]
-async fn a_list_without_links_is_empty_also_while_clicks_are_only_in_memory() {
+async fn a_list_says_as_of_when_it_is_while_clicks_are_only_in_memory() {
     let app = App::start(Mode::Embedded).await;
     let (owner, other) = (app.register().await, app.register().await);
     let code = app.shorten(&owner, "https://example.org/").await;
     let lock = DatabaseLock::on(&app, "click_journal").await;
     assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
-    is_busy(&app.get_as(&owner, "/urls/my").await);
+    is_busy(&app.get(&format!("/urls/{code}/stats")).await);
+    let listed = app.get_as(&owner, "/urls/my").await;
+    assert_eq!(
+        (listed.status.as_u16(), &listed.json()[0]["clicks"]),
+        (200, &json!(0))
+    );
+    assert_ne!(listed.header("clicks-as-of"), "");
     for list in ["/urls/my", "/urls/my?limit=1"] {
         assert_eq!(app.get_as(&other, list).await.text, "[]\n");
     }

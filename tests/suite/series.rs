@@ -115,7 +115,13 @@ impl Pipeline {
     fn counts(&self) -> Counts {
         let clicks = Arc::clone(&self.store.clicks);
         let in_memory = Arc::new(MemoryOnly::default());
-        Counts::new(clicks, in_memory, Some(&self.shards), &self.cache)
+        Counts::new(
+            clicks,
+            in_memory,
+            Some(&self.shards),
+            &self.cache,
+            Arc::new(SystemClock),
+        )
     }
 
     /// The link's series, whose sum is the count; it is that of its owner, too, who has no other link.

@@ -65,7 +65,7 @@ pub(in crate::api) async fn remove(
     let status = status(body.status).map_err(invalid)?;
     let target = abuse.target(&body.kind, &body.value).await?;
     let removed = abuse.remove(&administrator, &target, &reason, status);
-    let removal = settle(&abuse, &links, removed.await?).await?;
+    let removal = settle(&abuse, &links, removed.await?).await;
     Ok(Json(RemovalBody::new(&removal)))
 }
 

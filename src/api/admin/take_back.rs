@@ -43,6 +43,6 @@ pub(in crate::api) async fn take_back(
         crate::abuse::AbuseError::Unknown => ApiError::removal_not_found(),
         error => error.into(),
     })?;
-    let removal = settle(&abuse, &links, taken_back).await?;
+    let removal = settle(&abuse, &links, taken_back).await;
     Ok(Json(RemovalBody::new(&removal)))
 }

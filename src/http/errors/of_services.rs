@@ -53,6 +53,7 @@ impl From<LinkError> for ApiError {
             ),
             LinkError::NotAsExpected => Self::precondition_failed(),
             LinkError::Removed => Self::conflict("URL removed"),
+            LinkError::Invalid(why) => Self::invalid(why.to_string()),
             LinkError::Count(error) => error.into(),
             LinkError::Store(error) => error.into(),
             LinkError::NoCode(_) => Self::internal(&error.to_string()),

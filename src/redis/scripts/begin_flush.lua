@@ -2,7 +2,8 @@
 -- no further one is started.
 -- KEYS: state, pending, flushing, intervals, flusher, details. ARGV: term, prefix of flush keys, the interval of clicks for which
 -- none is noted, name of the flusher, lease in ms, newest flush in the ledger, prefix of lists of classes.
--- Returns false while another flusher has the lease, otherwise the numbers of the flushes under way, their intervals and names.
+-- Returns false while another flusher has the lease, otherwise the numbers of the flushes under way, their intervals and names,
+-- and whether clicks are still pending that are in none of them.
 -- A name is unique: a number may come twice where the data set went back unnoticed.
 local details = KEYS[6]
 local name, lease, in_ledger, details_prefix = unpack(ARGV, 4)
@@ -26,8 +27,10 @@ local is_unfinished = false
 for _, number in ipairs(redis.call('SMEMBERS', flushing)) do
   is_unfinished = is_unfinished or tonumber(number) <= read
 end
-if not is_unfinished and redis.call('EXISTS', pending) == 1 then
+local has_pending = redis.call('EXISTS', pending)
+if not is_unfinished and has_pending == 1 then
   redis.call('RENAME', pending, start_flush())
+  has_pending = 0
 end
 note_read(name)
 
@@ -65,4 +68,4 @@ if redis.call('HLEN', details) > #under_way + 1 then
     end
   end
 end
-return { under_way, of_intervals, names }
+return { under_way, of_intervals, names, has_pending }

@@ -262,6 +262,23 @@ impl Clicks for PostgresStore {
     }
 }
 
+/// The clicks of a link that the database has.
+pub(super) async fn written_clicks(
+    session: &mut Session,
+    link: LinkId,
+) -> Result<u64, sqlx::Error> {
+    let seen = FlushesSeen::NONE;
+    let found: Vec<(i32, i64, i64)> = sqlx::query_as(COUNTS)
+        .bind([link.number()])
+        .bind(seen.epoch)
+        .bind(seen.under_way)
+        .bind(seen.newest)
+        .bind(seen.term)
+        .fetch_all(session)
+        .await?;
+    Ok(click_rows::clicks_of_one(&found))
+}
+
 pub(super) fn columns(clicks: &[(LinkId, u64)]) -> (Vec<i64>, Vec<i64>) {
     clicks
         .iter()

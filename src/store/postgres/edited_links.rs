@@ -1,11 +1,12 @@
 //! Edits of links in Postgres.
 
+use super::clicks::written_clicks;
 use super::links::link_of_owner;
 use super::session::Session;
 use super::{PostgresStore, link_columns, moment};
 use crate::domain::{Link, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, LinkRow};
-use crate::store::{Change, EditLink, Edited, StoreError, ToCount};
+use crate::store::{Change, EditLink, Edited, EditedLink, StoreError, ToCount};
 
 /// A link of an owner by its code. It is locked: another change of it waits until the transaction ends.
 pub(super) async fn locked_link(
@@ -40,9 +41,11 @@ impl PostgresStore {
             let Some(properties) = edit(&link) else {
                 return Ok(Edited::Refused);
             };
+            let clicks = written_clicks(session, link.id).await?;
             let done = |link, change| {
                 let link = ToCount { value: link, has_parked };
-                Ok(Edited::Done(Box::new(link), change))
+                let edited = EditedLink { link, clicks, change };
+                Ok(Edited::Done(Box::new(edited)))
             };
             if properties == link.properties {
                 return done(link, None);

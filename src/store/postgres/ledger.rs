@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 
-use super::PostgresStore;
 use super::clicks::columns;
 use super::session::Session;
-use crate::domain::LinkId;
+use super::{PostgresStore, micros, moment};
+use crate::domain::{LinkId, Timestamp};
 use crate::store::click_rows::{self, DataSetRow};
 use crate::store::ledger::{DRAIN_TIME, RETENTION};
 use crate::store::rows;
@@ -209,6 +209,63 @@ impl Ledger for PostgresStore {
             })
             .await?;
         Ok(mark.map_or(FlushMark::Superseded, click_rows::flush_mark))
+    }
+
+    async fn moment_before_flush(&self) -> Result<Option<Timestamp>, StoreError> {
+        // A batch that was parked before the statement began is seen by it.
+        let read = async |session: &mut Session| {
+            sqlx::query_scalar(concat!(
+                "SELECT ",
+                micros!("now()"),
+                " WHERE NOT EXISTS (SELECT FROM click_journal WHERE held)"
+            ))
+            .fetch_optional(session)
+            .await
+        };
+        let micros: Option<i64> = self.pool.run(read).await?;
+        Ok(micros.and_then(Timestamp::from_micros))
+    }
+
+    async fn note_written_back(
+        &self,
+        epoch: &str,
+        term: i64,
+        up_to: Timestamp,
+    ) -> Result<(), StoreError> {
+        // Nothing waits for the disk: what a crash takes is noted again with the next flush.
+        let note = async |session: &mut Session| {
+            sqlx::query(concat!(
+                "WITH noted AS (
+                     UPDATE data_sets SET written_up_to = ",
+                moment!("$3"),
+                " WHERE epoch = $1 AND term = $2 RETURNING 1
+                 )
+                 SELECT set_config('synchronous_commit', 'off', true) FROM noted"
+            ))
+            .bind(epoch)
+            .bind(term)
+            .bind(up_to.micros())
+            .fetch_all(session)
+            .await
+        };
+        self.pool.run(note).await?;
+        Ok(())
+    }
+
+    async fn written_back_up_to(&self, tags: &[&str]) -> Result<Option<Timestamp>, StoreError> {
+        let read = async |session: &mut Session| {
+            sqlx::query_scalar(concat!(
+                "SELECT ",
+                micros!("min(coalesce(written_up_to, began_at))"),
+                " FROM data_sets AS kept WHERE tag = ANY ($1) AND (drains_until > now()
+                     OR term = (SELECT max(term) FROM data_sets WHERE tag = kept.tag))"
+            ))
+            .bind(tags)
+            .fetch_one(session)
+            .await
+        };
+        let micros: Option<i64> = self.pool.run(read).await?;
+        Ok(micros.and_then(Timestamp::from_micros))
     }
 }
 

@@ -7,7 +7,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use super::SqliteStore;
 use super::written_links::TOTAL;
 use crate::domain::Timestamp;
-use crate::store::bulk::{many_outcomes, one_by_one};
+use crate::store::bulk::{many_outcomes, one_by_one, or_rest};
 use crate::store::links::quota;
 use crate::store::rows::{self, signed, tags_as_json};
 use crate::store::{CreateLinkError, CreatedOfMany, NewLink, StoreError};
@@ -23,9 +23,14 @@ impl SqliteStore {
     ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError> {
         let mut outcomes = Vec::with_capacity(links.len());
         for part in links.chunks(PER_TRANSACTION) {
-            match self.insert_part(part, max_links).await? {
-                Some(of_part) => outcomes.extend(of_part),
-                None => outcomes.extend(one_by_one(self, part, max_links).await?),
+            let of_part = match self.insert_part(part, max_links).await {
+                Ok(Some(of_part)) => Ok(of_part),
+                Ok(None) => one_by_one(self, part, max_links).await,
+                Err(error) => Err(error),
+            };
+            match of_part {
+                Ok(of_part) => outcomes.extend(of_part),
+                Err(error) => return or_rest(outcomes, links.len(), error),
             }
         }
         Ok(outcomes)

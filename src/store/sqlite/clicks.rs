@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use sqlx::SqliteConnection;
 
 use super::SqliteStore;
 use super::batch::{from_json, to_json};
@@ -191,4 +192,23 @@ impl Clicks for SqliteStore {
             .await?;
         click_rows::count_snapshot(found)
     }
+}
+
+/// The clicks of a link that the database has.
+pub(super) async fn written_clicks(
+    connection: &mut SqliteConnection,
+    link: LinkId,
+    now: Timestamp,
+) -> Result<u64, sqlx::Error> {
+    let seen = FlushesSeen::NONE;
+    let found: Vec<(i32, i64, i64)> = sqlx::query_as(COUNTS)
+        .bind(serde_json::json!([link.number()]).to_string())
+        .bind(seen.epoch)
+        .bind(serde_json::json!(seen.under_way).to_string())
+        .bind(seen.newest)
+        .bind(seen.term)
+        .bind(now.micros())
+        .fetch_all(connection)
+        .await?;
+    Ok(click_rows::clicks_of_one(&found))
 }

@@ -141,6 +141,43 @@ impl Ledger for SqliteStore {
     async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError> {
         Ok(mark(&mut *self.reader.get().await?, flush).await?)
     }
+
+    async fn moment_before_flush(&self) -> Result<Option<Timestamp>, StoreError> {
+        let now = self.clock.now();
+        let has_parked: bool =
+            sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM click_journal WHERE held)")
+                .fetch_one(&mut *self.reader.get().await?)
+                .await?;
+        Ok((!has_parked).then_some(now))
+    }
+
+    async fn note_written_back(
+        &self,
+        epoch: &str,
+        term: i64,
+        up_to: Timestamp,
+    ) -> Result<(), StoreError> {
+        sqlx::query("UPDATE data_sets SET written_up_to = ?3 WHERE epoch = ?1 AND term = ?2")
+            .bind(epoch)
+            .bind(term)
+            .bind(up_to.micros())
+            .execute(&mut *self.writer.get().await?)
+            .await?;
+        Ok(())
+    }
+
+    async fn written_back_up_to(&self, tags: &[&str]) -> Result<Option<Timestamp>, StoreError> {
+        let micros: Option<i64> = sqlx::query_scalar(
+            "SELECT min(coalesce(written_up_to, began_at)) FROM data_sets AS kept
+             WHERE tag IN (SELECT value FROM json_each(?1)) AND (drains_until > ?2
+                 OR term = (SELECT max(term) FROM data_sets WHERE tag = kept.tag))",
+        )
+        .bind(serde_json::json!(tags).to_string())
+        .bind(self.clock.now().micros())
+        .fetch_one(&mut *self.reader.get().await?)
+        .await?;
+        Ok(micros.and_then(Timestamp::from_micros))
+    }
 }
 
 /// The next term, if the newest one of the tag is the one that was read. Then a data set of another epoch that is in use

@@ -1,12 +1,14 @@
 //! New and edited links in SQLite.
 
 use super::SqliteStore;
+use super::clicks::written_clicks;
 use super::links::LINK_OF_OWNER;
 use crate::domain::{Link, Principal, ShortCode, Timestamp};
 use crate::store::links::quota;
 use crate::store::rows::{self, LinkRow, signed, tags_as_json};
 use crate::store::{
-    Change, CreateLinkError, CreatedLink, EditLink, Edited, NewLink, StoreError, ToCount,
+    Change, CreateLinkError, CreatedLink, EditLink, Edited, EditedLink, NewLink, StoreError,
+    ToCount,
 };
 
 /// The newest change of a code. There is one writer at a time, so it is that of the transaction under way.
@@ -136,12 +138,18 @@ impl SqliteStore {
         let Some(properties) = edit(&link) else {
             return Ok(Edited::Refused);
         };
+        let clicks = written_clicks(&mut transaction, link.id, self.clock.now()).await?;
         let done = |link, change| {
             let link = ToCount {
                 value: link,
                 has_parked,
             };
-            Ok(Edited::Done(Box::new(link), change))
+            let edited = EditedLink {
+                link,
+                clicks,
+                change,
+            };
+            Ok(Edited::Done(Box::new(edited)))
         };
         if properties == link.properties {
             return done(link, None);

@@ -262,7 +262,7 @@ pub(in crate::web) async fn make(
     admin.signed_in.check(&site, &form)?;
     let sent = RemovalForm::sent(&form);
     match sent.remove(&abuse, &admin).await {
-        Ok(removed) => settled(&abuse, &links, removed, "/app/admin?done=removed").await,
+        Ok(removed) => Ok(settled(&abuse, &links, removed, "/app/admin?done=removed").await),
         Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => refused(&abuse, &site, &admin, sent, &error).await,
     }
@@ -289,9 +289,9 @@ async fn settled(
     links: &LinkService,
     removal: (Removal, Vec<Change>),
     next: &str,
-) -> Result<Response, ApiError> {
-    settle(abuse, links, removal).await?;
-    Ok(see_other(next))
+) -> Response {
+    settle(abuse, links, removal).await;
+    see_other(next)
 }
 
 /// The response to what was taken back, or was not in force.
@@ -302,7 +302,7 @@ pub(super) async fn taken(
     next: &str,
 ) -> Result<Response, ApiError> {
     match taken_back {
-        Ok(taken_back) => settled(abuse, links, taken_back, next).await,
+        Ok(taken_back) => Ok(settled(abuse, links, taken_back, next).await),
         Err(AbuseError::Unknown) => Ok(see_other("/app/admin?done=none")),
         Err(error) => Err(error.into()),
     }

@@ -187,6 +187,10 @@ class Books:
         while self.history[0][0] < now - HISTORY_SECONDS:
             self.history.popleft()
 
+    def reaches_back_to(self, moment: float) -> bool:
+        """Whether it is known how many redirects were answered at a moment."""
+        return bool(self.history) and self.history[0][0] <= moment
+
     def answered_since(self, moment: float, instance: str, book: Book) -> int:
         """How many redirects to a link an instance has answered since a moment, or a little before it."""
         then: dict[tuple[str, str], int] = {}

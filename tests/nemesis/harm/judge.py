@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from .books import Book, Mark, State, TakenBy
 from .client import Response
@@ -154,6 +155,24 @@ class Judge:
                        lambda: self.why_low(instance, book, count, mark, sent, received))
         else:
             book.highest = max(book.highest, count)
+
+    def count_as_of(self, instance: Instance, book: Book, mark: Mark, sent: float, count: object, as_of: str) -> None:
+        """Judges a count that has all clicks up to a moment, by the clock of this machine, and perhaps later ones."""
+        assert isinstance(count, int)
+        moment = datetime.fromisoformat(as_of).timestamp() - time.time() + time.monotonic()
+        if not self.world.books.reaches_back_to(moment):
+            self.seen["count as of a moment before the books"] += 1
+            return
+        later = sum(self.world.books.answered_since(moment, name, book) for name in book.by_instance)
+        low = book.answered + min(book.unanswered_for_good, 0) - book.allowed - later
+        if book.limit is not None and count > book.limit:
+            self.violated(f"{instance.name} counts {count}, above the limit\n{book}")
+        elif count > book.ceiling:
+            self.violated(f"{instance.name} counts {count}, above the {book.ceiling} that were sent\n{book}")
+        elif count < low:
+            received = time.monotonic()
+            self.later(f"{instance.name} counts {count} as of {as_of}, below {low}", book,
+                       lambda: self.why_low(instance, book, count, mark, sent, received))
 
     def refusal(self, instance: Instance, what: str, response: Response) -> None:
         """Judges a response that is no success: 503 with Retry-After is the only 5xx."""

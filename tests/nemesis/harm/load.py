@@ -204,17 +204,23 @@ class Load:
             except (json.JSONDecodeError, KeyError):
                 self.judge.violated(f"{instance.name} sent a list that cannot be read: {response.body!r}")
                 continue
-            self.compare(instance, before, gone, listed, sent)
+            self.compare(instance, before, gone, listed, sent, response.headers.get("clicks-as-of"))
 
     def compare(self, instance: Instance, before: dict[str, Mark], gone: list[Book],
-                listed: dict[str, dict[str, object]], sent: float) -> None:
-        """Judges a list: every live link is in it, with a count within its bounds, and no deleted one."""
+                listed: dict[str, dict[str, object]], sent: float, as_of: str | None) -> None:
+        """Judges a list: every live link is in it, with a count within its bounds, and no deleted one. `as_of` is the moment
+        up to which clicks have to be in the counts, if these are not exact."""
+        if as_of:
+            self.judge.seen["list as of an earlier moment"] += 1
         for code, mark in before.items():
             book = self.world.books.all[code]
             if code in listed:
                 if listed[code]["target_url"] != book.target:
                     self.judge.violated(f"a wrong target in a list: {listed[code]}\n{book}")
-                self.judge.count(instance, book, mark, sent, listed[code]["clicks"])
+                if as_of:
+                    self.judge.count_as_of(instance, book, mark, sent, listed[code]["clicks"], as_of)
+                else:
+                    self.judge.count(instance, book, mark, sent, listed[code]["clicks"])
             elif book.state is State.LIVE:
                 self.judge.violated(f"a live link is not in the list of {instance.name}\n{book}")
         for book in gone:

@@ -160,6 +160,7 @@ const SHORT_LIVED: [(&str, &str); 11] = [
         "links/by_clicks/orders.rs",
         "the links of one owner are read and put in order",
     ),
+    ("links/creations.rs", "links are made by one statement"),
     ("redirect/lookups.rs", "one look-up in the database"),
     ("redis/connection.rs", "one connection is made"),
     ("web/error_pages.rs", "one question to the database"),

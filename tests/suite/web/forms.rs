@@ -46,6 +46,33 @@ both_modes! {
         assert!(!browser.get("/app/login").await.text.contains("Your session has ended"));
     }
 
+    async fn windows_that_change_tags_at_once_lose_none(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let tags = |range: std::ops::Range<u8>| range.map(|number| format!("t{number}")).collect::<Vec<_>>();
+        let code = browser.make(&[("target_url", "https://example.org/"), ("tags", &tags(0..5).join(","))]).await;
+        let csrf = token(&browser.get("/app").await.text);
+        let (added, removed) = (tags(5..15), tags(0..4));
+        let windows = added.iter().map(|tag| ("tag", tag)).chain(removed.iter().map(|tag| ("untag", tag)));
+        let windows = windows.map(|(action, tag)| {
+            let fields = [("action", action), ("tag", tag.as_str()), ("code", code.as_str())];
+            let mut window = Browser { app: browser.app, cookies: browser.cookies.clone() };
+            let csrf = csrf.clone();
+            async move {
+                let sent = window.send_with(&csrf, "/app/links/selected", &fields, &[]).await;
+                leads_to(&sent, if action == "tag" { "/app?done=tagged" } else { "/app?done=untagged" });
+            }
+        });
+        futures_util::future::join_all(windows).await;
+        let page = browser.get(&format!("/app/links/{code}")).await.text;
+        let field = page.split("name=\"tags\"").nth(1).unwrap().split("value=\"").nth(1).unwrap();
+        let mut left: Vec<_> = field.split('"').next().unwrap().split(", ").collect();
+        left.sort_unstable();
+        let mut expected = tags(4..15);
+        expected.sort_unstable();
+        assert_eq!(left, expected);
+    }
+
     async fn a_tag_that_one_link_has_no_room_for_is_added_to_none(app) {
         let mut browser = Browser::new(app);
         browser.sign_up().await;

@@ -1,6 +1,7 @@
 //! The one client of the service: requests, and responses as values or as failures on which a person can act.
 
 use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -29,6 +30,8 @@ pub(super) struct Api {
     agent: Agent,
     service: ServiceUrl,
     timeout: Duration,
+    /// Whether the person knows that clicks are those of an earlier moment.
+    has_noted_moment: AtomicBool,
 }
 
 /// A request to one of the service's routes.
@@ -119,6 +122,7 @@ impl Api {
             agent,
             service,
             timeout,
+            has_noted_moment: AtomicBool::new(false),
         })
     }
 
@@ -200,9 +204,21 @@ impl Api {
         })?;
         let response = sent.map_err(|error| refusal::unreachable(&self.service, &error))?;
         if response.status().is_success() {
+            self.note_moment(&response);
             Ok(response)
         } else {
             Err(Refusal::of(response).setback(&self.service))
+        }
+    }
+
+    /// Says once where clicks are not exact.
+    fn note_moment(&self, response: &Response<Body>) {
+        if let Some(moment) = header(response, "clicks-as-of")
+            && !self.has_noted_moment.swap(true, Ordering::Relaxed)
+        {
+            output::note(&format!(
+                "the numbers of clicks are as of {moment}: newer clicks are counted, and cannot be read right now"
+            ));
         }
     }
 

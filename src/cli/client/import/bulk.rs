@@ -19,6 +19,9 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The wait for a limit that names no time; limits are per minute.
 const LIMIT_WAIT: Duration = Duration::from_mins(1);
 
+/// The service could not make a link, after it had made others of the batch.
+const NOT_NOW: u16 = 503;
+
 /// Links that are asked for at once.
 const AT_ONCE: usize = 8;
 
@@ -27,6 +30,17 @@ const AT_ONCE: usize = 8;
 pub(super) struct Outcome {
     pub(super) status: u16,
     pub(super) detail: Option<String>,
+}
+
+impl Outcome {
+    /// The service failed in the middle of a batch.
+    fn setback(&self) -> Setback {
+        let why = self.detail.as_deref().unwrap_or("the service is away");
+        Setback {
+            failure: Failure::Failed(why.to_owned()),
+            retry: Retry::Soon(None),
+        }
+    }
 }
 
 /// Posts batches as one user.
@@ -71,7 +85,15 @@ impl<'a> Bulk<'a> {
             let call = Call::post("/urls/bulk").token(self.token);
             match self.api.read(call.json_text(body.clone())) {
                 Err(setback) if setback.retry == Retry::Smaller && links.len() > 1 => Ok(None),
-                read => read.map(Some),
+                Err(setback) => Err(setback),
+                Ok(outcomes) => {
+                    let outcomes: Vec<Outcome> = outcomes;
+                    // Every link has a code of its own: one that is made already is found then.
+                    match outcomes.iter().find(|outcome| outcome.status == NOT_NOW) {
+                        Some(late) => Err(late.setback()),
+                        None => Ok(Some(outcomes)),
+                    }
+                }
             }
         })?;
         let Some(outcomes) = outcomes else {

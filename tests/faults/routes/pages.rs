@@ -1,0 +1,185 @@
+//! Requests to pages.
+
+use super::requests::{Account, GRANT, PASSWORD, Requests, between, removed};
+use crate::browser::{Browser, token};
+use crate::support::{App, unique};
+
+/// A browser whose pages' token is kept beside its cookies.
+async fn browser<'a>(app: &'a App, page: &str) -> Browser<'a> {
+    let mut browser = Browser::new(app);
+    keep_token(&mut browser, page).await;
+    browser
+}
+
+async fn keep_token(browser: &mut Browser<'_>, page: &str) {
+    let csrf = token(&browser.get(page).await.text);
+    browser.cookies.insert("csrf".to_owned(), csrf);
+}
+
+async fn signed_up(app: &App) -> (Browser<'_>, String) {
+    let mut browser = Browser::new(app);
+    let email = browser.sign_up().await;
+    keep_token(&mut browser, "/app/account").await;
+    (browser, email)
+}
+
+pub(super) async fn visitors(all: &mut Requests<'_>) {
+    let app = all.app;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let filled = [("short_code", code.as_str())];
+    let mut visitor = browser(app, &format!("/app/report/{code}")).await;
+    let start = visitor.get("/").await.text;
+    let file = between(&start, "href=\"/assets/", "\"");
+    all.page(&visitor, "GET /", &[], &[]);
+    all.page(&visitor, "GET /assets/{file}", &[("file", &file)], &[]);
+    all.page(&visitor, "GET /app/preview/{short_code}", &filled, &[]);
+    all.page(&visitor, "GET /app/report/{short_code}", &filled, &[]);
+    all.page(
+        &visitor,
+        "POST /app/report/{short_code}",
+        &filled,
+        &[("reason", "phishing")],
+    );
+    let owner = Account::new(app).await;
+    let fresh = format!("{}@example.org", unique());
+    for (path, email) in [("login", &owner.email), ("register", &fresh)] {
+        let path = format!("/app/{path}");
+        let visitor = browser(app, &path).await;
+        all.page(&visitor, &format!("GET {path}"), &[], &[]);
+        let fields = [("email", email.as_str()), ("password", PASSWORD)];
+        all.page(&visitor, &format!("POST {path}"), &[], &fields);
+    }
+}
+
+pub(super) async fn owners(all: &mut Requests<'_>) {
+    let app = all.app;
+    let (mut owner, _) = signed_up(app).await;
+    let target = [("target_url", "https://example.org/")];
+    let (code, gone, selected) = (
+        owner.make(&target).await,
+        owner.make(&target).await,
+        owner.make(&target).await,
+    );
+    let filled = [("short_code", code.as_str())];
+    for path in [
+        "/app",
+        "/app/all",
+        "/app/all/count",
+        "/app/all/export",
+        "/app/export",
+        "/app/import",
+        "/app/links",
+        "/app/links/new",
+        "/app/links/{short_code}",
+        "/app/links/{short_code}/export",
+        "/app/links/{short_code}/live",
+    ] {
+        all.page(&owner, &format!("GET {path}"), &filled, &[]);
+    }
+    let page = owner.get(&format!("/app/links/{code}")).await.text;
+    let revision = between(&page, "name=\"revision\" value=\"", "\"");
+    all.page(&owner, "POST /app/links", &[], &target);
+    let edit = [
+        ("revision", revision.as_str()),
+        ("target_url", "https://example.org/new"),
+        ("is_active", "on"),
+    ];
+    all.page(&owner, "POST /app/links/{short_code}", &filled, &edit);
+    all.page(
+        &owner,
+        "POST /app/links/{short_code}/delete",
+        &[("short_code", &gone)],
+        &[],
+    );
+    let tag = [
+        ("action", "tag"),
+        ("tag", "new"),
+        ("code", selected.as_str()),
+    ];
+    all.page(&owner, "POST /app/links/selected", &[], &tag);
+    let table = [
+        ("action", "make"),
+        ("table", "target_url\nhttps://example.org/"),
+    ];
+    all.page(&owner, "POST /app/import", &[], &table);
+}
+
+pub(super) async fn accounts(all: &mut Requests<'_>) {
+    let app = all.app;
+    let (mut owner, _) = signed_up(app).await;
+    all.page(&owner, "GET /app/account", &[], &[]);
+    let key = [("name", "a key"), ("scope", "read")];
+    let made = owner.send("/app/account", "/app/account/keys", &key).await;
+    let id = between(&made.text, "/app/account/keys/", "/");
+    all.page(&owner, "POST /app/account/keys", &[], &key);
+    all.page(
+        &owner,
+        "POST /app/account/keys/{id}/delete",
+        &[("id", &id)],
+        &[],
+    );
+    let password = [("password", PASSWORD)];
+    let passwords = [
+        ("old_password", PASSWORD),
+        ("new_password", "another horse"),
+    ];
+    let (leaving, _) = signed_up(app).await;
+    all.page(&leaving, "POST /app/account/delete", &[], &password);
+    let (changing, _) = signed_up(app).await;
+    all.page(&changing, "POST /app/account/password", &[], &passwords);
+    let (mut ending, _) = signed_up(app).await;
+    let account = ending.get("/app/account").await.text;
+    let id = between(&account, "/app/account/sessions/", "/");
+    all.page(
+        &ending,
+        "POST /app/account/sessions/{id}/end",
+        &[("id", &id)],
+        &[],
+    );
+    for path in ["/app/logout", "/app/logout-everywhere"] {
+        let (ending, _) = signed_up(app).await;
+        all.page(&ending, &format!("POST {path}"), &[], &[]);
+    }
+}
+
+pub(super) async fn administrators(all: &mut Requests<'_>) {
+    let app = all.app;
+    let (admin, email) = signed_up(app).await;
+    app.backend.execute(GRANT, &email).await;
+    let by = app.account("/auth/login", &email, PASSWORD).await.json();
+    let by = by["access_token"].as_str().unwrap();
+    for path in ["", "/accounts", "/audit", "/links", "/reports"] {
+        all.page(&admin, &format!("GET /app/admin{path}"), &[], &[]);
+    }
+    let code = app.shorten(by, "https://example.org/").await;
+    let id = removed(
+        app,
+        by,
+        "link",
+        &app.shorten(by, "https://example.org/2").await,
+    )
+    .await;
+    let fields = [
+        ("kind", "link"),
+        ("value", code.as_str()),
+        ("reason", "phishing"),
+        ("status", "410"),
+    ];
+    all.page(&admin, "POST /app/admin/removals", &[], &fields);
+    all.page(
+        &admin,
+        "POST /app/admin/removals/{id}/take-back",
+        &[("id", &id)],
+        &[],
+    );
+    let banned = Account::new(app).await;
+    let user = app.get_as(&banned.token, "/auth/me").await.json()["id"].to_string();
+    removed(app, by, "user", &user).await;
+    all.page(
+        &admin,
+        "POST /app/admin/accounts/{id}/unban",
+        &[("id", &user)],
+        &[],
+    );
+}

@@ -1,0 +1,317 @@
+//! A request to each route, made ready while everything is there.
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use super::pages;
+use crate::browser::Browser;
+use crate::support::{App, Response, unique};
+
+pub(super) const PASSWORD: &str = "correct horse";
+
+/// Gives the account with an e-mail address the role.
+pub(super) const GRANT: &str = "INSERT INTO user_roles (user_id, role, granted_at) SELECT id, 'admin', created_at FROM users WHERE email = $1";
+
+/// Requests to routes.
+pub(super) struct Requests<'a> {
+    pub(super) app: &'a App,
+    /// Method and template of the route, what is said of the request, and the request.
+    all: Vec<(String, &'static str, RequestBuilder)>,
+}
+
+/// A fresh account.
+pub(super) struct Account {
+    pub(super) email: String,
+    pub(super) token: String,
+}
+
+impl Account {
+    pub(super) async fn new(app: &App) -> Self {
+        let email = format!("{}@example.org", unique());
+        let made = app.account("/auth/register", &email, PASSWORD).await;
+        let token = made.json()["access_token"].as_str().unwrap().to_owned();
+        Self { email, token }
+    }
+}
+
+impl<'a> Requests<'a> {
+    fn add(&mut self, route: &str, note: &'static str, request: RequestBuilder) {
+        self.all.push((route.to_owned(), note, request));
+    }
+
+    /// A request to a route, whose parameters are filled in.
+    fn plain(&self, route: &str, filled: &[(&str, &str)]) -> RequestBuilder {
+        let (method, template) = route.split_once(' ').unwrap();
+        let path = filled
+            .iter()
+            .fold(template.to_owned(), |path, (name, value)| {
+                path.replace(&format!("{{{name}}}"), value)
+            });
+        assert!(!path.contains('{'), "{path}");
+        self.app.request(method.parse().unwrap(), &path)
+    }
+
+    fn api(
+        &mut self,
+        token: &str,
+        route: &str,
+        filled: &[(&str, &str)],
+        query: &str,
+        body: &Value,
+    ) {
+        let mut request = self.plain(route, filled).bearer_auth(token);
+        if !query.is_empty() {
+            request = request.query(&[query.split_once('=').unwrap()]);
+        }
+        if !body.is_null() {
+            request = request.json(body);
+        }
+        self.add(route, "", request);
+    }
+
+    pub(super) fn page(
+        &mut self,
+        browser: &Browser<'_>,
+        route: &str,
+        filled: &[(&str, &str)],
+        fields: &[(&str, &str)],
+    ) {
+        let path = self
+            .plain(route, filled)
+            .build()
+            .unwrap()
+            .url()
+            .path()
+            .to_owned();
+        let method: Method = route.split_once(' ').unwrap().0.parse().unwrap();
+        let mut request = browser.request(method.clone(), &path);
+        if method == Method::POST {
+            let csrf = [("csrf", browser.cookies["csrf"].as_str())];
+            let mut form = form_urlencoded::Serializer::new(String::new());
+            form.extend_pairs(csrf).extend_pairs(fields);
+            let kind = "application/x-www-form-urlencoded";
+            request = request.header("content-type", kind).body(form.finish());
+        }
+        self.add(route, "", request);
+    }
+}
+
+/// The part of a page between two texts.
+pub(super) fn between(page: &str, before: &str, after: &str) -> String {
+    let at = page.find(before).expect(page) + before.len();
+    page[at..].split(after).next().unwrap().to_owned()
+}
+
+/// A request to each route, which is answered with success while everything is there.
+pub(super) async fn requests(app: &App) -> Vec<(String, &'static str, RequestBuilder)> {
+    let mut all = Requests {
+        app,
+        all: Vec::new(),
+    };
+    visits(&mut all).await;
+    accounts(&mut all).await;
+    links(&mut all).await;
+    administration(&mut all).await;
+    pages::visitors(&mut all).await;
+    pages::owners(&mut all).await;
+    pages::accounts(&mut all).await;
+    pages::administrators(&mut all).await;
+    for path in [
+        "/health",
+        "/ready",
+        "/robots.txt",
+        "/.well-known/security.txt",
+        "/openapi.json",
+        "/docs",
+        "/docs/",
+        "/metrics",
+    ] {
+        let route = format!("GET {path}");
+        let request = all.plain(&route, &[]);
+        all.add(&route, "", request);
+    }
+    let explorer = app.get("/docs/").await.text;
+    let file = between(&explorer, " src=\"", "\"");
+    let request = all.plain(
+        "GET /docs/{file}",
+        &[("file", file.rsplit('/').next().unwrap())],
+    );
+    all.add("GET /docs/{file}", "", request);
+    all.all
+}
+
+async fn visits(all: &mut Requests<'_>) {
+    let app = all.app;
+    let token = app.register().await;
+    let known = app.shorten(&token, "https://example.org/known").await;
+    assert_eq!(app.visit(&format!("/{known}")).await.status, 302);
+    let limited = app.shorten(&token, "https://example.org/limited").await;
+    let limit = app
+        .request(Method::PATCH, &format!("/urls/{limited}"))
+        .bearer_auth(&token);
+    let limit = Response::of(limit.json(&json!({ "max_clicks": 100 }))).await;
+    assert_eq!(limit.status, 200, "{limit:?}");
+    assert_eq!(app.get(&format!("/{limited}")).await.status, 302);
+    for template in ["/{short_code}", "/urls/r/{short_code}"] {
+        for method in ["GET", "HEAD"] {
+            let route = format!("{method} {template}");
+            let fresh = app.shorten(&token, "https://example.org/fresh").await;
+            for (note, code) in [
+                ("known code", &known),
+                ("code that this instance has not met", &fresh),
+            ] {
+                let request = all.plain(&route, &[("short_code", code)]);
+                all.add(&route, note, request);
+            }
+            if method == "GET" {
+                let request = all.plain(&route, &[("short_code", &limited)]);
+                all.add(&route, "known code with `max_clicks`", request);
+            }
+        }
+    }
+}
+
+async fn accounts(all: &mut Requests<'_>) {
+    let app = all.app;
+    let owner = Account::new(app).await;
+    let none = Value::Null;
+    let fresh = format!("{}@example.org", unique());
+    for (route, email) in [
+        ("POST /auth/register", &fresh),
+        ("POST /auth/login", &owner.email),
+    ] {
+        let body = json!({ "email": email, "password": PASSWORD });
+        let request = all.plain(route, &[]).json(&body);
+        all.add(route, "", request);
+    }
+    let key = json!({ "name": "a key", "scope": "read" });
+    let made = app
+        .request(Method::POST, "/auth/keys")
+        .bearer_auth(&owner.token);
+    let made = Response::of(made.json(&key)).await.json();
+    all.api(&owner.token, "GET /auth/me", &[], "", &none);
+    all.api(&owner.token, "GET /auth/keys", &[], "", &none);
+    all.api(&owner.token, "POST /auth/keys", &[], "", &key);
+    let id = made["id"].to_string();
+    all.api(
+        &owner.token,
+        "DELETE /auth/keys/{id}",
+        &[("id", &id)],
+        "",
+        &none,
+    );
+    let changed = Account::new(app).await.token;
+    let passwords = json!({ "old_password": PASSWORD, "new_password": "another horse" });
+    all.api(&changed, "POST /auth/password", &[], "", &passwords);
+    let ended = Account::new(app).await.token;
+    all.api(&ended, "POST /auth/logout-everywhere", &[], "", &none);
+    let deleted = Account::new(app).await.token;
+    all.api(
+        &deleted,
+        "DELETE /auth/me",
+        &[],
+        "",
+        &json!({ "password": PASSWORD }),
+    );
+}
+
+async fn links(all: &mut Requests<'_>) {
+    let app = all.app;
+    let token = app.register().await;
+    let (code, gone) = (
+        app.shorten(&token, "https://example.org/").await,
+        app.shorten(&token, "https://example.org/gone").await,
+    );
+    let (token, none) = (token.as_str(), Value::Null);
+    let filled = [("short_code", code.as_str())];
+    all.api(
+        token,
+        "POST /urls/shorten",
+        &[],
+        "target_url=https://example.org/",
+        &none,
+    );
+    all.api(
+        token,
+        "POST /urls/bulk",
+        &[],
+        "",
+        &json!([{ "target_url": "https://example.org/" }]),
+    );
+    all.api(token, "GET /urls/my", &[], "", &none);
+    all.api(token, "GET /urls/export", &[], "format=csv", &none);
+    all.api(token, "GET /urls/my/series", &[], "", &none);
+    all.api(token, "GET /urls/my/breakdown", &[], "by=country", &none);
+    all.api(token, "GET /urls/{short_code}", &filled, "", &none);
+    all.api(
+        token,
+        "PATCH /urls/{short_code}",
+        &filled,
+        "",
+        &json!({ "title": "new" }),
+    );
+    all.api(
+        token,
+        "DELETE /urls/{short_code}",
+        &[("short_code", &gone)],
+        "",
+        &none,
+    );
+    for part in ["stats", "stats/series", "stats/export", "stats/live", "qr"] {
+        all.api(
+            token,
+            &format!("GET /urls/{{short_code}}/{part}"),
+            &filled,
+            "",
+            &none,
+        );
+    }
+    all.api(
+        token,
+        "GET /urls/{short_code}/stats/breakdown",
+        &filled,
+        "by=country",
+        &none,
+    );
+    let report = json!({ "short_code": code, "reason": "phishing" });
+    let request = all.plain("POST /report", &[]).json(&report);
+    all.add("POST /report", "", request);
+}
+
+/// Removes something; returns the number of the removal.
+pub(super) async fn removed(app: &App, admin: &str, kind: &str, value: &str) -> String {
+    let body = json!({ "kind": kind, "value": value, "reason": "phishing" });
+    let request = app
+        .request(Method::POST, "/admin/removals")
+        .bearer_auth(admin);
+    let removal = Response::of(request.json(&body)).await;
+    assert_eq!(removal.status, 200, "{removal:?}");
+    removal.json()["id"].to_string()
+}
+
+async fn administration(all: &mut Requests<'_>) {
+    let app = all.app;
+    let admin = Account::new(app).await;
+    app.backend.execute(GRANT, &admin.email).await;
+    let (token, none) = (admin.token.as_str(), Value::Null);
+    for list in ["audit", "links", "removals", "reports", "users"] {
+        all.api(token, &format!("GET /admin/{list}"), &[], "", &none);
+    }
+    let code = app.shorten(token, "https://example.org/").await;
+    let id = removed(
+        app,
+        token,
+        "link",
+        &app.shorten(token, "https://example.org/2").await,
+    )
+    .await;
+    let body = json!({ "kind": "link", "value": code, "reason": "phishing" });
+    all.api(token, "POST /admin/removals", &[], "", &body);
+    all.api(
+        token,
+        "DELETE /admin/removals/{id}",
+        &[("id", &id)],
+        "",
+        &none,
+    );
+}
