@@ -194,15 +194,10 @@ async fn the_operator_names_the_service_and_may_have_another_start_page() {
     assert!(page.contains("href=\"mailto:links@example.org\""), "{page}");
     let home = browser.get("/").await;
     assert_eq!(home.status, 302);
-<<<<<<< HEAD
     assert_eq!(home.header("location"), "https://example.org/about%7Cus");
-    app.get("/").await.is_error(404, "Not Found");
-=======
-    assert_eq!(home.header("location"), "https://example.org/about");
     let json = app
         .request(Method::GET, "/")
         .header("accept", "application/json");
     Response::of(json).await.is_error(404, "Not Found");
->>>>>>> h-c
     app.finish().await;
 }
