@@ -16,7 +16,8 @@ use crate::links::LinkService;
 ///
 /// Clicks by referrer, country, browser, system, device or bot; filters combine. Of visitors nothing else is kept, and of some
 /// not even that: those have the value `null`. Numbers follow the write-back of clicks within ten flush intervals (10 s by
-/// default): a click that the series has already may be in no row yet. They are of clicks since classes are noted. Of
+/// default): a click that the series has already may be in no row yet. They are of clicks since classes are noted. Clicks that
+/// another service counted have the referrer `imported`, are in the quarter of an hour in which the link was imported, and are no people. Of
 /// days that are older than `ANALYTICS_DETAIL_DAYS`, those (UTC) that begin in the range count as a whole.
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats/breakdown", tag = "links", operation_id = "link_breakdown",

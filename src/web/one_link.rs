@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::breakdowns::{BreakdownsView, wanted};
+use super::breakdowns::{BreakdownsView, imported, wanted};
 use super::clicks::{Asked, ClicksQuery, ClicksView, Place};
 use super::form::Form;
 use super::link_form::LinkForm;
@@ -145,7 +145,8 @@ async fn clicks(
         path: format!("/app/links/{code}"),
         tag: String::new(),
     };
-    let series = ClicksView::new(&place, asked, &clicks);
+    let mut series = ClicksView::new(&place, asked, &clicks);
+    series.imported = imported(&breakdowns);
     let visitors = BreakdownsView::new(&place, asked, breakdowns, site);
     Ok((shown, series, visitors))
 }

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use super::SqliteStore;
+use super::counted::queue_details;
 use super::written_links::TOTAL;
-use crate::domain::Timestamp;
-use crate::store::bulk::{many_outcomes, one_by_one};
+use crate::domain::{LinkId, Timestamp};
+use crate::store::bulk::{imported_clicks, imported_one_by_one, many_outcomes, one_by_one};
 use crate::store::links::quota;
 use crate::store::rows::{self, signed, tags_as_json};
 use crate::store::{CreateLinkError, CreatedOfMany, NewLink, StoreError};
@@ -25,7 +26,15 @@ impl SqliteStore {
         for part in links.chunks(PER_TRANSACTION) {
             match self.insert_part(part, max_links).await? {
                 Some(of_part) => outcomes.extend(of_part),
-                None => outcomes.extend(one_by_one(self, part, max_links).await?),
+                None => {
+                    let of_part = one_by_one(self, part, max_links).await?;
+                    if let Some((details, interval)) = imported_one_by_one(part, &of_part) {
+                        let mut writer = self.writer.get().await?;
+                        let queued = queue_details(&mut writer, &details, interval, None).await;
+                        queued.map_err(StoreError::from)?;
+                    }
+                    outcomes.extend(of_part);
+                }
             }
         }
         Ok(outcomes)
@@ -63,6 +72,11 @@ impl SqliteStore {
                 .execute(&mut *transaction)
                 .await
                 .map_err(StoreError::from)?;
+        }
+        let id_of = |link: &NewLink<'_>| LinkId::parse(*ids.get(link.code.as_str())?);
+        if let Some((details, interval)) = imported_clicks(links, id_of) {
+            let queued = queue_details(&mut transaction, &details, interval, None).await;
+            queued.map_err(StoreError::from)?;
         }
         let mut changes = HashMap::new();
         if first.is_chosen {
