@@ -159,8 +159,8 @@ pub(super) struct Decoded<R> {
     /// Nothing was read yet.
     is_new: bool,
     is_ended: bool,
-    undecoded: Vec<u8>,
-    decoded: Vec<u8>,
+    bytes: Vec<u8>,
+    text: Vec<u8>,
     taken: usize,
 }
 
@@ -172,42 +172,42 @@ impl<R: Read> Decoded<R> {
             decoder: encoding.decoder(),
             is_new: true,
             is_ended: false,
-            undecoded: Vec::new(),
-            decoded: Vec::new(),
+            bytes: Vec::new(),
+            text: Vec::new(),
             taken: 0,
         }
     }
 
     fn decode_next(&mut self) -> io::Result<()> {
-        self.decoded.clear();
+        self.text.clear();
         self.taken = 0;
-        self.undecoded.resize(PART, 0);
-        let length = fill(&mut self.input, &mut self.undecoded)?;
+        self.bytes.resize(PART, 0);
+        let length = fill(&mut self.input, &mut self.bytes)?;
         self.is_ended = length < PART;
-        self.undecoded.truncate(length);
+        self.bytes.truncate(length);
         let Some(decoder) = &mut self.decoder else {
             let mark: &[u8] = if self.is_new { b"\xef\xbb\xbf" } else { b"" };
-            let text = self.undecoded.strip_prefix(mark).unwrap_or(&self.undecoded);
-            self.decoded.extend_from_slice(text);
+            let text = self.bytes.strip_prefix(mark).unwrap_or(&self.bytes);
+            self.text.extend_from_slice(text);
             self.is_new = false;
             return Ok(());
         };
-        let mut rest = &self.undecoded[..];
+        let mut rest = &self.bytes[..];
         loop {
-            let from = self.decoded.len();
+            let from = self.text.len();
             let room = decoder.max_utf8_buffer_length_without_replacement(rest.len());
-            self.decoded.resize(from + room.unwrap_or(4 * PART), 0);
+            self.text.resize(from + room.unwrap_or(4 * PART), 0);
             let (outcome, read, written) = decoder.decode_to_utf8_without_replacement(
                 rest,
-                &mut self.decoded[from..],
+                &mut self.text[from..],
                 self.is_ended,
             );
-            self.decoded.truncate(from + written);
+            self.text.truncate(from + written);
             rest = &rest[read..];
             match outcome {
                 DecoderResult::InputEmpty => return Ok(()),
                 DecoderResult::OutputFull => {}
-                DecoderResult::Malformed(..) => self.decoded.push(NOT_UTF_8),
+                DecoderResult::Malformed(..) => self.text.push(NOT_UTF_8),
             }
         }
     }
@@ -215,10 +215,10 @@ impl<R: Read> Decoded<R> {
 
 impl<R: Read> Read for Decoded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.taken == self.decoded.len() && !self.is_ended {
+        while self.taken == self.text.len() && !self.is_ended {
             self.decode_next()?;
         }
-        let rest = &self.decoded[self.taken..];
+        let rest = &self.text[self.taken..];
         let length = rest.len().min(buffer.len());
         buffer[..length].copy_from_slice(&rest[..length]);
         self.taken += length;

@@ -12,7 +12,7 @@ use super::entry::{Entry, Unreadable};
 use super::format::Format;
 use super::meter::{Meter, Metered};
 use super::pages::{OtherPages, Pages};
-use super::quotes::TooLong;
+use super::quotes::is_too_long;
 use super::reading::TakesLinks;
 use super::record::{Record, plain_name};
 
@@ -61,9 +61,10 @@ fn fault(error: serde_json::Error, meter: &Rc<Meter>) -> Unreadable {
     let (line, column, category) = (error.line() as u64, error.column(), error.classify());
     if category == Category::Io {
         let error = std::io::Error::from(error);
-        let why = match error.get_ref() {
-            Some(inner) if inner.is::<TooLong>() => error.to_string(),
-            _ => format!("cannot be read: {error}"),
+        let why = if is_too_long(&error) {
+            error.to_string()
+        } else {
+            format!("cannot be read: {error}")
         };
         return Unreadable::new(meter.line(), why);
     }

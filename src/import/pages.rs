@@ -49,12 +49,12 @@ impl Pages {
             match (name.as_str(), value) {
                 (places, Value::Object(inner)) if PLACES.contains(&places) => self.note(inner),
                 (NEXT, value) => {
-                    self.has_next = value.as_str().is_some_and(|next| !next.is_empty())
+                    self.has_next = value.as_str().is_some_and(|next| !next.is_empty());
                 }
                 (PAGE, value) => place.0 = number(value),
                 (LAST_PAGE, value) => place.1 = number(value),
                 (total, value) if TOTALS.contains(&total) => {
-                    self.total = self.total.max(number(value))
+                    self.total = self.total.max(number(value));
                 }
                 _ => {}
             }

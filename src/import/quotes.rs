@@ -70,6 +70,11 @@ pub(super) enum Fault {
 #[error("is longer than {} KiB; is a quotation mark missing?", MAX_ENTRY / 1024)]
 pub(super) struct TooLong;
 
+/// Why an input cannot be read on, if it is this.
+pub(super) fn is_too_long(error: &io::Error) -> bool {
+    matches!(error.get_ref(), Some(inner) if inner.is::<TooLong>())
+}
+
 impl<R> Scanner<R> {
     /// Of a table with this byte between its cells; so many lines of the file were read before.
     pub(super) fn new(input: R, delimiter: u8, lines_before: u64) -> Self {

@@ -92,8 +92,8 @@ impl Record {
     /// The first of these names whose value is there and not empty.
     pub(super) fn find(&self, names: &[&str]) -> Option<(&str, &Cell)> {
         names.iter().find_map(|name| {
-            let mut named = self.0.iter().filter(|(column, _)| column.is(name));
-            named.find_map(|(column, cell)| match cell {
+            let mut cells = self.0.iter().filter(|(column, _)| column.is(name));
+            cells.find_map(|(column, cell)| match cell {
                 Cell::Value(Value::Null) => None,
                 Cell::Value(Value::String(text)) if text.is_empty() => None,
                 cell => Some((column.name.as_str(), cell)),

@@ -9,7 +9,7 @@ use super::encoding::{Decoded, Encoding};
 use super::entry::{Entry, Unreadable};
 use super::format::Format;
 use super::own;
-use super::quotes::{Fault, MAX_ENTRY, Quote, READ_AHEAD, Scanner, TooLong};
+use super::quotes::{Fault, MAX_ENTRY, Quote, READ_AHEAD, Scanner, TooLong, is_too_long};
 use super::reading::ReadLink;
 use super::record::{Cell, Column, Record};
 use super::spreadsheet;
@@ -176,7 +176,7 @@ fn fault_of(quote: Quote) -> Result<Option<String>, Unreadable> {
 
 fn unreadable<R: Read>(scanner: &mut Scanner<R>, start: u64, error: csv::Error) -> Unreadable {
     let why = match error.into_kind() {
-        csv::ErrorKind::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<TooLong>()) => {
+        csv::ErrorKind::Io(error) if is_too_long(&error) => {
             if let Some(open) = scanner.open_quote() {
                 return Unreadable::new(
                     open.line,
@@ -206,8 +206,8 @@ fn header(cells: &ByteRecord) -> Result<Vec<Arc<Column>>, String> {
         Ok(Arc::new(Column::new(name.trim())))
     });
     let mut columns = names.collect::<Result<Vec<_>, String>>()?;
-    let named = columns.iter().rposition(|column| !column.name.is_empty());
-    columns.truncate(named.map_or(0, |last| last + 1));
+    let last = columns.iter().rposition(|column| !column.name.is_empty());
+    columns.truncate(last.map_or(0, |last| last + 1));
     Ok(columns)
 }
 

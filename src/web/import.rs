@@ -195,7 +195,7 @@ pub(super) async fn import(
                 Some(Ok(Some(code))) => line.code = code,
                 Some(Ok(None)) => {}
                 Some(Err(error)) => {
-                    line.refusal = link.in_words_of_file(ApiError::from(error).detail())
+                    line.refusal = link.in_words_of_file(ApiError::from(error).detail());
                 }
                 None => return Err(ApiError::internal("a link of many has no outcome")),
             }

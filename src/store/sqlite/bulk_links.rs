@@ -24,18 +24,17 @@ impl SqliteStore {
     ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError> {
         let mut outcomes = Vec::with_capacity(links.len());
         for part in links.chunks(PER_TRANSACTION) {
-            match self.insert_part(part, max_links).await? {
-                Some(of_part) => outcomes.extend(of_part),
-                None => {
-                    let of_part = one_by_one(self, part, max_links).await?;
-                    if let Some((details, interval)) = imported_one_by_one(part, &of_part) {
-                        let mut writer = self.writer.get().await?;
-                        let queued = queue_details(&mut writer, &details, interval, None).await;
-                        queued.map_err(StoreError::from)?;
-                    }
-                    outcomes.extend(of_part);
-                }
+            if let Some(of_part) = self.insert_part(part, max_links).await? {
+                outcomes.extend(of_part);
+                continue;
             }
+            let of_part = one_by_one(self, part, max_links).await?;
+            if let Some((details, interval)) = imported_one_by_one(part, &of_part) {
+                let mut writer = self.writer.get().await?;
+                let queued = queue_details(&mut writer, &details, interval, None).await;
+                queued.map_err(StoreError::from)?;
+            }
+            outcomes.extend(of_part);
         }
         Ok(outcomes)
     }

@@ -106,7 +106,7 @@ impl<D: Destination> Importer<D> {
         let mut old_code = None;
         match check::fault_of_code(&read) {
             Some(_) if self.has_new_codes && read.fault.is_none() => {
-                old_code = read.link.custom_code.take()
+                old_code = read.link.custom_code.take();
             }
             Some(fault) if refusal.is_none() => {
                 refusal = Some(format!("{fault}; --new-codes gives the link another"));

@@ -83,8 +83,8 @@ impl<'a> Sender<'a> {
     }
 
     fn list(&mut self, pending: &Pending) -> Result<(), Failure> {
-        let line = pending.read.line;
-        let place = line.to_string().into_bytes();
+        let number = pending.read.line;
+        let place = number.to_string().into_bytes();
         if let Some(reason) = &pending.refusal {
             let mut cells = vec![place, reason.clone().into_bytes()];
             cells.extend(pending.read.cells(pending.code_in_file()));
@@ -114,7 +114,7 @@ impl<'a> Sender<'a> {
         }
         let room = SHOWN.saturating_sub(self.shown.len());
         let sentences = pending.left_behind().take(room);
-        self.shown.extend(sentences.map(|text| (line, text)));
+        self.shown.extend(sentences.map(|text| (number, text)));
         Ok(())
     }
 
