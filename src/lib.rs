@@ -24,6 +24,7 @@
 //! | [`store`] | 3 | the source of truth, in Postgres or SQLite |
 //! | [`config`] | 2 | settings: flags and environment, checked |
 //! | [`redis`] | 2 | the shared Redis: connections, deadlines, keys, scripts |
+//! | [`import`] | 1 | links in files of this service and of others: tables and JSON |
 //! | [`telemetry`] | 1 | logs, metrics, traces |
 //! | [`http_client`] | 0 | outgoing HTTP |
 //! | [`qr`] | 0 | QR codes as images and for a terminal |
@@ -78,6 +79,7 @@ pub mod config;
 pub mod domain;
 pub mod http;
 pub mod http_client;
+pub mod import;
 pub mod limits;
 pub mod links;
 pub mod qr;

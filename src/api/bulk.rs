@@ -8,9 +8,9 @@ use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::authentication::TokenOwner;
 use super::bulk_document::{Document, WRONG_KIND};
@@ -18,8 +18,8 @@ use super::idempotency_key::IDEMPOTENCY_KEY;
 use super::link_json::BulkObject;
 use crate::accounts::Accounts;
 use crate::domain::Principal;
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, NeedsWriteKey};
-use crate::http::{ApiError, BodyLimits, ClientAddress, ErrorBody, JSON, read_body};
+use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, NeedsWriteKey, TakesQuery};
+use crate::http::{ApiError, BodyLimits, ClientAddress, ErrorBody, JSON, QueryOf, read_body};
 use crate::links::{LinkRequest, LinkService};
 
 /// Largest body: 10,000 links with the longest targets need a third of it.
@@ -66,6 +66,17 @@ enum BulkResult<'a> {
         /// An inactive link is not followed.
         is_active: bool,
     },
+    /// It would be created, by a call without `dry_run`.
+    Possible {
+        #[schema(example = 200)]
+        status: u16,
+        /// The code of your choice; `null`: it would be drawn.
+        #[schema(example = "spring-sale")]
+        short_code: Option<&'a str>,
+        /// Where it would lead.
+        #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
+        target_url: &'a str,
+    },
     /// It was refused, as a single link would have been. 503: the database failed after other links of the call were created; send
     /// this one again.
     Refused {
@@ -77,12 +88,25 @@ enum BulkResult<'a> {
     },
 }
 
+/// How the links are taken.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BulkQuery {
+    /// `true`: no link is made. The results say which links would be, and which of their codes are taken.
+    #[serde(default)]
+    dry_run: bool,
+}
+
 /// Create many short links.
 ///
 /// Up to 10,000: a JSON array of objects as `POST /urls/shorten` takes them, one such object a line
 /// (`application/x-ndjson`), or `text/csv` with a header line of the same names. What `GET /urls/export` sends can be posted as
 /// it is: `short_code` is the code then, `clicks` the number to start with; `id`, `short_url`, `status`, `created_at` and
 /// `updated_at` are read over.
+///
+/// Tables may have commas, semicolons or tabs between their cells, a first line `sep=;`, names of columns in any case, fewer cells
+/// in a row than in the header line, and UTF-8, UTF-16 or Windows-1252. If a quote is never closed, nothing is created.
 ///
 /// The response has one result for each link, in their order. A link that is refused stops no other. An account may
 /// create in this way as many links per minute as one by one (`LIMIT_CREATE`), counted over the minutes that 10,000 links
@@ -91,7 +115,7 @@ enum BulkResult<'a> {
 /// A call may be repeated if its links have codes of your choice: those that are there already get 409. An
 /// `Idempotency-Key` is refused.
 #[utoipa::path(
-    post, path = "/urls/bulk", tag = "links", operation_id = "bulk",
+    post, path = "/urls/bulk", tag = "links", operation_id = "bulk", params(BulkQuery),
     request_body(content(
         (Vec<BulkObject> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"),
     )),
@@ -107,7 +131,7 @@ enum BulkResult<'a> {
             ("unknown column" = (value = json!({"detail": "titel: is not known here; did you mean title?"}))),
             ("key" = (value = json!({"detail": NO_KEY}))),
         )),
-        NeedsToken, NeedsWriteKey, Limited, NeedsDatabase,
+        TakesQuery, NeedsToken, NeedsWriteKey, Limited, NeedsDatabase,
     ),
 )]
 pub(super) async fn bulk(
@@ -116,12 +140,14 @@ pub(super) async fn bulk(
     TokenOwner(owner): TokenOwner,
     client: ClientAddress,
     headers: HeaderMap,
+    query: Result<QueryOf<BulkQuery>, ApiError>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let calls = &links.bulk_calls_at_once;
     let _place = calls.begin(owner.user, client.as_str())?;
     // Links would have shown that the account still exists.
     accounts.user(owner).await?;
+    let QueryOf(BulkQuery { dry_run }) = query?;
     if headers.contains_key(IDEMPOTENCY_KEY) {
         return Err(ApiError::invalid(NO_KEY));
     }
@@ -136,14 +162,18 @@ pub(super) async fn bulk(
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok());
     let mut document = Document::of(kind.unwrap_or_default(), &body)?;
-    links.begin_bulk(owner, document.len()).await?;
+    links.begin_bulk(owner, document.len(), !dry_run).await?;
     let mut results = Results::new();
     // Why the links from some place on are not created.
     let mut failure: Option<ApiError> = None;
     loop {
-        let slice = document.read_next(SLICE, &links.own_host);
+        let slice = document.read_next(SLICE, &links.own_host, links.clock.now());
         if slice.is_empty() {
             return Ok(results.response());
+        }
+        if dry_run {
+            check(&links, owner, &slice, &mut results).await?;
+            continue;
         }
         if failure.is_none() {
             let created = create(&links, (owner, client.as_str()), &slice, &mut results);
@@ -190,6 +220,39 @@ async fn create(
                 target_url: request.properties.target.as_str(),
                 clicks: request.clicks,
                 is_active: request.properties.is_active,
+            }),
+            Some((_, Err(error))) => results.refused(&error.into()),
+            None => return Err(ApiError::internal("a link of many has no outcome")),
+        }
+    }
+    Ok(())
+}
+
+/// Adds the result that each link of a slice would have.
+async fn check(
+    links: &LinkService,
+    owner: Principal,
+    slice: &[Result<LinkRequest, ApiError>],
+    results: &mut Results,
+) -> Result<(), ApiError> {
+    let requests: Vec<_> = slice.iter().filter_map(|link| link.as_ref().ok()).collect();
+    let mut outcomes = links.check_many(owner, &requests).await?.into_iter();
+    for link in slice {
+        let outcome = match link {
+            Ok(request) => outcomes.next().map(|outcome| (request, outcome)),
+            Err(refusal) => {
+                results.refused(refusal);
+                continue;
+            }
+        };
+        match outcome {
+            Some((request, Ok(()))) => results.add(&BulkResult::Possible {
+                status: 200,
+                short_code: request
+                    .custom_code
+                    .as_ref()
+                    .map(|code| code.as_code().as_str()),
+                target_url: request.properties.target.as_str(),
             }),
             Some((_, Err(error))) => results.refused(&error.into()),
             None => return Err(ApiError::internal("a link of many has no outcome")),

@@ -2,12 +2,13 @@
 
 use serde_json::value::RawValue;
 
-use super::link_csv::Lines;
 use super::link_json::BulkObject;
-use crate::domain::OwnHost;
+use crate::domain::{OwnHost, Timestamp};
+use crate::http::paths::is_kept_word;
 use crate::http::{ApiError, parse_object};
+use crate::import::{Encoding, ReadLink, Source, Table, Unreadable};
 use crate::limits::MAX_BULK;
-use crate::links::LinkRequest;
+use crate::links::{LinkRequest, imported_request};
 
 /// Links of one call at most.
 const MAX_LINKS: usize = MAX_BULK as usize;
@@ -25,7 +26,7 @@ pub(super) struct Document<'a> {
 enum Links<'a> {
     /// Objects of JSON, the last one first.
     Json(Vec<&'a str>),
-    Csv(Box<Lines<'a>>),
+    Csv(Box<Table<&'a [u8]>>),
 }
 
 impl<'a> Document<'a> {
@@ -36,10 +37,14 @@ impl<'a> Document<'a> {
     pub(super) fn of(content_type: &str, body: &'a [u8]) -> Result<Self, ApiError> {
         let kind = content_type.split(';').next().unwrap_or_default().trim();
         let is = |known: &str| kind.eq_ignore_ascii_case(known);
-        let (links, len) = if is("text/csv") {
-            let len = Lines::count(body, MAX_LINKS + 1)?;
-            (Links::Csv(Box::new(Lines::of(body)?)), len)
+        let (links, len) = if is("text/csv") || is("text/tab-separated-values") {
+            let encoding = Encoding::of(&mut &*body)
+                .map_err(|error| ApiError::internal(&error.to_string()))?;
+            let table = || Table::of(body, encoding, Source::Csv.format()).map_err(broken_table);
+            let len = count(table()?)?;
+            (Links::Csv(Box::new(table()?)), len)
         } else {
+            let body = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body);
             let mut objects = if is("application/x-ndjson") || is("application/ndjson") {
                 lines(body)?
             } else if is("application/json") || begins_as_array(body) {
@@ -69,10 +74,14 @@ impl<'a> Document<'a> {
         &mut self,
         count: usize,
         own_host: &OwnHost,
+        now: Timestamp,
     ) -> Vec<Result<LinkRequest, ApiError>> {
         let mut next = || match &mut self.links {
             Links::Json(objects) => objects.pop().map(|object| parse(object, own_host)),
-            Links::Csv(lines) => lines.read_next(own_host),
+            Links::Csv(table) => match table.next_link() {
+                Ok(link) => link.map(|link| request(&link, own_host, now)),
+                Err(broken) => Some(Err(broken_table(broken))),
+            },
         };
         std::iter::from_fn(&mut next).take(count).collect()
     }
@@ -81,6 +90,27 @@ impl<'a> Document<'a> {
 fn parse(object: &str, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
     let object: BulkObject = parse_object(object.as_bytes()).map_err(ApiError::invalid)?;
     object.parse(own_host)
+}
+
+fn request(link: &ReadLink, own_host: &OwnHost, now: Timestamp) -> Result<LinkRequest, ApiError> {
+    imported_request(link, own_host, is_kept_word, now).map_err(ApiError::invalid)
+}
+
+/// How many rows follow the header, at most one more than may be.
+fn count(mut table: Table<&[u8]>) -> Result<usize, ApiError> {
+    let mut count = 0;
+    while count <= MAX_LINKS && table.next_link().map_err(broken_table)?.is_some() {
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn broken_table(broken: Unreadable) -> ApiError {
+    ApiError::invalid(if broken.is_of_header() {
+        broken.why
+    } else {
+        broken.to_string()
+    })
 }
 
 fn begins_as_array(body: &[u8]) -> bool {
@@ -132,7 +162,7 @@ mod tests {
         let base = BaseUrl::parse("https://sho.rt").unwrap();
         let detail = |error: ApiError| error.detail().to_owned();
         let mut document = Document::of(kind, body).map_err(detail)?;
-        let links = document.read_next(MAX_LINKS, base.own_host());
+        let links = document.read_next(MAX_LINKS, base.own_host(), Timestamp::MAX);
         assert_eq!(links.len(), document.len(), "each link has its place");
         Ok(links
             .into_iter()

@@ -1,27 +1,14 @@
-//! Documents of links for the pages, which have no forms of their own: an import and an export are those of the API.
+//! Documents of links for the pages, which have no forms of their own: an export is that of the API.
 
 use std::sync::Arc;
 
 use axum::response::Response;
 
 use super::base_address::BaseAddress;
-use super::bulk_document::Document;
 use super::export;
-use crate::domain::{OwnHost, Principal};
+use crate::domain::Principal;
 use crate::http::{ApiError, ClientAddress};
-use crate::links::{LinkRequest, LinkService};
-
-/// The links of a table as `POST /urls/bulk` takes it, in order; one that is refused has the reason.
-///
-/// # Errors
-/// Where the text is no such table.
-pub fn links_of_csv(
-    text: &str,
-    own_host: &OwnHost,
-) -> Result<Vec<Result<LinkRequest, ApiError>>, ApiError> {
-    let mut document = Document::of("text/csv", text.as_bytes())?;
-    Ok(document.read_next(document.len(), own_host))
-}
+use crate::links::LinkService;
 
 /// All links of an owner as `GET /urls/export` sends them, as CSV.
 ///

@@ -15,8 +15,9 @@ use crate::links::LinkService;
 /// Who followed one of your links?
 ///
 /// Clicks by referrer, country, browser, system, device or bot; filters combine. Of visitors nothing else is kept, and of some
-/// not even that: those have the value `null`. A click is in the
-/// series at once, and in a row within 2 s; later if the database is busy. Numbers are of clicks since classes are noted. Of
+/// not even that: those have the value `null`. A click is in the series at once, and in a row within 2 s; later if the database is
+/// busy. Numbers are of clicks since classes are noted. Clicks that another service counted have the referrer `imported`, are in the
+/// quarter of an hour in which the link was imported, and are no people. Of
 /// days that are older than `ANALYTICS_DETAIL_DAYS`, those (UTC) that begin in the range count as a whole.
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats/breakdown", tag = "links", operation_id = "link_breakdown",

@@ -75,7 +75,7 @@ mod well_known;
 mod words;
 
 pub use base_address::BaseAddress;
-pub use for_pages::{csv_of_links, links_of_csv, ndjson_of_links};
+pub use for_pages::{csv_of_links, ndjson_of_links};
 pub use ready::Readiness;
 pub use well_known::SecurityContact;
 

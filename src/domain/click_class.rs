@@ -36,6 +36,9 @@ impl Dimension {
     /// The value of referrers for which a link has no more room.
     pub const OTHER: &str = "other";
 
+    /// The referrer of clicks that another service counted before the link was imported.
+    pub const IMPORTED: &str = "imported";
+
     /// Its word in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -102,6 +105,14 @@ impl ClickClass {
         let mut values = self.values();
         values[dimension as usize] = value;
         Self::of(values)
+    }
+
+    /// The class of clicks that another service counted: they are no people.
+    #[must_use]
+    pub fn imported() -> Self {
+        Self::unknown()
+            .with(Dimension::Referrer, Some(Dimension::IMPORTED))
+            .with(Dimension::Bot, Some("true"))
     }
 
     /// Its value; `None` if it is not known.

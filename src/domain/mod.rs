@@ -28,6 +28,7 @@ mod target;
 mod target_network;
 mod time;
 mod token_secret;
+mod unknown_name;
 mod user;
 mod zone;
 
@@ -58,5 +59,6 @@ pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, OwnHost, TargetUrl};
 pub use time::{Clock, InvalidTimestamp, ManualClock, SystemClock, Timestamp};
 pub use token_secret::{TokenSecret, WeakSecret};
+pub use unknown_name::unknown_name;
 pub use user::{Principal, TokenKey, User, UserId};
 pub use zone::{Step, Zone};

@@ -1,4 +1,4 @@
-//! Cells of CSV that no spreadsheet takes for a formula, and what is known of clicks as CSV.
+//! What is known of clicks as CSV.
 
 use ::csv::{Terminator, WriterBuilder};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
@@ -6,34 +6,9 @@ use axum::response::{IntoResponse, Response};
 
 use super::ApiError;
 use crate::domain::{Dimension, SeriesRange};
+use crate::import::guarded;
 use crate::links::Series;
 use crate::store::{Breakdown, ClickSum};
-
-/// With one of these at its beginning, a spreadsheet takes a cell for a formula.
-const BEGINS_FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
-
-const APOSTROPHE: char = '\'';
-
-/// A cell that no spreadsheet takes for a formula.
-#[must_use]
-pub fn harmless_cell(value: &str) -> String {
-    let apostrophe = if needs_apostrophe(value) { "'" } else { "" };
-    format!("{apostrophe}{value}")
-}
-
-/// Whether a value begins a formula, perhaps after apostrophes.
-fn needs_apostrophe(value: &str) -> bool {
-    value
-        .trim_start_matches(APOSTROPHE)
-        .starts_with(BEGINS_FORMULA)
-}
-
-/// The value of a cell that [`harmless_cell`] made.
-#[must_use]
-pub fn value_of_cell(cell: &str) -> &str {
-    let rest = cell.strip_prefix(APOSTROPHE);
-    rest.filter(|rest| needs_apostrophe(rest)).unwrap_or(cell)
-}
 
 /// A series as a file: one line for each point, of the columns `by`, `value`, `clicks` and `people`; then one for each row of the
 /// breakdowns, which are none or those by each of [`Dimension::ALL`]. Of a row whose value is not known, that is empty.
@@ -68,14 +43,15 @@ fn lines(
     writer.write_record(["by", "value", "clicks", "people"])?;
     let step = range.step().as_str();
     for (at, tally) in &series.points {
-        let at = harmless_cell(&range.zone().written(*at));
+        let at = range.zone().written(*at);
+        let at = guarded(&at);
         let (clicks, people) = (tally.clicks.to_string(), tally.people().to_string());
         writer.write_record([step, &at, &clicks, &people])?;
     }
     for (by, breakdown) in Dimension::ALL.into_iter().zip(breakdowns) {
         let mut line = |value: &str, sum: ClickSum| {
             let (clicks, people) = (sum.clicks.to_string(), sum.people.to_string());
-            writer.write_record([by.as_str(), &harmless_cell(value), &clicks, &people])
+            writer.write_record([by.as_str(), &guarded(value), &clicks, &people])
         };
         for (value, sum) in &breakdown.rows {
             line(value.as_deref().unwrap_or_default(), *sum)?;
@@ -87,20 +63,4 @@ fn lines(
     writer.flush()?;
     drop(writer);
     Ok(file)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn a_value_comes_back_from_its_cell_and_the_cell_begins_no_formula(value in "['=+@\\-\t\ra]{0,4}\\PC{0,5}") {
-            let cell = harmless_cell(&value);
-            prop_assert_eq!(value_of_cell(&cell), value);
-            prop_assert!(!cell.starts_with(BEGINS_FORMULA));
-        }
-    }
 }

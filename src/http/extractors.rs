@@ -15,8 +15,7 @@ use utoipa::IntoParams;
 
 use super::ApiError;
 use super::paths::decoded_code;
-use super::unknown_name::unknown_name;
-use crate::domain::ShortCode;
+use crate::domain::{ShortCode, unknown_name};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Limits of a request's body; an extension of every request.

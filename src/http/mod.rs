@@ -19,13 +19,12 @@ mod redirects;
 pub mod removals;
 mod request_id;
 mod security_headers;
-mod unknown_name;
 mod visitor;
 
 pub use admission::{Admission, with_admission};
 pub use clicks_as_of::{CLICKS_AS_OF, with_clicks_as_of};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
-pub use csv::{clicks_csv, harmless_cell, value_of_cell};
+pub use csv::clicks_csv;
 pub use cursor::{cursor, parse_cursor};
 pub use errors::{ApiError, BLOCKED_BY, ErrorBody, ErrorDetail, LinkHasEnded};
 pub use extractors::{
@@ -38,5 +37,4 @@ pub use json::{JSON, Json, json_line};
 pub use live::{MayListen, Unending, live_events};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
 pub use security_headers::{security_header_lines, with_security_headers};
-pub use unknown_name::unknown_name;
 pub use visitor::{is_speculative, visitor_of};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::shorten::DRAWS;
 use super::{LinkError, LinkRequest, LinkService};
-use crate::domain::{LinkId, Principal, ShortCode, Timestamp};
+use crate::domain::{CustomCode, LinkId, Principal, ShortCode, Timestamp};
 use crate::store::{CreatedOfMany, NewLink};
 use crate::telemetry::metrics::BULK_LINKS;
 
@@ -28,16 +28,63 @@ struct Pending<'a> {
 }
 
 impl LinkService {
-    /// Counts links that are to be created in one call.
+    /// Counts links that are to be created in one call, or looked at.
     ///
     /// # Errors
     /// [`LinkError::TooMany`] where the owner may not create so many just now.
-    pub async fn begin_bulk(&self, owner: Principal, links: usize) -> Result<(), LinkError> {
-        let account = owner.user.0.to_string();
+    pub async fn begin_bulk(
+        &self,
+        owner: Principal,
+        links: usize,
+        are_made: bool,
+    ) -> Result<(), LinkError> {
+        let account = owner.user.0;
+        // A look beforehand does not take from what may be made.
+        let account = if are_made {
+            account.to_string()
+        } else {
+            format!("{account} dry run")
+        };
         let counted = u32::try_from(links).unwrap_or(u32::MAX);
         self.limiter.count_bulk(&account, counted).await?;
-        metrics::histogram!(BULK_LINKS).record(counted);
+        if are_made {
+            metrics::histogram!(BULK_LINKS).record(counted);
+        }
         Ok(())
+    }
+
+    /// Whether links could be created; the outcome for each, in their order. None is.
+    ///
+    /// # Errors
+    /// [`LinkError::Store`].
+    pub async fn check_many(
+        &self,
+        owner: Principal,
+        requests: &[&LinkRequest],
+    ) -> Result<Vec<Result<(), LinkError>>, LinkError> {
+        let now = self.clock.now();
+        let targets = requests.iter().map(|request| &request.properties.target);
+        let refused = self.refused_targets(&targets.collect::<Vec<_>>()).await?;
+        let codes = requests
+            .iter()
+            .filter_map(|request| request.custom_code.as_ref());
+        let codes: Vec<_> = codes.map(CustomCode::as_code).collect();
+        let mut taken = self.links.taken_codes(owner.user, &codes).await?;
+        let check = |(place, request): (usize, &&LinkRequest)| {
+            if refused.contains(&place) {
+                return Err(LinkError::TargetRefused);
+            }
+            if request.has_ended(now) {
+                return Err(LinkError::EndsInPast);
+            }
+            // The first of several with the same code would have it.
+            let code = request.custom_code.as_ref().map(CustomCode::as_code);
+            match code {
+                Some(code) if !taken.insert(code.clone()) => Err(LinkError::CodeTaken),
+                _ => Ok(()),
+            }
+        };
+        Ok(requests.iter().enumerate().map(check).collect())
     }
 
     /// Creates many links; returns the outcome for each, in their order. One that fails stops no other, and where the database fails

@@ -11,7 +11,7 @@ use crate::abuse::Abuse;
 use crate::accounts::{Accounts, PasswordHasher, Tokens};
 use crate::analytics::{Analytics, Classifier, Countries};
 use crate::api::{
-    ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, links_of_csv, ndjson_of_links,
+    ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, ndjson_of_links,
 };
 use crate::cache::LinkCache;
 use crate::clicks::counts::Counts;
@@ -270,10 +270,7 @@ impl App {
             })
         });
         WebState {
-            documents: LinkDocuments {
-                read: links_of_csv,
-                export,
-            },
+            documents: LinkDocuments { export },
             live,
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),

@@ -1,9 +1,14 @@
 //! What both databases do alike when many links are created in one call.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::rows::link_id;
-use super::{Change, CreateLinkError, CreatedLink, CreatedOfMany, Links, NewLink};
+use super::{
+    Change, ClickDetails, CreateLinkError, CreatedLink, CreatedOfMany, DetailedClicks, Links,
+    NewLink,
+};
+use crate::domain::{ClickClass, Interval, LinkId};
 
 /// The outcome for each of many links, by the ids and the changes that the database gave to their codes.
 pub(super) fn many_outcomes(
@@ -25,6 +30,38 @@ pub(super) fn many_outcomes(
         Ok(Ok(CreatedOfMany { id, change }))
     };
     links.iter().map(outcome).collect()
+}
+
+/// The class of the clicks with which links start: another service counted them. Beside it the interval in which they begin.
+pub(super) fn imported_clicks(
+    links: &[NewLink<'_>],
+    id_of: impl Fn(&NewLink<'_>) -> Option<LinkId>,
+) -> Option<(ClickDetails, Interval)> {
+    let class = Arc::new(ClickClass::imported());
+    let clicked = links.iter().filter(|link| link.clicks > 0);
+    let clicks = clicked.filter_map(|link| {
+        Some(DetailedClicks {
+            link: id_of(link)?,
+            class: Arc::clone(&class),
+            clicks: link.clicks,
+        })
+    });
+    let details = ClickDetails::new(clicks.collect());
+    let begin = Interval::of(links.first()?.created_at);
+    (!details.is_empty()).then_some((details, begin))
+}
+
+/// The same of links that were created one by one.
+pub(super) fn imported_one_by_one(
+    links: &[NewLink<'_>],
+    outcomes: &[Result<CreatedOfMany, CreateLinkError>],
+) -> Option<(ClickDetails, Interval)> {
+    let ids: HashMap<_, _> = links
+        .iter()
+        .zip(outcomes)
+        .filter_map(|(link, outcome)| Some((link.code, outcome.as_ref().ok()?.id)))
+        .collect();
+    imported_clicks(links, |link| ids.get(link.code).copied())
 }
 
 /// Creates many links one by one, where not all of them fit into the account.

@@ -1,5 +1,7 @@
 //! The contract of links.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 
 use super::{Change, FoundLinks, LinkSearch, Position, StoreError, WrittenClicks};
@@ -237,6 +239,13 @@ pub trait Links: Send + Sync {
         links: &[NewLink<'_>],
         max_links: u64,
     ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError>;
+
+    /// Those of these codes that a new link of this owner may not have: they belong to links, or did to links of others.
+    async fn taken_codes(
+        &self,
+        owner: UserId,
+        codes: &[&ShortCode],
+    ) -> Result<HashSet<ShortCode>, StoreError>;
 
     /// The link that a request with this key created since `since`. Older uses of the key are forgotten.
     async fn used_key(

@@ -9,7 +9,7 @@ use axum::response::Response;
 use form_urlencoded::Serializer;
 use serde::Deserialize;
 
-use super::breakdowns::{BreakdownsView, wanted};
+use super::breakdowns::{BreakdownsView, imported, wanted};
 use super::clicks::{ClicksQuery, ClicksView, Place};
 use super::link_list::Row;
 use super::page::{Frame, Site, grouped, minute, own_page_as_of};
@@ -109,6 +109,7 @@ pub(super) async fn show(
         tag: tag.tag.clone(),
     };
     let mut series = ClicksView::new(&place, &asked, &clicks);
+    series.imported = imported(&found);
     series.live = live_path(&asked.given, &tag.tag);
     let page = AllLinksPage {
         frame: Frame::own(&site, signed_in.owner()),

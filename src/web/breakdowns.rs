@@ -74,6 +74,7 @@ impl Value {
         };
         match (dimension, value) {
             (_, None) => word("unknown"),
+            (Dimension::Referrer, Some(Dimension::IMPORTED)) => word("counted before the import"),
             (Dimension::Bot, Some("true")) => word("known bots"),
             (Dimension::Bot, Some("false")) => word("people"),
             (_, Some(value)) => Self {
@@ -92,6 +93,14 @@ pub(super) fn wanted(asked: &Asked) -> WantedBreakdown {
         filters: asked.filters.clone(),
         limit: ROWS,
     }
+}
+
+/// Clicks that other services counted before links were imported, if they are among those that are shown; else empty.
+pub(super) fn imported(found: &[Breakdown]) -> String {
+    let rows = found.first().map(|by_referrer| &by_referrer.rows);
+    let mut rows = rows.into_iter().flatten();
+    let imported = rows.find(|(value, _)| value.as_deref() == Some(Dimension::IMPORTED));
+    imported.map_or_else(String::new, |(_, sum)| grouped(sum.clicks))
 }
 
 impl BreakdownsView {

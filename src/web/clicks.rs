@@ -173,6 +173,8 @@ pub(super) struct ClicksView {
     /// Where the sum can be read again; empty where it does not move.
     pub(super) live: String,
     pub(super) people: String,
+    /// Those that other services counted before the import; empty if there are none.
+    pub(super) imported: String,
     pub(super) previous: Option<String>,
     /// By how much the sum differs from the one before, as `+12 %`.
     pub(super) change: String,
@@ -299,6 +301,7 @@ impl ClicksView {
             sum: grouped(sum.clicks),
             live: String::new(),
             people: grouped(sum.people()),
+            imported: String::new(),
             previous: before.map(|before| grouped(before.clicks)),
             change: before.map_or_else(String::new, |before| change(before.clicks, sum.clicks)),
             lines: lines.map(line).collect(),

@@ -5,12 +5,8 @@ use std::sync::Arc;
 use axum::response::Response;
 use futures_util::future::BoxFuture;
 
-use crate::domain::{OwnHost, Principal};
+use crate::domain::Principal;
 use crate::http::{ApiError, ClientAddress};
-use crate::links::LinkRequest;
-
-/// Reads the links of a table, in order; one that is refused has the reason.
-pub type ReadLinks = fn(&str, &OwnHost) -> Result<Vec<Result<LinkRequest, ApiError>>, ApiError>;
 
 /// All links of an account as a file.
 pub type ExportLinks = dyn Fn(Principal, ClientAddress, ExportForm) -> BoxFuture<'static, Result<Response, ApiError>>
@@ -29,8 +25,6 @@ pub enum ExportForm {
 /// Links as documents: those of the API, which is no part of this module's.
 #[derive(Clone)]
 pub struct LinkDocuments {
-    /// What an import reads.
-    pub read: ReadLinks,
     /// What an export sends.
     pub export: Arc<ExportLinks>,
 }

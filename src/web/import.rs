@@ -1,5 +1,6 @@
-//! Links of a table: looked at before they are made. And all links as a table.
+//! Links of a file, of this service or of another: looked at before they are made. And all links as a file.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,9 +14,10 @@ use super::documents::{ExportForm, LinkDocuments};
 use super::form::Form;
 use super::page::{Frame, Site, own_page, refused_page};
 use super::session::SignedIn;
-use crate::domain::Title;
+use crate::http::paths::is_kept_word;
 use crate::http::{ApiError, BodyLimits, ClientAddress, QueryOf};
-use crate::links::{LinkRequest, LinkService};
+use crate::import::{Encoding, Note, OtherPages, ReadLink, Source, TakesLinks, read_file};
+use crate::links::{BulkLink, LinkRequest, LinkService, imported_request};
 
 /// Of a form with a table: as it is encoded, a table may be three times as long.
 pub(super) const LIMITS: BodyLimits = BodyLimits {
@@ -35,22 +37,101 @@ struct ImportPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
     table: &'a str,
+    sources: [(&'static str, &'static str); 6],
+    from: &'a str,
     fault: Option<String>,
     /// Whether links were made, as opposed to looked at.
     is_done: bool,
     lines: Vec<Line>,
     accepted: usize,
     refused: usize,
+    others: Option<OtherPages>,
 }
 
-/// A line of the table.
+/// The services whose files are read: the value of the field, and the name.
+const SOURCES: [(&str, &str); 6] = [
+    ("csv", "A table or an export of shunt"),
+    ("kutt", "Kutt"),
+    ("yourls", "YOURLS"),
+    ("shlink", "Shlink"),
+    ("bitly", "Bitly"),
+    ("chhoto", "Chhoto URL"),
+];
+
+/// A link of the file.
 struct Line {
-    number: usize,
+    number: u64,
     code: String,
     target: String,
     title: String,
-    /// Why it is refused; empty where it is not.
+    /// Why it is refused; empty if it is not.
     refusal: String,
+    /// What is left behind of it.
+    notes: Vec<String>,
+}
+
+/// The links of a file, and what its service has on other pages.
+#[derive(Default)]
+struct ReadTable {
+    links: Vec<(ReadLink, Result<LinkRequest, String>)>,
+    others: Option<OtherPages>,
+}
+
+/// Takes the links that one import may have, and one more.
+struct Taker<'a> {
+    service: &'a LinkService,
+    links: Vec<(ReadLink, Result<LinkRequest, String>)>,
+}
+
+impl TakesLinks for Taker<'_> {
+    fn take(&mut self, read: ReadLink) -> ControlFlow<()> {
+        let now = self.service.clock.now();
+        let request = imported_request(&read, &self.service.own_host, is_kept_word, now);
+        self.links.push((read, request));
+        if self.links.len() > MAX_LINKS {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl ReadTable {
+    /// # Errors
+    /// 422 if it is no such file, or has no links or too many.
+    fn of(table: &str, from: &str, service: &LinkService) -> Result<Self, ApiError> {
+        let source = match from {
+            "kutt" => Source::Kutt,
+            "yourls" => Source::Yourls,
+            "shlink" => Source::Shlink,
+            "bitly" => Source::Bitly,
+            "chhoto" => Source::Chhoto,
+            "" | "csv" => Source::Csv,
+            _ => return Err(ApiError::invalid("from: is not known here")),
+        };
+        let mut taker = Taker {
+            service,
+            links: Vec::new(),
+        };
+        let mut others = None;
+        if !table.trim().is_empty() {
+            let read = read_file(
+                table.as_bytes(),
+                Encoding::Utf8,
+                source.format(),
+                &mut taker,
+            );
+            others = read.map_err(|broken| ApiError::invalid(format!("table: {broken}")))?;
+        }
+        let links = taker.links;
+        if links.is_empty() {
+            return Err(ApiError::invalid("table: has no links"));
+        }
+        if links.len() > MAX_LINKS {
+            let detail = format!("table: must have at most {MAX_LINKS} links here");
+            return Err(ApiError::invalid(detail));
+        }
+        Ok(Self { links, others })
+    }
 }
 
 impl ImportPage<'_> {
@@ -63,96 +144,98 @@ pub(super) async fn show(
     State(site): State<Site>,
     signed_in: SignedIn,
 ) -> Result<Response, ApiError> {
-    page(&site, &signed_in, "", Ok((false, Vec::new())))
+    page(
+        &site,
+        &signed_in,
+        ("", "csv"),
+        Ok((false, Vec::new(), None)),
+    )
 }
 
-/// Looks at the links of a table, or makes them.
+/// Looks at the links of a file, or makes them.
 pub(super) async fn import(
     State(links): State<Arc<LinkService>>,
-    State(documents): State<LinkDocuments>,
     State(site): State<Site>,
     signed_in: SignedIn,
     client: ClientAddress,
     form: Form,
 ) -> Result<Response, ApiError> {
     let checked = signed_in.check_session(&site, &form)?;
-    let table = form.get("table");
+    let (table, from) = (form.get("table"), form.get("from"));
     let is_wanted = form.get("action") == "make";
     let read = async {
         checked?;
-        let is_blank = table.trim().is_empty();
-        let read = if is_blank {
-            Vec::new()
-        } else {
-            (documents.read)(table, &links.own_host)?
-        };
-        if read.is_empty() {
-            return Err(ApiError::invalid("table: has no links"));
-        }
-        if read.len() > MAX_LINKS {
-            let detail = format!("table: must have at most {MAX_LINKS} links here");
-            return Err(ApiError::invalid(detail));
-        }
-        if !is_wanted {
-            return Ok((false, shown_lines(&read)));
-        }
-        let owner = signed_in.principal;
+        let read = ReadTable::of(table, from, &links)?;
+        let (owner, address) = (signed_in.principal, client.as_str());
         let calls = &links.bulk_calls_at_once;
-        let _place = calls.begin(owner.user, client.as_str())?;
-        links.begin_bulk(owner, read.len()).await?;
-        let requests: Vec<_> = read.iter().filter_map(|link| link.as_ref().ok()).collect();
-        let mut outcomes = links
-            .shorten_many(owner, &requests, client.as_str())
-            .await?
-            .into_iter();
-        let mut shown = shown_lines(&read);
-        for line in shown.iter_mut().filter(|line| line.refusal.is_empty()) {
+        let _place = calls.begin(owner.user, address)?;
+        links.begin_bulk(owner, read.links.len(), is_wanted).await?;
+        let requests = read.links.iter().filter_map(|(_, link)| link.as_ref().ok());
+        let requests: Vec<_> = requests.collect();
+        let outcomes = if is_wanted {
+            let made = links.shorten_many(owner, &requests, address).await?;
+            let code = |made: BulkLink| Some(made.code.to_string());
+            made.into_iter()
+                .map(|link| link.map(code))
+                .collect::<Vec<_>>()
+        } else {
+            let checked = links.check_many(owner, &requests).await?;
+            checked
+                .into_iter()
+                .map(|link| link.map(|()| None))
+                .collect()
+        };
+        let mut shown = shown_lines(&read.links);
+        let mut outcomes = outcomes.into_iter();
+        for (line, (link, _)) in shown.iter_mut().zip(&read.links) {
+            if !line.refusal.is_empty() {
+                continue;
+            }
             match outcomes.next() {
-                Some(Ok(made)) => line.code = made.code.to_string(),
-                Some(Err(error)) => ApiError::from(error).detail().clone_into(&mut line.refusal),
+                Some(Ok(Some(code))) => line.code = code,
+                Some(Ok(None)) => {}
+                Some(Err(error)) => {
+                    line.refusal = link.in_words_of_file(ApiError::from(error).detail());
+                }
                 None => return Err(ApiError::internal("a link of many has no outcome")),
             }
         }
-        Ok((true, shown))
+        Ok((is_wanted, shown, read.others))
     };
     match read.await {
         Err(error) if error.status().is_server_error() => Err(error),
-        read => page(&site, &signed_in, table, read),
+        read => page(&site, &signed_in, (table, from), read),
     }
 }
 
-fn shown_lines(read: &[Result<LinkRequest, ApiError>]) -> Vec<Line> {
-    let line = |(index, link): (usize, &Result<LinkRequest, ApiError>)| {
-        let request = link.as_ref().ok();
-        let properties = request.map(|request| &request.properties);
-        let code = request.and_then(|request| request.custom_code.as_ref());
-        let title = properties.and_then(|properties| properties.title.as_ref());
+fn shown_lines(read: &[(ReadLink, Result<LinkRequest, String>)]) -> Vec<Line> {
+    let line = |(read, request): &(ReadLink, Result<LinkRequest, String>)| {
+        let link = &read.link;
+        let note = |(note, value): &(Note, String)| match value.as_str() {
+            "" => note.about_value().to_owned(),
+            value => format!("{}: {value}", note.about_value()),
+        };
         Line {
-            // Spreadsheets count the header line, too.
-            number: index + 2,
-            code: code.map_or_else(String::new, |code| code.as_code().to_string()),
-            target: properties.map_or_else(String::new, |properties| {
-                properties.target.as_str().to_owned()
-            }),
-            title: title.map_or("", Title::as_str).to_owned(),
-            refusal: link
-                .as_ref()
-                .err()
-                .map_or_else(String::new, |error| error.detail().to_owned()),
+            number: read.line,
+            code: link.custom_code.clone().unwrap_or_default(),
+            target: link.target_url.clone(),
+            title: link.title.clone().unwrap_or_default(),
+            refusal: request.as_ref().err().cloned().unwrap_or_default(),
+            notes: link.notes.iter().map(note).collect(),
         }
     };
-    read.iter().enumerate().map(line).collect()
+    read.iter().map(line).collect()
 }
 
 fn page(
     site: &Site,
     signed_in: &SignedIn,
-    table: &str,
-    read: Result<(bool, Vec<Line>), ApiError>,
+    (table, from): (&str, &str),
+    read: Result<(bool, Vec<Line>, Option<OtherPages>), ApiError>,
 ) -> Result<Response, ApiError> {
-    let (refusal, (is_done, mut lines)) = match read {
+    let (refusal, (is_done, mut lines, others)) = match read {
         Ok(read) => (None, read),
-        Err(error) => (Some(error), (false, Vec::new())),
+        Err(error) => (Some(error), (false, Vec::new(), None)),
     };
     let refused = lines.iter().filter(|line| !line.refusal.is_empty()).count();
     let accepted = lines.len() - refused;
@@ -162,11 +245,14 @@ fn page(
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
         table,
+        sources: SOURCES,
+        from,
         fault: refusal.as_ref().map(|error| error.detail().to_owned()),
         is_done,
         lines,
         accepted,
         refused,
+        others,
     };
     match &refusal {
         Some(error) => refused_page(error, &page),

@@ -63,7 +63,7 @@ mod session;
 mod sign_in;
 mod start;
 
-pub use documents::{ExportForm, ExportLinks, LinkDocuments, ReadLinks};
+pub use documents::{ExportForm, ExportLinks, LinkDocuments};
 pub use error_pages::{ErrorPages, PageWish};
 pub use page::Site;
 

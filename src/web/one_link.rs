@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::breakdowns::{BreakdownsView, wanted};
+use super::breakdowns::{BreakdownsView, imported, wanted};
 use super::clicks::{Asked, ClicksQuery, ClicksView, Place};
 use super::form::Form;
 use super::link_form::LinkForm;
@@ -134,11 +134,13 @@ impl Page {
             path: format!("/app/links/{code}"),
             tag: String::new(),
         };
+        let mut series = ClicksView::new(&place, asked, &clicks);
+        series.imported = imported(&breakdowns);
         Ok(Self {
             removed: Removed::of(&shown.link, abuse).await?,
             form: LinkForm::of(&shown.link),
             shown,
-            series: ClicksView::new(&place, asked, &clicks),
+            series,
             visitors: BreakdownsView::new(&place, asked, breakdowns, site),
             said: "",
         })

@@ -196,19 +196,70 @@ both_modes! {
             \"a \"\"b\"\", c\",https://example.org/1,\"x,y\",FALSE,3,\r\n\
             '=1+1,https://example.org/2,,,,'-dash\r\n\
             short,https://example.org/3\r\n\
+            long,https://example.org/5,,,,,seven\r\n\
             ,,,,,\r\n\
             bad,https://example.org/4,,perhaps,,\r\n";
         let made = results(&post(app, &token, "Text/CSV; charset=utf-8", csv).await);
-        assert_eq!(statuses(&made), [200, 200, 422, 422, 422]);
-        assert_eq!(made[2]["detail"], "line: has 2 cells, and the header line has 6");
-        assert_eq!(made[3]["detail"], "target_url: cell must not be empty");
-        assert_eq!(made[4]["detail"], "is_active: must be true or false");
+        assert_eq!(statuses(&made), [200, 200, 200, 422, 422, 422]);
+        assert_eq!(made[3]["detail"], "line: has 7 cells, and the header line has 6");
+        assert_eq!(made[4]["detail"], "target_url: cell must not be empty");
+        assert_eq!(made[5]["detail"], "is_active: must be true or false");
         let list = full_list(app, &token).await;
         let by_target = |target: &str| list.iter().find(|link| link["target_url"] == target).unwrap();
         let (one, two) = (by_target("https://example.org/1"), by_target("https://example.org/2"));
         assert_eq!((&one["title"], &one["tags"]), (&json!("a \"b\", c"), &json!(["x", "y"])));
         assert_eq!((&one["is_active"], &one["clicks"]), (&json!(false), &json!(3)));
         assert_eq!((&two["title"], &two["short_code"]), (&json!("=1+1"), &json!("-dash")));
+    }
+
+    async fn tables_of_all_spreadsheets_are_the_same_links(app) {
+        let token = app.register().await;
+        let title = "Eins; zwei für 5 €";
+        let table = |code: &str| format!("sep=;\r\nTarget_URL;custom_code;title\r\n{TARGET};{code};\"{title}\"\r\n{TARGET};{code}-b\r\n");
+        let utf_16 = |text: &str, bytes: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(bytes).collect::<Vec<_>>();
+        let windows = |text: &str| text.chars().map(|letter| if letter == '€' { 0x80 } else { u8::try_from(letter).unwrap() }).collect::<Vec<_>>();
+        for (code, body) in [
+            ("spread-8", table("spread-8").into_bytes()), ("spread-m", format!("\u{feff}{}", table("spread-m")).into_bytes()),
+            ("spread-w", windows(&table("spread-w"))), ("spread-t", table("spread-t").replace(';', "\t").replace("Eins\t", "Eins;").into_bytes()),
+            ("spread-l", utf_16(&format!("\u{feff}{}", table("spread-l")), u16::to_le_bytes)),
+            ("spread-b", utf_16(&format!("\u{feff}{}", table("spread-b")), u16::to_be_bytes)),
+        ] {
+            let made = results(&post(app, &token, "text/csv", body).await);
+            assert_eq!(statuses(&made), [200, 200], "{code}: {made:?}");
+            let link = app.get_as(&token, &format!("/urls/{code}")).await.json();
+            assert_eq!(link["title"], title, "{code}");
+        }
+    }
+
+    async fn a_quote_that_is_never_closed_makes_no_link_and_is_named_by_its_line(app) {
+        let token = app.register().await;
+        let rows: String = (0..5_000).map(|row| format!("{TARGET}{row},{}\n", if row == 9 { "\"open title" } else { "title" })).collect();
+        let broken = post(app, &token, "text/csv", format!("target_url,title\n{rows}")).await;
+        broken.is_error(422, "line 11: the quote that opens here is never closed");
+        let closed = post(app, &token, "text/csv", format!("target_url,title\n{TARGET},\"open\n{TARGET},b\n{TARGET},\"Title, c\"\n")).await;
+        closed.is_error(422, "line 2: the quote that opens here is closed in line 4 only, in the middle of a cell; close it where its cell ends");
+        assert!(full_list(app, &token).await.is_empty());
+    }
+
+    async fn a_dry_run_says_which_codes_are_taken_and_makes_nothing(app) {
+        let (ada, bob) = (app.register().await, app.register().await);
+        bulk(app, &bob, &json!([{"target_url": TARGET, "custom_code": "of-bob-1"}, {"target_url": TARGET, "custom_code": "gone-of-bob"}])).await;
+        app.delete(&bob, "gone-of-bob").await;
+        bulk(app, &ada, &json!([{"target_url": TARGET, "custom_code": "own-gone"}])).await;
+        app.delete(&ada, "own-gone").await;
+        let links = json!([
+            {"target_url": TARGET, "custom_code": "of-bob-1"}, {"target_url": TARGET, "custom_code": "gone-of-bob"},
+            {"target_url": TARGET, "custom_code": "own-gone"}, {"target_url": TARGET, "custom_code": "twice-in-it"},
+            {"target_url": TARGET, "custom_code": "twice-in-it"}, {"target_url": TARGET}, {"target_url": "nowhere"},
+            {"target_url": TARGET, "expires_at": "2020-01-01T00:00:00Z"},
+        ]);
+        let request = app.request(Method::POST, "/urls/bulk?dry_run=true").bearer_auth(&ada).json(&links);
+        let looked_at = results(&Response::of(request).await);
+        assert_eq!(statuses(&looked_at), [409, 409, 200, 200, 409, 200, 422, 422]);
+        assert_eq!(looked_at[2], json!({"status": 200, "short_code": "own-gone", "target_url": TARGET}));
+        assert_eq!(looked_at[5], json!({"status": 200, "short_code": null, "target_url": TARGET}));
+        assert!(full_list(app, &ada).await.is_empty());
+        assert_eq!(statuses(&bulk(app, &ada, &links).await), [409, 409, 200, 200, 409, 200, 422, 422]);
     }
 
     async fn an_export_has_all_fields_and_is_a_file(app) {

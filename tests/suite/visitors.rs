@@ -34,6 +34,34 @@ async fn summed(app: &App, token: &str, code: &str, clicks: u64) {
 }
 
 both_modes! {
+    async fn imported_clicks_are_at_the_links_beginning_and_are_no_people(app) {
+        let token = app.register().await;
+        let links = json!([
+            {"target_url": "https://example.org/", "custom_code": "imported-1", "clicks": 40},
+            {"target_url": "https://example.org/", "custom_code": "imported-2", "clicks": 2},
+            {"target_url": "https://example.org/", "custom_code": "imported-0"},
+        ]);
+        let made = app.request(Method::POST, "/urls/bulk").bearer_auth(&token).json(&links);
+        assert_eq!(Response::of(made).await.status, 200);
+        visit(app, "imported-1", &[("user-agent", FIREFOX), ("referer", "https://example.com/")]).await;
+        visit(app, "imported-0", &[("user-agent", FIREFOX)]).await;
+        summed(app, &token, "imported-1", 41).await;
+        summed(app, &token, "imported-0", 1).await;
+        let row = |value: Value, clicks: u64, people: u64| json!({"value": value, "clicks": clicks, "people": people});
+        let found = breakdown(app, &token, "/urls/imported-1/stats/breakdown?by=referrer").await;
+        assert_eq!(found["rows"], json!([row(json!("imported"), 40, 0), row(json!("example.com"), 1, 1)]));
+        for (path, clicks, people) in [("/urls/imported-1/stats/series", 41, 1), ("/urls/my/series", 44, 2)] {
+            eventually("imported clicks are no people", async || {
+                let series = app.get_as(&token, path).await.json();
+                assert_eq!(series["clicks"], clicks);
+                let newest = series["points"].as_array().unwrap().last().unwrap().clone();
+                assert_eq!(newest["clicks"], clicks);
+                series["people"] == people && newest["people"] == people
+            }).await;
+        }
+        assert_eq!(app.clicks("imported-1").await, 41);
+    }
+
     async fn an_owner_sees_from_where_and_on_what_links_were_followed(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;

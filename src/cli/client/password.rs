@@ -80,7 +80,9 @@ fn next_line(input: &mut impl BufRead) -> Result<String, Failure> {
     let mut line = String::new();
     let read = input.by_ref().take(MAX_LINE).read_line(&mut line);
     read.map_err(|error| unreadable(&error))?;
-    let password = line.strip_suffix('\n').unwrap_or(&line);
+    // Some programs begin what they pass on with a byte order mark.
+    let password = line.strip_prefix('\u{feff}').unwrap_or(&line);
+    let password = password.strip_suffix('\n').unwrap_or(password);
     let password = password.strip_suffix('\r').unwrap_or(password);
     if password.is_empty() {
         return Err(Failure::Usage(
@@ -103,6 +105,7 @@ mod tests {
         for (input, expected) in [
             ("secret words\n", Some("secret words")),
             ("secret\r\nmore\n", Some("secret")),
+            ("\u{feff}secret\r\n", Some("secret")),
             (" spaces stay ", Some(" spaces stay ")),
             ("", None),
             ("\nlate", None),

@@ -97,7 +97,12 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = Result<String, Failure
                 }
                 Ok(_) => {}
             }
-            match std::str::from_utf8(&line).map(str::trim) {
+            // Some programs begin what they pass on with a byte order mark.
+            let text = match number {
+                1 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line),
+                _ => &line,
+            };
+            match std::str::from_utf8(text).map(str::trim) {
                 Ok("") => {}
                 Ok(line) => return Some(Ok(line.to_owned())),
                 Err(_) => return Some(Err(unreadable(number, &"it is not UTF-8"))),
@@ -118,7 +123,7 @@ mod tests {
 
     #[test]
     fn every_line_that_is_not_empty_is_a_target() {
-        let input = "https://a.example\r\n\n  https://b.example  \nhttps://c.example";
+        let input = "\u{feff}https://a.example\r\n\n  https://b.example  \nhttps://c.example";
         let lines: Result<Vec<_>, _> = lines(input.as_bytes()).collect();
         let expected = [
             "https://a.example",

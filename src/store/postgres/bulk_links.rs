@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use super::history::{CHECKS, unchecked};
 use super::session::Session;
 use super::{PostgresStore, moment};
-use crate::domain::Timestamp;
-use crate::store::bulk::{many_outcomes, one_by_one};
+use crate::domain::{Interval, LinkId, Timestamp};
+use crate::store::bulk::{imported_clicks, imported_one_by_one, many_outcomes, one_by_one};
 use crate::store::links::quota;
 use crate::store::rows::{self, signed};
-use crate::store::{CreateLinkError, CreatedOfMany, NewLink, StoreError};
+use crate::store::{ClickDetails, CreateLinkError, CreatedOfMany, NewLink, StoreError};
 
 /// What a row of the result has: a new link's id, a change's number, or bits of the state.
 const CREATED: i32 = 0;
@@ -44,7 +44,16 @@ impl PostgresStore {
             } else if !is(OWNER_IS_THERE) {
                 return Err(CreateLinkError::OwnerGone);
             } else if !is(ALL_FIT) {
-                return one_by_one(self, links, max_links).await;
+                let outcomes = one_by_one(self, links, max_links).await?;
+                if let Some(imported) = imported_one_by_one(links, &outcomes) {
+                    let queue =
+                        async |session: &mut Session| queue_details(session, &imported).await;
+                    if let Err(error) = self.pool.run(queue).await {
+                        // The links are created: what they started with is of an unknown class.
+                        tracing::warn!(%error, "the class of imported clicks is not noted");
+                    }
+                }
+                return Ok(outcomes);
             } else {
                 let outcomes = many_outcomes(links, inserted.ids, &inserted.changes)?;
                 for (link, outcome) in links.iter().zip(&outcomes) {
@@ -159,15 +168,32 @@ async fn insert_clicks(
     ids: &HashMap<String, i64>,
 ) -> Result<(), sqlx::Error> {
     let clicked = links.iter().filter(|link| link.clicks > 0);
-    let (ids, clicks): (Vec<_>, Vec<_>) = clicked
+    let (numbers, clicks): (Vec<_>, Vec<_>) = clicked
         .filter_map(|link| Some((*ids.get(link.code.as_str())?, signed(link.clicks))))
         .unzip();
     sqlx::query(
         "INSERT INTO link_clicks (link_id, clicks) SELECT * FROM unnest($1::bigint[], $2::bigint[])",
     )
-    .bind(ids)
+    .bind(numbers)
     .bind(clicks)
-    .execute(session)
+    .execute(&mut *session)
     .await?;
+    let id_of = |link: &NewLink<'_>| LinkId::parse(*ids.get(link.code.as_str())?);
+    match imported_clicks(links, id_of) {
+        Some(imported) => queue_details(session, &imported).await,
+        None => Ok(()),
+    }
+}
+
+/// Notes the class of these clicks, to be summed later.
+async fn queue_details(
+    session: &mut Session,
+    (details, interval): &(ClickDetails, Interval),
+) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO click_detail_queue (quarter, details) VALUES ($1, $2)")
+        .bind(interval.number())
+        .bind(details.packed())
+        .execute(session)
+        .await?;
     Ok(())
 }

@@ -45,7 +45,7 @@ macro_rules! breakdown {
                 GROUP BY 1 HAVING sum(n) > 0
             )
             SELECT value, clicks, bots, sum(clicks) OVER ()::bigint, sum(bots) OVER ()::bigint FROM of_values
-            ORDER BY value IN ('', 'other') DESC, clicks DESC, value COLLATE \"C\" LIMIT $15"
+            ORDER BY value IN ('', 'other', 'imported') DESC, clicks DESC, value COLLATE \"C\" LIMIT $15"
         )
     };
 }

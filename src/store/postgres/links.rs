@@ -1,5 +1,7 @@
 //! Links in Postgres.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 
 use super::{PostgresStore, link_columns, micros, moment, not_of_deleted_user, target_columns};
@@ -42,6 +44,27 @@ impl Links for PostgresStore {
         max_links: u64,
     ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError> {
         self.insert_many(links, max_links).await
+    }
+
+    async fn taken_codes(
+        &self,
+        owner: UserId,
+        codes: &[&ShortCode],
+    ) -> Result<HashSet<ShortCode>, StoreError> {
+        let codes: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
+        let taken = self.pool.run(async |session| {
+            sqlx::query_scalar(
+                "SELECT short_code FROM links WHERE short_code = ANY($1)
+                 UNION SELECT short_code FROM retired_codes
+                 WHERE short_code = ANY($1) AND owner_id IS DISTINCT FROM $2",
+            )
+            .bind(codes)
+            .bind(owner.0)
+            .fetch_all(session)
+            .await
+        });
+        let taken: Vec<String> = taken.await?;
+        taken.iter().map(|code| rows::code(code)).collect()
     }
 
     async fn used_key(

@@ -5,9 +5,12 @@ use std::collections::HashMap;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use super::SqliteStore;
+use super::counted::queue_details;
 use super::written_links::TOTAL;
-use crate::domain::Timestamp;
-use crate::store::bulk::{many_outcomes, one_by_one, or_rest};
+use crate::domain::{LinkId, Timestamp};
+use crate::store::bulk::{
+    imported_clicks, imported_one_by_one, many_outcomes, one_by_one, or_rest,
+};
 use crate::store::links::quota;
 use crate::store::rows::{self, signed, tags_as_json};
 use crate::store::{CreateLinkError, CreatedOfMany, NewLink, StoreError};
@@ -25,12 +28,31 @@ impl SqliteStore {
         for part in links.chunks(PER_TRANSACTION) {
             let of_part = match self.insert_part(part, max_links).await {
                 Ok(Some(of_part)) => Ok(of_part),
-                Ok(None) => one_by_one(self, part, max_links).await,
+                Ok(None) => self.insert_one_by_one(part, max_links).await,
                 Err(error) => Err(error),
             };
             match of_part {
                 Ok(of_part) => outcomes.extend(of_part),
                 Err(error) => return or_rest(outcomes, links.len(), error),
+            }
+        }
+        Ok(outcomes)
+    }
+
+    async fn insert_one_by_one(
+        &self,
+        links: &[NewLink<'_>],
+        max_links: u64,
+    ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError> {
+        let outcomes = one_by_one(self, links, max_links).await?;
+        if let Some((details, interval)) = imported_one_by_one(links, &outcomes) {
+            let queued = async {
+                let mut writer = self.writer.get().await?;
+                Ok::<_, StoreError>(queue_details(&mut writer, &details, interval, None).await?)
+            };
+            if let Err(error) = queued.await {
+                // The links are created: what they started with is of an unknown class.
+                tracing::warn!(%error, "the class of imported clicks is not noted");
             }
         }
         Ok(outcomes)
@@ -68,6 +90,11 @@ impl SqliteStore {
                 .execute(&mut *transaction)
                 .await
                 .map_err(StoreError::from)?;
+        }
+        let id_of = |link: &NewLink<'_>| LinkId::parse(*ids.get(link.code.as_str())?);
+        if let Some((details, interval)) = imported_clicks(links, id_of) {
+            let queued = queue_details(&mut transaction, &details, interval, None).await;
+            queued.map_err(StoreError::from)?;
         }
         let mut changes = HashMap::new();
         if first.is_chosen {

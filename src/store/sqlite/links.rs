@@ -1,5 +1,7 @@
 //! Links in SQLite.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 
 use super::{SqliteStore, link_columns, not_of_deleted_user, target_columns};
@@ -36,6 +38,24 @@ impl Links for SqliteStore {
         max_links: u64,
     ) -> Result<Vec<Result<CreatedOfMany, CreateLinkError>>, CreateLinkError> {
         self.insert_many(links, max_links).await
+    }
+
+    async fn taken_codes(
+        &self,
+        owner: UserId,
+        codes: &[&ShortCode],
+    ) -> Result<HashSet<ShortCode>, StoreError> {
+        let codes: serde_json::Value = codes.iter().map(|code| code.as_str()).collect();
+        let taken: Vec<String> = sqlx::query_scalar(
+            "SELECT short_code FROM links WHERE short_code IN (SELECT value FROM json_each(?1))
+             UNION SELECT short_code FROM retired_codes
+             WHERE short_code IN (SELECT value FROM json_each(?1)) AND owner_id IS NOT ?2",
+        )
+        .bind(codes.to_string())
+        .bind(owner.0)
+        .fetch_all(&mut *self.reader.get().await?)
+        .await?;
+        taken.iter().map(|code| rows::code(code)).collect()
     }
 
     async fn used_key(

@@ -293,15 +293,18 @@ if (typeof uPlot === "function") {
   for (const figure of document.querySelectorAll("[data-chart]")) drawChart(figure);
 }
 
-// A file of a table goes into the field for it, if the service takes as much. Spreadsheets of old write no UTF-8.
+// A file of a table goes into the field for it, if the service takes as much. Spreadsheets of old write no UTF-8. A file that is
+// partly UTF-8 is no text: undefined.
 const MOST = 2 * 1024 * 1024;
 const textOf = (bytes) => {
   const [first, second] = bytes;
-  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  const decoded = (encoding) => new TextDecoder(encoding).decode(bytes);
+  if (first === 0xff && second === 0xfe) return decoded("utf-16le");
+  if (first === 0xfe && second === 0xff) return decoded("utf-16be");
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return new TextDecoder("windows-1252").decode(bytes);
+    return /[^\x00-\x7f\ufffd]/.test(decoded("utf-8")) ? undefined : decoded("windows-1252");
   }
 };
 const file = document.querySelector("[data-file]");
@@ -312,9 +315,11 @@ if (file) {
     if (!chosen) return;
     const fault = document.getElementById("file-fault");
     const text = chosen.size < MOST ? textOf(new Uint8Array(await chosen.arrayBuffer())) : "";
-    const isTooLarge = chosen.size >= MOST || new URLSearchParams({ table: text }).toString().length > MOST - 1024;
-    fault.textContent = isTooLarge ? "This file is too large for one import here. Please split it, or use shunt import." : "";
-    if (isTooLarge) event.target.value = "";
+    const isTooLarge = chosen.size >= MOST || new URLSearchParams({ table: text ?? "" }).toString().length > MOST - 1024;
+    const isNoText = text === undefined;
+    fault.textContent = isTooLarge ? "This file is too large for one import here. Please split it, or use shunt import."
+      : isNoText ? "Some letters of this file are not UTF-8. Please save it as UTF-8." : "";
+    if (isTooLarge || isNoText) event.target.value = "";
     else document.getElementById("table").value = text;
   });
 }

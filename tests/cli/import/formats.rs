@@ -45,7 +45,8 @@ fn comes_to(name: &str, from: &str, numbers: &Value, refused: &[(u64, &str)]) {
     );
 }
 
-const SHORT: &str = "custom_code: must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link another";
+const SHORT: &str =
+    "must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link another";
 const PROTECTED: &str = "is protected by a password; here it would be open to all";
 
 #[test]
@@ -55,7 +56,7 @@ fn kutt() {
         "kutt.json",
         "kutt",
         &numbers,
-        &[(20, SHORT), (41, PROTECTED)],
+        &[(20, &format!("address: {SHORT}")), (41, PROTECTED)],
     );
     let numbers = json!({ "imported": 2, "clicks": 1207 });
     comes_to("kutt.csv", "kutt", &numbers, &[(4, PROTECTED)]);
@@ -64,7 +65,12 @@ fn kutt() {
 #[test]
 fn yourls() {
     let numbers = json!({ "imported": 2, "clicks": 1031 });
-    comes_to("yourls.csv", "yourls", &numbers, &[(2, SHORT)]);
+    comes_to(
+        "yourls.csv",
+        "yourls",
+        &numbers,
+        &[(2, &format!("keyword: {SHORT}"))],
+    );
     comes_to("yourls-plugin.csv", "yourls", &numbers, &[]);
 }
 
@@ -76,7 +82,7 @@ fn shlink() {
         "shlink.json",
         "shlink",
         &numbers,
-        &[(18, SHORT), (32, later)],
+        &[(18, &format!("shortCode: {SHORT}")), (32, later)],
     );
     comes_to(
         "shlink.csv",
@@ -106,7 +112,7 @@ fn chhoto() {
         "chhoto.json",
         "chhoto",
         &json!({ "imported": 1, "clicks": 12 }),
-        &[(3, SHORT)],
+        &[(3, &format!("shortlink: {SHORT}"))],
     );
 }
 

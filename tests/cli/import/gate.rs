@@ -32,6 +32,8 @@ pub(crate) struct Gate {
 struct Shared {
     service: String,
     treatments: Mutex<VecDeque<Treatment>>,
+    /// Look-ups of single links that are still to be refused.
+    refused_look_ups: AtomicUsize,
     /// Requests to `POST /urls/bulk` that the service has carried out, or the gate refused.
     treated: AtomicUsize,
 }
@@ -44,6 +46,7 @@ impl Gate {
         let shared = Arc::new(Shared {
             service: service.address().to_owned(),
             treatments: Mutex::new(treatments.iter().copied().collect()),
+            refused_look_ups: AtomicUsize::new(0),
             treated: AtomicUsize::new(0),
         });
         let gate = Arc::clone(&shared);
@@ -54,6 +57,13 @@ impl Gate {
             }
         });
         Self { url, shared }
+    }
+
+    /// Answers so many look-ups of single links as a busy service does.
+    pub(crate) fn refuse_look_ups(&self, look_ups: usize) {
+        self.shared
+            .refused_look_ups
+            .store(look_ups, Ordering::SeqCst);
     }
 
     /// Waits until so many requests to `POST /urls/bulk` are treated.
@@ -71,6 +81,17 @@ impl Gate {
 impl Shared {
     fn serve(&self, mut client: TcpStream) {
         let request = read_request(&mut client);
+        let is_refused = |left: usize| left.checked_sub(1);
+        if request.starts_with(b"GET /urls/")
+            && self
+                .refused_look_ups
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, is_refused)
+                .is_ok()
+        {
+            let busy = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 17\r\nconnection: close\r\n\r\n{\"detail\":\"Busy\"}";
+            client.write_all(busy).unwrap();
+            return;
+        }
         if !request.starts_with(b"POST /urls/bulk") {
             client.write_all(&self.pass(&request)).unwrap();
             return;

@@ -63,9 +63,9 @@ fn refused_links_are_listed_and_can_be_imported_when_they_are_corrected() {
     );
     let refused = copy.beside(".refused.csv");
     let expected = [
-        "line,reason,target_url,short_code,expires_at,max_clicks,title,tags,forward_query,clicks,is_active",
-        "2,custom_code: must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link another,\
-         https://example.org/ozh,ozh,,,Ozh,,false,42,true",
+        "line,reason,target_url,short_code,expires_at,max_clicks,title,tags,forward_query,clicks,is_active,starts_at,has_password",
+        "2,keyword: must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link another,\
+         https://example.org/ozh,ozh,,,Ozh,,false,42,true,,",
     ];
     assert_eq!(refused, expected);
     let corrected = Copy::with(
@@ -123,7 +123,7 @@ fn links_that_are_there_already_are_not_made_again() {
         .succeeds();
     import(&ada, &copy.path, "shlink", &[]);
     let refused = copy.beside(".refused.csv");
-    let why = "2,custom_code: is taken by your link to https://example.org/elsewhere,";
+    let why = "2,shortCode: is taken by your link to https://example.org/elsewhere,";
     assert!(refused[1].starts_with(why), "{refused:?}");
 }
 
@@ -202,22 +202,22 @@ fn a_refused_line_has_its_target_and_its_code_wherever_the_file_names_them() {
     assert_eq!(import(&ada, &copy.path, "kutt", &[]).code, 1);
     let refused = copy.beside(".refused.csv");
     let protected = "41,is protected by a password; here it would be open to all,\
-                     https://example.org/members,members,,,Members only,,false,17,true";
+                     https://example.org/members,members,,,Members only,,false,17,true,,true";
     assert_eq!(refused[2], protected);
 
     let file = "target_url,custom_code,max_clicks,title\n\
                 https://example.org/1,code-1,many,\n\
                 https://example.org/2,code-2,,caf\u{0}\n\
-                https://example.org/3,code-3\n\
+                https://example.org/3,code-3,,three,more\n\
                 ,code-4,,\n";
     let copy = Copy::with("links.csv", file.as_bytes());
     assert_eq!(import(&ada, &copy.path, "csv", &[]).code, 1);
     let refused = copy.beside(".refused.csv");
     let expected = [
-        "2,maxclicks: `many` is no whole number,https://example.org/1,code-1,,,,,,,",
-        "3,has a NUL byte,https://example.org/2,code-2,,,,,,,",
-        "4,\"has 2 cells, and the header line has 4\",,,,,,,,,",
-        "5,has no targeturl: is this a table with the names of the API?,,code-4,,,,,,,",
+        "2,max_clicks: must be a whole number from 1 to 9007199254740991,https://example.org/1,code-1,,many,,,false,0,true,,",
+        "3,title: `caf\u{0}` has a NUL byte,https://example.org/2,code-2,,,caf\u{0},,false,0,true,,",
+        "4,\"line: has 5 cells, and the header line has 4\",https://example.org/3,code-3,,,three,,false,0,true,,,more",
+        "5,target_url: cell must not be empty,,code-4,,,,,false,0,true,,",
     ];
     assert_eq!(refused[1..], expected);
 }

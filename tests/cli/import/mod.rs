@@ -5,4 +5,5 @@ mod formats;
 mod gate;
 mod hostile_files;
 mod links;
+mod nothing_lost;
 mod support;

@@ -40,6 +40,51 @@ both_modes! {
         assert!(browser.get("/app").await.text.contains("No links yet"));
     }
 
+    async fn files_of_other_services_are_read_as_the_command_line_reads_them(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let page = browser.get("/app/import").await.text;
+        for service in ["table", "Kutt", "YOURLS", "Shlink", "Bitly", "Chhoto"] {
+            assert!(page.contains(service), "{service}: {page}");
+        }
+        let unique = crate::support::unique();
+        let code = |begin: &str| format!("{begin}-{unique}");
+        for (from, table, words) in [
+            ("kutt", format!("[{{\"target\": \"https://example.org/kutt\", \"address\": \"{}\", \"visit_count\": 5}}]", code("kutt")), "1 made"),
+            ("yourls", format!("keyword;url;title;clicks\n{};https://example.org/yourls;\"a; b\";3\n", code("yourls")), "1 made"),
+            ("shlink", format!("{{\"shortUrls\": {{\"data\": [{{\"shortCode\": \"{}\", \"longUrl\": \"https://example.org/shlink\"}}], \"pagination\": {{\"currentPage\": 1, \"pagesCount\": 3, \"totalItems\": 40}}}}}}", code("shlink")), "39 more links are on other pages"),
+            ("bitly", format!("{{\"links\": [{{\"link\": \"https://bit.ly/x1\", \"long_url\": \"https://example.org/bitly\", \"custom_bitlinks\": [\"https://bit.ly/{}\"], \"tags\": [\"Q1, 2024\"]}}]}}", code("bitly")), "another short URL left behind: https://bit.ly/x1"),
+            ("chhoto", format!("[{{\"longlink\": \"https://example.org/chhoto\", \"shortlink\": \"{}\"}}]", code("chhoto")), "1 made"),
+        ] {
+            let made = browser.send("/app/import", "/app/import", &[("from", from), ("table", &table), ("action", "make")]).await;
+            assert!(made.text.contains(words) && made.text.contains("1 made"), "{from}: {}", made.text);
+            assert_eq!(app.get(&format!("/{}", code(from))).await.header("location"), format!("https://example.org/{from}"));
+        }
+        let shared = tokio::sync::Mutex::new(&mut browser);
+        crate::support::eventually("the page says which clicks were imported", async || {
+            let page = shared.lock().await.get(&format!("/app/links/{}", code("kutt"))).await.text;
+            page.contains("5 of them were counted by another service before the import")
+        }).await;
+        let protected = "[{\"target\": \"https://example.org/\", \"address\": \"members\", \"password\": true}]";
+        let refused = browser.send("/app/import", "/app/import", &[("from", "kutt"), ("table", protected), ("action", "make")]).await;
+        assert!(refused.text.contains("is protected by a password; here it would be open to all"), "{}", refused.text);
+        let open = "longUrl,shortCode,title\nhttps://example.org/1,shp-1,\"open title\nhttps://example.org/2,shp-2,t2\n";
+        let refused = browser.send("/app/import", "/app/import", &[("from", "shlink"), ("table", open), ("action", "make")]).await;
+        assert_eq!(refused.status, 422);
+        assert!(refused.text.contains("line 2: the quote that opens here is never closed"), "{}", refused.text);
+    }
+
+    async fn a_look_at_a_table_says_which_codes_are_taken(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[("target_url", "https://example.org/")]).await;
+        let table = format!("sep=;\nTarget_URL;custom_code;title\nhttps://example.org/1;{code};\"Eins; zwei\"\nhttps://example.org/2\n");
+        let looked_at = browser.send("/app/import", "/app/import", &[("table", &table), ("action", "check")]).await;
+        for text in ["1 to be made, 1 refused", "custom_code: is taken", "Eins; zwei"] {
+            assert!(looked_at.text.contains(text), "{text}: {}", looked_at.text);
+        }
+    }
+
     async fn all_links_are_exported_and_can_be_imported_again(app) {
         let mut browser = Browser::new(app);
         browser.sign_up().await;
@@ -53,6 +98,11 @@ both_modes! {
         let link: serde_json::Value = serde_json::from_str(lines.text.trim_end()).unwrap();
         assert_eq!((&link["title"], &link["tags"][0]), (&"=cmd()".into(), &"print".into()));
         let fields = [("table", file.text.as_str()), ("action", "check")];
+        // The code is in use here; without it, the link is another one.
+        let taken = browser.send("/app/import", "/app/import", &fields).await.text;
+        assert!(taken.contains("0 to be made, 1 refused") && taken.contains("short_code: is taken"), "{taken}");
+        let fields = [("table", file.text.replacen("short_code", "reason", 1)), ("action", "check".into())];
+        let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
         assert!(browser.send("/app/import", "/app/import", &fields).await.text.contains("1 to be made"));
     }
 }

@@ -1,13 +1,15 @@
 //! Batches of an import on their way to the service: sent again where it is busy or away, slowed down by its limits.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::Value;
+use shunt::import::ImportedLink;
 
-use super::link::ImportedLink;
 use super::progress_bar::ProgressBar;
 use crate::cli::client::Failure;
 use crate::cli::client::api::{Api, Call, Link, Retry, Setback};
@@ -43,6 +45,13 @@ impl Outcome {
     }
 }
 
+/// A link of the user's own.
+#[derive(Debug)]
+pub(super) struct OwnLink {
+    pub(super) target_url: String,
+    pub(super) clicks: u64,
+}
+
 /// Posts batches as one user.
 pub(super) struct Bulk<'a> {
     api: &'a Api,
@@ -50,39 +59,60 @@ pub(super) struct Bulk<'a> {
     bar: &'a ProgressBar,
     /// Links of one request at most: a proxy may take no more.
     at_once: AtomicUsize,
+    /// Asks what would become of the links, and makes none.
+    is_dry_run: bool,
+    /// When a wait ends that was announced: several requests that fail together wait together.
+    waits_until: Mutex<Option<Instant>>,
 }
 
 impl<'a> Bulk<'a> {
     /// For imports of the user with this token.
-    pub(super) fn new(api: &'a Api, token: &'a str, bar: &'a ProgressBar) -> Self {
-        let at_once = AtomicUsize::new(usize::MAX);
+    pub(super) fn new(
+        api: &'a Api,
+        token: &'a str,
+        bar: &'a ProgressBar,
+        is_dry_run: bool,
+    ) -> Self {
         Self {
             api,
             token,
             bar,
-            at_once,
+            at_once: AtomicUsize::new(usize::MAX),
+            is_dry_run,
+            waits_until: Mutex::new(None),
         }
     }
 
-    /// Sends links; one outcome comes back for each.
-    pub(super) fn send(&self, links: &[&ImportedLink]) -> Result<Vec<Outcome>, Failure> {
+    /// Sends links; one outcome comes back for each. Says, too, whether they were sent more than once.
+    pub(super) fn send(&self, links: &[&ImportedLink]) -> Result<(Vec<Outcome>, bool), Failure> {
         let mut outcomes = Vec::with_capacity(links.len());
+        let mut was_repeated = false;
         while outcomes.len() < links.len() {
             let rest = &links[outcomes.len()..];
             let part = &rest[..rest.len().min(self.at_once.load(Ordering::Relaxed))];
             match self.post(part)? {
-                Some(posted) => outcomes.extend(posted),
+                Some((posted, attempts)) => {
+                    outcomes.extend(posted);
+                    was_repeated |= attempts > 1;
+                }
                 None => self.at_once.store(part.len() / 2, Ordering::Relaxed),
             }
         }
-        Ok(outcomes)
+        Ok((outcomes, was_repeated))
     }
 
-    /// Sends links in one request; `None`: they are too many for one.
-    fn post(&self, links: &[&ImportedLink]) -> Result<Option<Vec<Outcome>>, Failure> {
+    /// Sends links in one request, and says how often that was sent; `None`: they are too many for one.
+    fn post(&self, links: &[&ImportedLink]) -> Result<Option<(Vec<Outcome>, u32)>, Failure> {
         let body = serde_json::to_string(links).map_err(|error| Failure::of(&error))?;
+        let attempts = Cell::new(0_u32);
+        let query: &[_] = if self.is_dry_run {
+            &[("dry_run", "true")]
+        } else {
+            &[]
+        };
         let outcomes: Option<Vec<Outcome>> = self.patiently(|| {
-            let call = Call::post("/urls/bulk").token(self.token);
+            attempts.set(attempts.get() + 1);
+            let call = Call::post("/urls/bulk").query(query).token(self.token);
             match self.api.read(call.json_text(body.clone())) {
                 Err(setback) if setback.retry == Retry::Smaller && links.len() > 1 => Ok(None),
                 Err(setback) => Err(setback),
@@ -107,35 +137,38 @@ impl<'a> Bulk<'a> {
                 outcomes.len()
             )));
         }
-        Ok(Some(outcomes))
+        Ok(Some((outcomes, attempts.get())))
     }
 
-    /// The targets of the user's own links; `None` where the code is another's, or was. Several are asked for at once.
-    pub(super) fn own_targets(&self, codes: &[&str]) -> Result<Vec<Option<String>>, Failure> {
+    /// The user's own links with these codes; `None`: the code is another's, or was. Several are asked for at once.
+    pub(super) fn own_links(&self, codes: &[&str]) -> Result<Vec<Option<OwnLink>>, Failure> {
         let share = codes.len().div_ceil(AT_ONCE).max(1);
         thread::scope(|scope| {
             let ask = |codes: &'_ [&'_ str]| {
-                let targets = codes.iter().map(|code| self.own_target(code));
-                targets.collect::<Result<Vec<_>, _>>()
+                let links = codes.iter().map(|code| self.own_link(code));
+                links.collect::<Result<Vec<_>, _>>()
             };
             let shares = codes
                 .chunks(share)
                 .map(|codes| scope.spawn(move || ask(codes)));
             let shares: Vec<_> = shares.collect();
-            let mut targets = Vec::with_capacity(codes.len());
+            let mut links = Vec::with_capacity(codes.len());
             for share in shares {
                 let asked = share.join();
-                targets.extend(asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+                links.extend(asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
             }
-            Ok(targets)
+            Ok(links)
         })
     }
 
-    fn own_target(&self, code: &str) -> Result<Option<String>, Failure> {
+    fn own_link(&self, code: &str) -> Result<Option<OwnLink>, Failure> {
         let path = format!("/urls/{code}");
         let link = self.patiently(|| self.api.read::<Link>(Call::get(&path).token(self.token)));
         match link {
-            Ok(link) => Ok(Some(link.target_url)),
+            Ok(link) => Ok(Some(OwnLink {
+                target_url: link.target_url,
+                clicks: link.clicks,
+            })),
             Err(Failure::NotFound(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
@@ -158,7 +191,14 @@ impl<'a> Bulk<'a> {
             };
             let wait = match setback.retry {
                 Retry::Never | Retry::Smaller => return Err(setback.failure),
-                Retry::Soon(_) if failed + 1 >= ATTEMPTS => return Err(setback.failure),
+                Retry::Soon(_) if failed + 1 >= ATTEMPTS => {
+                    return Err(match setback.failure {
+                        Failure::Unavailable(why) => Failure::Unavailable(format!(
+                            "given up after {ATTEMPTS} attempts: {why}"
+                        )),
+                        other => other,
+                    });
+                }
                 Retry::Soon(named) => {
                     failed += 1;
                     named
@@ -167,8 +207,22 @@ impl<'a> Bulk<'a> {
                 }
                 Retry::AtLimit(named) => named.unwrap_or(LIMIT_WAIT),
             };
-            self.bar.note_wait(wait, &setback.failure);
-            thread::sleep(wait);
+            thread::sleep(self.announced_wait(wait, &setback.failure));
         }
+    }
+
+    /// Announces a wait, or finds that it was announced already by a request that failed at the same time. Returns its rest.
+    fn announced_wait(&self, wait: Duration, failure: &Failure) -> Duration {
+        let mut until = self
+            .waits_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if let Some(rest) = until.and_then(|until| until.checked_duration_since(now)) {
+            return rest;
+        }
+        *until = Some(now + wait);
+        self.bar.note_wait(wait, failure);
+        wait
     }
 }

@@ -4,9 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use csv::Writer;
+use csv::{Writer, WriterBuilder};
+use shunt::import::guarded;
 
-use super::spreadsheet::guarded;
 use crate::cli::client::Failure;
 use crate::cli::client::output_file::OrdinaryFile;
 
@@ -41,7 +41,7 @@ impl ListFile {
     }
 
     fn go_on_from(&mut self, length: u64) -> io::Result<()> {
-        self.writer = Some(Writer::from_writer(self.cut_to(length)?));
+        self.writer = Some(writer_of(self.cut_to(length)?));
         Ok(())
     }
 
@@ -74,9 +74,13 @@ impl ListFile {
     }
 
     /// Adds a line.
-    pub(super) fn add(&mut self, cells: &[String]) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, cells: &[Vec<u8>]) -> Result<(), Failure> {
         let added = self.writer().and_then(|writer| {
-            let cells = cells.iter().map(|cell| guarded(cell).into_owned());
+            let cells = cells.iter().map(|cell| match std::str::from_utf8(cell) {
+                Ok(text) => guarded(text).into_owned().into_bytes(),
+                // It stays as it is, so that it is refused again.
+                Err(_) => cell.clone(),
+            });
             writer.write_record(cells).map_err(io::Error::from)
         });
         added.map_err(|error| self.fault(&error))
@@ -84,7 +88,7 @@ impl ListFile {
 
     fn writer(&mut self) -> io::Result<&mut Writer<File>> {
         if self.writer.is_none() {
-            let mut writer = Writer::from_writer(File::create(&self.path)?);
+            let mut writer = writer_of(File::create(&self.path)?);
             writer.write_record(&self.columns)?;
             self.writer = Some(writer);
         }
@@ -109,4 +113,9 @@ impl ListFile {
     fn fault(&self, error: &io::Error) -> Failure {
         Failure::Failed(format!("{}: {error}", self.path.display()))
     }
+}
+
+/// A row may have more cells than the header line, as that of a refused link may have had.
+fn writer_of(file: File) -> Writer<File> {
+    WriterBuilder::new().flexible(true).from_writer(file)
 }

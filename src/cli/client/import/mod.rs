@@ -1,11 +1,12 @@
-//! `shunt import`: from the file of another service to links of an account.
+//! `shunt import`: from the file of another service to links of an account. `shunt::import` reads the file.
 //!
 //! | files | task |
 //! | --- | --- |
-//! | `entry_source`, `csv_file`, `json_file`, `meter` | read a file entry by entry, in bounded memory |
-//! | `record`, `source`, `format`, and one file for each format | turn an entry into a link |
-//! | `importer` | checks links and gathers batches of up to 1,000 |
-//! | `sender`, `bulk`, `state`, `list_file` | send a batch, list refused links, keep how far the import is |
+//! | `source_file` | opens the file |
+//! | `importer`, `check` | checks links and gathers batches of up to 1,000 |
+//! | `settling`, `bulk`, `drawing` | send a batch, and find links that are there already |
+//! | `sender`, `state`, `list_file` | list what was refused or left behind, keep how far the import is |
+//! | `dry_run` | says how an import would end |
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -13,57 +14,46 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use shunt::import::{OtherPages, Source};
 
 use super::output::{self, harmless};
 use super::output_file::is_dash;
 use super::{Api, Failure, ServiceArgs};
 
-mod bitly;
 mod bulk;
-mod chhoto;
-mod csv_file;
-mod entry;
-mod entry_source;
-mod format;
+mod check;
+mod drawing;
+mod dry_run;
 mod importer;
-mod json_file;
-mod kutt;
-mod link;
 mod list_file;
-mod meter;
-mod note;
-mod own;
 mod pending;
 mod progress_bar;
-mod record;
 mod sender;
-mod shlink;
-mod source;
-mod spreadsheet;
+mod settling;
+mod source_file;
 mod state;
 mod tally;
-#[cfg(test)]
-mod tests;
-mod yourls;
 
 use bulk::Bulk;
-use entry_source::EntrySource;
-use importer::{Destination, Importer};
+use drawing::Drawing;
+use dry_run::DryRun;
+use importer::Importer;
 use progress_bar::ProgressBar;
-use sender::Sender;
-use source::Source;
+use sender::{Lists, Sender};
+use settling::Settling;
+use source_file::SourceFile;
 use state::StateFile;
-use tally::{Listed, Tally};
+use tally::{Besides, Listed, Tally};
 
 /// The file to import.
 #[derive(Args)]
 pub(in crate::cli) struct ImportArgs {
-    /// The file.
+    /// The file. What of it has no place here is listed in `FILE.left-behind.csv`.
     file: PathBuf,
     /// Which service wrote it.
     #[arg(long, value_enum)]
     from: Source,
-    /// Read and check the file, and change nothing.
+    /// Check the file, look up which codes are taken, and change nothing.
     #[arg(long)]
     dry_run: bool,
     /// Give a link another code where the service does not take its own for its form. They are listed in
@@ -80,56 +70,100 @@ pub(in crate::cli) struct ImportArgs {
 /// Imports a file, or says how that would end.
 pub(super) fn import(args: ImportArgs) -> Result<(), Failure> {
     if args.dry_run {
-        dry_run(&args)
+        dry_run(args)
     } else {
         import_into_account(args)
     }
 }
 
-fn dry_run(args: &ImportArgs) -> Result<(), Failure> {
-    let source = EntrySource::open(&args.file)?;
-    let format = args.from.format();
+fn dry_run(args: ImportArgs) -> Result<(), Failure> {
+    let file = SourceFile::open(&args.file)?;
+    let encoding = file.encoding();
+    let json = args.service.json;
     let host = args.service.server.own_host();
-    let destination = Destination::DryRun {
-        tally: Tally::default(),
-        refusals: Vec::new(),
+    let bar = ProgressBar::new(file.size())?;
+    let api = Api::new(args.service)?;
+    let token = api.token();
+    let settling = token
+        .as_ref()
+        .map_err(ToString::to_string)
+        .and_then(|token| {
+            let bulk = Bulk::new(&api, token, &bar, true);
+            settling_of(bulk, &api).map_err(|failure| failure.to_string())
+        });
+    let (settling, unchecked) = match settling {
+        Ok(settling) => (Some(settling), None),
+        Err(why) => (None, Some(why)),
     };
-    let mut importer = Importer::new(format, host, args.new_codes, source.meter(), destination);
-    let read = source.read(format, &mut importer);
-    importer.end(read)?;
-    print(importer, args.service.json)
+    let mut importer = Importer::new(host, args.new_codes, file.bytes(), DryRun::new(settling));
+    let read = file.read(args.from.format(), &mut importer);
+    let read = importer.end(read);
+    bar.end();
+    let others = read?;
+    let DryRun {
+        tally,
+        refusals,
+        left_behind,
+        has_codes,
+        ..
+    } = importer.destination;
+    let besides = Besides {
+        others,
+        encoding,
+        unchecked: unchecked.filter(|_| has_codes),
+        left_behind: &left_behind,
+    };
+    print_tally(&tally, None, &besides, json)?;
+    note_lines(&refusals);
+    refusal(tally.refused, "would be")
+}
+
+fn settling_of<'a>(bulk: Bulk<'a>, api: &Api) -> Result<Settling<'a>, Failure> {
+    let drawing = Drawing::of(&api.service().to_string(), bulk.account()?)?;
+    Ok(Settling { bulk, drawing })
 }
 
 fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
     let json = args.service.json;
-    let format = args.from.format();
-    let source = EntrySource::open(&args.file)?;
-    let _lock = entry_source::lock(&args.file)?;
+    let file = SourceFile::open(&args.file)?;
+    let encoding = file.encoding();
+    let _lock = source_file::lock(&args.file)?;
     let api = Api::new(args.service)?;
     let token = api.token()?;
-    let bar = ProgressBar::new(source.size())?;
-    let bulk = Bulk::new(&api, &token, &bar);
+    let bar = ProgressBar::new(file.size())?;
+    let bulk = Bulk::new(&api, &token, &bar, false);
+    let account = bulk.account()?;
+    let settling = settling_of(bulk, &api)?;
     let state = StateFile::beside(&args.file);
-    let progress = state.open(&api.service().to_string(), bulk.account()?)?;
-    let refused = args
-        .refused
-        .unwrap_or_else(|| beside(&args.file, ".refused.csv"));
-    check_list(&refused, &args.file)?;
-    let new_codes = beside(&args.file, ".new-codes.csv");
-    let sender = Sender::new(bulk, &bar, state, progress, refused, new_codes)?;
-    let destination = Destination::Account(Box::new(sender));
+    let progress = state.open(&api.service().to_string(), account)?;
+    let mut lists = Lists::beside(&args.file);
+    if let Some(refused) = args.refused {
+        lists.refused = refused;
+    }
+    check_list(&lists.refused, &args.file)?;
+    let sender = Sender::new(settling, &bar, state, progress, lists)?;
     // The service checks the targets: its public host may be another one than that of `--server`.
-    let mut importer = Importer::new(format, None, args.new_codes, source.meter(), destination);
-    let read = source.read(format, &mut importer);
+    let mut importer = Importer::new(None, args.new_codes, file.bytes(), sender);
+    let read = file.read(args.from.format(), &mut importer);
     let ended = importer.end(read);
     bar.end();
-    match ended {
-        Ok(()) => print(importer, json),
+    let sender = importer.destination;
+    let others = match ended {
+        Ok(others) => others,
         Err(failure) => {
-            note_where_it_goes_on(&importer);
-            Err(failure)
+            note_where_it_goes_on(sender.done());
+            return Err(failure);
         }
-    }
+    };
+    let (tally, listed) = sender.end()?;
+    let besides = Besides {
+        others,
+        encoding,
+        unchecked: None,
+        left_behind: &sender.shown,
+    };
+    print_tally(&tally, Some(&listed), &besides, json)?;
+    refusal(tally.refused, "were")
 }
 
 /// The list of refused links is cut back and gone on with, and must not be the file that is read.
@@ -145,38 +179,21 @@ fn check_list(refused: &Path, file: &Path) -> Result<(), Failure> {
     Err(Failure::Usage(format!("--refused {fault}")))
 }
 
-fn beside(file: &Path, ending: &str) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
-
-fn note_where_it_goes_on(importer: &Importer<'_>) {
-    if let Some(done) = importer.done().filter(|done| *done > 0) {
+fn note_where_it_goes_on(done: u64) {
+    if done > 0 {
         output::note(&format!(
             "{done} entries are done; the same command goes on after them"
         ));
     }
 }
 
-/// Prints the summary. Refused links are a failure: scripts have to notice.
-fn print(importer: Importer<'_>, json: bool) -> Result<(), Failure> {
-    match importer.into_destination() {
-        Destination::DryRun { tally, refusals } => {
-            print_tally(&tally, None, json)?;
-            for (line, why) in refusals {
-                output::note(&format!("line {line}: {why}"));
-            }
-            refusal(tally.refused, "would be")
-        }
-        Destination::Account(sender) => {
-            let (tally, listed) = sender.end()?;
-            print_tally(&tally, Some(&listed), json)?;
-            refusal(tally.refused, "were")
-        }
+fn note_lines(lines: &[(u64, String)]) {
+    for (line, text) in lines {
+        output::note(&format!("line {line}: {text}"));
     }
 }
 
+/// Refused links are a failure: scripts have to notice.
 fn refusal(refused: u64, verb: &str) -> Result<(), Failure> {
     match refused {
         0 => Ok(()),
@@ -188,16 +205,33 @@ fn refusal(refused: u64, verb: &str) -> Result<(), Failure> {
     }
 }
 
-fn print_tally(tally: &Tally, listed: Option<&Listed<'_>>, json: bool) -> Result<(), Failure> {
+fn print_tally(
+    tally: &Tally,
+    listed: Option<&Listed<'_>>,
+    besides: &Besides<'_>,
+    json: bool,
+) -> Result<(), Failure> {
     if !json {
-        tally.print(&mut output::stdout(), listed)?;
+        tally.print(&mut output::stdout(), listed, besides)?;
         return Ok(());
     }
     let mut summary = json!(tally);
+    summary["on_other_pages"] = match besides.others {
+        None => 0.into(),
+        Some(OtherPages::Links(more)) => more.into(),
+        Some(OtherPages::Some) => "some".into(),
+    };
+    summary["encoding"] = besides.encoding.to_string().into();
+    summary["codes_not_looked_up"] = besides.unchecked.clone().into();
+    let left = besides.left_behind.iter();
+    let left = left.map(|(line, what)| json!({ "line": line, "what": what }));
+    summary["left_behind"] = left.collect();
     if let Some(listed) = listed {
         let name = |path: &Path| harmless(&path.to_string_lossy()).into_owned();
         summary["refused_file"] = (tally.refused > 0).then(|| name(listed.refused)).into();
         summary["new_codes_file"] = (tally.new_codes > 0).then(|| name(listed.new_codes)).into();
+        let is_left_behind = !tally.notes.is_empty();
+        summary["left_behind_file"] = is_left_behind.then(|| name(listed.left_behind)).into();
     }
     output::json_line(&summary)
 }

@@ -1,22 +1,24 @@
-//! Entries whose outcome is not recorded yet.
+//! Links whose outcome is not recorded yet.
 
-use super::link::{ImportedLink, Named};
+use std::collections::BTreeSet;
+
+use shunt::import::{Note, ReadLink};
+
 use super::tally::Tally;
 
-/// An entry whose outcome is not recorded yet.
+/// A link whose outcome is not recorded yet.
 pub(super) struct Pending {
-    /// Its number in the file, from 0 on, and the line in which it begins.
+    /// Its number in the file, from 0 on.
     pub(super) number: u64,
-    pub(super) line: u64,
-    /// All entries of the file up to this one.
+    /// All links of the file up to this one.
     pub(super) fingerprint: String,
-    /// The link, if there is one, and why it is refused already, if it is.
-    pub(super) link: Option<ImportedLink>,
-    /// What the entry says of itself where there is no link.
-    pub(super) named: Named,
+    /// Of this one: its code is drawn from it, if it has none.
+    pub(super) content: String,
+    pub(super) read: ReadLink,
+    /// Why it is refused, if it is.
     pub(super) refusal: Option<String>,
-    /// The link was the account's before.
-    pub(super) was_there: bool,
+    /// The clicks of the account's own link that was there before.
+    pub(super) was_there: Option<u64>,
     /// The code is drawn: how often it was before.
     pub(super) drawn: Option<u32>,
     /// The code that was given up.
@@ -24,26 +26,48 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// The code that the entry has in the file.
+    /// Notes why the service refuses it, in the words of the file.
+    pub(super) fn refuse(&mut self, why: &str) {
+        self.refusal = Some(self.read.in_words_of_file(why));
+    }
+
+    /// What is left behind of it, in sentences.
+    pub(super) fn left_behind(&self) -> impl Iterator<Item = String> {
+        let notes = self.read.link.notes.iter();
+        notes.map(|(note, value)| match value.as_str() {
+            "" => note.about_value().to_owned(),
+            value => format!("{}: {value}", note.about_value()),
+        })
+    }
+
+    /// The code that the link has in the file.
     pub(super) fn code_in_file(&self) -> &str {
         let drawn = self.drawn.is_some();
-        let kept = self.link.as_ref().filter(|_| !drawn);
-        let kept = kept.and_then(|link| link.custom_code.as_deref());
+        let kept = self.read.link.custom_code.as_deref().filter(|_| !drawn);
         self.old_code.as_deref().or(kept).unwrap_or_default()
     }
 }
 
-/// Counts an entry whose outcome is known.
-pub(super) fn count(pending: &Pending, tally: &mut Tally) {
-    let (Some(link), None) = (&pending.link, &pending.refusal) else {
+/// Counts a link whose outcome is known. A link that was there may be of this import.
+pub(super) fn count(pending: &Pending, may_be_of_this_import: bool, tally: &mut Tally) {
+    if pending.refusal.is_some() {
         tally.refused += 1;
         return;
-    };
-    tally.imported += 1;
-    tally.clicks = tally.clicks.saturating_add(link.clicks);
-    for note in &link.notes {
-        *tally.notes.entry(*note).or_default() += 1;
     }
-    tally.already_there += u64::from(pending.was_there);
+    let link = &pending.read.link;
+    tally.imported += 1;
+    match pending.was_there {
+        None => tally.clicks = tally.clicks.saturating_add(link.clicks),
+        Some(own) if own >= link.clicks && may_be_of_this_import => {
+            tally.clicks = tally.clicks.saturating_add(link.clicks);
+        }
+        Some(own) if own < link.clicks => tally.without_clicks += 1,
+        Some(_) => {}
+    }
+    let kinds: BTreeSet<Note> = link.notes.iter().map(|(note, _)| *note).collect();
+    for note in kinds {
+        *tally.notes.entry(note).or_default() += 1;
+    }
+    tally.already_there += u64::from(pending.was_there.is_some());
     tally.new_codes += u64::from(pending.old_code.is_some());
 }

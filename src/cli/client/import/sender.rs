@@ -1,96 +1,143 @@
-//! Sends the batches of an import, lists refused links, and keeps how far the import is.
+//! Sends the batches of an import, lists what was refused or left behind, and keeps how far the import is.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::bulk::{Bulk, Outcome};
-use super::link::ImportedLink;
+use shunt::import::COLUMNS;
+
+use super::dry_run::SHOWN;
+use super::importer::Destination;
 use super::list_file::ListFile;
 use super::pending::{Pending, count};
 use super::progress_bar::ProgressBar;
+use super::settling::Settling;
 use super::state::{Progress, StateFile};
 use super::tally::{Listed, Tally};
 use crate::cli::client::Failure;
 
-/// The code of a link is another's.
-const TAKEN: u16 = 409;
-/// The account has as many links as it may have.
-const FULL: u16 = 403;
-/// Columns of the list of links with new codes.
+/// Columns of the list of links with new codes, and of that of what was left behind.
 const NEW_CODES: [&str; 4] = ["line", "old_code", "short_code", "target_url"];
+const LEFT_BEHIND: [&str; 4] = ["line", "short_code", "what", "value"];
 
 /// Columns of the list of refused links: those of an export besides, so that it can be corrected and imported.
 fn refused_columns() -> Vec<&'static str> {
-    [&["line", "reason"][..], &ImportedLink::COLUMNS].concat()
+    [&["line", "reason"][..], &COLUMNS].concat()
 }
 
 /// Sends batches, in the order of the file.
 pub(super) struct Sender<'a> {
-    bulk: Bulk<'a>,
+    settling: Settling<'a>,
     bar: &'a ProgressBar,
     state: StateFile,
     progress: Progress,
+    /// The next batch may have reached the service before the import was broken off.
+    may_be_sent_before: bool,
     refused: ListFile,
     new_codes: ListFile,
+    left_behind: ListFile,
+    /// Lines with what was left behind, of the first links.
+    pub(super) shown: Vec<(u64, String)>,
 }
 
-/// The outcome of a link, as the service's word on it means.
-enum LinkOutcome {
-    Made,
-    There,
-    /// The drawn code is another link's.
-    DrawAgain,
-    Refused(String),
-    /// The account has as many links as it may have.
-    Full(String),
+/// Where the lists are.
+pub(super) struct Lists {
+    pub(super) refused: PathBuf,
+    pub(super) new_codes: PathBuf,
+    pub(super) left_behind: PathBuf,
 }
 
 impl<'a> Sender<'a> {
     /// Goes on where the import stands.
     pub(super) fn new(
-        bulk: Bulk<'a>,
+        settling: Settling<'a>,
         bar: &'a ProgressBar,
         state: StateFile,
         progress: Progress,
-        refused: PathBuf,
-        new_codes: PathBuf,
+        lists: Lists,
     ) -> Result<Self, Failure> {
-        // From here on the codes that are drawn have to stay the same.
+        let may_be_sent_before = state.is_there();
         state.keep(&progress)?;
         Ok(Self {
-            bulk,
+            settling,
             bar,
             state,
-            refused: ListFile::open(refused, refused_columns(), progress.refused_bytes)?,
-            new_codes: ListFile::open(new_codes, NEW_CODES.to_vec(), progress.new_codes_bytes)?,
+            may_be_sent_before,
+            refused: ListFile::open(lists.refused, refused_columns(), progress.refused_bytes)?,
+            new_codes: ListFile::open(
+                lists.new_codes,
+                NEW_CODES.to_vec(),
+                progress.new_codes_bytes,
+            )?,
+            left_behind: ListFile::open(
+                lists.left_behind,
+                LEFT_BEHIND.to_vec(),
+                progress.left_behind_bytes,
+            )?,
             progress,
+            shown: Vec::new(),
         })
     }
 
-    /// Entries that are done.
+    /// Links that are done.
     pub(super) fn done(&self) -> u64 {
         self.progress.done
     }
 
-    /// Whether an entry was done before. Fails where the file was another one then.
-    pub(super) fn is_done(&self, number: u64, fingerprint: &str) -> Result<bool, Failure> {
-        let done = self.progress.done;
-        if number + 1 == done && fingerprint != self.progress.fingerprint {
-            return Err(self.state.is_of_another());
+    fn list(&mut self, pending: &Pending) -> Result<(), Failure> {
+        let number = pending.read.line;
+        let place = number.to_string().into_bytes();
+        if let Some(reason) = &pending.refusal {
+            let mut cells = vec![place, reason.clone().into_bytes()];
+            cells.extend(pending.read.cells(pending.code_in_file()));
+            return self.refused.add(&cells);
         }
-        Ok(number < done)
-    }
-
-    /// Fails where the file has fewer entries than were done.
-    pub(super) fn check_length(&self, taken: u64) -> Result<(), Failure> {
-        if taken < self.progress.done {
-            return Err(self.state.is_of_another());
+        let link = &pending.read.link;
+        let code = link.custom_code.clone().unwrap_or_default().into_bytes();
+        if let Some(old_code) = &pending.old_code {
+            let target = link.target_url.clone().into_bytes();
+            let cells = [
+                place.clone(),
+                old_code.clone().into_bytes(),
+                code.clone(),
+                target,
+            ];
+            self.new_codes.add(&cells)?;
         }
+        for (note, value) in &link.notes {
+            let what = note.about_value().as_bytes().to_vec();
+            let cells = [
+                place.clone(),
+                code.clone(),
+                what,
+                value.clone().into_bytes(),
+            ];
+            self.left_behind.add(&cells)?;
+        }
+        let room = SHOWN.saturating_sub(self.shown.len());
+        let sentences = pending.left_behind().take(room);
+        self.shown.extend(sentences.map(|text| (number, text)));
         Ok(())
     }
 
-    /// Sends the next entries of the file, which is read up to this byte.
-    pub(super) fn send(&mut self, mut batch: Vec<Pending>, read: u64) -> Result<(), Failure> {
-        let full = self.post(&mut batch)?;
+    /// The whole file is done: the numbers, and where the lists are.
+    pub(super) fn end(&self) -> Result<(Tally, Listed<'_>), Failure> {
+        for list in [&self.refused, &self.new_codes, &self.left_behind] {
+            list.end()?;
+        }
+        self.state.remove()?;
+        let listed = Listed {
+            refused: self.refused.path(),
+            new_codes: self.new_codes.path(),
+            left_behind: self.left_behind.path(),
+        };
+        Ok((self.progress.tally.clone(), listed))
+    }
+}
+
+impl Destination for Sender<'_> {
+    fn send(&mut self, mut batch: Vec<Pending>, read: u64) -> Result<(), Failure> {
+        let settled = self.settling.settle(&mut batch)?;
+        let may_be_ours = std::mem::take(&mut self.may_be_sent_before) || settled.was_repeated;
+        let full = settled.full;
         if let Some((first, _)) = &full {
             batch.truncate(*first);
         }
@@ -100,116 +147,45 @@ impl<'a> Sender<'a> {
         self.progress.fingerprint.clone_from(&last.fingerprint);
         self.progress.done = last.number + 1;
         for pending in &batch {
-            count(pending, &mut self.progress.tally);
+            count(pending, may_be_ours, &mut self.progress.tally);
             self.list(pending)?;
         }
         self.progress.refused_bytes = self.refused.sync()?;
         self.progress.new_codes_bytes = self.new_codes.sync()?;
+        self.progress.left_behind_bytes = self.left_behind.sync()?;
         self.state.keep(&self.progress)?;
         self.bar.is_at(read, self.progress.done);
         full.map_or(Ok(()), |(_, why)| Err(Failure::Failed(why)))
     }
 
-    /// Posts the links that are not refused yet, and those again that need another code. Returns the first entry for which
-    /// the account has no room.
-    fn post(&self, batch: &mut [Pending]) -> Result<Option<(usize, String)>, Failure> {
-        let mut full = None;
-        let is_open = |pending: &Pending| pending.refusal.is_none();
-        let mut open: Vec<usize> = (0..batch.len()).filter(|at| is_open(&batch[*at])).collect();
-        while !open.is_empty() && full.is_none() {
-            for at in &open {
-                self.draw_code(&mut batch[*at]);
-            }
-            let links: Vec<&ImportedLink> = open
-                .iter()
-                .filter_map(|at| batch[*at].link.as_ref())
-                .collect();
-            let outcomes = self.bulk.send(&links)?;
-            let taken = links.iter().zip(&outcomes);
-            let taken = taken.filter(|(_, outcome)| outcome.status == TAKEN);
-            let codes: Vec<_> = taken
-                .filter_map(|(link, _)| link.custom_code.as_deref())
-                .collect();
-            let mut own_targets = self.bulk.own_targets(&codes)?.into_iter();
-            let mut again = Vec::new();
-            for (at, outcome) in open.into_iter().zip(outcomes) {
-                let own_target = match outcome.status {
-                    TAKEN => own_targets.next().flatten(),
-                    _ => None,
-                };
-                match outcome_of(&batch[at], outcome, own_target) {
-                    LinkOutcome::Made => {}
-                    LinkOutcome::There => batch[at].was_there = true,
-                    LinkOutcome::DrawAgain => again.push(at),
-                    LinkOutcome::Refused(why) => batch[at].refusal = Some(why),
-                    LinkOutcome::Full(why) => {
-                        full = Some((at, why));
-                        break;
-                    }
-                }
-            }
-            open = again;
+    fn is_done(&self, number: u64, fingerprint: &str) -> Result<bool, Failure> {
+        let done = self.progress.done;
+        if number + 1 == done && fingerprint != self.progress.fingerprint {
+            return Err(self.state.is_of_another());
         }
-        // An entry that waits for another code is sent again with those that the account has no room for.
-        if let (Some((first, _)), Some(waiting)) = (&mut full, open.first()) {
-            *first = (*first).min(*waiting);
-        }
-        Ok(full)
+        Ok(number < done)
     }
 
-    fn draw_code(&self, pending: &mut Pending) {
-        if let (Some(attempt), Some(link)) = (pending.drawn, &mut pending.link) {
-            let code = self.progress.drawn_code(pending.number, attempt);
-            link.custom_code = Some(code.as_str().to_owned());
-            pending.drawn = Some(attempt + 1);
+    fn check_length(&self, taken: u64) -> Result<(), Failure> {
+        if taken < self.progress.done {
+            return Err(self.state.is_of_another());
         }
-    }
-
-    fn list(&mut self, pending: &Pending) -> Result<(), Failure> {
-        let place = pending.line.to_string();
-        match (&pending.refusal, &pending.link, &pending.old_code) {
-            (Some(reason), link, _) => {
-                let mut cells = vec![place, reason.clone()];
-                cells.extend(match link {
-                    Some(link) => link.cells(pending.code_in_file()),
-                    None => ImportedLink::named_cells(&pending.named),
-                });
-                self.refused.add(&cells)
-            }
-            (None, Some(link), Some(old_code)) => {
-                let code = link.custom_code.clone().unwrap_or_default();
-                let cells = [place, old_code.clone(), code, link.target_url.clone()];
-                self.new_codes.add(&cells)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The whole file is done: the numbers, and where the lists are.
-    pub(super) fn end(&self) -> Result<(Tally, Listed<'_>), Failure> {
-        self.refused.end()?;
-        self.new_codes.end()?;
-        self.state.remove()?;
-        let listed = Listed {
-            refused: self.refused.path(),
-            new_codes: self.new_codes.path(),
-        };
-        Ok((self.progress.tally.clone(), listed))
+        Ok(())
     }
 }
 
-/// The outcome of a link by the service's word, and by the target of the user's own link that has its code.
-fn outcome_of(pending: &Pending, outcome: Outcome, own_target: Option<String>) -> LinkOutcome {
-    let status = outcome.status;
-    let detail = outcome.detail.unwrap_or_else(|| format!("status {status}"));
-    let target = pending.link.as_ref().map(|link| &link.target_url);
-    match (status, own_target) {
-        (200, _) => LinkOutcome::Made,
-        (FULL, _) => LinkOutcome::Full(detail),
-        // A batch whose response was lost is sent again, and its links are there then.
-        (TAKEN, own) if own.is_some() && own.as_ref() == target => LinkOutcome::There,
-        (TAKEN, _) if pending.drawn.is_some() => LinkOutcome::DrawAgain,
-        (TAKEN, Some(own)) => LinkOutcome::Refused(format!("{detail} by your link to {own}")),
-        _ => LinkOutcome::Refused(detail),
+impl Lists {
+    /// Beside the file that is imported.
+    pub(super) fn beside(file: &Path) -> Self {
+        let named = |ending: &str| {
+            let mut name = file.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        Self {
+            refused: named(".refused.csv"),
+            new_codes: named(".new-codes.csv"),
+            left_behind: named(".left-behind.csv"),
+        }
     }
 }

@@ -2,15 +2,14 @@
 //!
 //! An import that is killed goes on after the last batch in the file. The batch after that may have reached the service or
 //! not. It is sent again; links that it made before are found by their codes, which are the same each time: those of the
-//! imported file, or drawn from the state's seed and the number of the entry.
+//! imported file, or drawn as `drawing` says.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ring::digest::{Context, SHA256, digest};
+use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
-use shunt::domain::ShortCode;
 
 use super::tally::Tally;
 use crate::cli::client::Failure;
@@ -22,8 +21,6 @@ pub(super) struct Progress {
     /// The service and the account to which the links go.
     service: String,
     account: i64,
-    /// From which the codes of links without one are drawn.
-    seed: String,
     /// Entries that are done, from the start of the file.
     pub(super) done: u64,
     /// Identifies them: another file must not be taken for this one.
@@ -31,6 +28,8 @@ pub(super) struct Progress {
     /// Lengths of the lists, which may have been written further.
     pub(super) refused_bytes: u64,
     pub(super) new_codes_bytes: u64,
+    #[serde(default)]
+    pub(super) left_behind_bytes: u64,
     pub(super) tally: Tally,
 }
 
@@ -49,7 +48,7 @@ impl StateFile {
     pub(super) fn open(&self, service: &str, account: i64) -> Result<Progress, Failure> {
         let file = OrdinaryFile::at(&self.0)?;
         if !file.exists() {
-            return Progress::new(service, account);
+            return Ok(Progress::new(service, account));
         }
         let text = fs::read(file.path()).map_err(|error| self.fault(&error))?;
         let progress: Progress =
@@ -62,6 +61,11 @@ impl StateFile {
             return Err(self.refused(&other));
         }
         Ok(progress)
+    }
+
+    /// Whether an import was begun.
+    pub(super) fn is_there(&self) -> bool {
+        self.0.exists()
     }
 
     /// The file was another one when the import began.
@@ -97,28 +101,17 @@ impl StateFile {
 }
 
 impl Progress {
-    fn new(service: &str, account: i64) -> Result<Self, Failure> {
-        let mut seed = [0_u8; 16];
-        getrandom::fill(&mut seed).map_err(|error| Failure::of(&error))?;
-        Ok(Self {
+    fn new(service: &str, account: i64) -> Self {
+        Self {
             service: service.to_owned(),
             account,
-            seed: hex(&seed),
             done: 0,
             fingerprint: Fingerprint::new().value(),
             refused_bytes: 0,
             new_codes_bytes: 0,
+            left_behind_bytes: 0,
             tally: Tally::default(),
-        })
-    }
-
-    /// The code of an entry that brings none, the same each time; another one for each attempt.
-    pub(super) fn drawn_code(&self, entry: u64, attempt: u32) -> ShortCode {
-        let drawn = format!("{}/{entry}/{attempt}", self.seed);
-        let digest = digest(&SHA256, drawn.as_bytes());
-        let mut random = [0; 16];
-        random.copy_from_slice(&digest.as_ref()[..16]);
-        ShortCode::from_random(random)
+        }
     }
 }
 

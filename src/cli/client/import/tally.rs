@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use shunt::import::{Encoding, Note, OtherPages};
 
-use super::note::Note;
 use crate::cli::output::{HEAD, harmless};
 
 /// The outcomes of the entries so far.
@@ -22,6 +22,9 @@ pub(super) struct Tally {
     pub(super) new_codes: u64,
     /// Clicks with which the imported links start.
     pub(super) clicks: u64,
+    /// Links that were there already, with fewer clicks than the other service counted.
+    #[serde(default)]
+    pub(super) without_clicks: u64,
     /// Links of which something was left behind.
     pub(super) notes: BTreeMap<Note, u64>,
 }
@@ -30,6 +33,54 @@ pub(super) struct Tally {
 pub(super) struct Listed<'a> {
     pub(super) refused: &'a Path,
     pub(super) new_codes: &'a Path,
+    pub(super) left_behind: &'a Path,
+}
+
+/// What is to be said of the file besides.
+pub(super) struct Besides<'a> {
+    /// What its service has on other pages.
+    pub(super) others: Option<OtherPages>,
+    pub(super) encoding: Encoding,
+    /// Why it was not looked up which codes are taken.
+    pub(super) unchecked: Option<String>,
+    /// Lines with what was left behind of the first links.
+    pub(super) left_behind: &'a [(u64, String)],
+}
+
+impl Besides<'_> {
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        for (at, text) in self.left_behind {
+            line(out, "", &format!("line {at}: {}", harmless(text)))?;
+        }
+        match self.others {
+            Some(OtherPages::Links(more)) => {
+                let more =
+                    format!("{more} more on other pages of the export, which are not in this file");
+                line(out, "besides", &more)?;
+            }
+            Some(OtherPages::Some) => {
+                line(
+                    out,
+                    "besides",
+                    "more links on other pages of the export, which are not in this file",
+                )?;
+            }
+            None => {}
+        }
+        // Letters beyond ASCII may be wrong if the file is in yet another encoding.
+        if self.encoding == Encoding::Windows1252 {
+            let read = "the file is no UTF-8 and was read as Windows-1252; save it as UTF-8 if letters are wrong";
+            line(out, "besides", read)?;
+        }
+        if let Some(why) = &self.unchecked {
+            let text = format!(
+                "whether codes are taken was not looked up: {}",
+                harmless(why)
+            );
+            line(out, "besides", &text)?;
+        }
+        Ok(())
+    }
 }
 
 impl Tally {
@@ -38,6 +89,7 @@ impl Tally {
         &self,
         out: &mut impl Write,
         listed: Option<&Listed<'_>>,
+        besides: &Besides<'_>,
     ) -> io::Result<()> {
         let is_done = listed.is_some();
         let imported = if is_done { "imported" } else { "importable" };
@@ -57,6 +109,14 @@ impl Tally {
             let file = listed.map(|listed| listed.new_codes);
             line(out, "new codes", &in_file(self.new_codes, file))?;
         }
+        if self.without_clicks > 0 {
+            let there = links(self.without_clicks);
+            line(
+                out,
+                "besides",
+                &format!("{there} with more clicks there than here, where they stay as they are"),
+            )?;
+        }
         for (note, count) in &self.notes {
             line(
                 out,
@@ -64,6 +124,15 @@ impl Tally {
                 &format!("{} {}", links(*count), note.text()),
             )?;
         }
+        if let Some(listed) = listed.filter(|_| !self.notes.is_empty()) {
+            let file = listed.left_behind.to_string_lossy();
+            line(
+                out,
+                "besides",
+                &format!("what was left behind is listed in {}", harmless(&file)),
+            )?;
+        }
+        besides.print(out)?;
         if self.refused > 0 {
             let file = listed.map(|listed| listed.refused);
             line(out, "refused", &in_file(self.refused, file))?;

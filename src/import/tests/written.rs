@@ -1,11 +1,11 @@
 //! Links as each service writes them.
 
 use serde_json::{Value, json};
-use shunt::domain::Timestamp;
 
 use super::super::link::ImportedLink;
 use super::super::note::Note;
 use super::super::source::Source;
+use crate::domain::Timestamp;
 
 /// A link as its service writes it in a table: names and cells.
 pub(super) fn row(source: Source, link: &ImportedLink) -> Vec<(&'static str, String)> {
@@ -155,7 +155,7 @@ pub(super) fn kept(source: Source, is_json: bool, link: &ImportedLink) -> Import
         kept.expires_at = None;
     }
     if source == Source::Bitly {
-        kept.notes = vec![Note::SecondCode];
+        kept.notes = vec![(Note::SecondCode, "https://bit.ly/3xYzAbC".into())];
     }
     kept
 }

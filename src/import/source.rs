@@ -7,12 +7,12 @@ use super::{bitly, chhoto, kutt, own, shlink, yourls};
 
 /// Which service wrote the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Source {
-    /// `shunt export`: CSV or NDJSON.
+pub enum Source {
+    /// `shunt export`: CSV or NDJSON. A list of refused links is read as this, whichever service is named.
     Shunt,
     /// Kutt: JSON of its API (GET /api/v2/links), or its table of links as CSV.
     Kutt,
-    /// YOURLS: its table of links as CSV, or the CSV of the plugin Import Export.
+    /// YOURLS: its table of links as CSV, the CSV of the plugin Import Export, or JSON of its API (action=stats).
     Yourls,
     /// Shlink: JSON of its API (GET /rest/v3/short-urls), or CSV as its web client writes it.
     Shlink,
@@ -27,7 +27,8 @@ pub(super) enum Source {
 
 impl Source {
     /// How its exports are read.
-    pub(super) fn format(self) -> &'static Format {
+    #[must_use]
+    pub fn format(self) -> &'static Format {
         match self {
             Self::Shunt => &own::EXPORT,
             Self::Kutt => &kutt::FORMAT,
@@ -37,5 +38,11 @@ impl Source {
             Self::Chhoto => &chhoto::FORMAT,
             Self::Csv => &own::TABLE,
         }
+    }
+
+    /// Whether it is this service's own form, as opposed to that of another service.
+    #[must_use]
+    pub fn is_own(self) -> bool {
+        self.format().is_own
     }
 }

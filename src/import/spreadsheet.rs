@@ -10,7 +10,8 @@ fn is_guarded(cell: &str) -> bool {
 }
 
 /// The cell, with an apostrophe if it looks like a formula.
-pub(super) fn guarded(cell: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn guarded(cell: &str) -> Cow<'_, str> {
     if is_guarded(cell) {
         format!("'{cell}").into()
     } else {
@@ -19,7 +20,8 @@ pub(super) fn guarded(cell: &str) -> Cow<'_, str> {
 }
 
 /// The cell as it was before.
-pub(super) fn unguarded(cell: &str) -> &str {
+#[must_use]
+pub fn unguarded(cell: &str) -> &str {
     let bare = cell.strip_prefix('\'');
     bare.filter(|bare| is_guarded(bare)).unwrap_or(cell)
 }

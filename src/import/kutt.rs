@@ -1,7 +1,7 @@
 //! Kutt: the JSON of its API, or its table `links` as CSV, which has the same names.
 
 use super::format::Format;
-use super::link::ImportedLink;
+use super::reading::Reading;
 use super::record::Record;
 
 /// <https://docs.kutt.it/>, `GET /api/v2/links`: an object with `data`, an array of links.
@@ -9,8 +9,9 @@ pub(super) const FORMAT: Format = Format {
     name: "an export of Kutt",
     target: &["target"],
     codes: &["address"],
+    may_lack_code: false,
     known: None,
-    is_guarded: false,
+    is_own: false,
     code,
     link,
 };
@@ -19,13 +20,13 @@ fn code(record: &Record) -> Result<Option<String>, String> {
     Ok(record.text(&["address"])?.map(Into::into))
 }
 
-fn link(record: &Record, target: String) -> Result<ImportedLink, String> {
-    let mut link = ImportedLink::to(target).with_title(record.text(&["description"])?);
+fn link(link: &mut Reading<'_>) {
+    link.set_title(&["description"]);
     // The API says whether there is a password; the table has its hash.
-    let is_open = matches!(record.flag(&["password"]), Ok(None | Some(false)));
-    link.is_protected = !is_open;
-    link.expires_at = record.time(&["expirein"])?;
-    link.clicks = record.number(&["visitcount"])?.unwrap_or(0);
-    link.is_active = !record.flag(&["banned"])?.unwrap_or(false);
-    Ok(link)
+    let is_open = matches!(link.record.flag(&["password"]), Ok(None | Some(false)));
+    link.link.is_protected = !is_open;
+    link.link.expires_at = link.time("expires_at", &["expire_in"]);
+    link.set_clicks(&["visit_count"]);
+    let banned = link.flag("is_active", &["banned"]);
+    link.link.is_active = !banned.unwrap_or(false);
 }

@@ -1,0 +1,45 @@
+//! Links in files: tables and JSON of this service and of others, read by the API, the pages and the command line alike.
+//!
+//! | files | task |
+//! | --- | --- |
+//! | `encoding` | which characters the bytes of a file stand for |
+//! | `file`, `table`, `quotes`, `json`, `pages`, `meter` | read a file entry by entry, in bounded memory |
+//! | `record`, `reading`, `link`, `note` | turn an entry into a link |
+//! | `source`, `format`, and one file for each format | the names and values of each service |
+//! | `spreadsheet` | cells that no spreadsheet takes for a formula |
+
+mod bitly;
+mod chhoto;
+mod encoding;
+mod entry;
+mod file;
+mod format;
+mod json;
+mod kutt;
+mod link;
+mod meter;
+mod note;
+mod own;
+mod pages;
+mod quotes;
+mod reading;
+mod record;
+mod shlink;
+mod source;
+mod spreadsheet;
+mod table;
+#[cfg(test)]
+mod tests;
+mod yourls;
+
+pub use encoding::Encoding;
+pub use entry::Unreadable;
+pub use file::read_file;
+pub use format::Format;
+pub use link::ImportedLink;
+pub use note::Note;
+pub use pages::OtherPages;
+pub use reading::{COLUMNS, ReadLink, TakesLinks};
+pub use source::Source;
+pub use spreadsheet::{guarded, unguarded};
+pub use table::Table;

@@ -1,0 +1,45 @@
+//! Features of links that an import leaves behind, because they have no place here.
+
+use serde::{Deserialize, Serialize};
+
+/// Something of a link that is not imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Note {
+    /// It leads elsewhere for some visitors.
+    RedirectRules,
+    /// It has another short URL besides.
+    SecondCode,
+    /// Its title is longer than 200 characters.
+    TitleCut,
+    /// One of its tags has a comma, or is longer than 50 characters.
+    TagCut,
+    /// It has more than 20 tags.
+    TagLeftOut,
+}
+
+impl Note {
+    /// The words of the summary, after the number of links.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::RedirectRules => "with redirect rules, which are left behind",
+            Self::SecondCode => "with other short URLs, which are left behind",
+            Self::TitleCut => "with a title that is cut to 200 characters",
+            Self::TagCut => "with a tag that is cut to 50 characters without commas",
+            Self::TagLeftOut => "with more than 20 tags, of which the first 20 are kept",
+        }
+    }
+
+    /// The words for one link, before the value.
+    #[must_use]
+    pub fn about_value(self) -> &'static str {
+        match self {
+            Self::RedirectRules => "redirect rules left behind",
+            Self::SecondCode => "another short URL left behind",
+            Self::TitleCut => "title cut to 200 characters",
+            Self::TagCut => "tag cut to 50 characters without commas",
+            Self::TagLeftOut => "tag left out, as there are 20 others",
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! From an entry to a link: what can be read of it, what is wrong with it, and the cells in which all of it is kept.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use super::link::ImportedLink;
+use super::record::{Cell, Record};
+use crate::domain::Timestamp;
+
+/// Columns of a list of links, as an export has them: the target and the code first.
+pub const COLUMNS: [&str; 11] = [
+    "target_url",
+    "short_code",
+    "expires_at",
+    "max_clicks",
+    "title",
+    "tags",
+    "forward_query",
+    "clicks",
+    "is_active",
+    "starts_at",
+    "has_password",
+];
+
+/// An entry as a link.
+#[derive(Debug)]
+pub struct ReadLink {
+    /// The line in which the entry begins.
+    pub line: u64,
+    /// The link, as far as it can be read.
+    pub link: ImportedLink,
+    /// Why it is none, if it is none.
+    pub fault: Option<String>,
+    /// Whether it may have ended already: another service had it, or an export says when it was created.
+    pub may_have_ended: bool,
+    /// Cells as the file has them, by the columns of a list.
+    raw: BTreeMap<&'static str, Vec<u8>>,
+    /// Cells past the last column of the file.
+    extra: Vec<Vec<u8>>,
+    /// The file's names of columns, if they are others.
+    names: Vec<(&'static str, String)>,
+}
+
+/// Takes links in the order of the file.
+pub trait TakesLinks {
+    /// Takes the next link, or ends the reading.
+    fn take(&mut self, link: ReadLink) -> ControlFlow<()>;
+}
+
+/// A link that is being read.
+pub(super) struct Reading<'a> {
+    pub(super) record: &'a Record,
+    pub(super) link: ImportedLink,
+    is_own: bool,
+    was_created: bool,
+    fault: Option<String>,
+    raw: BTreeMap<&'static str, Vec<u8>>,
+    names: Vec<(&'static str, String)>,
+}
+
+impl ReadLink {
+    /// The entry in the columns of a list, with this code: as the file has it, so that it is refused again until its fault is
+    /// mended.
+    #[must_use]
+    pub fn cells(&self, code: &str) -> Vec<Vec<u8>> {
+        let link = &self.link;
+        let text = |text: Option<String>| text.unwrap_or_default();
+        let written = [
+            link.target_url.clone(),
+            code.to_owned(),
+            text(link.expires_at.map(|end| end.to_string())),
+            text(link.max_clicks.map(|most| most.to_string())),
+            text(link.title.clone()),
+            link.tags.join(","),
+            link.forward_query.to_string(),
+            link.clicks.to_string(),
+            link.is_active.to_string(),
+            text(link.starts_at.map(|start| start.to_string())),
+            text(link.is_protected.then(|| true.to_string())),
+        ];
+        let cells = COLUMNS.iter().zip(written).map(|(column, written)| {
+            let raw = self.raw.get(column).cloned();
+            raw.unwrap_or_else(|| written.into_bytes())
+        });
+        cells.chain(self.extra.iter().cloned()).collect()
+    }
+
+    /// A sentence that begins with the name of a field, with the name that the file has for it.
+    #[must_use]
+    pub fn in_words_of_file(&self, sentence: &str) -> String {
+        let named = self.names.iter().find_map(|(field, name)| {
+            let rest = sentence.strip_prefix(field)?;
+            rest.starts_with(':').then(|| format!("{name}{rest}"))
+        });
+        named.unwrap_or_else(|| sentence.to_owned())
+    }
+}
+
+impl<'a> Reading<'a> {
+    /// Of an entry whose values these are, and which cannot be read as a whole for this reason.
+    pub(super) fn new(record: &'a Record, fault: Option<String>, is_own: bool) -> Self {
+        Self {
+            record,
+            link: ImportedLink {
+                is_active: true,
+                ..ImportedLink::default()
+            },
+            is_own,
+            was_created: false,
+            fault,
+            raw: BTreeMap::new(),
+            names: Vec::new(),
+        }
+    }
+
+    /// What was read.
+    pub(super) fn end(self, line: u64, extra: Vec<Vec<u8>>) -> ReadLink {
+        ReadLink {
+            line,
+            link: self.link,
+            fault: self.fault,
+            may_have_ended: self.was_created || !self.is_own,
+            raw: self.raw,
+            extra,
+            names: self.names,
+        }
+    }
+
+    /// The code that was read, from one of these columns.
+    pub(super) fn set_code(&mut self, code: Result<Option<String>, String>, names: &[&str]) {
+        if let Some((name, _)) = self.record.find(names) {
+            self.names.push(("custom_code", name.to_owned()));
+        }
+        match code {
+            Ok(code) => self.link.custom_code = code,
+            Err(why) => {
+                self.keep("short_code", names);
+                self.refuse(why);
+            }
+        }
+    }
+
+    /// Notes what is wrong. The first fault is the reason.
+    pub(super) fn refuse(&mut self, why: String) {
+        self.fault.get_or_insert(why);
+    }
+
+    /// Keeps the value of a column as the file has it.
+    pub(super) fn keep(&mut self, column: &'static str, names: &[&str]) {
+        if let Some((_, cell)) = self.record.find(names) {
+            self.raw.insert(column, cell.clone().into_bytes());
+        }
+    }
+
+    /// The value of a field. A value that cannot be read is kept as it is, and so are the texts of tables in this service's
+    /// own form.
+    fn take<T: Default>(
+        &mut self,
+        column: &'static str,
+        names: &[&str],
+        read: impl FnOnce(&Record, &[&str]) -> Result<T, String>,
+    ) -> T {
+        let record = self.record;
+        let found = record.find(names);
+        if let Some((name, _)) = found
+            && name != column
+        {
+            self.names.push((column, name.to_owned()));
+        }
+        let value = read(record, names);
+        let is_text = matches!(found, Some((_, Cell::Value(value))) if value.is_string());
+        if value.is_err() || (self.is_own && is_text) {
+            self.keep(column, names);
+        }
+        value.unwrap_or_else(|why| {
+            self.refuse(why);
+            T::default()
+        })
+    }
+
+    pub(super) fn text(&mut self, column: &'static str, names: &[&str]) -> Option<String> {
+        self.take(column, names, |record, names| {
+            let text = record.text(names)?;
+            Ok(text.map(std::borrow::Cow::into_owned))
+        })
+    }
+
+    pub(super) fn number(
+        &mut self,
+        column: &'static str,
+        names: &[&str],
+        least: u64,
+    ) -> Option<u64> {
+        self.take(column, names, |record, names| record.number(names, least))
+    }
+
+    pub(super) fn flag(&mut self, column: &'static str, names: &[&str]) -> Option<bool> {
+        self.take(column, names, Record::flag)
+    }
+
+    pub(super) fn time(&mut self, column: &'static str, names: &[&str]) -> Option<Timestamp> {
+        let needs_zone = self.is_own;
+        self.take(column, names, |record, names| {
+            record.time(names, needs_zone)
+        })
+    }
+
+    pub(super) fn words(
+        &mut self,
+        column: &'static str,
+        names: &[&str],
+        separators: &[char],
+    ) -> Vec<String> {
+        self.take(column, names, |record, names| {
+            record.words(names, separators)
+        })
+    }
+
+    /// Reads fields of an object within.
+    pub(super) fn within(&mut self, name: &str, read: impl FnOnce(&mut Reading<'_>)) {
+        let inner = self.record.nested(name);
+        let mut reading = Reading {
+            record: &inner,
+            link: std::mem::take(&mut self.link),
+            is_own: self.is_own,
+            was_created: self.was_created,
+            fault: self.fault.take(),
+            raw: std::mem::take(&mut self.raw),
+            names: std::mem::take(&mut self.names),
+        };
+        read(&mut reading);
+        let Reading {
+            link,
+            fault,
+            raw,
+            names,
+            ..
+        } = reading;
+        (self.link, self.fault, self.raw, self.names) = (link, fault, raw, names);
+    }
+
+    /// The title of another service, and the tags, as far as there is room for them.
+    pub(super) fn set_title(&mut self, names: &[&str]) {
+        if let Some(title) = self.text("title", names) {
+            self.link.set_title(&title);
+        }
+    }
+
+    pub(super) fn set_tags(&mut self, names: &[&str], separators: &[char]) {
+        let tags = self.words("tags", names, separators);
+        self.link.set_tags(tags);
+    }
+
+    pub(super) fn set_clicks(&mut self, names: &[&str]) {
+        self.link.clicks = self.number("clicks", names, 0).unwrap_or(0);
+    }
+
+    /// An export says when the link was created.
+    pub(super) fn note_creation(&mut self, names: &[&str]) {
+        self.was_created = self.record.find(names).is_some();
+    }
+}

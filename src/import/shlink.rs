@@ -1,0 +1,44 @@
+//! Shlink: the JSON of its API, or CSV as its web client writes and its importer reads it.
+
+use super::format::{Format, code_of};
+use super::note::Note;
+use super::reading::Reading;
+use super::record::Record;
+
+/// <https://api-spec.shlink.io/>, `GET /rest/v3/short-urls`: an object with `shortUrls`, in which `data` is an array.
+pub(super) const FORMAT: Format = Format {
+    name: "an export of Shlink",
+    target: &["longUrl"],
+    codes: &["shortCode", "shortUrl"],
+    may_lack_code: false,
+    known: None,
+    is_own: false,
+    code,
+    link,
+};
+
+fn code(record: &Record) -> Result<Option<String>, String> {
+    let code = record.text(&["shortCode"])?.map(Into::into);
+    let short_url = record.text(&["shortUrl"])?;
+    Ok(code.or_else(|| code_of(&short_url?)))
+}
+
+fn link(link: &mut Reading<'_>) {
+    link.set_title(&["title"]);
+    link.set_tags(&["tags"], &['|', ',']);
+    link.within("meta", |meta| {
+        meta.link.starts_at = meta.time("starts_at", &["validSince"]);
+        meta.link.expires_at = meta.time("expires_at", &["validUntil"]);
+        meta.link.max_clicks = meta.number("max_clicks", &["maxVisits"], 1);
+    });
+    // Shlink forwards queries unless a link says otherwise.
+    let forwards = link.flag("forward_query", &["forwardQuery"]);
+    link.link.forward_query = forwards.unwrap_or(true);
+    link.set_clicks(&["visits", "visitsCount"]);
+    if link.record.column(&["visitsSummary"]).is_some() {
+        link.within("visitsSummary", |visits| visits.set_clicks(&["total"]));
+    }
+    if link.record.flag(&["hasRedirectRules"]) == Ok(Some(true)) {
+        link.link.notes.push((Note::RedirectRules, String::new()));
+    }
+}

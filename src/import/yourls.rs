@@ -1,0 +1,36 @@
+//! YOURLS: its table `yourls_url` as CSV, the CSV of the plugin Import Export, or the JSON of its API.
+
+use super::format::{Format, code_of};
+use super::reading::Reading;
+use super::record::Record;
+
+/// The table has the columns keyword, url, title, timestamp, ip and clicks; the plugin writes source, target and hits. The API
+/// (`action=stats`) has an object `links` with the links `link_1`, `link_2` and so on, each with its `shorturl`.
+pub(super) const FORMAT: Format = Format {
+    name: "an export of YOURLS",
+    target: &["url", "target"],
+    codes: &["keyword", "source", "shorturl"],
+    may_lack_code: false,
+    known: None,
+    is_own: false,
+    code,
+    link,
+};
+
+/// How databases write that there is no value.
+const NO_VALUE: [&str; 2] = ["NULL", "\\N"];
+
+fn code(record: &Record) -> Result<Option<String>, String> {
+    let keyword = record.text(&["keyword"])?.map(Into::into);
+    // The plugin writes the path: `/keyword/`.
+    let url = record.text(&["source", "shorturl"])?;
+    Ok(keyword.or_else(|| code_of(&url?)))
+}
+
+fn link(link: &mut Reading<'_>) {
+    let title = link.text("title", &["title"]);
+    if let Some(title) = title.filter(|title| !NO_VALUE.contains(&title.as_str())) {
+        link.link.set_title(&title);
+    }
+    link.set_clicks(&["clicks", "hits"]);
+}
