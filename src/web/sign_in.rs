@@ -39,7 +39,7 @@ impl SignInPage<'_> {
 }
 
 #[derive(Default, Deserialize)]
-pub(super) struct Next {
+pub(super) struct SignInQuery {
     #[serde(default)]
     next: String,
     #[serde(default)]
@@ -52,7 +52,7 @@ pub(super) async fn show(
     State(site): State<Site>,
     headers: HeaderMap,
     signed_in: Result<SignedIn, Response>,
-    QueryOf(query): QueryOf<Next>,
+    QueryOf(query): QueryOf<SignInQuery>,
 ) -> Result<Response, ApiError> {
     if signed_in.is_ok() {
         return Ok(see_other(session::own_path(&query.next)));
