@@ -116,7 +116,7 @@ fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
         .unwrap_or_else(|| beside(&args.file, ".refused.csv"));
     check_list(&refused, &args.file)?;
     let new_codes = beside(&args.file, ".new-codes.csv");
-    let sender = Sender::new(bulk, &bar, state, progress, refused, new_codes)?;
+    let sender = Sender::new(bulk, &bar, state, progress, &refused, &new_codes)?;
     let destination = Destination::Account(Box::new(sender));
     // The service checks the targets: its public host may be another one than that of `--server`.
     let mut importer = Importer::new(format, None, args.new_codes, source.meter(), destination);

@@ -1,6 +1,6 @@
 //! Sends the batches of an import, lists refused links, and keeps how far the import is.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::bulk::{Bulk, Outcome};
 use super::link::ImportedLink;
@@ -51,8 +51,8 @@ impl<'a> Sender<'a> {
         bar: &'a ProgressBar,
         state: StateFile,
         progress: Progress,
-        refused: PathBuf,
-        new_codes: PathBuf,
+        refused: &Path,
+        new_codes: &Path,
     ) -> Result<Self, Failure> {
         // From here on the codes that are drawn have to stay the same.
         state.keep(&progress)?;
