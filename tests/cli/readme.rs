@@ -62,7 +62,7 @@ fn the_steps_of_production_can_be_pasted_and_keep_one_secret() {
     let mut secrets = Vec::new();
     for _ in 0..2 {
         let mut service = paste(home.path(), &database, &log);
-        eventually(Duration::from_secs(60), || {
+        eventually(Duration::from_mins(1), || {
             fs::read_to_string(&log).unwrap().contains("listening on")
         });
         service.kill().unwrap();

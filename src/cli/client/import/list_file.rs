@@ -20,11 +20,11 @@ pub(super) struct ListFile {
 impl ListFile {
     /// The list as it was when it had this length. An empty list is no file.
     pub(super) fn open(
-        path: PathBuf,
+        path: &Path,
         columns: Vec<&'static str>,
         length: u64,
     ) -> Result<Self, Failure> {
-        let file = OrdinaryFile::at(&path)?;
+        let file = OrdinaryFile::at(path)?;
         let exists = file.exists();
         let mut list = Self {
             path: file.path().to_owned(),

@@ -141,7 +141,7 @@ fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
         lists.refused = refused;
     }
     check_list(&lists.refused, &args.file)?;
-    let sender = Sender::new(settling, &bar, state, progress, lists)?;
+    let sender = Sender::new(settling, &bar, state, progress, &lists)?;
     // The service checks the targets: its public host may be another one than that of `--server`.
     let mut importer = Importer::new(None, args.new_codes, file.bytes(), sender);
     let read = file.read(args.from.format(), &mut importer);

@@ -52,7 +52,7 @@ impl<'a> Sender<'a> {
         bar: &'a ProgressBar,
         state: StateFile,
         progress: Progress,
-        lists: Lists,
+        lists: &Lists,
     ) -> Result<Self, Failure> {
         let may_be_sent_before = state.is_there();
         state.keep(&progress)?;
@@ -61,14 +61,14 @@ impl<'a> Sender<'a> {
             bar,
             state,
             may_be_sent_before,
-            refused: ListFile::open(lists.refused, refused_columns(), progress.refused_bytes)?,
+            refused: ListFile::open(&lists.refused, refused_columns(), progress.refused_bytes)?,
             new_codes: ListFile::open(
-                lists.new_codes,
+                &lists.new_codes,
                 NEW_CODES.to_vec(),
                 progress.new_codes_bytes,
             )?,
             left_behind: ListFile::open(
-                lists.left_behind,
+                &lists.left_behind,
                 LEFT_BEHIND.to_vec(),
                 progress.left_behind_bytes,
             )?,
