@@ -68,6 +68,7 @@ const AUTHOR: usize = 0;
 const FOLLOWER: usize = 1;
 const PAIR: [usize; 2] = [AUTHOR, FOLLOWER];
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     faults: u8,
@@ -83,6 +84,7 @@ pub struct State {
     books: Books,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Instance {
     /// Whether its line to Redis is cut.
@@ -98,6 +100,7 @@ struct Instance {
 }
 
 /// What went wrong.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Books {
     followed_late: bool,
