@@ -54,11 +54,7 @@ enum BulkResult<'a> {
         #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
         short_code: &'a str,
         /// Where it leads, exactly as it was given.
-        #[schema(
-            example = "https://example.org/a/long/path",
-            format = "uri",
-            max_length = 2048
-        )]
+        #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
         target_url: &'a str,
         /// Clicks that another service counted for it.
         #[schema(example = 0)]

@@ -23,11 +23,7 @@ pub(super) struct LinkBody {
     #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: String,
     /// Where it leads, exactly as it was given.
-    #[schema(
-        example = "https://example.org/a/long/path",
-        format = "uri",
-        max_length = 2048
-    )]
+    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
     target_url: String,
     /// Exact number of answered redirects, unless the header `Clicks-As-Of` says as of when.
     #[schema(example = 0)]
@@ -61,11 +57,7 @@ pub(super) struct FullLinkBody {
     #[schema(example = "https://sho.rt/spring-sale", format = "uri")]
     short_url: String,
     /// Where it leads, exactly as it was given.
-    #[schema(
-        example = "https://example.org/a/long/path",
-        format = "uri",
-        max_length = 2048
-    )]
+    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
     target_url: String,
     /// The owner's name for it.
     #[schema(required = true, example = "Spring sale")]

@@ -17,12 +17,8 @@ const MAX_CLICKS: u64 = (1 << 53) - 1;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BulkObject {
-    /// Absolute `http` or `https` URL; its rules are those of a single link.
-    #[schema(
-        example = "https://example.org/a/long/path",
-        format = "uri",
-        max_length = 2048
-    )]
+    /// Absolute `http` or `https` URL; its rules are those of a single link. It may have letters beyond ASCII, as in an export.
+    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
     target_url: String,
     /// A code of your choice, in exactly this case.
     #[schema(pattern = "^[A-Za-z0-9_-]{4,64}$")]

@@ -23,7 +23,6 @@ pub(super) struct StatsBody {
     #[schema(
         required = true,
         example = "https://example.org/a/long/path",
-        format = "uri",
         max_length = 2048
     )]
     target_url: Option<String>,

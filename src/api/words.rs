@@ -34,10 +34,10 @@ words! {
 
     /// An order of links.
     SortWord {
-        NewestFirst = "-created_at",
-        OldestFirst = "created_at",
-        MostClicksFirst = "-clicks",
-        FewestClicksFirst = "clicks",
+        Newest = "-created_at",
+        Oldest = "created_at",
+        MostClicks = "-clicks",
+        FewestClicks = "clicks",
     }
 
     /// How much of a link a response shows.

@@ -4,26 +4,25 @@
 use axum::http::header::{HOST, HeaderMap};
 use url::Url;
 
-use super::page::Site;
 use crate::telemetry::throttle::LogThrottle;
 
 /// The address at which a page with a form was opened, if its forms fail there; it is named in the log, too.
-pub(super) fn opened_elsewhere(site: &Site, headers: &HeaderMap) -> Option<String> {
+pub(super) fn opened_elsewhere(base_url: &str, headers: &HeaderMap) -> Option<String> {
     static LOG: LogThrottle = LogThrottle::new();
     // Browsers send it over https and on their own machine: there forms work at any address.
     if headers.contains_key("sec-fetch-site") {
         return None;
     }
     let address = address(headers)?;
-    if Some(address.as_str()) == origin(site.base_url()).as_deref() {
+    if Some(address.as_str()) == origin(base_url).as_deref() {
         return None;
     }
     if LOG.is_due() {
         tracing::warn!(
             opened_at = address,
-            base_url = site.base_url(),
-            "a page for signing in was opened at another address than BASE_URL, where no browser can sign in; open the page at \
-             BASE_URL, or set BASE_URL to the address that people open"
+            base_url,
+            "a page with a form was opened at another address than BASE_URL, where its form fails; open the page at BASE_URL, or set \
+             BASE_URL to the address that people open"
         );
     }
     Some(address)
@@ -32,6 +31,10 @@ pub(super) fn opened_elsewhere(site: &Site, headers: &HeaderMap) -> Option<Strin
 /// What the browser was given as the address of the service.
 fn address(headers: &HeaderMap) -> Option<String> {
     let host = headers.get(HOST)?.to_str().ok()?;
+    // A name of the DNS and a port have no more: the log is not filled.
+    if host.len() > 260 {
+        return None;
+    }
     let is_https = headers
         .get("x-forwarded-proto")
         .is_some_and(|scheme| scheme == "https");

@@ -115,7 +115,7 @@ impl<'a> Frame<'a> {
     /// The same, for a page with a form that a visitor sends.
     pub(super) fn with_form(self, headers: &HeaderMap) -> Self {
         Self {
-            opened_at: opened_elsewhere(self.site, headers),
+            opened_at: opened_elsewhere(self.site.base_url(), headers),
             ..self
         }
     }

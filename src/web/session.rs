@@ -79,7 +79,7 @@ pub(super) fn check(
     if csrf::is_of_site(site, headers) && csrf::has_token(cookie, form.get("csrf")) {
         return Ok(());
     }
-    Err(match opened_elsewhere(site, headers) {
+    Err(match opened_elsewhere(site.base_url(), headers) {
         Some(address) => ApiError::form_opened_elsewhere(&address, site.base_url()),
         None => ApiError::foreign_form(),
     })

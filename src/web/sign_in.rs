@@ -152,7 +152,7 @@ async fn signed_in(
 ) -> Result<Response, ApiError> {
     let cookie = session::cookie(headers, session::form_name(site)).unwrap_or_default();
     if let Err(error) = session::check(site, headers, &cookie, &form) {
-        if opened_elsewhere(site, headers).is_none() {
+        if opened_elsewhere(site.base_url(), headers).is_none() {
             return Err(error);
         }
         let next = form.get("next");

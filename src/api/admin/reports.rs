@@ -24,7 +24,7 @@ struct ReportBody {
     #[schema(example = "K7mXq2R")]
     short_code: String,
     /// Where it leads.
-    #[schema(example = "https://example.org/a/long/path", format = "uri")]
+    #[schema(example = "https://example.org/a/long/path")]
     target_url: String,
     /// 410 or 451, where the link is removed by now.
     #[schema(schema_with = status_of_link, required = true)]

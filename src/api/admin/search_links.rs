@@ -24,7 +24,7 @@ struct SeenLinkBody {
     #[schema(example = "K7mXq2R")]
     short_code: String,
     /// Where it leads.
-    #[schema(example = "https://example.org/a/long/path", format = "uri")]
+    #[schema(example = "https://example.org/a/long/path")]
     target_url: String,
     /// The number of its account.
     #[schema(example = 3)]

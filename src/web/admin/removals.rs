@@ -142,9 +142,9 @@ impl RemovalForm {
         abuse.check(&admin.administrator, &target)?;
         let title = match &target {
             RemovalTarget::Link(code) => {
-                let stats = links.stats(code, admin.administrator.address()).await?;
-                let stats = stats.ok_or(AbuseError::Unknown)?;
-                let clicks = number_of(stats.clicks, "click");
+                let found = links.stats(code, admin.administrator.address()).await?;
+                let found = found.ok_or(AbuseError::Unknown)?;
+                let clicks = number_of(found.clicks, "click");
                 format!("Remove link {code} with {clicks}?")
             }
             RemovalTarget::Host(host) => format!("Remove all links to {host}?"),
