@@ -34,7 +34,7 @@ impl Account {
     }
 }
 
-impl<'a> Requests<'a> {
+impl Requests<'_> {
     fn add(&mut self, route: &str, note: &'static str, request: RequestBuilder) {
         self.all.push((route.to_owned(), note, request));
     }
