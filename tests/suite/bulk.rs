@@ -233,7 +233,8 @@ both_modes! {
 
     async fn a_quote_that_is_never_closed_makes_no_link_and_is_named_by_its_line(app) {
         let token = app.register().await;
-        let rows: String = (0..5_000).map(|row| format!("{TARGET}{row},{}\n", if row == 9 { "\"open title" } else { "title" })).collect();
+        let row = |row| format!("{TARGET}{row},{}\n", if row == 9 { "\"open title" } else { "title" });
+        let rows = (0..5_000).map(row).collect::<Vec<_>>().concat();
         let broken = post(app, &token, "text/csv", format!("target_url,title\n{rows}")).await;
         broken.is_error(422, "line 11: the quote that opens here is never closed");
         let closed = post(app, &token, "text/csv", format!("target_url,title\n{TARGET},\"open\n{TARGET},b\n{TARGET},\"Title, c\"\n")).await;
