@@ -52,7 +52,7 @@
 //! # Glossary
 //!
 //! * **batch**: the clicks that one recorder gathered while the batch before was being delivered.
-//! * **class**: what is kept of a click's visitor: referrer's host, country, families of browser and system, device, bot.
+//! * **class**: what is kept of a click's visitor: referrer's registrable host, country, families of browser and system, device, bot.
 //! * **sink**: where batches go: Redis, or the journal.
 //! * **journal**: batches in the database that are not compacted into the links' counts yet.
 //! * **in doubt**: a batch was sent to Redis and no response came, so Redis may or may not have applied it.

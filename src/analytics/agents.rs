@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::{Regex, bytes};
 use ua_parser::{Regexes, os, user_agent};
 
 /// The longest `User-Agent` that is read.
@@ -40,7 +40,8 @@ pub(super) struct UserAgents(Arc<Parsers>);
 struct Parsers {
     browsers: user_agent::Extractor<'static>,
     systems: os::Extractor<'static>,
-    bots: Regex,
+    bots: bytes::Regex,
+    no_bots: Regex,
 }
 
 /// Families of browsers, each with the parser's names for it.
@@ -124,8 +125,9 @@ const BROWSERS: &[(&str, &[&str])] = &[
     ("Samsung Internet", &["Samsung Internet"]),
     ("Seznam", &["Seznam prohl\u{ed}\u{17e}e\u{10d}"]),
     ("Snapchat", &["Snapchat"]),
+    ("Slack", &["Slack Desktop Client"]),
     ("Sogou Explorer", &["Sogou Explorer"]),
-    ("Teams", &["Microsoft Teams", "Slack Desktop Client"]),
+    ("Teams", &["Microsoft Teams"]),
     ("Telegram", &["Telegram"]),
     ("TikTok", &["TikTok"]),
     ("UC Browser", &["UC Browser"]),
@@ -203,17 +205,15 @@ impl UserAgents {
         let (Ok(Ok(browsers)), Ok(Ok(systems))) = (browsers, systems) else {
             unreachable!("the patterns are a part of the program, and a test compiles them");
         };
-        let patterns = include_str!("data/bots.txt").lines();
-        let patterns: Vec<_> = patterns.map(|pattern| format!("(?:{pattern})")).collect();
-        let bots = RegexBuilder::new(&patterns.join("|"))
-            .unicode(false)
-            .size_limit(64 << 20)
-            .build()
-            .expect("the patterns are a part of the program, and a test compiles them");
+        let known = any_of(include_str!("data/bots.txt"));
+        let more = any_of(include_str!("data/more_bots.txt"));
         Self(Arc::new(Parsers {
             browsers,
             systems,
-            bots,
+            // In another case the beginning of a word only: `Sonic` is a bot, and Panasonic makes televisions.
+            bots: bots(&format!(r"{known}|(?i:\b(?:{known})|{more})")),
+            no_bots: Regex::new(&any_of(include_str!("data/no_bots.txt")))
+                .expect("the patterns are a part of the program, and a test compiles them"),
         }))
     }
 
@@ -237,9 +237,31 @@ impl UserAgents {
             browser,
             os: system.map(|(name, ..)| *name),
             device: device(agent, system.and_then(|(.., device)| *device)),
-            is_bot: parsers.bots.is_match(agent.as_bytes()),
+            is_bot: parsers.is_bot(agent),
         }
     }
+}
+
+impl Parsers {
+    /// Whether there is a bot's word in an agent, beside words of people's devices and programs that only look like it.
+    fn is_bot(&self, agent: &str) -> bool {
+        let has_word = |text: &str| self.bots.is_match(text.as_bytes());
+        has_word(agent) && has_word(&self.no_bots.replace_all(agent, " "))
+    }
+}
+
+/// One pattern for all patterns of a file, which has one a line.
+fn any_of(file: &str) -> String {
+    let patterns: Vec<_> = file.lines().map(|line| format!("(?:{line})")).collect();
+    patterns.join("|")
+}
+
+fn bots(pattern: &str) -> bytes::Regex {
+    bytes::RegexBuilder::new(pattern)
+        .unicode(false)
+        .size_limit(64 << 20)
+        .build()
+        .expect("the patterns are a part of the program, and a test compiles them")
 }
 
 fn family(families: &[(&'static str, &[&str])], name: &str) -> Option<&'static str> {

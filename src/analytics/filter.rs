@@ -11,7 +11,7 @@ pub struct InvalidFilter(Dimension);
 /// The form of a value, with an example.
 fn form(dimension: Dimension) -> &'static str {
     match dimension {
-        Dimension::Referrer => "the host of a page, without www., as referrer=example.com",
+        Dimension::Referrer => "the host of a page, as referrer=example.com",
         Dimension::Country => "the two letters of a country, as country=DE",
         Dimension::Browser => "a browser that a row of by=browser has, as browser=Firefox",
         Dimension::Os => "a system that a row of by=os has, as os=Android",
@@ -30,10 +30,11 @@ pub fn filter(dimension: Dimension, raw: &str) -> Result<Filter, InvalidFilter> 
     }
     let value = match dimension {
         Dimension::Country => raw.to_ascii_uppercase(),
+        Dimension::Referrer => referrer::kept_of(raw).ok_or(InvalidFilter(dimension))?,
         _ => raw.to_owned(),
     };
     let is_value = match dimension {
-        Dimension::Referrer => referrer::is_kept(&value),
+        Dimension::Referrer => true,
         Dimension::Country => {
             value.len() == 2 && value.bytes().all(|byte| byte.is_ascii_uppercase())
         }
@@ -59,6 +60,14 @@ mod tests {
     fn a_filter_is_a_value_or_for_those_of_which_it_is_not_known() {
         for (dimension, raw, value) in [
             (Dimension::Referrer, "example.com", "example.com"),
+            (Dimension::Referrer, "EXAMPLE.com", "example.com"),
+            (Dimension::Referrer, "www.example.com", "example.com"),
+            (Dimension::Referrer, "News.Example.CO.UK.", "example.co.uk"),
+            (
+                Dimension::Referrer,
+                "BÜCHER.example",
+                "xn--bcher-kva.example",
+            ),
             (
                 Dimension::Referrer,
                 "com.google.android.gm",
@@ -85,15 +94,9 @@ mod tests {
         for (dimension, raw, example) in [
             (
                 Dimension::Referrer,
-                "www.example.com",
-                "referrer=example.com",
-            ),
-            (
-                Dimension::Referrer,
                 "https://example.com/",
                 "referrer=example.com",
             ),
-            (Dimension::Referrer, "EXAMPLE.com", "referrer=example.com"),
             (Dimension::Referrer, "no host", "referrer=example.com"),
             (Dimension::Referrer, &long, "referrer=example.com"),
             (Dimension::Country, "Germany", "country=DE"),

@@ -3,7 +3,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `agents` | families of browsers and systems, devices, known bots |
-//! | `referrer` | the host of the page that has the link |
+//! | `referrer` | the registrable host of the page that has the link |
 //! | `countries` | countries of addresses, by the operator's file |
 //! | `filter` | values by which clicks may be filtered |
 //! | `memo` | keeps answers in bounded tables |

@@ -1,4 +1,4 @@
-//! The host of the page that has a link.
+//! The registrable host of the page that has a link.
 
 use url::{Host, Url};
 
@@ -26,11 +26,33 @@ pub(super) fn host_of(referrer: &str) -> Option<String> {
     }
 }
 
-/// Whether [`host_of`] may have returned it, or it stands for hosts for which a link had no more room.
-pub(super) fn is_kept(value: &str) -> bool {
-    let is_host = |scheme: &str| host_of(&format!("{scheme}://{value}")).as_deref() == Some(value);
-    let is_app = !value.starts_with("www.") && is_host("android-app");
-    value == Dimension::OTHER || is_host("https") || is_app
+/// What is kept of a host, or of an app, that somebody asks for. `None` for any other text.
+pub(super) fn kept_of(asked: &str) -> Option<String> {
+    let is_name = |text: &str| !text.contains(['/', '\\', ':', '?', '#', '@', ' ']);
+    let asked = Some(asked.trim_end_matches('.')).filter(|asked| is_name(asked))?;
+    let asked = asked.to_lowercase();
+    if asked == Dimension::OTHER {
+        return Some(asked);
+    }
+    let scheme = if is_app(&asked) {
+        "android-app"
+    } else {
+        "https"
+    };
+    host_of(&format!("{scheme}://{asked}"))
+}
+
+/// Whether a name reads as that of an Android app, which is a host's backwards: it begins as hosts end, and ends in another
+/// way, or it begins with one of the three oldest endings.
+fn is_app(name: &str) -> bool {
+    let Some((first, rest)) = name.split_once('.') else {
+        return false;
+    };
+    let is_ending =
+        |label: &str| psl::suffix(label.as_bytes()).is_some_and(|suffix| suffix.is_known());
+    let last = rest.rsplit('.').next().unwrap_or_default();
+    let is_old = matches!(first, "com" | "net" | "org") && rest.contains('.');
+    is_old || first.len() <= 3 && is_ending(first) && !is_ending(last)
 }
 
 #[cfg(test)]
@@ -81,14 +103,37 @@ mod tests {
         }
 
         #[test]
-        fn every_host_is_one_that_may_be_asked_for(
-            scheme in "https?|android-app",
-            text in "(www\\.|[a-z0-9_-]{1,5}\\.){0,3}[A-Za-z0-9é!%_-]{1,6}(\\.(com|co\\.uk|github\\.io))?\\.?",
+        fn a_host_that_is_kept_is_found_by_itself_and_by_every_host_below_it(
+            below in "(www\\.|[a-z0-9_-]{1,5}\\.){0,3}",
+            text in "[A-Za-z0-9é!%_-]{1,6}\\.(com|co\\.uk|github\\.io|example)\\.?",
         ) {
-            if let Some(host) = host_of(&format!("{scheme}://{text}/")) {
-                let is_like_a_page = scheme == "android-app" && host.starts_with("www.");
-                prop_assert!(is_kept(&host) || is_like_a_page, "{}", host);
+            let (referrer, host) = (format!("https://{below}{text}/"), format!("{below}{text}"));
+            if let Some(kept) = host_of(&referrer).filter(|_| !is_app(host.trim_end_matches('.').to_lowercase().as_str()) && !host.contains('%')) {
+                prop_assert_eq!(kept_of(&kept), Some(kept.clone()));
+                prop_assert_eq!(kept_of(&host), Some(kept.clone()));
+                prop_assert_eq!(kept_of(&host.to_uppercase()), Some(kept));
             }
+        }
+    }
+
+    #[test]
+    fn an_app_is_found_by_its_name() {
+        for (asked, kept) in [
+            ("com.google.android.gm", Some("com.google.android.gm")),
+            ("COM.Slack", Some("com.slack")),
+            ("org.telegram.messenger", Some("org.telegram.messenger")),
+            ("de.tagesschau.client", Some("de.tagesschau.client")),
+            ("de.wikipedia.org", Some("wikipedia.org")),
+            ("m.facebook.com", Some("facebook.com")),
+            ("wiki.intranet.local", Some("intranet.local")),
+            ("intranet", Some("intranet")),
+            ("OTHER", Some("other")),
+            ("192.0.2.1", None),
+            ("example.com:8443", None),
+            ("a b", None),
+            ("", None),
+        ] {
+            assert_eq!(kept_of(asked).as_deref(), kept, "{asked}");
         }
     }
 }

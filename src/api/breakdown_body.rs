@@ -22,7 +22,8 @@ pub(super) struct BreakdownParameters {
     /// Only links that have exactly this tag; of all your links alone.
     #[param(max_length = 50)]
     pub(super) tag: Option<String>,
-    /// What there is a row for: `referrer`, `country`, `browser`, `os`, `device` or `bot`.
+    /// What there is a row for: `referrer`, `country`, `browser`, `os`, `device` or `bot`. Of a referrer its registrable
+    /// host is kept: `example.co.uk` of `news.example.co.uk`.
     #[param(schema_with = words::dimension)]
     by: Option<String>,
     /// The first date, or an RFC 3339 timestamp in the first day. Unless given, 30 days before the end.
@@ -37,7 +38,8 @@ pub(super) struct BreakdownParameters {
     /// Rows at most, 1 to 1000; the rest is `other`.
     #[param(value_type = Option<u32>, example = 10, default = 10, minimum = 1, maximum = 1000)]
     limit: Option<String>,
-    /// Only clicks from pages of this host. Empty, here and below: those of which it is not known.
+    /// Only clicks from pages of this registrable host, or of that of this host, in any case; or from the Android app of this
+    /// name. Empty, here and below: those of which it is not known.
     #[param(max_length = 253, example = "example.com")]
     referrer: Option<String>,
     /// Only clicks from this country, as `DE`.

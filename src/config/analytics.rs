@@ -10,7 +10,7 @@ use super::setting::{Optional, mebibytes, number, optional, setting};
 /// What is kept of visitors.
 #[derive(Args, Clone, Debug)]
 pub struct AnalyticsSettings {
-    /// What is kept of clicks: `on`, their time and the class of the visitor (host of the referrer, country, families of browser
+    /// What is kept of clicks: `on`, their time and the class of the visitor (registrable host of the referrer, country, families of browser
     /// and system, kind of device, known bot or not), or `off`, their time alone.
     ///
     /// `deploy/privacy.md` says what that means for visitors.

@@ -4,7 +4,7 @@ use url::Url;
 
 use crate::domain::OwnHost;
 
-/// Public address of the service: scheme, host and maybe a path, without a slash at its end.
+/// Public address of the service: scheme, host and maybe a port, without a slash at its end.
 #[derive(Clone)]
 pub struct BaseUrl {
     text: String,
@@ -17,9 +17,13 @@ impl BaseUrl {
     /// # Errors
     /// A sentence that says what is wrong.
     pub fn parse(raw: &str) -> Result<Self, String> {
-        let url = Url::parse(raw).map_err(|_| {
-            "is no http:// or https:// address; give one such as https://sho.rt".to_owned()
-        })?;
+        const NO_ADDRESS: &str =
+            "is no http:// or https:// address; give one such as https://sho.rt";
+        let (_, address) = raw.split_once("://").ok_or(NO_ADDRESS)?;
+        let url = Url::parse(raw).map_err(|_| NO_ADDRESS)?;
+        if raw.contains(',') {
+            return Err("must be one address, without a comma".into());
+        }
         if !matches!(url.scheme(), "http" | "https")
             || url.query().is_some()
             || url.fragment().is_some()
@@ -28,6 +32,11 @@ impl BaseUrl {
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err("must be without a user name and password: it is public".into());
+        }
+        // The parser forgives more slashes than two, and reads a backslash as a slash.
+        let has_slashes = address.contains("//") || address.starts_with('/') || raw.contains('\\');
+        if has_slashes || url.path() != "/" {
+            return Err("must be without a path, as the service has its pages and links at the root of a host; give it a host of its own, such as https://s.example.org".into());
         }
         let own_host =
             OwnHost::of(&url).ok_or("has no host; give an address such as https://sho.rt")?;

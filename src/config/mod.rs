@@ -53,7 +53,8 @@ pub struct Config {
     pub bind: SocketAddr,
     /// Public address. [default: http:// + BIND]
     ///
-    /// The API document and links to further pages lead there; a target that does is refused.
+    /// A host of the service's own, without a path. The API document and links to further pages lead there; a target that
+    /// does is refused.
     #[arg(long, env = "BASE_URL", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(BaseUrl::parse))]
     pub base_url: Optional<BaseUrl>,

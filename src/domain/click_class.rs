@@ -8,7 +8,7 @@ use super::leb128::{put_number, take_number};
 /// One of the six properties of a click.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dimension {
-    /// The host of the page that has the link, without `www.`; [`Dimension::OTHER`] past what a link has room for.
+    /// The registrable host of the page that has the link; [`Dimension::OTHER`] past what a link has room for.
     Referrer,
     /// Two letters of ISO 3166-1, in capitals.
     Country,

@@ -31,7 +31,5 @@ pub(super) fn has_token(cookie: &str, given: &str) -> bool {
 }
 
 fn is_origin_of(site: &Site, origin: &[u8]) -> bool {
-    let base = site.base_url().as_bytes();
-    let rest = base.strip_prefix(origin);
-    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+    site.base_url().as_bytes() == origin
 }

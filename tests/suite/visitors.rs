@@ -82,8 +82,12 @@ both_modes! {
         assert_eq!(found, expected);
         let found = breakdown(app, &token, &format!("{path}?by=referrer&bot=false")).await;
         assert_eq!(found["rows"], json!([row(json!("example.com"), 3, 3)]));
-        let found = breakdown(app, &token, "/urls/my/breakdown?by=os&referrer=example.com").await;
-        assert_eq!(found["rows"], json!([row(json!("Linux"), 3, 3)]));
+        for host in ["example.com", "www.example.com", "mail.example.com", "EXAMPLE.com", "Mail.Example.COM."] {
+            let found = breakdown(app, &token, &format!("/urls/my/breakdown?by=os&referrer={host}")).await;
+            assert_eq!(found["rows"], json!([row(json!("Linux"), 3, 3)]), "{host}");
+        }
+        let found = breakdown(app, &token, "/urls/my/breakdown?by=os&referrer=example.org").await;
+        assert_eq!(found["rows"], json!([]));
         let found = breakdown(app, &token, "/urls/my/breakdown?tag=spring").await;
         assert_eq!(found["clicks"], 0);
         let file = app.get_as(&token, &format!("/urls/{code}/stats/export")).await.text;

@@ -1,6 +1,12 @@
+use std::io::Read;
+use std::sync::LazyLock;
+
+use flate2::read::GzDecoder;
 use proptest::prelude::*;
 
 use super::*;
+
+static AGENTS: LazyLock<UserAgents> = LazyLock::new(UserAgents::new);
 
 /// Agents of this year's browsers, and their browser, system and device.
 const PEOPLE: &[(&str, [&str; 3])] = &[
@@ -132,6 +138,27 @@ const PEOPLE: &[(&str, [&str; 3])] = &[
         "Mozilla/5.0 (Linux; U; Android 13; V2250) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/123.0.6312.80 UCBrowser/13.8.0.1324 Mobile Safari/537.36",
         ["UC Browser", "Android", "phone"],
     ),
+    (
+        "Mozilla/5.0 (Linux; Android 15; CPH2617 Build/AP3A.240617.008; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/130.0.6723.102 Mobile Safari/537.36",
+        ["Chrome", "Android", "phone"],
+    ),
+    (
+        "Mozilla/5.0 (Linux; Android 4.2.2; HTC Butterfly s Build/JDQ39) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/29.0.1547.72 Mobile Safari/537.36",
+        ["Chrome", "Android", "phone"],
+    ),
+    (
+        "Mozilla/5.0 (Linux; Android 14; CUBOT X70) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36",
+        ["Chrome", "Android", "phone"],
+    ),
+    (
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.6478.127 Electron/31.2.0 Safari/537.36 Sonic Slack_SSB/4.39.95",
+        ["Slack", "Windows", "desktop"],
+    ),
+    (
+        "Mozilla/5.0 (iPad; U; CPU iPhone OS 7_0 like Mac OS X; de-DE) WIRED/3.2.3.11.87970",
+        ["-", "iOS", "tablet"],
+    ),
+    ("Opera Mini/4.4.39008/37", ["Opera", "-", "-"]),
 ];
 
 const BOTS: &[&str] = &[
@@ -148,13 +175,41 @@ const BOTS: &[&str] = &[
     "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
     "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36 SkypeUriPreview Preview/0.5",
     "",
+    "Java/17.0.6",
+    "node",
+    "undici",
+    "reqwest/0.12.9",
+    "python-httpx/0.27.2",
+    "GuzzleHttp/7",
+    "PostmanRuntime/7.42.0",
+    "Faraday v2.12.0",
+    "Dart/3.5 (dart:io)",
+    "libcurl/8.9.1",
+    "Mozilla/5.0 (Windows NT; Windows NT 10.0; en-US) WindowsPowerShell/5.1.22621.4391",
+    "kube-probe/1.27",
+    "ELB-HealthChecker/2.0",
+    "GoogleHC/1.0",
+    "Envoy/HC",
+    "Consul Health Check",
+    "Prometheus/2.54.1",
+    "Amazon-Route53-Health-Check-Service (ref 12; report http://amzn.to/1vsZADi)",
+    "Blackbox Exporter/0.25.0",
+    "Bluesky Cardyb/1.1",
+    "GOOGLEBOT/2.1",
+    "googlebot/2.1",
+    "CURL/8.5.0",
+    "WGET/1.24",
+    "PYTHON-REQUESTS/2.32.3",
+    "PerplexityBot",
+    "example_crawler/0.1",
+    "Mozilla/5.0 (compatible; ExampleSpider)",
+    "Mozilla/5.0 (Linux; Android 4.2.2; HTC Butterfly s Build/JDQ39) AppleWebKit/537.36 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
 ];
 
 #[test]
 fn the_families_of_todays_browsers_are_known() {
-    let agents = UserAgents::new();
     for (agent, expected) in PEOPLE {
-        let found = agents.of(agent);
+        let found = AGENTS.of(agent);
         let names = [found.browser, found.os, found.device].map(|name| name.unwrap_or("-"));
         assert_eq!(names, *expected, "{agent}");
         assert!(!found.is_bot, "{agent}");
@@ -163,32 +218,40 @@ fn the_families_of_todays_browsers_are_known() {
 
 #[test]
 fn crawlers_previews_of_chats_and_empty_agents_are_bots() {
-    let agents = UserAgents::new();
     for agent in BOTS {
-        assert!(agents.of(agent).is_bot, "{agent}");
+        assert!(AGENTS.of(agent).is_bot, "{agent}");
     }
 }
 
 #[test]
+fn no_agent_of_a_person_in_the_tests_of_uap_core_is_a_bots() {
+    let mut people = String::new();
+    let packed = &include_bytes!("../data/agents_of_people.txt.gz")[..];
+    GzDecoder::new(packed).read_to_string(&mut people).unwrap();
+    let bots: Vec<_> = people
+        .lines()
+        .filter(|agent| AGENTS.of(agent).is_bot)
+        .collect();
+    assert!(bots.is_empty(), "{} are: {bots:#?}", bots.len());
+    assert!(people.lines().count() > 16_000);
+}
+
+#[test]
 fn a_family_that_an_agent_makes_up_is_not_known() {
-    let agents = UserAgents::new();
     for agent in [
         "ada@example.org/1.0",
         "Lovelace/1.0 (Analytical Engine; secret)",
         "x-iPad/1.0 CFNetwork",
     ] {
-        let found = agents.of(agent);
+        let found = AGENTS.of(agent);
         assert_eq!(found.browser, None, "{agent}");
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
     #[test]
     fn any_agent_is_read(agent: String) {
-        let agents = UserAgents::new();
-        let found = agents.of(&agent);
+            let found = AGENTS.of(&agent);
         prop_assert!(found.browser.is_none_or(|name| BROWSERS.iter().any(|(family, _)| *family == name)));
     }
 }
