@@ -203,7 +203,8 @@ impl LinkCache {
                 let redis = redis.zip(in_redis.state);
                 let has_answered = redis.is_some();
                 let read = self.read(code, redis, &read);
-                let found = self.l2.look_up_once(code, read, &version_before);
+                // Boxed: Redis has most links, and every look-up would have room for it.
+                let found = Box::pin(self.l2.look_up_once(code, read, &version_before));
                 match self.unless_redis_is_back(shard, found).await {
                     Some(Ok(found)) => (found, Source::Database),
                     Some(Err(error)) => {
@@ -243,11 +244,11 @@ impl LinkCache {
     async fn unless_redis_is_back<T>(
         &self,
         shard: Shard,
-        looking_up: impl Future<Output = T>,
+        looking_up: impl Future<Output = T> + Unpin,
     ) -> Option<T> {
         match &self.shard(shard).redis {
             Some(redis) if !redis.is_up() => {
-                match select(Box::pin(looking_up), Box::pin(redis.is_back())).await {
+                match select(looking_up, Box::pin(redis.is_back())).await {
                     Either::Left((found, _)) => Some(found),
                     Either::Right(((), _)) => None,
                 }

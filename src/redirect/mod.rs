@@ -226,7 +226,7 @@ impl Redirect {
         let address = (visitor.address)();
         self.misses.check(&address)?;
         let read = |mark| self.lookups.read(code, mark);
-        let found = Box::pin(self.cache.look_up(code, now, read)).await?;
+        let found = self.cache.look_up(code, now, read).await?;
         if found.0.is_none() {
             self.misses.count(&address);
         }
