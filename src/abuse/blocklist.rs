@@ -6,13 +6,13 @@ use std::path::Path;
 
 use ring::digest::{SHA256, digest};
 
-use crate::domain::{Blocklist, InvalidBlocklist};
+use crate::domain::{Blocklist, InvalidBlocklist, io_reason};
 
 /// Why a file is no blocklist.
 #[derive(Debug, thiserror::Error)]
 pub enum BlocklistError {
     /// It cannot be read, or is no text.
-    #[error("{0}")]
+    #[error("{}", io_reason(.0))]
     Read(#[from] io::Error),
     /// A line is no entry.
     #[error(transparent)]

@@ -68,7 +68,7 @@ impl Administrator {
 #[derive(Debug, thiserror::Error)]
 pub enum AbuseError {
     /// The account of the token is gone, or its tokens have ended.
-    #[error("the token or the key was ended, or its account is gone")]
+    #[error("the token or key was revoked, or its account was deleted")]
     Gone,
     /// The account does not administer the service.
     #[error("the account does not administer the service")]

@@ -158,7 +158,7 @@ impl Operator {
             Ok::<_, StoreError>(())
         };
         if let Ok(Err(error)) = timeout(AT_ONCE, settled).await {
-            tracing::warn!(%error, "running instances go on with the links of the removal");
+            tracing::warn!(%error, "the removal is saved, but not all its links are done yet; running instances finish it");
         }
     }
 

@@ -84,7 +84,7 @@ pub enum AccountError {
     #[error("the account has as many keys as it may have")]
     TooManyKeys,
     /// The account of a token or a key is gone, or its tokens or the key have ended.
-    #[error("the token or the key was ended, or its account is gone")]
+    #[error("the token or key was revoked, or its account was deleted")]
     Gone,
     /// The client or the account reached a limit.
     #[error(transparent)]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use crate::domain::{TokenSecret, WeakSecret};
+use crate::domain::{TokenSecret, WeakSecret, io_reason};
 use crate::redis::random_id;
 
 /// Why there is no secret. No message has any of its bytes.
@@ -17,7 +17,7 @@ pub enum SecretError {
     )]
     Weak(String, WeakSecret),
     /// The file beside the database cannot be read or created.
-    #[error("JWT_SECRET: {0}: {1}; let it be read and made, or set JWT_SECRET")]
+    #[error("JWT_SECRET: {0}: {why}; let it be read and made, or set JWT_SECRET", why = io_reason(.1))]
     File(String, io::Error),
 }
 
@@ -61,7 +61,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     if fs::metadata(path)?.is_file() {
         fs::read(path)
     } else {
-        Err(io::Error::other("is no ordinary file"))
+        Err(io::Error::other("is not a regular file"))
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use maxminddb::{MaxMindDbError, Reader, path};
 
-use crate::domain::Timestamp;
+use crate::domain::{Timestamp, io_reason};
 
 /// A file past this size is refused: those of countries have 10 MB, those of cities 70.
 const MAX_FILE: u64 = 512 << 20;
@@ -29,7 +29,7 @@ struct Source {
 #[derive(Debug, thiserror::Error)]
 pub enum CountriesError {
     /// It cannot be read.
-    #[error("cannot be read: {0}")]
+    #[error("cannot be read: {}", io_reason(.0))]
     Io(#[from] io::Error),
     /// It is no such file.
     #[error("is no MMDB file: {0}")]

@@ -11,12 +11,12 @@ pub struct InvalidFilter(Dimension);
 /// The form of a value, with an example.
 fn form(dimension: Dimension) -> &'static str {
     match dimension {
-        Dimension::Referrer => "the host of a page, as referrer=example.com",
-        Dimension::Country => "the two letters of a country, as country=DE",
-        Dimension::Browser => "a browser that a row of by=browser has, as browser=Firefox",
-        Dimension::Os => "a system that a row of by=os has, as os=Android",
-        Dimension::Device => "desktop, phone, tablet, tv or console, as device=phone",
-        Dimension::Bot => "true or false, as bot=false",
+        Dimension::Referrer => "the host of a page, such as referrer=example.com",
+        Dimension::Country => "the two letters of a country, such as country=DE",
+        Dimension::Browser => "a browser that a row of by=browser has, such as browser=Firefox",
+        Dimension::Os => "a system that a row of by=os has, such as os=Android",
+        Dimension::Device => "desktop, phone, tablet, tv or console, such as device=phone",
+        Dimension::Bot => "true or false, such as bot=false",
     }
 }
 

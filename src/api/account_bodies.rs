@@ -17,8 +17,8 @@ pub(super) struct RegistrationBody {
         max_length = 254
     )]
     email: String,
-    /// Password, 8 to 128 characters of any kind, in any spelling of Unicode (RFC 8265, `OpaqueString`); neither a common one nor one with
-    /// the name in your address.
+    /// Password, 8 to 128 characters of any kind, in any spelling of Unicode (RFC 8265, `OpaqueString`); not a common password, and
+    /// without the name in your e-mail address.
     #[schema(example = "correct horse battery", min_length = 8, max_length = 128)]
     password: String,
 }

@@ -38,8 +38,9 @@ pub(super) struct BreakdownParameters {
     /// Rows at most, 1 to 1000; the rest is `other`.
     #[param(value_type = Option<u32>, example = 10, default = 10, minimum = 1, maximum = 1000)]
     limit: Option<String>,
-    /// Only clicks from pages of this registrable host, or of that of this host, in any case; or from the Android app of this
-    /// name. Empty, here and below: those of which it is not known.
+    /// Only clicks from pages of this host, of which the registrable host counts (`news.example.co.uk` finds `example.co.uk`), in
+    /// any case; or from the Android app with this name. An empty value, here and in the filters below, selects clicks whose
+    /// value is unknown.
     #[param(max_length = 253, example = "example.com")]
     referrer: Option<String>,
     /// Only clicks from this country, as `DE`.
@@ -67,11 +68,11 @@ impl BreakdownParameters {
             .as_deref()
             .map_or(Some(Dimension::Referrer), Dimension::parse);
         let by = by.ok_or_else(|| {
-            invalid("by: must be referrer, country, browser, os, device or bot, as by=country")
+            invalid("by: must be referrer, country, browser, os, device or bot, such as by=country")
         })?;
         let limit = self.limit.as_deref().map_or(Ok(LIMIT), str::parse);
         let limit = limit.ok().filter(|limit| (1..=MAX_ROWS).contains(limit));
-        let limit = limit.ok_or_else(|| invalid("limit: must be 1 to 1000, as limit=10"))?;
+        let limit = limit.ok_or_else(|| invalid("limit: must be 1 to 1000, such as limit=10"))?;
         let range = SeriesQuery {
             interval: None,
             from: self.from,
@@ -81,7 +82,7 @@ impl BreakdownParameters {
         // Its days cannot be made longer.
         let range = range.parsed(now).map_err(|error| match error {
             InvalidRange::TooLong(_) => ApiError::invalid(format!(
-                "from: must be at most {} days before to; choose a shorter range, as from=2026-11-01&to=2026-11-25",
+                "from: must be at most {} days before to; choose a shorter range, such as from=2026-11-01&to=2026-11-25",
                 SeriesRange::MAX_POINTS
             )),
             error => ApiError::invalid(error.to_string()),

@@ -74,7 +74,7 @@ enum BulkResult<'a> {
         target_url: &'a str,
     },
     /// It was refused, as a single link would have been. 503: the database failed after other links of the call were created; send
-    /// this one again.
+    /// this link again.
     Refused {
         #[schema(example = 409)]
         status: u16,
@@ -99,7 +99,7 @@ pub(super) struct BulkQuery {
 /// Up to 10,000: a JSON array of objects as `POST /urls/shorten` takes them, one such object a line
 /// (`application/x-ndjson`), or `text/csv` with a header line of the same names. What `GET /urls/export` sends can be posted as
 /// it is: `short_code` is the code then, `clicks` the number to start with; `id`, `short_url`, `status`, `created_at` and
-/// `updated_at` are read over.
+/// `updated_at` are ignored.
 ///
 /// Tables may have commas, semicolons or tabs between their cells, a first line `sep=;`, names of columns in any case, fewer cells
 /// in a row than in the header line, and UTF-8, UTF-16 or Windows-1252. If a quote is never closed, nothing is created.
@@ -120,7 +120,7 @@ pub(super) struct BulkQuery {
         (status = 200, description = "One result for each link, in their order", body = Vec<BulkResult<'static>>),
         (status = 408, description = "The body did not arrive within 25 seconds", body = ErrorBody),
         (status = 413, description = "The body is larger than 64 MiB", body = ErrorBody),
-        (status = 422, description = "The body is no such document, or has more than 10,000 links: none is created", body = ErrorBody, examples(
+        (status = 422, description = "The body is not such a document, or has more than 10,000 links: no link is created", body = ErrorBody, examples(
             ("no array" = (value = json!({"detail": "body: must be a JSON array of objects"}))),
             ("kind" = (value = json!({"detail": WRONG_KIND}))),
             ("too many" = (value = json!({"detail": "body: must have at most 10000 links; send the others in another call"}))),

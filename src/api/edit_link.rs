@@ -91,8 +91,8 @@ impl LinkPatch {
 /// Change one of your links.
 ///
 /// A JSON merge patch: fields that are named change, all others stay. The change is felt on every instance once this is
-/// answered. The code itself never changes, and clicks stay counted. A change that is committed is answered so, also where its
-/// clicks cannot be read exactly.
+/// answered. The code itself never changes, and clicks stay counted. A committed change is answered 200, even if its exact click
+/// count cannot be read.
 #[utoipa::path(
     patch, path = "/urls/{short_code}", tag = "links", operation_id = "edit",
     params(
@@ -105,7 +105,7 @@ impl LinkPatch {
         (status = 200, description = "The link as it is now", body = FullLinkBody, headers(
             ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that people share"),
             ("ETag" = String, description = "The revision of the link, for `If-Match`"),
-            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
+            ("Clicks-As-Of" = String, description = "Present only if exact click counts cannot be read: all clicks up to this moment are counted, and some later clicks"),
         )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),

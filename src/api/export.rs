@@ -46,7 +46,7 @@ enum Format {
             (String = "text/csv"), (FullLinkBody = "application/x-ndjson"),
         ), headers(
             ("Content-Disposition" = String, description = "A name for the file"),
-            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
+            ("Clicks-As-Of" = String, description = "Present only if exact click counts cannot be read: all clicks up to this moment are counted, and some later clicks"),
         )),
         (status = 422, description = "`format` is missing or not acceptable", body = ErrorBody, examples(
             ("missing" = (value = json!({"detail": "format: query parameter is required"}))),

@@ -26,7 +26,7 @@ use crate::links::{LinkService, WantedBreakdown};
     responses(
         (status = 200, description = "The series and the breakdowns", content((String = "text/csv")), headers(
             ("Content-Disposition" = String, description = "A name for the file"),
-            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
+            ("Clicks-As-Of" = String, description = "Present only if exact click counts cannot be read: all clicks up to this moment are counted, and some later clicks"),
         )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),

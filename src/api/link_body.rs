@@ -25,7 +25,7 @@ pub(super) struct LinkBody {
     /// Where it leads, exactly as it was given.
     #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
     target_url: String,
-    /// Exact number of answered redirects, unless the header `Clicks-As-Of` says as of when.
+    /// Exact number of answered redirects or, with the header `Clicks-As-Of`, the count as of that moment.
     #[schema(example = 0)]
     clicks: u64,
     /// An inactive link is not followed.

@@ -23,8 +23,8 @@ use crate::links::LinkService;
         (status = 404, description = "No link has this code", body = ErrorBody, example = json!({"detail": "Not Found"})),
         (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
             ("interval" = (value = json!({"detail": "interval: must be hour, day or month"}))),
-            ("tz" = (value = json!({"detail": "tz: must be an IANA time zone, as Europe/Berlin"}))),
-            ("range" = (value = json!({"detail": "from: must be before to, which is now unless given, as from=2026-11-01&to=2026-11-25"}))),
+            ("tz" = (value = json!({"detail": "tz: must be an IANA time zone, such as Europe/Berlin"}))),
+            ("range" = (value = json!({"detail": "from: must be before to, which is now unless given, such as from=2026-11-01&to=2026-11-25"}))),
         )),
         TakesQuery, LimitsMisses, NeedsDatabase,
     ),

@@ -115,7 +115,7 @@ impl WholeList {
             }
             sleep(EXACT_PAUSE).await;
         }
-        let why = "a list that began with exact clicks cannot go on with them";
+        let why = "exact click counts became unavailable in the middle of a list";
         Err(ApiError::unavailable(why))
     }
 

@@ -46,9 +46,9 @@ pub(super) struct ListQuery {
     /// Links with this status. `used_up` goes by clicks that are written back, about a second after they were answered.
     #[param(value_type = Option<StatusWord>, inline)]
     status: Option<String>,
-    /// The order: `-created_at`, the newest first, unless given. By clicks it goes by those that are written back, as it does while
-    /// exact ones cannot be read, in an account with 10,000 links or more by those of some seconds ago, and a link whose clicks change between two pages may be on
-    /// both, or on none.
+    /// Order of the links; by default `-created_at`, newest first. `clicks` and `-clicks` sort by the counts that are written back
+    /// to the database, which in an account with 10,000 links or more may be some seconds old. A link whose count changes between
+    /// two pages may appear on both pages or on neither page.
     #[param(value_type = Option<SortWord>, inline)]
     sort: Option<String>,
     /// `full`: all fields of the links.
@@ -73,7 +73,7 @@ pub(super) struct ListQuery {
     responses(
         (status = 200, description = "The links; with `view=full`, all fields of each", body = Vec<LinkBody>, headers(
             ("Link" = String, description = "`<…>; rel=\"next\"`, where the page may have another one after it"),
-            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
+            ("Clicks-As-Of" = String, description = "Present only if exact click counts cannot be read: all clicks up to this moment are counted, and some later clicks"),
         )),
         (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
             ("limit" = (value = json!({"detail": "limit: must be a whole number from 1 to 1000"}))),

@@ -72,8 +72,8 @@ pub(super) struct SeriesBody {
     /// Clicks of all points.
     #[schema(example = 42)]
     clicks: u64,
-    /// Those without known bots. Whether a click is a bot's is known within 2 s; later if the database is busy. Until
-    /// then it is among these.
+    /// Clicks without those of known bots. A bot is recognized within 2 s, or later if the database is busy; until then its
+    /// click is included here.
     #[schema(example = 42)]
     people: u64,
     /// Every point of the range, in order.
@@ -89,7 +89,7 @@ pub(super) struct PointBody {
     /// Clicks that were recorded in it.
     #[schema(example = 21)]
     pub(super) clicks: u64,
-    /// Those without known bots, as above.
+    /// Clicks without those of known bots, as above.
     #[schema(example = 21)]
     pub(super) people: u64,
 }

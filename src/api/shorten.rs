@@ -51,7 +51,7 @@ use crate::links::{LinkRequest, LinkService, RequestKey};
             ("missing" = (value = json!({"detail": "target_url: query parameter is required"}))),
             ("no URL" = (value = json!({"detail": "target_url: must be an absolute http:// or https:// URL with a host"}))),
             ("loop" = (value = json!({"detail": "target_url: must not lead back to this service's own host"}))),
-            ("zone" = (value = json!({"detail": "expires_at: must have a zone, as 2027-01-31T18:00:00+01:00"}))),
+            ("zone" = (value = json!({"detail": "expires_at: must have a zone, such as 2027-01-31T18:00:00+01:00"}))),
             ("unknown" = (value = json!({"detail": "expire_at: is not known here; did you mean expires_at?"}))),
         )),
         TakesQuery, TakesBody, NeedsToken, Limited, NeedsDatabase,

@@ -30,11 +30,11 @@ use crate::links::LinkService;
         (status = 200, description = "The link", body = FullLinkBody, headers(
             ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that people share"),
             ("ETag" = String, description = "The state that is shown, for `If-None-Match`; for `If-Match`, in which clicks make no difference"),
-            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
+            ("Clicks-As-Of" = String, description = "Present only if exact click counts cannot be read: all clicks up to this moment are counted, and some later clicks"),
         )),
         (status = 304, description = "The link, its clicks included, is as in the response that you have", headers(
             ("ETag" = String, description = "The state that was shown"),
-            ("Clicks-As-Of" = String, description = "Only where exact clicks cannot be read: those up to this moment are counted, and some of the later ones"),
+            ("Clicks-As-Of" = String, description = "Present only if exact click counts cannot be read: all clicks up to this moment are counted, and some later clicks"),
         )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),

@@ -21,7 +21,7 @@ use crate::redirect::{Redirect, RedirectError, Redirected};
 pub(super) enum RedirectResponses {
     /// The link's target
     #[response(status = 302, headers(
-        ("Location" = String, description = "Where the link leads, as a URI (RFC 3986): its `target_url` with an international host in punycode, and percent-encoded what a URI has no room for; with `forward_query` the visitor's query besides. At most 8192 bytes"),
+        ("Location" = String, description = "Where the link leads, as a URI (RFC 3986): its `target_url`, with an international host in punycode and with every character that a URI must not contain percent-encoded; with `forward_query`, the visitor's query is added. At most 8192 bytes"),
         ("Cache-Control" = String, description = "`private, no-store`: a redirect from a cache would be a lost click"),
     ))]
     Redirected,
@@ -43,7 +43,7 @@ pub(super) enum RedirectResponses {
     )]
     Blocked(ErrorBody),
     /// The link adds the visitor's query to its target, and the `Location` would be longer than 8192 bytes; nothing is counted
-    #[response(status = 414, example = json!({"detail": "The target with the query of your visit is longer than 8192 bytes; send a shorter query"}))]
+    #[response(status = 414, example = json!({"detail": "The target URL with your query added is longer than 8192 bytes; send a shorter query"}))]
     TooLong(ErrorBody),
     /// The client's address asked for too many codes that no link has
     #[response(
@@ -63,7 +63,7 @@ pub(super) enum RedirectResponses {
 
 /// Follow a link.
 ///
-/// The click is counted before the response is sent: exactly once. A browser that only loads the page ahead is not counted.
+/// The click is counted before the response is sent: exactly once. A page that a browser only prefetches is not counted.
 /// `/{short_code}` does the same.
 #[utoipa::path(
     get,
@@ -112,7 +112,7 @@ pub(super) async fn preview(
 
 /// Follow a link by the address that people share.
 ///
-/// The click is counted before the response is sent: exactly once. A browser that only loads the page ahead is not counted.
+/// The click is counted before the response is sent: exactly once. A page that a browser only prefetches is not counted.
 /// Paths of the service itself, such as
 /// `/docs`, are not codes.
 #[utoipa::path(

@@ -26,7 +26,7 @@ words! {
         Inactive = "inactive",
         /// Its time is over.
         Expired = "expired",
-        /// It has been followed as often as it may.
+        /// Its click limit is reached.
         UsedUp = "used_up",
         /// The service's administrators took it away.
         Removed = "removed",

@@ -1,13 +1,14 @@
 //! Which changes of links this process has applied: changed links are removed from its cache.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use super::cursor::InvalidationCursor;
 use super::l2::L2;
-use super::redis_tier::RedisTier;
+use super::redis_tier::{Patience, RedisTier};
 use crate::redis::Term;
 use crate::telemetry::metrics::{REDIS_DATA_LOST, counter_of_shard};
 
@@ -19,8 +20,8 @@ pub(super) struct Invalidations {
     version: Arc<AtomicU64>,
     /// The newest change of Redis that is applied.
     applied: AtomicI64,
-    /// Whether there are newer changes that Redis was too late to list: any link in memory may be one of them.
-    is_behind: AtomicBool,
+    /// The newest change that Redis was too late to list: any link in memory may be one of those up to it.
+    unlisted: AtomicI64,
     /// The term of that change. Its lock lets one task catch up at a time.
     term: Mutex<Option<Arc<Term>>>,
 }
@@ -44,7 +45,18 @@ impl Invalidations {
 
     /// Whether links in memory have to be looked up again, as some of them changed and it is not known which.
     pub(super) fn is_behind(&self) -> bool {
-        self.is_behind.load(Ordering::Acquire)
+        self.unlisted() > self.applied()
+    }
+
+    /// The newest change that Redis was too late to list.
+    pub(super) fn unlisted(&self) -> i64 {
+        self.unlisted.load(Ordering::Acquire)
+    }
+
+    /// The changes that the database listed are applied, after this was read as the newest unlisted change: each change is in the
+    /// database before it is announced in Redis.
+    pub(super) fn has_read(&self, unlisted: i64) {
+        self.applied.fetch_max(unlisted, Ordering::AcqRel);
     }
 
     /// Runs `removal` so that every look-up under way notices.
@@ -62,8 +74,17 @@ impl Invalidations {
         cursor: &InvalidationCursor,
         redis: &RedisTier,
         l2: &L2,
+        patience: Patience,
     ) -> bool {
-        let mut term = self.term.lock().await;
+        let waiting = self.term.lock();
+        let waited = match patience {
+            Patience::OfRedirects => timeout(redis.deadline(), waiting).await.ok(),
+            Patience::InBackground => Some(waiting.await),
+        };
+        let Some(mut term) = waited else {
+            self.note_unlisted(cursor, l2).await;
+            return false;
+        };
         let known = self.applied.load(Ordering::Acquire);
         let known_term = term.as_ref().map_or(i64::MIN, |term| term.number);
         let is_same = known_term == cursor.term.number;
@@ -71,14 +92,17 @@ impl Invalidations {
         if known_term > cursor.term.number || is_same && known >= cursor.change {
             return true;
         }
+        let is_noted = self.unlisted() >= cursor.change;
+        if is_same && is_noted && !redis.is_reachable() {
+            return false;
+        }
         let codes = if is_same {
-            redis.changes(known, cursor.change).await
+            redis.changes(known, cursor.change, patience).await
         } else {
             Ok(None)
         };
         let Ok(codes) = codes else {
-            self.is_behind.store(true, Ordering::Release);
-            self.apply(l2, async {}).await;
+            self.note_unlisted(cursor, l2).await;
             return false;
         };
         self.apply(l2, async {
@@ -90,7 +114,6 @@ impl Invalidations {
                 }
                 None => l2.clear(),
             }
-            self.is_behind.store(false, Ordering::Release);
         })
         .await;
         let previous = term.replace(Arc::clone(&cursor.term));
@@ -100,7 +123,19 @@ impl Invalidations {
                 "Redis lost data or was rolled back: clicks that were pending in it may be lost"
             );
         }
-        self.applied.store(cursor.change, Ordering::Release);
+        if is_same {
+            self.applied.fetch_max(cursor.change, Ordering::AcqRel);
+        } else {
+            self.applied.store(cursor.change, Ordering::Release);
+        }
         true
+    }
+
+    /// Notes that Redis did not list the changes up to `cursor` in time.
+    async fn note_unlisted(&self, cursor: &InvalidationCursor, l2: &L2) {
+        // Once for each change: every attempt would take the links out of the workers' tables again.
+        if self.unlisted.fetch_max(cursor.change, Ordering::AcqRel) < cursor.change {
+            self.apply(l2, async { l2.forget_unknown() }).await;
+        }
     }
 }

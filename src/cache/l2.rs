@@ -161,6 +161,7 @@ impl L2 {
         }
         let since = Instant::now();
         let Some(link) = look_up.await? else {
+            let _unchanging = self.changing.read().await;
             if !version_before.is_current() {
                 return Ok(LookedUp::Overtaken);
             }
@@ -178,6 +179,11 @@ impl L2 {
     pub(super) async fn remove(&self, code: &ShortCode) {
         self.links.invalidate(code).await;
         self.unknown.invalidate(code).await;
+    }
+
+    /// Codes without a link may have one by now.
+    pub(super) fn forget_unknown(&self) {
+        self.unknown.invalidate_all();
     }
 
     pub(super) fn clear(&self) {

@@ -23,7 +23,7 @@ use crate::redis::{RedisShard, RedisShards};
 
 mod changes;
 
-pub use changes::{CacheError, ChangeNote};
+pub use changes::{BeforeReading, CacheError, ChangeNote};
 
 /// Where a link was found, or that there is none. A request that shares a look-up has its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,10 +205,13 @@ impl LinkCache {
                 let read = self.read(code, redis, &read);
                 // Boxed: Redis has most links, and every look-up would have room for it.
                 let found = Box::pin(self.l2.look_up_once(code, read, &version_before));
-                match self.unless_redis_is_back(shard, found).await {
+                match self.unless_redis_is_back(shard, started, found).await {
                     Some(Ok(found)) => (found, Source::Database),
                     Some(Err(error)) => {
                         if let Some(link) = self.last_known(code, now).await {
+                            if !self.shard(shard).changes.is_behind() {
+                                self.l1.put(code, &link, version_before.version, now);
+                            }
                             return Ok((Some(link), Source::Process));
                         }
                         if has_answered || !self.is_worth_another_try(shard, started).await {
@@ -229,8 +232,16 @@ impl LinkCache {
             }
         }
         // Changes come faster than look-ups: this one is neither shared nor cached.
-        let link = read(None).await?.map(|link| CachedLink::new(&link, shard));
-        Ok((link.map(Arc::new), Source::Database))
+        match read(None).await {
+            Ok(link) => {
+                let link = link.map(|link| CachedLink::new(&link, shard));
+                Ok((link.map(Arc::new), Source::Database))
+            }
+            Err(error) => match self.last_known(code, now).await {
+                Some(link) => Ok((Some(link), Source::Process)),
+                None => Err(error),
+            },
+        }
     }
 
     /// Redis while it is up, for a code of which it has every change that this process knows.
@@ -240,17 +251,19 @@ impl LinkCache {
         (!shard.unannounced.has(code)).then_some(redis)
     }
 
-    /// The result of a look-up in the database; `None` if Redis comes back first, which may have the link.
+    /// The result of a look-up in the database; `None` if Redis comes back first, in time, and may have the link.
     async fn unless_redis_is_back<T>(
         &self,
         shard: Shard,
+        started: Instant,
         looking_up: impl Future<Output = T> + Unpin,
     ) -> Option<T> {
         match &self.shard(shard).redis {
-            Some(redis) if !redis.is_up() => {
-                match select(looking_up, Box::pin(redis.is_back())).await {
-                    Either::Left((found, _)) => Some(found),
-                    Either::Right(((), _)) => None,
+            Some(redis) if !redis.is_up() && started.elapsed() < REDIS_PATIENCE => {
+                // Redis first: otherwise each of those that share the look-up would begin it anew before it is dropped.
+                match select(Box::pin(redis.is_back()), looking_up).await {
+                    Either::Left(_) => None,
+                    Either::Right((found, _)) => Some(found),
                 }
             }
             _ => Some(looking_up.await),

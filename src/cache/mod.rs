@@ -39,5 +39,5 @@ mod version;
 pub use cursor::{ChangeMark, InvalidationCursor};
 pub use limits::CacheLimits;
 pub use link::CachedLink;
-pub use link_cache::{CacheError, ChangeNote, LinkCache, Resolved, Source};
+pub use link_cache::{BeforeReading, CacheError, ChangeNote, LinkCache, Resolved, Source};
 pub use lookup_batcher::LookupBatcher;

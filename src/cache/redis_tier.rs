@@ -21,6 +21,15 @@ const BACKGROUND_DEADLINE: Duration = Duration::from_secs(1);
 /// Max changes that are applied one by one; past that the whole cache is cleared.
 const MAX_CHANGES: i64 = 1_000;
 
+/// How long a list of changes is waited for.
+#[derive(Clone, Copy)]
+pub(super) enum Patience {
+    /// Half of a click's deadline; a late list means that Redis is away.
+    OfRedirects,
+    /// A second.
+    InBackground,
+}
+
 #[derive(Clone)]
 pub(super) struct RedisTier {
     redis: RedisShard,
@@ -52,6 +61,11 @@ impl RedisTier {
     /// Whether it can at least be read: a full Redis can.
     pub(super) fn is_reachable(&self) -> bool {
         self.redis.is_reachable()
+    }
+
+    /// How long a command of a redirect's path may take.
+    pub(super) fn deadline(&self) -> Duration {
+        self.redis.deadline()
     }
 
     /// Returns once Redis is up; at once if it is.
@@ -166,6 +180,7 @@ impl RedisTier {
         &self,
         known: i64,
         newest: i64,
+        patience: Patience,
     ) -> Result<Option<Vec<ShortCode>>, RedisFailure> {
         let expected = newest
             .checked_sub(known)
@@ -178,7 +193,11 @@ impl RedisTier {
             .arg(self.redis.keys().changes())
             .arg(format!("({known}"))
             .arg(newest);
-        let entries: Vec<(String, Vec<(String, String)>)> = self.ask(&Call::plain(range)).await?;
+        let call = Call::plain(range);
+        let entries: Vec<(String, Vec<(String, String)>)> = match patience {
+            Patience::OfRedirects => self.ask(&call).await?,
+            Patience::InBackground => self.redis.query(&call, BACKGROUND_DEADLINE).await?,
+        };
         let codes: Vec<_> = entries
             .iter()
             .flat_map(|(_, fields)| fields)

@@ -36,6 +36,13 @@ pub(super) enum Pending {
     AnyLink,
 }
 
+impl Changed {
+    fn has_room(&self, codes: &[ShortCode]) -> bool {
+        let new = codes.iter().filter(|code| !self.codes.contains_key(*code));
+        self.codes.len() + new.count() <= MAX_CODES
+    }
+}
+
 impl Unannounced {
     /// Notes changed codes; `None`: any link may have changed.
     pub(super) fn note(&self, codes: Option<&[ShortCode]>) -> NoteNumber {
@@ -43,7 +50,7 @@ impl Unannounced {
         changed.newest += 1;
         let number = changed.newest;
         match codes {
-            Some(codes) if changed.codes.len() + codes.len() <= MAX_CODES => {
+            Some(codes) if changed.has_room(codes) => {
                 let noted = codes.iter().map(|code| (code.clone(), number));
                 changed.codes.extend(noted);
             }

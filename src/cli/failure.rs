@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::json;
-use shunt::domain::ShortCode;
+use shunt::domain::{ShortCode, io_reason};
 use shunt::telemetry::line::json_line;
 
 use super::harmless::harmless;
@@ -162,7 +162,10 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputClosed,
-            _ => Self::Failed(format!("the output cannot be written: {error}")),
+            _ => Self::Failed(format!(
+                "the output cannot be written: {}",
+                io_reason(&error)
+            )),
         }
     }
 }

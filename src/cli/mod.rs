@@ -34,7 +34,7 @@ const IN_SHORT_HELP: [&str; 6] = [
 
 /// What the help of a command with settings says of those that it leaves out.
 const FURTHER_SETTINGS: &str =
-    "All other settings may be given, too: `shunt --help` and `shunt man` have them.";
+    "All other settings are accepted, too: `shunt --help` and `shunt man` list them.";
 
 /// A URL shortener whose redirect is nearly as cheap as a static map, and whose every answered click is counted
 /// exactly once.

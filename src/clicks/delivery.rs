@@ -125,12 +125,12 @@ impl Delivery {
             match redis.record(&batch, known_change).await {
                 Ok(cursor) => {
                     note_acknowledged("redis", sent);
-                    sinks.cache.catch_up_to(&cursor).await;
+                    sinks.catch_up_to(&cursor).await;
                     return Delivered::Counted;
                 }
                 Err(RecordError::Overtaken { newest }) => {
                     count_batch("redis", "overtaken");
-                    sinks.cache.catch_up_to(&newest).await;
+                    sinks.catch_up_to(&newest).await;
                     return Delivered::Overtaken;
                 }
                 Err(RecordError::Refused) => count_batch("redis", "refused"),

@@ -35,7 +35,7 @@ pub struct Reading {
 struct Followed {
     /// This process has applied all changes up to here.
     applied: Option<Reading>,
-    /// When the last attempt ended that failed.
+    /// When the last attempt began that failed.
     failed: Option<Instant>,
 }
 
@@ -67,13 +67,14 @@ impl LinkChanges {
         if applied.is_some_and(|applied| applied.asked >= called) {
             return Ok(());
         }
+        let asked = Instant::now();
         match self.read_on(applied).await {
             Ok(applied) => {
                 followed.applied = Some(applied);
                 Ok(())
             }
             Err(error) => {
-                followed.failed = Some(Instant::now());
+                followed.failed = Some(asked);
                 Err(error)
             }
         }
@@ -81,19 +82,23 @@ impl LinkChanges {
 
     /// Applies the changes since a reading, and returns the new one.
     async fn read_on(&self, applied: Option<&Reading>) -> Result<Reading, StoreError> {
+        let before = self.cache.before_reading();
         let asked = Instant::now();
         let known = applied.filter(|applied| asked.duration_since(applied.asked) < MAX_GAP);
         let position = known.map(|known| &known.position);
         let read = self.outbox.changes_since(position, MAX_CHANGES).await?;
         if position.is_none() {
             self.cache.clear_process().await;
+            self.cache.note_read(&before);
         } else {
             // `None` where one of them is of all links.
             let codes = read.changes.and_then(|changes| {
                 let codes = changes.into_iter().map(|change| change.code);
                 codes.collect::<Option<Vec<ShortCode>>>()
             });
-            self.cache.apply_read_changes(codes.as_deref(), asked).await;
+            self.cache
+                .apply_read_changes(codes.as_deref(), &before)
+                .await;
         }
         let position = read.position;
         Ok(Reading { position, asked })

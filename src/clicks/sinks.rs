@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
-use crate::cache::LinkCache;
+use crate::cache::{InvalidationCursor, LinkCache};
 use crate::clicks::{LinkChanges, RedisSink};
 use crate::domain::LinkId;
 use crate::store::{ClickBatch, Clicks, StoreError};
@@ -29,8 +29,10 @@ pub struct Sinks {
     /// The runtime of the database's connections. `None` where they have threads of their own: a change to a third thread
     /// would gain nothing.
     pub database_runtime: Option<Handle>,
-    /// How long the database may take.
+    /// How long the database may take to keep a batch.
     pub deadline: JournalDeadline,
+    /// How long it may take to list changes of links.
+    pub changes_deadline: JournalDeadline,
     /// The append that is under way, also past its deadline. Only one delivery uses these sinks.
     pub running: Mutex<Option<RunningAppend>>,
 }
@@ -185,22 +187,34 @@ impl Sinks {
     }
 
     /// Applies link changes for the redirects of a batch whose acknowledgement does not report them: those that Redis lists, or
-    /// else the database. If neither answers in time, links are followed as they are in memory.
+    /// else the database.
     pub(super) async fn apply_link_changes(&self) {
         let Some(redis) = &self.redis else { return };
-        if self.cache.synchronise_unless_away(redis.shard()).await {
-            return;
+        if !self.cache.synchronise_unless_away(redis.shard()).await {
+            self.read_link_changes().await;
         }
+    }
+
+    /// Applies the changes up to the cursor of an acknowledgement: those that Redis lists, or else the database.
+    pub(super) async fn catch_up_to(&self, cursor: &InvalidationCursor) {
+        if !self.cache.catch_up_to(cursor).await {
+            self.read_link_changes().await;
+        }
+    }
+
+    /// Applies the link changes that the database lists. If it does not do so in time, links are followed as they are in memory.
+    async fn read_link_changes(&self) {
         let link_changes = Arc::clone(&self.link_changes);
         // It goes on past its deadline, for those who come later.
         let following = self.spawn(async move { link_changes.follow().await });
-        match timeout(self.deadline.current(), following).await {
+        let followed = timeout(self.changes_deadline.current(), following).await;
+        self.changes_deadline.note(followed.is_err());
+        match followed {
             Ok(Ok(Ok(()))) => {}
             Ok(Ok(Err(error))) => tracing::debug!(%error, "changes of links are not known"),
             Ok(Err(error)) => tracing::error!(%error, "reading changes of links failed"),
             Err(_) => {
                 tracing::debug!("the database did not list changes of links in time");
-                self.deadline.note(true);
             }
         }
     }

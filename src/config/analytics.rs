@@ -11,7 +11,7 @@ use super::setting::{Optional, mebibytes, number, optional, setting};
 #[derive(Args, Clone, Debug)]
 pub struct AnalyticsSettings {
     /// What is kept of clicks: `on`, their time and the class of the visitor (registrable host of the referrer, country, families of browser
-    /// and system, kind of device, known bot or not), or `off`, their time alone.
+    /// and system, kind of device, known bot or not), or `off`, only their time.
     ///
     /// `deploy/privacy.md` says what that means for visitors.
     #[arg(

@@ -18,11 +18,11 @@ impl BaseUrl {
     /// A sentence that says what is wrong.
     pub fn parse(raw: &str) -> Result<Self, String> {
         const NO_ADDRESS: &str =
-            "is no http:// or https:// address; give one such as https://sho.rt";
+            "is not an http:// or https:// address; give one such as https://sho.rt";
         let (_, address) = raw.split_once("://").ok_or(NO_ADDRESS)?;
         let url = Url::parse(raw).map_err(|_| NO_ADDRESS)?;
         if raw.contains(',') {
-            return Err("must be one address, without a comma".into());
+            return Err("must be a single address; remove the comma and what follows".into());
         }
         if !matches!(url.scheme(), "http" | "https")
             || url.query().is_some()
@@ -36,7 +36,7 @@ impl BaseUrl {
         // The parser forgives more slashes than two, and reads a backslash as a slash.
         let has_slashes = address.contains("//") || address.starts_with('/') || raw.contains('\\');
         if has_slashes || url.path() != "/" {
-            return Err("must be without a path, as the service has its pages and links at the root of a host; give it a host of its own, such as https://s.example.org".into());
+            return Err("must have no path and no extra slashes, because links and pages are at the root of the host; use a host only for shunt, such as https://s.example.org".into());
         }
         let own_host =
             OwnHost::of(&url).ok_or("has no host; give an address such as https://sho.rt")?;

@@ -60,8 +60,8 @@ pub struct Guards {
     #[arg(long, env = "MIN_READ_BYTES_PER_SECOND", value_name = "BYTES")]
     #[arg(default_value = "4096", value_parser = number(0..=1_000_000_000_u32))]
     pub min_read_bytes_per_second: u32,
-    /// Longest head of a request, which may have up to 100 headers; any other one is answered 431, or 414 if its first line
-    /// is as long already.
+    /// Longest head of a request, with at most 100 headers. A longer head is answered 431, or 414 if its first line already
+    /// exceeds the limit.
     // The HTTP library reads 8 KiB at least.
     #[arg(long, env = "MAX_HEADER_BYTES", value_name = "BYTES")]
     #[arg(default_value = "16384", value_parser = number(8_192..=1_048_576_usize))]

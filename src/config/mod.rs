@@ -53,8 +53,8 @@ pub struct Config {
     pub bind: SocketAddr,
     /// Public address. [default: http:// + BIND]
     ///
-    /// A host of the service's own, without a path. The API document and links to further pages lead there; a target that
-    /// does is refused.
+    /// It must be a host that only shunt uses, without a path. Short links, the API document and links to the next page begin
+    /// with it; a target on this host is refused.
     #[arg(long, env = "BASE_URL", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(BaseUrl::parse))]
     pub base_url: Optional<BaseUrl>,
@@ -199,7 +199,7 @@ pub struct Config {
     pub cache_max_links: Optional<u64>,
     /// How long a link is served from memory without confirmation from Redis that nothing changed.
     ///
-    /// A deleted link may be served for so long while neither Redis nor Postgres answers. SQLite, which one process owns, needs no
+    /// A deleted link may be served for that long while neither Redis nor Postgres answers. SQLite, which one process owns, needs no
     /// confirmation.
     #[arg(
         long = "cache-ttl-seconds",

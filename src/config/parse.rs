@@ -58,7 +58,7 @@ pub(super) fn networks(raw: &str) -> Result<Vec<IpNet>, String> {
             .parse()
             .or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
         network.map_err(|_| {
-            format!("`{part}` is no network; give one such as 10.0.0.0/8 or an address")
+            format!("`{part}` is not a network; give one such as 10.0.0.0/8 or an address")
         })
     };
     raw.split(',')
@@ -144,7 +144,7 @@ pub(super) fn security_contact(raw: &str) -> Result<String, String> {
         Ok(raw.to_owned())
     } else {
         Err(format!(
-            "`{raw}` is no contact; give one such as mailto:security@example.org"
+            "`{raw}` is not a contact; give one such as mailto:security@example.org"
         ))
     }
 }
@@ -161,7 +161,7 @@ pub(super) fn site_name(raw: &str) -> Result<String, String> {
 /// Whom visitors may ask.
 pub(super) fn site_contact(raw: &str) -> Result<String, String> {
     security_contact(raw)
-        .map_err(|_| format!("`{raw}` is no contact; give one such as mailto:links@example.org"))
+        .map_err(|_| format!("`{raw}` is not a contact; give one such as mailto:links@example.org"))
 }
 
 /// Where the start page leads.
@@ -174,7 +174,7 @@ pub(super) fn home_redirect(raw: &str) -> Result<String, String> {
             .as_str()
             .to_owned()
     })
-    .ok_or_else(|| format!("`{raw}` is no address; give one such as https://example.org"))
+    .ok_or_else(|| format!("`{raw}` is not an address; give one such as https://example.org"))
 }
 
 /// The address of a Postgres.
@@ -286,7 +286,7 @@ pub(super) fn log_format(raw: &str) -> Result<LogFormat, String> {
     match raw {
         "text" => Ok(LogFormat::Text),
         "json" => Ok(LogFormat::Json),
-        _ => Err(format!("`{raw}` is no format; give text or json")),
+        _ => Err(format!("`{raw}` is not a format; give text or json")),
     }
 }
 
@@ -303,13 +303,13 @@ pub(super) fn log_filter(raw: &str) -> Result<String, String> {
     // Such a word would be read as a target, and all others would log nothing.
     if let Some(word) = raw.split(',').map(str::trim).find(|part| is_no_level(part)) {
         return Err(format!(
-            "`{word}` is no level; give error, warn, info, debug, trace or off, or a level for a target, such as shunt=debug"
+            "`{word}` is not a level; give error, warn, info, debug, trace or off, or a level for a target, such as shunt=debug"
         ));
     }
     match tracing_subscriber::EnvFilter::try_new(raw) {
         Ok(_) => Ok(raw.to_owned()),
         Err(_) => Err(format!(
-            "`{raw}` is no filter; give a level such as info, or shunt=debug"
+            "`{raw}` is not a valid filter; give a level such as info, or shunt=debug"
         )),
     }
 }
@@ -322,8 +322,8 @@ fn is_no_level(directive: &str) -> bool {
 pub(super) fn collector(raw: &str) -> Result<Url, String> {
     match Url::parse(raw) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
-        _ => {
-            Err("is no http:// or https:// address; give one such as http://localhost:4318".into())
-        }
+        _ => Err(
+            "is not an http:// or https:// address; give one such as http://localhost:4318".into(),
+        ),
     }
 }

@@ -9,7 +9,7 @@ use clap::builder::Resettable;
 use clap::{Arg, Args, Command, FromArgMatches};
 
 use super::{Config, ConfigError};
-use crate::domain::Limits;
+use crate::domain::{Limits, io_reason};
 
 /// Their names. All others need a restart.
 const RELOADED: [&str; 8] = [
@@ -86,7 +86,8 @@ impl Config {
         let Some(path) = &self.settings_file else {
             return Ok(reloaded);
         };
-        let text = read(path).map_err(|error| wrong(&format!("{}: {error}", path.display())))?;
+        let text = read(path)
+            .map_err(|error| wrong(&format!("{}: {}", path.display(), io_reason(&error))))?;
         for (name, value) in lines(&text) {
             if let Some(name) = RELOADED.iter().find(|known| **known == name) {
                 let given = Self::parsed(name, value)?;

@@ -10,6 +10,7 @@ use clap::Args;
 use super::error::ConfigError;
 use super::parse::file;
 use super::setting::optional;
+use crate::domain::io_reason;
 
 /// Clap would take a field of type `Option` for a flag without a default.
 type Optional<T> = Option<T>;
@@ -93,7 +94,8 @@ impl SecretFiles {
         if is_given {
             return Err(wrong(format!("{name} is given, too; unset one of them")));
         }
-        let text = read(path).map_err(|error| wrong(format!("{}: {error}", path.display())))?;
+        let text = read(path)
+            .map_err(|error| wrong(format!("{}: {}", path.display(), io_reason(&error))))?;
         let text = text.strip_suffix('\n').unwrap_or(&text);
         let text = text.strip_suffix('\r').unwrap_or(text);
         let parsed = parse(text).map_err(|fault| wrong(format!("{}: {fault}", path.display())));

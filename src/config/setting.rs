@@ -39,7 +39,7 @@ where
         let wrong = |fault| ConfigError::new(&name.to_string_lossy(), fault);
         let parsed = match value.to_str() {
             Some(text) => (self.0)(text),
-            None => Err("is no text in UTF-8".into()),
+            None => Err("is not UTF-8 text".into()),
         };
         let outcome = parsed.map_err(wrong);
         // Only clap can build an error with a source, and does so for a closure that fails. The value is left out.

@@ -122,8 +122,8 @@ fn a_wrong_setting_is_named_with_its_remedy() {
         ),
         ("--log-format=xml", "LOG_FORMAT: `xml`"),
         ("--log=shunt=loud", "RUST_LOG: "),
-        ("--log=warning", "RUST_LOG: `warning` is no level"),
-        ("--log=info,sqlx", "RUST_LOG: `sqlx` is no level"),
+        ("--log=warning", "RUST_LOG: `warning` is not a level"),
+        ("--log=info,sqlx", "RUST_LOG: `sqlx` is not a level"),
         // Made version 0.3.23 of tracing-subscriber panic.
         ("--log= \u{1ee79}=\\16", "RUST_LOG: "),
         ("--click-deadline-ms=1s", "CLICK_DEADLINE_MS: "),
@@ -142,15 +142,18 @@ fn a_wrong_setting_is_named_with_its_remedy() {
 #[test]
 fn a_public_address_is_one_host_without_a_path() {
     for (given, fault) in [
-        ("https:sho.rt", "is no http:// or https:// address"),
-        ("https://sho.rt,https://b.example", "must be one address"),
-        ("https://sho.rt,b.example", "must be one address"),
-        ("https://sho.rt/s", "must be without a path"),
-        ("https://sho.rt/s/", "must be without a path"),
-        ("https://sho.rt//", "must be without a path"),
-        ("https:///sho.rt", "must be without a path"),
-        ("https://sho.rt/.//", "must be without a path"),
-        ("https://sho.rt\\", "must be without a path"),
+        ("https:sho.rt", "is not an http:// or https:// address"),
+        (
+            "https://sho.rt,https://b.example",
+            "must be a single address",
+        ),
+        ("https://sho.rt,b.example", "must be a single address"),
+        ("https://sho.rt/s", "must have no path"),
+        ("https://sho.rt/s/", "must have no path"),
+        ("https://sho.rt//", "must have no path"),
+        ("https:///sho.rt", "must have no path"),
+        ("https://sho.rt/.//", "must have no path"),
+        ("https://sho.rt\\", "must have no path"),
         (
             "https://sho.rt/?",
             "must be an http:// or https:// address without ? and #",

@@ -48,7 +48,7 @@ impl Location {
         Self(location.into())
     }
 
-    /// A location from a cache; `None` when it is no URI, or one that [`Location::to`] would have written in another way.
+    /// A location from a cache; `None` when it is no URI, or a URI that would be written in another way.
     #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
         authority(raw)?;

@@ -19,6 +19,7 @@ mod link_state;
 mod location;
 mod named_user;
 mod password;
+mod reason;
 mod registration;
 mod removal;
 mod search;
@@ -49,6 +50,7 @@ pub use link_state::{LinkState, NotFollowed};
 pub use location::{Location, LocationTooLong};
 pub use named_user::NamedUser;
 pub use password::{InvalidPassword, Password, prepared_password};
+pub use reason::{io_reason, json_reason};
 pub use registration::{Registration, RegistrationRefused};
 pub use removal::{
     AddressRange, InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,

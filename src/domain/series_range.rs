@@ -20,22 +20,24 @@ pub enum InvalidRange {
     #[error("interval: must be hour, day or month")]
     Step,
     /// No time zone.
-    #[error("tz: must be an IANA time zone, as Europe/Berlin")]
+    #[error("tz: must be an IANA time zone, such as Europe/Berlin")]
     Zone,
     /// Neither a date nor a moment.
     #[error(
-        "{0}: must be a date or an RFC 3339 timestamp with a zone, as 2026-11-01 or 2026-11-01T00:00:00Z"
+        "{0}: must be a date or an RFC 3339 timestamp with a zone, such as 2026-11-01 or 2026-11-01T00:00:00Z"
     )]
     Moment(&'static str),
     /// Beyond the calendar.
-    #[error("{0}: must be in the years 1970 to 9998, as 2026-11-01")]
+    #[error("{0}: must be in the years 1970 to 9998, such as 2026-11-01")]
     Year(&'static str),
     /// The range ends before it begins, or has no points.
-    #[error("from: must be before to, which is now unless given, as from=2026-11-01&to=2026-11-25")]
+    #[error(
+        "from: must be before to, which is now unless given, such as from=2026-11-01&to=2026-11-25"
+    )]
     Reversed,
     /// It has too many points.
     #[error(
-        "from: must be at most {MAX_POINTS} {step}s before to; choose a shorter range{longer}, as from=2026-11-01&to=2026-11-25",
+        "from: must be at most {MAX_POINTS} {step}s before to; choose a shorter range{longer}, such as from=2026-11-01&to=2026-11-25",
         step = .0.as_str(), longer = or_longer(*.0)
     )]
     TooLong(Step),

@@ -19,18 +19,18 @@ pub struct Timestamp(jiff::Timestamp);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTimestamp {
     /// It is one but for its zone.
-    #[error("must have a zone, as 2027-01-31T18:00:00+01:00")]
+    #[error("must have a zone, such as 2027-01-31T18:00:00+01:00")]
     NoZone,
     /// It is one, of a year for which there are no moments here.
     #[error(
-        "must be in the years 0 to 9999, up to 9999-12-30T22:00:00Z, as 2027-01-31T18:00:00+01:00"
+        "must be in the years 0 to 9999, up to 9999-12-30T22:00:00Z, such as 2027-01-31T18:00:00+01:00"
     )]
     OutOfRange,
     /// Its zone is none of RFC 3339.
-    #[error("must have a zone of at most 23:59, as 2027-01-31T18:00:00+01:00")]
+    #[error("must have a zone of at most 23:59, such as 2027-01-31T18:00:00+01:00")]
     Zone,
     /// It is none.
-    #[error("must be an RFC 3339 timestamp with a zone, as 2027-01-31T18:00:00+01:00")]
+    #[error("must be an RFC 3339 timestamp with a zone, such as 2027-01-31T18:00:00+01:00")]
     Malformed,
 }
 

@@ -19,7 +19,7 @@ pub enum TakesBody {
         ("missing" = (value = json!({"detail": "email: field is required"}))),
         ("email" = (value = json!({"detail": "email: this is not a valid e-mail address"}))),
         ("no object" = (value = json!({"detail": "body: must be a JSON object"}))),
-        ("broken" = (value = json!({"detail": "body: must be a JSON object, and is broken at line 3, column 3: expected `,` or `}`"}))),
+        ("broken" = (value = json!({"detail": "body: must be a JSON object, and is broken at line 3, column 3: a comma or the closing bracket is missing"}))),
     ))]
     Invalid(ErrorBody),
 }
@@ -30,7 +30,7 @@ pub enum TakesQuery {
     /// The head of the request, with the query in it, is larger than 16 KiB, or than the limit that this service is set up for
     #[response(status = 431)]
     HeadTooLong,
-    /// The first line of the request, with the query in it, is as long as that already
+    /// The first line of the request, including the query, already exceeds that limit
     #[response(status = 414)]
     TooLong,
 }

@@ -224,7 +224,7 @@ impl ApiError {
     pub fn query_too_long() -> Self {
         let max = Location::MAX_BYTES;
         let detail = format!(
-            "The target with the query of your visit is longer than {max} bytes; send a shorter query"
+            "The target URL with your query added is longer than {max} bytes; send a shorter query"
         );
         Self::new(StatusCode::URI_TOO_LONG, detail)
     }

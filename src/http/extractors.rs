@@ -15,7 +15,7 @@ use utoipa::IntoParams;
 
 use super::ApiError;
 use super::paths::decoded_code;
-use crate::domain::{ShortCode, unknown_name};
+use crate::domain::{ShortCode, json_reason, unknown_name};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Limits of a request's body; an extension of every request.
@@ -104,25 +104,8 @@ fn broken(error: &serde_json::Error) -> String {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
     let (why, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
-    let why = reason(why);
+    let why = json_reason(why);
     format!("{NO_OBJECT}, and is broken at line {line}, column {column}: {why}")
-}
-
-/// serde's reason, in words for a person.
-fn reason(why: &str) -> &str {
-    match why {
-        "expected value" => "a value is missing",
-        "expected ident" => "a word is neither true, false nor null",
-        "key must be a string" => "a name must be in double quotes",
-        "number out of range" => "a number is too large",
-        "recursion limit exceeded" => "it is nested too deeply",
-        "trailing comma" => "a comma has nothing after it",
-        "trailing characters" => "more follows",
-        _ if why.starts_with("EOF ") => "it ends too early",
-        _ if why.starts_with("control character") => "a control character must be escaped",
-        _ if why.contains("hex escape") => "half a character is missing",
-        other => other,
-    }
 }
 
 async fn read_within_limits(request: Request) -> Result<Vec<u8>, ApiError> {
@@ -305,9 +288,9 @@ fn query_sentence(path: &str, fault: &str, query: &str) -> String {
         _ if fault.contains("`true` or `false`") => "true or false",
         _ if fault.contains("float") => "a number",
         _ if fault.contains("digit") || fault.contains("integer") || fault.contains("number") => {
-            "a whole number in its range"
+            "a whole number within the limits that /openapi.json gives"
         }
-        _ => "given as the API's document says",
+        _ => "in the form that /openapi.json gives",
     };
     format!("{field}: must be {expected}")
 }

@@ -23,7 +23,7 @@ pub async fn settle(
         Ok::<_, StoreError>(())
     };
     if let Ok(Err(error)) = timeout(AT_ONCE, at_work).await {
-        tracing::warn!(%error, "a removal goes on in the background");
+        tracing::warn!(%error, "a removal could not be finished at once; it continues in the background");
         return removal;
     }
     match abuse.removal(removal.id).await {

@@ -54,7 +54,7 @@ fn codes(record: &Record) -> Result<Vec<(String, String)>, String> {
 fn link(link: &mut Reading<'_>) {
     if link.record.column(&["shortCode"]).is_some() {
         link.refuse(
-            "has a shortCode, as exports of Shlink have: is this an export of Bitly?".into(),
+            "has a shortCode, like an export of Shlink; is this an export of Bitly?".into(),
         );
     }
     link.set_title(&["title"]);

@@ -24,8 +24,10 @@ pub struct Unreadable {
     pub line: u64,
     /// The reason, without the line.
     pub why: String,
-    /// The format that was expected, if the file may be of another one.
-    pub(super) expected: Option<&'static str>,
+    /// The header line or the shape is not that of the format.
+    is_of_header: bool,
+    /// The format that was expected, if the file may have another format.
+    expected: Option<&'static str>,
 }
 
 impl Unreadable {
@@ -33,14 +35,29 @@ impl Unreadable {
         Self {
             line,
             why,
+            is_of_header: false,
             expected: None,
+        }
+    }
+
+    /// Of a file without the header line or the shape of its format.
+    pub(super) fn of_another_format(
+        line: u64,
+        why: String,
+        expected: Option<&'static str>,
+    ) -> Self {
+        Self {
+            line,
+            why,
+            is_of_header: true,
+            expected,
         }
     }
 
     /// Whether columns are missing, unknown or there twice: the reason begins with the name of one.
     #[must_use]
     pub fn is_of_header(&self) -> bool {
-        self.expected.is_some()
+        self.is_of_header
     }
 }
 
@@ -50,7 +67,7 @@ impl Display for Unreadable {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         write!(formatter, "line {}: {}", self.line, self.why)?;
         match self.expected {
-            Some(format) => write!(formatter, ": is this {format}?"),
+            Some(format) => write!(formatter, " (is this {format}?)"),
             None => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ use super::json;
 use super::pages::OtherPages;
 use super::reading::TakesLinks;
 use super::table::{EMPTY, Table};
+use crate::domain::io_reason;
 
 /// Length of the start of a file, which shows its form.
 const START: usize = 64 * 1024;
@@ -27,11 +28,12 @@ pub fn read_file(
     let input: Box<dyn Read + '_> = Box::new(input);
     let mut input = BufReader::with_capacity(START, Decoded::new(input, encoding));
     let start = input.fill_buf();
-    let start = start.map_err(|error| Unreadable::new(1, format!("cannot be read: {error}")))?;
+    let start = start
+        .map_err(|error| Unreadable::new(1, format!("cannot be read: {}", io_reason(&error))))?;
     let refused = |why: &str| Err(Unreadable::new(1, why.into()));
     let line = start.split(|byte| *byte == b'\n').next();
     if line.is_some_and(|line| line.contains(&0)) {
-        return refused("the file is no text");
+        return refused("the file is not text");
     }
     match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => refused(EMPTY),

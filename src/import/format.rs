@@ -92,9 +92,17 @@ impl Format {
                     .any(|names| names.iter().any(|name| column.is(name)))
         };
         match all.find(|(at, column)| is_read(column) && twice((*at, column))) {
-            Some((_, column)) => Err(format!("{}: must be one column", column.name)),
+            Some((_, column)) => Err(format!(
+                "{}: is the name of two columns; remove one column",
+                column.name
+            )),
             None => Ok(()),
         }
+    }
+
+    /// Its name, if a file may have another format: whoever says that a file is a table knows that.
+    pub(super) fn expected(&self) -> Option<&'static str> {
+        self.known.is_none().then_some(self.name)
     }
 
     fn lacks_column(&self, names: &[&str]) -> String {
@@ -118,10 +126,10 @@ impl Format {
     /// An entry without such a value is likely one of another format.
     fn missing(&self, record: &Record, names: &[&str]) -> String {
         if let Some(column) = record.column(names) {
-            return format!("{column}: cell must not be empty");
+            return format!("{column}: must not be empty");
         }
         let value = names.first().copied().unwrap_or_default();
-        format!("has no {value}: is this {}?", self.name)
+        format!("has no {value}; is this {}?", self.name)
     }
 }
 

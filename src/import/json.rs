@@ -15,6 +15,7 @@ use super::pages::{OtherPages, Pages};
 use super::quotes::is_too_long;
 use super::reading::TakesLinks;
 use super::record::{Record, plain_name};
+use crate::domain::{io_reason, json_reason};
 
 /// Members of an object in which the links stand, as the APIs of other services have them.
 const WRAPPERS: [&str; 4] = ["data", "links", "shorturls", "urls"];
@@ -47,10 +48,9 @@ pub(super) fn read(
         if let Err(error) = document.deserialize(&mut json) {
             return match handing.ended {
                 Some(Ended::ByTaker) => Ok(None),
-                Some(Ended::ByShape(line, why)) => Err(Unreadable {
-                    expected: Some(format.name),
-                    ..Unreadable::new(line, why)
-                }),
+                Some(Ended::ByShape(line, why)) => {
+                    Err(Unreadable::of_another_format(line, why, format.expected()))
+                }
                 None => Err(fault(error, &meter)),
             };
         }
@@ -64,7 +64,7 @@ fn fault(error: serde_json::Error, meter: &Rc<Meter>) -> Unreadable {
         let why = if is_too_long(&error) {
             error.to_string()
         } else {
-            format!("cannot be read: {error}")
+            format!("cannot be read: {}", io_reason(&error))
         };
         return Unreadable::new(meter.line(), why);
     }
@@ -72,12 +72,16 @@ fn fault(error: serde_json::Error, meter: &Rc<Meter>) -> Unreadable {
     if text.starts_with("recursion limit") {
         return Unreadable::new(line, "is nested too deeply".into());
     }
-    let text = text.split(" at line ").next().unwrap_or_default();
-    let form = match category {
-        Category::Data => "is JSON of another form",
-        _ => "is no JSON",
-    };
-    Unreadable::new(line, format!("{form} from column {column} on: {text}"))
+    if category == Category::Data {
+        let why = format!("must be an array or an object at column {column}");
+        return Unreadable::new(line, why);
+    }
+    let fault = text.split(" at line ").next().unwrap_or_default();
+    let reason = json_reason(fault);
+    Unreadable::new(
+        line,
+        format!("is not valid JSON at column {column}: {reason}"),
+    )
 }
 
 /// Hands links on, and keeps why that has ended: serde's errors are texts.

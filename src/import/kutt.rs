@@ -23,6 +23,7 @@ fn code(record: &Record) -> Result<Option<String>, String> {
 fn link(link: &mut Reading<'_>) {
     link.set_title(&["description"]);
     // The API says whether there is a password; the table has its hash.
+    link.note_name("has_password", &["password"]);
     let is_open = matches!(link.record.flag(&["password"]), Ok(None | Some(false)));
     link.link.is_protected = !is_open;
     link.link.expires_at = link.time("expires_at", &["expire_in"]);

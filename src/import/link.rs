@@ -88,11 +88,13 @@ impl ImportedLink {
     #[must_use]
     pub fn would_be_too_open(&self, now: Timestamp) -> Option<(&'static str, String)> {
         if self.is_protected {
-            let why = "is protected by a password; here it would be open to all";
+            let why = "is protected by a password, and here it would be open to everyone; remove the password there, or leave the link out";
             return Some(("has_password", why.into()));
         }
         let start = self.starts_at.filter(|start| *start > now)?;
-        let why = format!("begins at {start}; here it would be open at once");
+        let why = format!(
+            "starts at {start}, and here it would be open at once; import it after that time"
+        );
         Some(("starts_at", why))
     }
 

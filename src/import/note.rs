@@ -26,7 +26,7 @@ impl Note {
             Self::RedirectRules => "with redirect rules, which are left behind",
             Self::SecondCode => "with other short URLs, which are left behind",
             Self::TitleCut => "with a title that is cut to 200 characters",
-            Self::TagCut => "with a tag that is cut to 50 characters without commas",
+            Self::TagCut => "with a tag that is shortened (at most 50 characters, no commas)",
             Self::TagLeftOut => "with more than 20 tags, of which the first 20 are kept",
         }
     }
@@ -38,8 +38,8 @@ impl Note {
             Self::RedirectRules => "redirect rules left behind",
             Self::SecondCode => "another short URL left behind",
             Self::TitleCut => "title cut to 200 characters",
-            Self::TagCut => "tag cut to 50 characters without commas",
-            Self::TagLeftOut => "tag left out, as there are 20 others",
+            Self::TagCut => "tag shortened: at most 50 characters, no commas",
+            Self::TagLeftOut => "tag left out, because a link has at most 20 tags",
         }
     }
 }

@@ -67,7 +67,7 @@ pub(super) enum Fault {
 
 /// The entry is longer than any may be.
 #[derive(Debug, thiserror::Error)]
-#[error("is longer than {} KiB; is a quotation mark missing?", MAX_ENTRY / 1024)]
+#[error("is longer than {} KiB; is a closing quote missing?", MAX_ENTRY / 1024)]
 pub(super) struct TooLong;
 
 /// Why an input cannot be read on, if it is this.

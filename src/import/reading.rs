@@ -128,9 +128,7 @@ impl<'a> Reading<'a> {
 
     /// The code that was read, from one of these columns.
     pub(super) fn set_code(&mut self, code: Result<Option<String>, String>, names: &[&str]) {
-        if let Some((name, _)) = self.record.find(names) {
-            self.names.push(("custom_code", name.to_owned()));
-        }
+        self.note_name("custom_code", names);
         match code {
             Ok(code) => self.link.custom_code = code,
             Err(why) => {
@@ -143,6 +141,15 @@ impl<'a> Reading<'a> {
     /// Notes what is wrong. The first fault is the reason.
     pub(super) fn refuse(&mut self, why: String) {
         self.fault.get_or_insert(why);
+    }
+
+    /// Notes the name that the file has for a column.
+    pub(super) fn note_name(&mut self, column: &'static str, names: &[&str]) {
+        if let Some((name, _)) = self.record.find(names)
+            && name != column
+        {
+            self.names.push((column, name.to_owned()));
+        }
     }
 
     /// Keeps the value of a column as the file has it.
@@ -160,13 +167,9 @@ impl<'a> Reading<'a> {
         names: &[&str],
         read: impl FnOnce(&Record, &[&str]) -> Result<T, String>,
     ) -> T {
+        self.note_name(column, names);
         let record = self.record;
         let found = record.find(names);
-        if let Some((name, _)) = found
-            && name != column
-        {
-            self.names.push((column, name.to_owned()));
-        }
         let value = read(record, names);
         let is_text = matches!(found, Some((_, Cell::Value(value))) if value.is_string());
         if value.is_err() || (self.is_own && is_text) {

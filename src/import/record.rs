@@ -82,7 +82,7 @@ impl Record {
     /// The members of a JSON object.
     pub(super) fn of_json(value: Value) -> Result<Self, &'static str> {
         let Value::Object(members) = value else {
-            return Err("is no JSON object");
+            return Err("is not a JSON object");
         };
         let member =
             |(name, value): (String, Value)| (Arc::new(Column::new(&name)), Cell::Value(value));
@@ -125,7 +125,7 @@ impl Record {
             None => Ok(None),
             Some((_, Value::String(text))) => Ok(Some(Cow::Borrowed(text))),
             Some((_, Value::Number(number))) => Ok(Some(Cow::Owned(number.to_string()))),
-            Some((name, _)) => Err(format!("{name}: must be a text")),
+            Some((name, _)) => Err(format!("{name}: must be a string or a number")),
         }
     }
 
@@ -192,7 +192,7 @@ impl Record {
         let Some((name, value)) = self.value(names)? else {
             return Ok(Vec::new());
         };
-        let refused = || format!("{name}: must be a list of words");
+        let refused = || format!("{name}: must be a string or an array of strings");
         let words: Vec<&str> = match value {
             Value::String(text) => {
                 let found = separators
@@ -297,7 +297,8 @@ mod tests {
             record.flag(&["banned"]).unwrap_err(),
             "banned: must be true or false"
         );
-        let malformed = "must be an RFC 3339 timestamp with a zone, as 2027-01-31T18:00:00+01:00";
+        let malformed =
+            "must be an RFC 3339 timestamp with a zone, such as 2027-01-31T18:00:00+01:00";
         assert_eq!(
             record.time(&["end"], false).unwrap_err(),
             format!("end: {malformed}")
@@ -310,7 +311,7 @@ mod tests {
         );
         assert_eq!(
             record.words(&["tags"], &[',']).unwrap_err(),
-            "tags: must be a list of words"
+            "tags: must be a string or an array of strings"
         );
     }
 }

@@ -13,6 +13,7 @@ use super::quotes::{Fault, MAX_ENTRY, Quote, READ_AHEAD, Scanner, TooLong, is_to
 use super::reading::ReadLink;
 use super::record::{Cell, Column, Record};
 use super::spreadsheet;
+use crate::domain::io_reason;
 
 /// More columns than any table of links has.
 const MAX_COLUMNS: usize = 1_000;
@@ -46,8 +47,9 @@ impl<R: Read> Table<R> {
         format: &'static Format,
     ) -> Result<Self, Unreadable> {
         let start = input.fill_buf();
-        let start =
-            start.map_err(|error| Unreadable::new(1, format!("cannot be read: {error}")))?;
+        let start = start.map_err(|error| {
+            Unreadable::new(1, format!("cannot be read: {}", io_reason(&error)))
+        })?;
         let (delimiter, skipped) = match named_delimiter(start) {
             Some((delimiter, length)) => (delimiter, length),
             None => (delimiter_of(start), 0),
@@ -80,10 +82,10 @@ impl<R: Read> Table<R> {
         }
         match table.format.check_columns(&table.columns) {
             Ok(()) => Ok(table),
-            Err(why) => Err(Unreadable {
-                expected: Some(table.format.name),
-                ..refused(why)
-            }),
+            Err(why) => {
+                let expected = table.format.expected();
+                Err(Unreadable::of_another_format(line, why, expected))
+            }
         }
     }
 
@@ -107,7 +109,7 @@ impl<R: Read> Table<R> {
         extra.truncate(named.map_or(0, |last| last + 1));
         let too_many = (!extra.is_empty()).then(|| {
             let cells = count + extra.len();
-            format!("line: has {cells} cells, and the header line has {count}")
+            format!("row: has {cells} cells, but the header line has only {count}")
         });
         let columns = self.columns.iter().enumerate();
         let record =
@@ -162,14 +164,14 @@ fn fault_of(quote: Quote) -> Result<Option<String>, Unreadable> {
         None => Ok(None),
         Some(Fault::NeverClosed) => at_quote("the quote that opens here is never closed".into()),
         Some(Fault::TextFollows) if line == last => Ok(Some(
-            "line: has text after the quote that ends a cell; write a quote within a cell twice"
+            "row: has text after the closing quote of a cell; inside a cell, write each quote twice"
                 .into(),
         )),
         Some(Fault::TextFollows) => at_quote(format!(
-            "the quote that opens here is closed in line {last} only, in the middle of a cell; close it where its cell ends"
+            "the quote that opens here is closed only in line {last}, in the middle of a cell; close it where its cell ends"
         )),
         Some(Fault::HasRow) => Ok(Some(format!(
-            "line: the quote that opens in line {line} is closed in line {last} only, with other rows between; close it where its cell ends"
+            "row: the quote that opens in line {line} is closed only in line {last}, after other rows; close it where its cell ends"
         ))),
     }
 }
@@ -188,7 +190,7 @@ fn unreadable<R: Read>(scanner: &mut Scanner<R>, start: u64, error: csv::Error) 
             }
             TooLong.to_string()
         }
-        csv::ErrorKind::Io(error) => format!("cannot be read: {error}"),
+        csv::ErrorKind::Io(error) => format!("cannot be read: {}", io_reason(&error)),
         other => format!("cannot be read: {other:?}"),
     };
     Unreadable::new(scanner.line_of(start), why)

@@ -14,6 +14,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The same while Redis is away for this instance: long enough for another one that reaches it to publish the change.
 const TIMEOUT_WITHOUT_REDIS: Duration = Duration::from_secs(2);
 
+/// How long the database may take to say whether another instance has published a change.
+const QUESTION_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// The pause between two attempts.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -56,7 +59,8 @@ impl LinkService {
                 }
             }
             // An instance that reaches the newest Redis publishes the change meanwhile.
-            if self.are_published(changes).await {
+            let published = timeout(QUESTION_TIMEOUT, self.are_published(changes)).await;
+            if published.unwrap_or_default() {
                 return true;
             }
             let waited = started.elapsed().min(self.cache.redis_away_for());

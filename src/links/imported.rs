@@ -19,10 +19,10 @@ pub fn imported_request(
     if let Some(fault) = &read.fault {
         return Err(fault.clone());
     }
-    if let Some((field, why)) = read.link.would_be_too_open(now) {
-        return Err(format!("{field}: {why}"));
-    }
     let named = |error: &dyn std::fmt::Display| read.in_words_of_file(&error.to_string());
+    if let Some((field, why)) = read.link.would_be_too_open(now) {
+        return Err(named(&format!("{field}: {why}")));
+    }
     let link = &read.link;
     let code = link.custom_code.as_deref();
     let code = code

@@ -50,6 +50,8 @@ struct Inner {
     is_up: Gauge,
     commands: Counter,
     is_superseded: Gauge,
+    /// Whether it was ever used.
+    has_been_up: AtomicBool,
     /// Since when it is away, if it is.
     away_since: Mutex<Option<Instant>>,
     tripped: Notify,
@@ -115,6 +117,7 @@ impl RedisShard {
             acknowledgements: Acknowledgements::new(Instant::now()),
             cuts: AtomicU64::new(0),
             room_for_details: AtomicU64::new(ROOM_FOR_DETAILS),
+            has_been_up: AtomicBool::new(false),
             away_since: Mutex::new(Some(Instant::now())),
             tripped: Notify::new(),
             back: Notify::new(),
@@ -301,6 +304,7 @@ impl RedisShard {
     pub fn recovered(&self) {
         self.inner.is_up.set(1);
         self.inner.full.store(false, Ordering::Release);
+        self.inner.has_been_up.store(true, Ordering::Release);
         if !self.inner.up.swap(true, Ordering::AcqRel) {
             *self.away_since() = None;
             self.inner.back.notify_waiters();
@@ -331,6 +335,12 @@ impl RedisShard {
         while self.is_up() {
             self.inner.tripped.notified().await;
         }
+    }
+
+    /// Whether this process has used it.
+    #[must_use]
+    pub fn has_been_up(&self) -> bool {
+        self.inner.has_been_up.load(Ordering::Acquire)
     }
 
     /// Returns once Redis is up; at once if it is.

@@ -291,6 +291,7 @@ impl App {
                 link_changes: Arc::clone(&self.link_changes),
                 database_runtime: self.database_runtime.clone(),
                 deadline: JournalDeadline::new(until_late.max(once_late), once_late),
+                changes_deadline: JournalDeadline::new(until_late.max(once_late), once_late),
                 running: Mutex::default(),
             };
             Delivery::new(

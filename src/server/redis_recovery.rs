@@ -13,7 +13,7 @@ use crate::redis::RedisShard;
 use crate::store::{Clicks, Database, Outbox, Store, StoreError};
 
 /// How long a shard that came back waits for the changes that were not published in it.
-const PUBLISHING_TIMEOUT: Duration = Duration::from_secs(1);
+const PUBLISHING_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Recovers shards; cheap to clone.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ impl RedisRecovery {
     /// publishes the changes that it knows: its own, and those that it read in the database meanwhile. One that starts knows
     /// none, so every link that is cached becomes a miss.
     pub(super) async fn recover(&self, redis: &RedisShard) -> Result<(), RecoverShardError> {
-        let is_starting = redis.term().is_err();
+        let is_starting = !redis.has_been_up();
         let ledger = recover(redis, &*self.clicks, self.database.installation()).await?;
         let shard = redis.shard();
         match self.publish(shard, ledger).await {

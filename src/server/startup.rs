@@ -204,7 +204,9 @@ async fn shard(
     let recovered = retry("REDIS_URL", started, REDIS_TIMEOUT, async || {
         recovery.recover(redis).await?;
         let synchronised = cache.synchronise(redis.shard()).await;
-        synchronised.map_err(|error| AttemptError::Transient(error.to_string()))
+        synchronised
+            .map(drop)
+            .map_err(|error| AttemptError::Transient(error.to_string()))
     });
     match recovered.await {
         Ok(()) => Ok(()),

@@ -127,7 +127,7 @@ pub(super) async fn show(
         "password" => "The password is changed, and every other session has ended.",
         "key" => "The key has ended.",
         "session" => "The session has ended.",
-        "kept" => "Nothing was deleted. To delete the account, press the button for it.",
+        "kept" => "Nothing was deleted. To delete the account, press “Delete the account”.",
         _ => "",
     };
     page(&accounts, &site, &signed_in, said, Answer::Nothing).await

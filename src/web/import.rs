@@ -127,7 +127,9 @@ impl ReadTable {
             return Err(ApiError::invalid("table: has no links"));
         }
         if links.len() > MAX_LINKS {
-            let detail = format!("table: must have at most {MAX_LINKS} links here");
+            let detail = format!(
+                "table: must have at most {MAX_LINKS} links; use shunt import for a longer file"
+            );
             return Err(ApiError::invalid(detail));
         }
         Ok(Self { links, others })

@@ -45,11 +45,11 @@ impl LinksPage<'_> {
     fn done(&self) -> &'static str {
         match self.query.done.as_str() {
             "deleted" => "Deleted.",
-            "ended" => "Ended: those links lead nowhere now.",
+            "ended" => "Ended: these links no longer redirect.",
             "tagged" => "Tagged.",
-            "untagged" => "The tags are taken away.",
+            "untagged" => "Tags removed.",
             PARTLY => {
-                "Only some of the selected links were changed. Please look which ones are left, and try again."
+                "Only some of the selected links were changed. Check which links are left, and try again."
             }
             "none" => "No link was selected.",
             _ => "",

@@ -21,8 +21,8 @@ pub(super) fn opened_elsewhere(base_url: &str, headers: &HeaderMap) -> Option<St
         tracing::warn!(
             opened_at = address,
             base_url,
-            "a page with a form was opened at another address than BASE_URL, where its form fails; open the page at BASE_URL, or set \
-             BASE_URL to the address that people open"
+            "a page with a form was opened at an address other than BASE_URL, so the form will fail; open the page at BASE_URL, or set \
+             BASE_URL to the address that people use"
         );
     }
     Some(address)

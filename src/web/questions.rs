@@ -10,12 +10,12 @@ use futures_util::future::try_join_all;
 
 use super::form::Form;
 use super::link_list::ListQuery;
-use super::page::{Frame, Site, minute, number_of, own_page, see_other};
+use super::page::{Frame, Site, minute, number_of, own_page_as_of, see_other};
 use super::selected_links::{AT_ONCE, check_number};
 use super::session::SignedIn;
 use crate::abuse::Abuse;
 use crate::accounts::Accounts;
-use crate::domain::{RangeQuery, SeriesRange, Title};
+use crate::domain::{RangeQuery, SeriesRange, Timestamp, Title};
 use crate::http::paths::parse_code;
 use crate::http::{ApiError, PathCode};
 use crate::links::{CountedLink, LinkService};
@@ -33,6 +33,8 @@ pub(super) struct Question {
     /// The address of the page that asked.
     pub(super) back: String,
     pub(super) password: Option<PasswordField>,
+    /// The moment as of which the clicks hold, where they are not exact.
+    pub(super) as_of: Option<Timestamp>,
 }
 
 /// A link that the answer yes deletes.
@@ -53,6 +55,7 @@ pub(super) struct PasswordField {
 struct QuestionPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
+    as_of: Option<String>,
     question: Question,
 }
 
@@ -66,12 +69,15 @@ pub(super) fn asked(
     let page = QuestionPage {
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
+        as_of: question.as_of.map(minute),
         question,
     };
-    own_page(status, &page)
+    let as_of = page.question.as_of;
+    own_page_as_of(status, &page, as_of)
 }
 
-const IS_GONE: &str = "The links lead nowhere from then on, and their clicks are gone. Their codes are not given to anyone else.";
+const IS_GONE: &str =
+    "The links stop working, and their clicks are deleted. Nobody else will get their codes.";
 
 pub(super) async fn delete_link(
     State(links): State<Arc<LinkService>>,
@@ -84,12 +90,14 @@ pub(super) async fn delete_link(
     let shown = shown.ok_or_else(ApiError::url_not_found)?;
     let question = Question {
         title: format!("Delete 1 link with {}?", number_of(shown.clicks, "click")),
-        text: "The link leads nowhere from then on, and its clicks are gone. Its code is not given to anyone else.".to_owned(),
+        text: "The link stops working, and its clicks are deleted. Nobody else will get its code."
+            .to_owned(),
         listed: vec![listed(&shown)],
         action: format!("/app/links/{code}/delete"),
         yes: "Delete",
         no: "Cancel",
         back: format!("/app/links/{code}"),
+        as_of: shown.as_of,
         ..Question::default()
     };
     asked(&site, &signed_in, StatusCode::OK, question)
@@ -146,6 +154,7 @@ pub(super) async fn delete_selected(
         yes: "Delete",
         no: "Cancel",
         back: place.path(""),
+        as_of: found.iter().filter_map(|shown| shown.as_of).min(),
         ..Question::default()
     };
     asked(&site, &signed_in, StatusCode::OK, question)
@@ -161,8 +170,8 @@ pub(super) async fn end_key(
     let key = keys.iter().find(|key| key.id.to_string() == id);
     let key = key.ok_or_else(ApiError::key_not_found)?;
     let used = match &key.last_used_on {
-        Some(date) => format!("It was used last on {date}."),
-        None => "It was never used.".to_owned(),
+        Some(date) => format!("It was last used on {date}."),
+        None => "It has never been used.".to_owned(),
     };
     let question = Question {
         title: format!("End the key {}?", key.name.as_str()),
@@ -192,9 +201,9 @@ pub(super) async fn end_session(
     let session = sessions.iter().find(|session| session.id.to_string() == id);
     let session = session.ok_or_else(ApiError::not_found)?;
     let text = if session.id == signed_in.id {
-        "It is this one: you are signed out here."
+        "This is your current session: you will be signed out here."
     } else {
-        "That browser is signed out, and what is entered there is not sent."
+        "That browser will be signed out, and text entered there but not yet sent will be lost."
     };
     let since = minute(session.created_at);
     let question = Question {
@@ -215,7 +224,7 @@ pub(super) async fn sign_out_everywhere(
     let sessions = accounts.sessions(signed_in.principal).await?.len() as u64;
     let question = Question {
         title: format!("Sign out of {}?", number_of(sessions, "session")),
-        text: "Every session ends, this one included, and every token of the API and the command line. API keys stay.".to_owned(),
+        text: "All sessions end, including this session, and all tokens of the API and the command line. API keys stay valid.".to_owned(),
         action: "/app/logout-everywhere".to_owned(),
         yes: "Sign out everywhere",
         ..of_account()
@@ -250,15 +259,12 @@ pub(super) async fn ask_for_account(
     };
     let always = SeriesRange::parse(always, links.clock.now())
         .map_err(|error| ApiError::internal(&error.to_string()))?;
-    let clicks = links
-        .series_of_owner(owner, None, &always)
-        .await?
-        .sum()
-        .clicks;
-    let (count, clicks) = (number_of(count, "link"), number_of(clicks, "click"));
+    let clicks = links.compared_series_of_owner(owner, None, &always).await?;
+    let (count, as_of) = (number_of(count, "link"), clicks.as_of);
+    let clicks = number_of(clicks.series.sum().clicks, "click");
     let question = Question {
         title: format!("Delete the account with {count} and {clicks}?"),
-        text: "Account, links, clicks and keys are gone at once. The codes are not given to anyone else.".to_owned(),
+        text: "The account and its links, clicks and keys are deleted at once. This cannot be undone. Nobody else will get the codes.".to_owned(),
         action: "/app/account/delete".to_owned(),
         yes: "Delete the account",
         no: "Keep the account",
@@ -266,6 +272,7 @@ pub(super) async fn ask_for_account(
             keep: "keep",
             fault: refusal.map(|error| error.detail().to_owned()),
         }),
+        as_of,
         ..of_account()
     };
     let status = refusal.map_or(StatusCode::OK, ApiError::status);

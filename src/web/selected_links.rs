@@ -74,7 +74,7 @@ pub(super) async fn act_on_all(
 /// Refuses a form with more links than a page has.
 pub(super) fn check_number(links: usize) -> Result<(), ApiError> {
     if links > MAX_SELECTED {
-        let detail = format!("code: must be at most {MAX_SELECTED} links at once");
+        let detail = format!("code: at most {MAX_SELECTED} links can be selected at once");
         return Err(ApiError::invalid(detail));
     }
     Ok(())
@@ -92,7 +92,7 @@ fn tag(form: &Form, edit: fn(Tags) -> TagEdit) -> Result<LinkEdit, ApiError> {
     let tags = Tags::parse_list(form.get("tag"));
     let tags = tags.map_err(|error| ApiError::invalid(error.to_string()))?;
     if tags.as_slice().is_empty() {
-        return Err(ApiError::invalid("tags: must be at least one"));
+        return Err(ApiError::invalid("tags: must have at least one tag"));
     }
     Ok(LinkEdit {
         tags: Some(edit(tags)),

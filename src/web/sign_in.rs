@@ -106,7 +106,7 @@ fn shown(
         has_ended: asked.has_ended,
         said: match asked.done {
             "account" => "Your account is ready. Sign in to go on.",
-            "password" => "The password is changed. Sign in with the new one.",
+            "password" => "The password is changed. Sign in with the new password.",
             _ => "",
         },
         email: asked.email,

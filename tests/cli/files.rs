@@ -191,7 +191,7 @@ fn a_pipe_that_no_program_reads_is_given_up() {
     writer
         .ada
         .runs(&["export", "--timeout", "1", "-o", path])
-        .fails(1, "no program reads");
+        .fails(1, "no program has opened");
     assert_eq!(writer.names(), ["pipe"]);
 }
 
@@ -216,7 +216,7 @@ fn a_folder_and_a_socket_are_refused_and_stay() {
     let _socket = std::os::unix::net::UnixListener::bind(writer.path("socket")).unwrap();
     fs::create_dir(writer.path("folder")).unwrap();
     writer.write_to(&writer.path("socket"), |finished, _| {
-        finished.fails(1, "is no ordinary file; name another");
+        finished.fails(1, "is not a regular file; name another file");
     });
     writer.write_to(&writer.path("folder"), |finished, _| {
         finished.fails(1, "is a folder; name a file in it");
@@ -301,7 +301,7 @@ fn a_list_of_tokens_that_is_no_file_is_neither_read_nor_replaced() {
     assert!(made.success());
     for line in [&["whoami"][..], &["login", "ada@example.org"], &["logout"]] {
         ada.runs_with_input(line, crate::support::PASSWORD)
-            .fails(1, "is no ordinary file");
+            .fails(1, "is not a regular file");
     }
     let found = fs::symlink_metadata(&file).unwrap();
     assert!(found.file_type().is_fifo());
@@ -322,7 +322,7 @@ fn the_lists_of_an_import_are_written_through_links_and_keep_their_mode() {
     assert!(read(&kept).starts_with("line,reason"), "{}", read(&kept));
     assert_eq!(mode(&kept), 0o600);
     for (refused, words) in [
-        ("/dev/null", "is no ordinary file"),
+        ("/dev/null", "is not a regular file"),
         ("-", "--refused needs a file"),
         (source.to_str().unwrap(), "is the file that is imported"),
     ] {
@@ -347,7 +347,7 @@ fn the_state_of_an_import_is_an_ordinary_file_or_refused() {
     let line = ["import", source.to_str().unwrap(), "--from", "shunt"];
     let refusal = writer.ada.runs(&line);
     assert_eq!(refusal.code, 1);
-    assert!(refusal.err.contains("is no ordinary file"), "{refusal:?}");
+    assert!(refusal.err.contains("is not a regular file"), "{refusal:?}");
     let found = fs::symlink_metadata(&pipe).unwrap();
     assert!(found.file_type().is_fifo());
 }
@@ -363,6 +363,6 @@ fn a_database_that_is_no_ordinary_file_stops_the_start() {
         serve.env("DATABASE_URL", format!("sqlite://{}", file.display()));
         let refused = run(serve.env("BIND", "127.0.0.1:0"), "");
         assert_eq!(refused.code, 1, "{refused:?}");
-        assert!(refused.err.contains("is no ordinary file"), "{refused:?}");
+        assert!(refused.err.contains("is not a regular file"), "{refused:?}");
     }
 }

@@ -210,16 +210,19 @@ fn a_missing_scheme_is_added_and_said() {
     let shown = ada.runs(&["show", "--json", short_url]).json();
     assert_eq!(shown["target_url"], "https://example.org/x");
     let stats = ada.runs(&["stats", short_url, "--server", service.address()]);
-    let note = format!("http:// was added to --server: {}", service.base);
+    let note = format!(
+        "the address of the service has no scheme; using {}",
+        service.base
+    );
     stats.succeeds_with_note(&note);
 }
 
 #[test]
 fn short_urls_are_those_of_the_service_and_are_taken_for_codes() {
-    let service = Service::start_with(&[("BASE_URL", "https://sho.rt/go")]);
+    let service = Service::start_with(&[("BASE_URL", "https://sho.rt")]);
     let ada = Person::registered(&service, "ada@example.org");
     let short_url = ada.runs(&["shorten", TARGET]).line();
-    assert!(short_url.starts_with("https://sho.rt/go/"), "{short_url}");
+    assert!(short_url.starts_with("https://sho.rt/"), "{short_url}");
     let code = short_url.rsplit('/').next().unwrap();
     for given in [
         code,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::{PASSWORD, Person, Service, run, shunt};
 
 /// Words of libraries that no person should read.
-const RAW: [&str; 9] = [
+const RAW: [&str; 11] = [
     "invalid digit",
     "too large to fit",
     "target type",
@@ -17,6 +17,8 @@ const RAW: [&str; 9] = [
     "unix_wait_status",
     "expected value",
     "EOF",
+    "os error",
+    "invalid type",
 ];
 
 /// A command line without a service, and words of its refusal.
@@ -60,11 +62,11 @@ const REFUSED: [(&[&str], &str); 16] = [
     ),
     (
         &["stats", "abc", "--server", "foo"],
-        "is no address; give one such as https://sho.rt",
+        "is not an address; give one such as https://sho.rt",
     ),
     (
         &["stats", "abc", "--server", "http://h:99999"],
-        "is no address; give one such as https://sho.rt",
+        "is not an address; give one such as https://sho.rt",
     ),
     (&["keys", "create", "x", "--scope", "y"], "read, write"),
     (&["shorten"], "<URL>"),
@@ -141,6 +143,35 @@ fn a_file_of_tokens_that_cannot_be_read_is_refused_in_a_sentence() {
 }
 
 #[test]
+fn a_file_that_cannot_be_imported_is_refused_without_words_of_a_library() {
+    let folder = tempfile::tempdir().unwrap();
+    for (text, words) in [
+        (None, "no such file or directory"),
+        (
+            Some("[{\"target_url\": \"https://example.org\"},"),
+            "it ends too early",
+        ),
+        (Some("[{\"target_url\" 5}]"), "a colon is missing"),
+        (Some("{\"data\": 5}"), "must be an array or an object"),
+    ] {
+        let file = folder.path().join("links.json");
+        if let Some(text) = text {
+            fs::write(&file, text).unwrap();
+        }
+        let mut command = shunt();
+        command
+            .args(["import", "--dry-run", "--from", "shunt"])
+            .arg(file);
+        let refused = run(&mut command, "");
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.err.contains(words), "{refused:?}");
+        for raw in RAW {
+            assert!(!refused.err.contains(raw), "{raw}: {refused:?}");
+        }
+    }
+}
+
+#[test]
 fn a_browser_that_cannot_be_started_leaves_the_address() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
@@ -178,7 +209,11 @@ fn settings_are_refused_without_words_of_a_library() {
     fs::write(&file, b"LIMIT_LOGIN=1\n\xff").unwrap();
     let file = file.to_str().unwrap();
     for (name, value, words) in [
-        ("RUST_LOG", "shunt=bogus", "is no filter; give a level"),
+        (
+            "RUST_LOG",
+            "shunt=bogus",
+            "is not a valid filter; give a level",
+        ),
         ("SETTINGS_FILE", file, "is not UTF-8"),
         ("JWT_SECRET_FILE", file, "is not UTF-8"),
         ("BLOCKLIST", file, "is not UTF-8"),

@@ -449,6 +449,6 @@ fn a_setting_that_is_not_utf8_is_named() {
     let finished = run(&mut command, "");
     assert_eq!(
         (finished.code, finished.err.as_str()),
-        (1, "shunt: BASE_URL: is no text in UTF-8\n")
+        (1, "shunt: BASE_URL: is not UTF-8 text\n")
     );
 }

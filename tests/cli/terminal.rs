@@ -131,7 +131,10 @@ fn a_password_is_asked_for_and_not_shown() {
     let finished = on_terminal(&ada, &["register", "ada@example.org"], &typed, &[]);
     assert_eq!(finished.code, 0, "{finished:?}");
     assert!(finished.out.contains("Password: "), "{finished:?}");
-    assert!(finished.out.contains("The same again: "), "{finished:?}");
+    assert!(
+        finished.out.contains("Repeat the password: "),
+        "{finished:?}"
+    );
     assert!(!finished.out.contains(PASSWORD), "{finished:?}");
     let finished = on_terminal(&ada, &["login", "ada@example.org"], &typed, &[]);
     assert!(finished.out.contains("logged in at"), "{finished:?}");

@@ -116,7 +116,7 @@ async fn an_account_or_a_password_is_answered_although_no_session_can_begin() {
     leads_to(&changed, "/app/login?done=password");
     let page = browser.get("/app/login?done=password").await.text;
     assert!(
-        page.contains("The password is changed. Sign in with the new one."),
+        page.contains("The password is changed. Sign in with the new password."),
         "{page}"
     );
     let mut other = Browser::new(&app);

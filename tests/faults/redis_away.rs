@@ -145,7 +145,7 @@ async fn lists_views_exports_and_pages_are_answered_while_redis_is_away_and_stat
         assert!(as_of(&answered).unwrap() < SystemClock.now(), "{path}");
     }
     assert_eq!(app.get_as(&token, &view).await.json()["clicks"], json!(1));
-    let said = "The numbers of clicks are as of 20";
+    let said = "Click counts are as of 20";
     let (page, of_all) = (format!("/app/links/{code}"), "/app/all".to_owned());
     for path in ["/app", "/app?sort=-clicks", &page, &of_all] {
         let shown = browser.get(path).await;
@@ -314,7 +314,7 @@ async fn the_command_line_says_on_standard_error_as_of_when_clicks_are() {
         let (exit, out, err) = run(line, "");
         assert_eq!(exit, 0, "{line:?} {err}");
         assert!(out.contains(&code), "{line:?} {out}");
-        let said = "shunt: the numbers of clicks are as of 20";
+        let said = "shunt: click counts are as of 20";
         assert!(
             err.starts_with(said) && err.lines().count() == 1,
             "{line:?} {err}"

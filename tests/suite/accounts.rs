@@ -271,7 +271,7 @@ both_modes! {
         let other_key = minted(app, HMAC_SHA256, &json!({ "sub": id, "iat": now, "exp": now + 100, "key": "0".repeat(32) }));
         let cut_off = &good[..good.len() - 3];
         let because = |why: &str| format!("Bearer error=\"invalid_token\", error_description=\"{why}\"");
-        let over = because("the token or the key was ended, or its account is gone");
+        let over = because("the token or key was revoked, or its account was deleted");
         let malformed = because("the token is malformed, or was not issued by this service");
         for (method, path) in [
             (Method::GET, "/auth/me"),

@@ -102,7 +102,7 @@ both_modes! {
         let code = app.shorten(&token, "https://example.org/").await;
         let stats = format!("/urls/{code}/stats");
         for (path, status) in [
-            ("/", 404), ("/nothing/here", 404), ("/docs/nope.js", 404), ("/a%20b", 404),
+            ("/nothing/here", 404), ("/docs/nope.js", 404), ("/a%20b", 404),
             ("/nopenope", 404), ("/urls/r/nopenope", 404), ("/urls/nopenope/stats", 404), (&stats, 200),
             ("/auth/me", 401), ("/urls/my", 401), ("/auth/login", 405),
             ("/health", 200), ("/ready", 200), ("/metrics", 200),

@@ -131,7 +131,7 @@ both_modes! {
             ("text/csv", format!("target_url\n{}", format!("{TARGET}\n").repeat(10_001)), "body: must have at most 10000 links; send the others in another call"),
             ("text/csv", no_column.to_owned(), "target_url: column is required"),
             ("text/csv", "target_url,titel\n".to_owned(), "titel: is not known here; did you mean title?"),
-            ("text/csv", "target_url,title,title\n".to_owned(), "title: must be one column"),
+            ("text/csv", "target_url,title,title\n".to_owned(), "title: is the name of two columns; remove one column"),
         ] {
             post(app, &token, kind, body).await.is_error(422, detail);
         }
@@ -201,8 +201,8 @@ both_modes! {
             bad,https://example.org/4,,perhaps,,\r\n";
         let made = results(&post(app, &token, "Text/CSV; charset=utf-8", csv).await);
         assert_eq!(statuses(&made), [200, 200, 200, 422, 422, 422]);
-        assert_eq!(made[3]["detail"], "line: has 7 cells, and the header line has 6");
-        assert_eq!(made[4]["detail"], "target_url: cell must not be empty");
+        assert_eq!(made[3]["detail"], "row: has 7 cells, but the header line has only 6");
+        assert_eq!(made[4]["detail"], "target_url: must not be empty");
         assert_eq!(made[5]["detail"], "is_active: must be true or false");
         let list = full_list(app, &token).await;
         let by_target = |target: &str| list.iter().find(|link| link["target_url"] == target).unwrap();
@@ -238,7 +238,7 @@ both_modes! {
         let broken = post(app, &token, "text/csv", format!("target_url,title\n{rows}")).await;
         broken.is_error(422, "line 11: the quote that opens here is never closed");
         let closed = post(app, &token, "text/csv", format!("target_url,title\n{TARGET},\"open\n{TARGET},b\n{TARGET},\"Title, c\"\n")).await;
-        closed.is_error(422, "line 2: the quote that opens here is closed in line 4 only, in the middle of a cell; close it where its cell ends");
+        closed.is_error(422, "line 2: the quote that opens here is closed only in line 4, in the middle of a cell; close it where its cell ends");
         assert!(full_list(app, &token).await.is_empty());
     }
 

@@ -155,7 +155,7 @@ async fn a_postgres_of_another_encoding_is_refused_in_one_line() {
         for text in [ended.stderr, String::from_utf8(migrated.stderr).unwrap()] {
             assert_eq!(text.lines().count(), 1, "{text}");
             let wanted = format!(
-                "DATABASE_URL: the database has the encoding {encoding}; name one that has UTF8"
+                "DATABASE_URL: the database has the encoding {encoding}, but shunt needs UTF8"
             );
             assert!(text.contains(&wanted), "{text}");
         }
@@ -188,7 +188,7 @@ async fn an_sqlite_file_of_another_encoding_is_refused_in_one_line() {
     assert!(
         ended
             .stderr
-            .contains("the file has the encoding UTF-16le; name one that has UTF-8"),
+            .contains("the file has the encoding UTF-16le, but shunt needs UTF-8"),
         "{}",
         ended.stderr
     );

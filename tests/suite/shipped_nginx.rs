@@ -1,4 +1,4 @@
-//! The service behind the nginx of `deploy/nginx`, with its file as it is shipped but for addresses.
+//! The service behind the nginx of `deploy/nginx`, with its files as they are shipped but for addresses.
 
 use std::process::{Child, Command, Stdio};
 
@@ -28,7 +28,7 @@ both_modes! {
                 assert_eq!((answer.status.as_u16(), answer.header("location")), (302, &*location), "{method}");
             }
         }
-        let too_long = "The target with the query of your visit is longer than 8192 bytes; send a shorter query";
+        let too_long = "The target URL with your query added is longer than 8192 bytes; send a shorter query";
         for (length, detail) in [
             (8_192, too_long),
             (16_000, too_long),
@@ -57,6 +57,8 @@ impl Nginx {
         assert!(shipped.contains(listens), "the file listens elsewhere");
         let own = shipped.replace(listens, &format!("listen {address} default_server;"));
         std::fs::write(folder.path().join("nginx.conf"), own).unwrap();
+        let server = include_str!("../../deploy/nginx/server.conf");
+        std::fs::write(folder.path().join("server.conf"), server).unwrap();
         let instance = service.trim_start_matches("http://");
         let instances = ["redirects", "api"]
             .map(|name| format!("upstream shunt_{name} {{ server {instance} max_fails=0; }}\n"));

@@ -141,10 +141,10 @@ both_modes! {
             assert_eq!(refused.status, 422, "{query}");
             assert!(refused.detail().contains(named.trim_end_matches(": ")), "{query}: {}", refused.detail());
         }
-        let detail = "device: must be desktop, phone, tablet, tv or console, as device=phone";
+        let detail = "device: must be desktop, phone, tablet, tv or console, such as device=phone";
         app.get_as(&token, &format!("{path}?device=fridge")).await.is_error(422, detail);
         assert_eq!(app.get_as(&token, &format!("{path}?from=2020-01-01&to=2026-11-04")).await.status, 200);
-        let detail = "from: must be at most 2500 days before to; choose a shorter range, as from=2026-11-01&to=2026-11-25";
+        let detail = "from: must be at most 2500 days before to; choose a shorter range, such as from=2026-11-01&to=2026-11-25";
         app.get_as(&token, &format!("{path}?from=2020-01-01&to=2026-11-05")).await.is_error(422, detail);
     }
 

@@ -98,7 +98,7 @@ for (const [title, to] of [["Handbook", "handbook"], ["Press kit", "press"], [""
 await step("a table is looked at, then its links are made", async () => {
   await page.goto(`${base}/app/import`);
   await page.getByLabel("Or a file").setInputFiles({ name: "links.csv", mimeType: "text/csv", buffer: Buffer.from(`target_url,title\n${target}imported,Of a table\nnothing,\n`) });
-  await page.getByRole("button", { name: "Look at it first" }).click();
+  await page.getByRole("button", { name: "Preview" }).click();
   await page.getByText("1 to be made, 1 refused").waitFor();
   await accessible(page, "import");
   await picture(page, "import-table");
@@ -322,7 +322,7 @@ await step("without JavaScript: sign up, make, follow, edit, search, import, end
   assert.equal(edited.headers.get("location"), `${target}edited`);
   await still.goto(`${base}/app/import`);
   await still.getByRole("textbox", { name: "Table" }).fill(`target_url,title\n${target}of-a-table,Of a table\n`);
-  await still.getByRole("button", { name: "Look at it first" }).click();
+  await still.getByRole("button", { name: "Preview" }).click();
   await still.getByText("1 to be made").waitFor();
   await still.getByRole("button", { name: "Make 1 link" }).click();
   await still.getByText("1 made").waitFor();

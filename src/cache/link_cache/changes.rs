@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{CacheShard, LinkCache};
 use crate::cache::cursor::InvalidationCursor;
-use crate::cache::redis_tier::RedisTier;
+use crate::cache::redis_tier::{Patience, RedisTier};
 use crate::cache::unannounced::{NoteNumber, Pending};
 use crate::domain::{Shard, ShortCode};
 use crate::redis::RedisFailure;
@@ -25,6 +25,18 @@ pub enum CacheError {
 pub struct ChangeNote {
     shard: Shard,
     newest: NoteNumber,
+}
+
+/// The state of the cache before changes are read in the database.
+pub struct BeforeReading {
+    asked: Instant,
+    shards: Vec<BeforeReadingShard>,
+}
+
+struct BeforeReadingShard {
+    /// The newest change that Redis was too late to list.
+    unlisted: i64,
+    is_redis_away: bool,
 }
 
 impl LinkCache {
@@ -62,17 +74,30 @@ impl LinkCache {
         shard.changes.apply(&self.l2, removal).await;
     }
 
-    /// Applies changes that were read from the database at `asked`, which has all changes up to then. `None`: any link may have
+    /// What is to be known before changes are read in the database.
+    #[must_use]
+    pub fn before_reading(&self) -> BeforeReading {
+        let shard = |shard: &CacheShard| BeforeReadingShard {
+            unlisted: shard.changes.unlisted(),
+            is_redis_away: shard.redis.as_ref().is_some_and(|redis| !redis.is_up()),
+        };
+        BeforeReading {
+            asked: Instant::now(),
+            shards: self.shards.iter().map(shard).collect(),
+        }
+    }
+
+    /// Applies changes that were read from the database, which has all changes up to then. `None`: any link may have
     /// changed. A Redis that is away may not have them yet.
-    pub async fn apply_read_changes(&self, codes: Option<&[ShortCode]>, asked: Instant) {
-        for (number, shard) in self.shards.iter().enumerate() {
+    pub async fn apply_read_changes(&self, codes: Option<&[ShortCode]>, before: &BeforeReading) {
+        for (number, (shard, before)) in self.shards.iter().zip(&before.shards).enumerate() {
             let is_of_shard = |code: &&ShortCode| self.shard_of(code).index() == number;
             let codes: Option<Vec<_>> =
                 codes.map(|codes| codes.iter().filter(is_of_shard).cloned().collect());
             if codes.as_ref().is_some_and(Vec::is_empty) {
                 continue;
             }
-            if shard.redis.as_ref().is_some_and(|redis| !redis.is_up()) {
+            if before.is_redis_away {
                 shard.unannounced.note(codes.as_deref());
             }
             if let Some(codes) = &codes {
@@ -82,8 +107,14 @@ impl LinkCache {
         if codes.is_none() {
             self.clear_process().await;
         }
-        for shard in &*self.shards {
-            shard.freshness.confirm(asked);
+        self.note_read(before);
+    }
+
+    /// Every change that the database had then is applied.
+    pub fn note_read(&self, before: &BeforeReading) {
+        for (shard, of_shard) in self.shards.iter().zip(&before.shards) {
+            shard.changes.has_read(of_shard.unlisted);
+            shard.freshness.confirm(before.asked);
         }
     }
 
@@ -149,7 +180,8 @@ impl LinkCache {
             self.clear_process().await;
             return Ok(None);
         };
-        let noted = shard.unannounced.newest();
+        let noted = shard.unannounced.note(None);
+        self.clear_process().await;
         let cursor = redis.forget_links().await?;
         shard.unannounced.all_announced(noted);
         self.catch_up_to(&cursor).await;
@@ -173,26 +205,36 @@ impl LinkCache {
         self.shard(shard).changes.applied()
     }
 
-    /// Applies every change up to the cursor. Costs nothing when there is none.
-    pub async fn catch_up_to(&self, cursor: &InvalidationCursor) {
-        let shard = self.shard(cursor.shard);
-        let Some(redis) = &shard.redis else { return };
-        if shard.changes.is_current(cursor) || shard.changes.catch_up(cursor, redis, &self.l2).await
-        {
-            shard.freshness.confirm(cursor.asked);
-        }
+    /// Applies every change up to the cursor, and returns whether Redis listed them in time. Costs nothing when there is none.
+    pub async fn catch_up_to(&self, cursor: &InvalidationCursor) -> bool {
+        self.applied_up_to(cursor, Patience::OfRedirects).await
     }
 
-    /// Asks where the changes of a shard stand, and applies them; to be called before the first look-up.
+    async fn applied_up_to(&self, cursor: &InvalidationCursor, patience: Patience) -> bool {
+        let shard = self.shard(cursor.shard);
+        let Some(redis) = &shard.redis else {
+            return true;
+        };
+        let (changes, l2) = (&shard.changes, &self.l2);
+        let is_applied =
+            changes.is_current(cursor) || changes.catch_up(cursor, redis, l2, patience).await;
+        if is_applied {
+            shard.freshness.confirm(cursor.asked);
+        }
+        is_applied
+    }
+
+    /// Asks where the changes of a shard stand, and applies them; to be called before the first look-up. Returns whether Redis
+    /// listed them in time.
     ///
     /// # Errors
     /// When Redis is away or refuses to be written to.
-    pub async fn synchronise(&self, shard: Shard) -> Result<(), CacheError> {
-        if let Some(redis) = &self.shard(shard).redis {
-            let cursor = redis.newest_change().await?;
-            self.catch_up_to(&cursor).await;
-        }
-        Ok(())
+    pub async fn synchronise(&self, shard: Shard) -> Result<bool, CacheError> {
+        let Some(redis) = &self.shard(shard).redis else {
+            return Ok(true);
+        };
+        let cursor = redis.newest_change().await?;
+        Ok(self.catch_up_to(&cursor).await)
     }
 
     /// The same for redirects whose clicks Redis did not acknowledge. While Redis is away, changes wait until it is back. A
@@ -204,8 +246,9 @@ impl LinkCache {
         };
         let mut is_repeated = false;
         while redis.is_reachable() {
-            let Err(CacheError::Unavailable(failure)) = self.synchronise(shard).await else {
-                return true;
+            let failure = match self.synchronise(shard).await {
+                Ok(is_applied) => return is_applied,
+                Err(CacheError::Unavailable(failure)) => failure,
             };
             if is_repeated {
                 redis.trip(&failure);
@@ -220,11 +263,11 @@ impl LinkCache {
     ///
     /// # Errors
     /// When Redis does not answer.
-    pub async fn poll_changes(&self, shard: Shard) -> Result<(), CacheError> {
-        if let Some(redis) = &self.shard(shard).redis {
-            let cursor = redis.newest_change_in_background().await?;
-            self.catch_up_to(&cursor).await;
-        }
-        Ok(())
+    pub async fn poll_changes(&self, shard: Shard) -> Result<bool, CacheError> {
+        let Some(redis) = &self.shard(shard).redis else {
+            return Ok(true);
+        };
+        let cursor = redis.newest_change_in_background().await?;
+        Ok(self.applied_up_to(&cursor, Patience::InBackground).await)
     }
 }

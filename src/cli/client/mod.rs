@@ -93,11 +93,10 @@ pub(super) enum Command {
     Export(export::ExportArgs),
     /// Import the links of another service, or of a table.
     ///
-    /// Codes are kept where they can be, and clicks that the other service has counted are the links' starting numbers.
-    /// Dates of creation are not kept. An import that is broken off, also by a crash, goes on with the same command:
-    /// `FILE.shunt-import.json` says how far it is. Repeated after its end, it makes only those links again that have no code
-    /// in the file. Links that are refused are listed in `FILE.refused.csv`, which can be
-    /// corrected and imported with `--from shunt`.
+    /// Codes are kept if they are valid here, and clicks that the other service counted become the links' starting counts.
+    /// Creation dates are not kept. If an import is interrupted, even by a crash, the same command continues it;
+    /// `FILE.shunt-import.json` records the progress. Importing a finished file again creates no link twice. Refused links
+    /// are listed in `FILE.refused.csv`; correct that file and import it with `--from shunt`.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Import(import::ImportArgs),
     /// Delete links.

@@ -24,7 +24,9 @@ pub(super) fn open(args: OpenArgs) -> Result<(), Failure> {
     let is_page = Url::parse(&short_url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
     if !is_page {
         let shown = output::harmless(&short_url);
-        return Err(Failure::Failed(format!("{shown} is no address of a page")));
+        return Err(Failure::Failed(format!(
+            "{shown} is not the address of a page"
+        )));
     }
     ::open::that_detached(&short_url).map_err(|_| {
         Failure::Failed(format!(

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::fs::Access;
 use rustix::io::Errno;
+use shunt::domain::io_reason;
 use tempfile::{Builder, NamedTempFile};
 
 use super::{Failure, output};
@@ -90,7 +91,7 @@ impl OrdinaryFile {
                 return refused("is a folder; name a file in it");
             }
             Some(metadata) if !metadata.is_file() => {
-                return refused("is no ordinary file; name another");
+                return refused("is not a regular file; name another file");
             }
             _ => {}
         }
@@ -193,7 +194,7 @@ fn opened(path: PathBuf, timeout: Duration) -> Result<File, Failure> {
     receiver.recv_timeout(timeout).unwrap_or_else(|_| {
         let seconds = timeout.as_secs();
         Err(Failure::Failed(format!(
-            "no program reads {name} after {seconds} s; start one, or give a longer --timeout"
+            "no program has opened {name} for reading within {seconds} s; start the reader, or give a longer --timeout"
         )))
     })
 }
@@ -235,5 +236,5 @@ fn shown(path: &Path) -> String {
 }
 
 fn fault(path: &Path, error: &io::Error) -> Failure {
-    Failure::Failed(format!("{}: {error}", shown(path)))
+    Failure::Failed(format!("{}: {}", shown(path), io_reason(error)))
 }

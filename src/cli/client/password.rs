@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use shunt::domain::prepared_password;
+use shunt::domain::{io_reason, prepared_password};
 use signal_hook::consts::SIGINT;
 use signal_hook::{flag, low_level};
 
@@ -55,7 +55,7 @@ impl Terminal {
     /// Asks for a new password.
     fn ask_twice(&self, prompt: &str) -> Result<String, Failure> {
         let password = self.ask(prompt)?;
-        let again = self.ask("The same again: ")?;
+        let again = self.ask("Repeat the password: ")?;
         if prepared_password(&again) != prepared_password(&password) {
             return Err(Failure::Usage("the two passwords differ".into()));
         }
@@ -86,14 +86,14 @@ fn next_line(input: &mut impl BufRead) -> Result<String, Failure> {
     let password = password.strip_suffix('\r').unwrap_or(password);
     if password.is_empty() {
         return Err(Failure::Usage(
-            "standard input is no terminal and its line is empty or missing: no password".into(),
+            "standard input is not a terminal and its line is empty or missing: no password".into(),
         ));
     }
     Ok(password.to_owned())
 }
 
 fn unreadable(error: &io::Error) -> Failure {
-    Failure::Failed(format!("the password cannot be read: {error}"))
+    Failure::Failed(format!("the password cannot be read: {}", io_reason(error)))
 }
 
 #[cfg(test)]

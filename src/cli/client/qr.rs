@@ -19,10 +19,10 @@ use super::{Api, Call, Failure, ServiceArgs, output};
 pub(in crate::cli) struct QrArgs {
     /// A short code or a short link.
     code: String,
-    /// Image to write; `-` is standard output. Without it, the code is drawn in the terminal.
+    /// File to write the image to; `-` is standard output. Without this option, the code is drawn in the terminal.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Form of the image. Without it, the file's name ends in .svg or .png; standard output gets an SVG.
+    /// Format of the image. Without this option, the file name must end in .svg or .png; standard output gets SVG.
     #[arg(long, value_enum, requires = "output")]
     format: Option<Format>,
     /// Width and height of the image in pixels.
@@ -92,7 +92,7 @@ fn format_of(file: &Path) -> Result<Format, Failure> {
     format.ok_or_else(|| {
         let file = output::harmless(&file.to_string_lossy()).into_owned();
         Failure::Usage(format!(
-            "{file} must end in .svg or .png, or its form be given with --format"
+            "{file} must end in .svg or .png; otherwise give --format"
         ))
     })
 }

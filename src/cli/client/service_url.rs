@@ -23,7 +23,7 @@ impl FromStr for ServiceUrl {
     fn from_str(raw: &str) -> Result<Self, String> {
         let completed = with_scheme(raw);
         let url = Url::parse(completed.as_deref().unwrap_or(raw))
-            .map_err(|_| "is no address; give one such as https://sho.rt")?;
+            .map_err(|_| "is not an address; give one such as https://sho.rt")?;
         let plain = url.username().is_empty() && url.password().is_none();
         if !matches!(url.scheme(), "http" | "https") {
             Err("must begin with http:// or https://".into())

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
+use shunt::domain::io_reason;
 
 use super::Failure;
 use super::output_file::OrdinaryFile;
@@ -35,8 +36,8 @@ type Logins = BTreeMap<String, Login>;
 impl TokenFile {
     /// In `$XDG_CONFIG_HOME`, or in `~/.config`.
     pub(super) fn of_user() -> Result<Self, Failure> {
-        let folders = etcetera::choose_base_strategy().map_err(|error| {
-            Failure::Failed(format!("no place for the token: {error}; set HOME"))
+        let folders = etcetera::choose_base_strategy().map_err(|_| {
+            Failure::Failed("the home folder, where the token is kept, is unknown; set HOME".into())
         })?;
         Ok(Self {
             path: folders.config_dir().join(FOLDER).join(NAME),
@@ -120,6 +121,6 @@ impl TokenFile {
     }
 
     fn fault(&self, error: &io::Error) -> Failure {
-        Failure::Failed(format!("{}: {error}", self.path.display()))
+        Failure::Failed(format!("{}: {}", self.path.display(), io_reason(error)))
     }
 }

@@ -245,7 +245,7 @@ fn a_file_is_read_up_to_what_is_no_json() {
     assert_eq!(entries.len(), 2);
     let fault = fault.unwrap();
     assert!(
-        fault.starts_with("line 3: is no JSON from column 17 on: expected"),
+        fault.starts_with("line 3: is not valid JSON at column 17: a word is neither"),
         "{fault}"
     );
 }
@@ -255,14 +255,14 @@ fn a_column_that_is_missing_or_misspelt_is_named() {
     let fault = |source, file: &str| read(source, file.as_bytes()).1.unwrap();
     assert_eq!(
         fault(Source::Kutt, "address,url\n"),
-        "line 1: the header line has no column `target`: is this an export of Kutt?"
+        "line 1: the header line has no column `target` (is this an export of Kutt?)"
     );
     assert_eq!(
         fault(Source::Shlink, "longUrl\n"),
-        "line 1: the header line has no column `shortCode` or `shortUrl`: is this an export of Shlink?"
+        "line 1: the header line has no column `shortCode` or `shortUrl` (is this an export of Shlink?)"
     );
     let misspelt = fault(Source::Csv, "target_url,expires\n");
-    let expected = "line 1: expires: is not known here; did you mean expires_at?: is this a table with the names of the API?";
+    let expected = "line 1: expires: is not known here; did you mean expires_at?";
     assert_eq!(misspelt, expected);
 }
 
@@ -273,7 +273,7 @@ fn what_would_be_open_to_more_people_than_before_is_refused() {
             json!([{ "target": "https://a.example", "address": "abcd", "password": password }]);
         let link = links(Source::Kutt, &file.to_string()).remove(0);
         let (_, refused) = link.would_be_too_open(Timestamp::MAX).unwrap();
-        let why = "is protected by a password; here it would be open to all";
+        let why = "is protected by a password, and here it would be open to everyone; remove the password there, or leave the link out";
         assert_eq!(refused, why);
     }
     let file = json!([{
@@ -284,7 +284,7 @@ fn what_would_be_open_to_more_people_than_before_is_refused() {
     let (_, early) = at("2998-12-31T23:59:59Z").unwrap();
     assert_eq!(
         early,
-        "begins at 2999-01-01T00:00:00Z; here it would be open at once"
+        "starts at 2999-01-01T00:00:00Z, and here it would be open at once; import it after that time"
     );
     assert_eq!(at("2999-01-01T00:00:00Z"), None);
 }

@@ -70,7 +70,7 @@ fn cells_may_be_missing_at_the_end_and_empty_ones_may_be_too_many() {
     let expected = [
         (2, "https://a.example".to_owned()),
         (3, "https://b.example".into()),
-        (4, "line: has 5 cells, and the header line has 3".into()),
+        (4, "row: has 5 cells, but the header line has only 3".into()),
     ];
     assert_eq!(outcomes(links), expected);
 }
@@ -148,7 +148,7 @@ fn a_quote_that_another_cell_closes_swallows_no_rows_silently() {
     let (links, fault) = table(&format!(
         "{begin}https://example.org/3,code-3,\"Title, three\",\n"
     ));
-    let why = "line 2: the quote that opens here is closed in line 4 only, in the middle of a cell; close it where its cell ends";
+    let why = "line 2: the quote that opens here is closed only in line 4, in the middle of a cell; close it where its cell ends";
     assert_eq!((links.len(), fault.as_deref()), (0, Some(why)));
     // A cell with a quote at its end looks like the end of it.
     for (source, rows) in [
@@ -168,7 +168,7 @@ fn a_quote_that_another_cell_closes_swallows_no_rows_silently() {
     ] {
         let (links, fault) = read(source, rows.as_bytes());
         assert_eq!(fault, None);
-        let why = "line: the quote that opens in line 2 is closed in line 4 only, with other rows between; close it where its cell ends";
+        let why = "row: the quote that opens in line 2 is closed only in line 4, after other rows; close it where its cell ends";
         assert_eq!(
             outcomes(links),
             [(2, why.to_owned()), (5, "https://example.org/4".into())]
@@ -182,7 +182,8 @@ fn text_after_a_quoted_cell_is_refused_and_cells_of_several_lines_are_not() {
         "target_url,title\nhttps://a.example,\"5\" disk\"\nhttps://b.example,\"said \"\"yes\"\"\" \nhttps://c.example,5\" disk\n",
     );
     assert_eq!(fault, None);
-    let why = "line: has text after the quote that ends a cell; write a quote within a cell twice";
+    let why =
+        "row: has text after the closing quote of a cell; inside a cell, write each quote twice";
     let expected = [
         (2, why.to_owned()),
         (3, "https://b.example".into()),

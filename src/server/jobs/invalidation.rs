@@ -1,4 +1,4 @@
-//! Reads the changes of links that other instances published.
+//! Reads the changes of links that other instances published, and announces those that are left of this one.
 //!
 //! The acknowledgement of a click says that links changed. This job learns of changes also where no click is
 //! acknowledged: a visit of a link that is cached as inactive has no click.
@@ -19,6 +19,10 @@ pub(super) async fn run(cache: LinkCache, redis: RedisShard) {
         if redis.is_reachable() {
             // A change that is missed now is read with the next click, or at the next tick.
             let _ = cache.poll_changes(redis.shard()).await;
+        }
+        if redis.is_up() {
+            // Changes of this process that Redis was too late to take. There are seldom any.
+            let _ = cache.announce_noted(redis.shard()).await;
         }
     }
 }

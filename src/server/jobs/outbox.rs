@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::runner::every;
-use crate::cache::LinkCache;
+use crate::cache::{ChangeNote, LinkCache};
 use crate::clicks::LinkChanges;
 use crate::links::{OutboxError, publish_pending};
 use crate::redis::{RedisShard, RedisShards};
@@ -29,14 +29,27 @@ pub(super) async fn run(
             return publish_all(&*outbox, &cache, &link_changes).await;
         }
         // So this process knows what Redis has to be told, if the database goes away as well.
+        let noted = noted_by(&cache);
         link_changes.follow().await?;
         let is_up = |shard| {
             let of_shard = shards.iter().find(|redis| redis.shard() == shard);
             of_shard.is_some_and(RedisShard::is_up)
         };
-        publish_pending(&*outbox, &cache, is_up).await
+        publish_pending(&*outbox, &cache, is_up).await?;
+        if outbox.unpublished_changes(0, 1).await?.is_empty() {
+            // Other instances have published all that was noted.
+            for note in noted {
+                cache.all_announced(note);
+            }
+        }
+        Ok(())
     })
     .await;
+}
+
+/// What this process has noted up to now.
+fn noted_by(cache: &LinkCache) -> Vec<ChangeNote> {
+    cache.all_shards().map(|shard| cache.noted(shard)).collect()
 }
 
 /// Publishes all changes. Whatever was in the database before is then known to Redis, and so to this process.
@@ -45,11 +58,13 @@ async fn publish_all(
     cache: &LinkCache,
     link_changes: &LinkChanges,
 ) -> Result<(), OutboxError> {
-    let noted: Vec<_> = cache.all_shards().map(|shard| cache.noted(shard)).collect();
+    let noted = noted_by(cache);
     let now = link_changes.now().await?;
     publish_pending(outbox, cache, |_| true).await?;
     for shard in cache.all_shards() {
-        cache.poll_changes(shard).await?;
+        if !cache.poll_changes(shard).await? {
+            return Ok(());
+        }
     }
     for note in noted {
         cache.all_announced(note);

@@ -50,7 +50,7 @@ impl PostgresStore {
                         async |session: &mut Session| queue_details(session, &imported).await;
                     if let Err(error) = self.pool.run(queue).await {
                         // The links are created: what they started with is of an unknown class.
-                        tracing::warn!(%error, "the class of imported clicks is not noted");
+                        tracing::warn!(%error, "the class of imported clicks could not be saved: breakdowns show these clicks as unknown, not as imported");
                     }
                 }
                 return Ok(outcomes);

@@ -146,7 +146,7 @@ async fn check_encoding(pool: &Pool) -> Result<(), OpenError> {
         return Ok(());
     }
     Err(OpenError::Wrong(format!(
-        "the database has the encoding {encoding}; name one that has UTF8, as made by CREATE DATABASE shunt TEMPLATE template0 ENCODING 'UTF8'"
+        "the database has the encoding {encoding}, but shunt needs UTF8; create a database with CREATE DATABASE shunt TEMPLATE template0 ENCODING 'UTF8'"
     )))
 }
 

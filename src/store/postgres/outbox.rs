@@ -53,10 +53,10 @@ impl Outbox for PostgresStore {
         position: Option<&ChangePosition>,
         limit: u32,
     ) -> Result<ChangesSince, StoreError> {
-        // One statement, so one snapshot: what it does not show is asked for the next time.
+        // One statement, so one snapshot: what it does not show is asked for the next time. Redirects may wait for it.
         let found: Vec<(String, Option<i64>, Option<String>)> = self
             .pool
-            .run(async |session| {
+            .run_with_priority(async |session| {
                 sqlx::query_as(
                     "SELECT now::text, number, short_code FROM txid_current_snapshot() AS now LEFT JOIN LATERAL (
                          SELECT number, short_code FROM link_changes

@@ -52,7 +52,7 @@ impl SqliteStore {
             };
             if let Err(error) = queued.await {
                 // The links are created: what they started with is of an unknown class.
-                tracing::warn!(%error, "the class of imported clicks is not noted");
+                tracing::warn!(%error, "the class of imported clicks could not be saved: breakdowns show these clicks as unknown, not as imported");
             }
         }
         Ok(outcomes)

@@ -35,7 +35,7 @@ pub(super) async fn bring_up_to_date(
         .await?;
     if encoding != "UTF-8" {
         return Err(OpenError::Wrong(format!(
-            "the file has the encoding {encoding}; name one that has UTF-8, or one that does not exist yet"
+            "the file has the encoding {encoding}, but shunt needs UTF-8; name another file, or a file that does not exist yet"
         )));
     }
     let migrations = migrations::sqlite();

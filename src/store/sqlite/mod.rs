@@ -22,7 +22,7 @@ use self::pool::{Opener, Pool};
 use self::presence::Presence;
 use super::migrations::Schema;
 use super::{OpenError, StoreSettings};
-use crate::domain::Clock;
+use crate::domain::{Clock, io_reason};
 
 mod administration;
 mod api_keys;
@@ -196,8 +196,9 @@ fn cannot_open(path: &Path, error: sqlx::Error) -> OpenError {
 
 fn cannot_make(path: &Path, error: &std::io::Error) -> OpenError {
     OpenError::Wrong(format!(
-        "{}: {error}; name a file in a folder that can be written to",
-        path.display()
+        "{}: {}; name a file in a folder that can be written to",
+        path.display(),
+        io_reason(error)
     ))
 }
 
@@ -207,18 +208,19 @@ fn writable(path: &Path) -> Result<(), OpenError> {
     match rustix::fs::access(path, Access::WRITE_OK) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(OpenError::Wrong(format!(
-            "{}: {error}; make it writable",
-            path.display()
+            "{}: {}; make it writable",
+            path.display(),
+            io_reason(&error.into())
         ))),
     }
 }
 
-/// Refuses what is no ordinary file: a pipe would be waited for, and a device would be written to.
+/// Refuses what is not a regular file: a pipe would be waited for, and a device would be written to.
 fn ordinary(path: &Path) -> Result<(), OpenError> {
     for path in [path, &companion_file(path, ".owner")] {
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(OpenError::Wrong(format!(
-                "{} is no ordinary file; name another",
+                "{} is not a regular file; name another file",
                 path.display()
             )));
         }

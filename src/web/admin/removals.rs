@@ -12,7 +12,7 @@ use crate::abuse::{Abuse, AbuseError};
 use crate::domain::{InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget};
 use crate::http::removals::settle;
 use crate::http::{ApiError, QueryOf};
-use crate::links::LinkService;
+use crate::links::{LinkError, LinkService};
 use crate::store::Change;
 use crate::web::form::Form;
 use crate::web::page::{Frame, Site, minute, number_of, own_page, see_other};
@@ -142,10 +142,15 @@ impl RemovalForm {
         abuse.check(&admin.administrator, &target)?;
         let title = match &target {
             RemovalTarget::Link(code) => {
-                let found = links.stats(code, admin.administrator.address()).await?;
-                let found = found.ok_or(AbuseError::Unknown)?;
-                let clicks = number_of(found.clicks, "click");
-                format!("Remove link {code} with {clicks}?")
+                match links.stats(code, admin.administrator.address()).await {
+                    Ok(found) => {
+                        let clicks = found.ok_or(AbuseError::Unknown)?.clicks;
+                        format!("Remove link {code} with {}?", number_of(clicks, "click"))
+                    }
+                    // They cannot be read right now, and a harmful link is removed all the same.
+                    Err(LinkError::Count(_)) => format!("Remove link {code}?"),
+                    Err(error) => return Err(error.into()),
+                }
             }
             RemovalTarget::Host(host) => format!("Remove all links to {host}?"),
             RemovalTarget::Address(range) => format!("Remove all links from {range}?"),
@@ -156,7 +161,7 @@ impl RemovalForm {
             }
         };
         let text = format!(
-            "Visitors are answered {} and read the reason: {}",
+            "Visitors get status {} and see this reason: {}",
             status.code(),
             reason.as_str()
         );

@@ -82,7 +82,7 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
         .unwrap();
     gate.wait_for(2);
     let at_once = import_through(&gate, &ada, &copy.path);
-    at_once.fails(1, "is being imported already");
+    at_once.fails(1, "is already being imported by another process");
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert_eq!(

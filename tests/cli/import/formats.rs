@@ -46,8 +46,9 @@ fn comes_to(name: &str, from: &str, numbers: &Value, refused: &[(u64, &str)]) {
 }
 
 const SHORT: &str =
-    "must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link another";
-const PROTECTED: &str = "is protected by a password; here it would be open to all";
+    "must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link a new code";
+const PROTECTED: &str =
+    "password: is protected by a password, and here it would be open to everyone; ";
 
 #[test]
 fn kutt() {
@@ -77,7 +78,7 @@ fn yourls() {
 #[test]
 fn shlink() {
     let numbers = json!({ "imported": 1, "clicks": 328, "notes": { "redirect_rules": 1 } });
-    let later = "begins at 2999-01-20T22:00:00Z; here it would be open at once";
+    let later = "validSince: starts at 2999-01-20T22:00:00Z, and here it would be open at once; ";
     comes_to(
         "shlink.json",
         "shlink",

@@ -91,7 +91,7 @@ fn a_table_of_very_many_columns_is_refused() {
     is_refused(
         row.as_bytes(),
         "csv",
-        "line 2: line: has 10 cells, and the header line has 1",
+        "line 2: row: has 10 cells, but the header line has only 1",
     );
 }
 
@@ -110,7 +110,7 @@ fn a_row_that_is_no_text_is_refused() {
     is_refused(
         b"[\n{\"target\": \"caf\xe9 caf\xc3\xa9\"}]",
         "kutt",
-        "line 2: is no JSON",
+        "line 2: is not valid JSON",
     );
 }
 
@@ -121,7 +121,7 @@ fn bytes_of_zero_are_refused() {
         "csv",
         "line 2: target_url: `https://example.org/\\u{0}` has a NUL byte",
     );
-    is_refused(b"\0\0\0\0", "csv", "line 1: the file is no text");
+    is_refused(b"\0\0\0\0", "csv", "line 1: the file is not text");
     is_refused(b"{\"target_url\":\0}", "shunt", "line 1: ");
     is_refused(
         b"{\"target_url\": \"https://example.org/\\u0000\"}",

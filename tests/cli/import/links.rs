@@ -15,7 +15,7 @@ fn links_keep_their_codes_their_clicks_and_all_their_fields() {
     let out = import(&ada, &copy.path, "csv", &[]).succeeds();
     assert_eq!(
         out,
-        "imported    2 links\nclicks      5 that the other service counted are their starting numbers\n"
+        "imported    2 links\nclicks      5 counted by the other service are the starting counts of these links\n"
     );
     let link = ada.runs(&["show", "--json", "all-fields"]).json();
     for (name, value) in [
@@ -64,7 +64,7 @@ fn refused_links_are_listed_and_can_be_imported_when_they_are_corrected() {
     let refused = copy.beside(".refused.csv");
     let expected = [
         "line,reason,target_url,short_code,expires_at,max_clicks,title,tags,forward_query,clicks,is_active,starts_at,has_password",
-        "2,keyword: must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link another,\
+        "2,keyword: must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link a new code,\
          https://example.org/ozh,ozh,,,Ozh,,false,42,true,,",
     ];
     assert_eq!(refused, expected);
@@ -181,7 +181,9 @@ fn entries_before_one_that_cannot_be_read_are_imported() {
     let broken = import(&ada, &copy.path, "shunt", &[]);
     assert_eq!(broken.code, 1, "{broken:?}");
     assert!(
-        broken.err.contains("line 2: is no JSON from column 16 on"),
+        broken
+            .err
+            .contains("line 2: is not valid JSON at column 16: a value is missing"),
         "{broken:?}"
     );
     assert_eq!(all_links(&ada).len(), 1);
@@ -201,7 +203,8 @@ fn a_refused_line_has_its_target_and_its_code_wherever_the_file_names_them() {
     let copy = Copy::of("kutt.json");
     assert_eq!(import(&ada, &copy.path, "kutt", &[]).code, 1);
     let refused = copy.beside(".refused.csv");
-    let protected = "41,is protected by a password; here it would be open to all,\
+    let protected = "41,\"password: is protected by a password, and here it would be open to everyone; \
+                     remove the password there, or leave the link out\",\
                      https://example.org/members,members,,,Members only,,false,17,true,,true";
     assert_eq!(refused[2], protected);
 
@@ -216,8 +219,8 @@ fn a_refused_line_has_its_target_and_its_code_wherever_the_file_names_them() {
     let expected = [
         "2,max_clicks: must be a whole number from 1 to 9007199254740991,https://example.org/1,code-1,,many,,,false,0,true,,",
         "3,title: `caf\u{0}` has a NUL byte,https://example.org/2,code-2,,,caf\u{0},,false,0,true,,",
-        "4,\"line: has 5 cells, and the header line has 4\",https://example.org/3,code-3,,,three,,false,0,true,,,more",
-        "5,target_url: cell must not be empty,,code-4,,,,,false,0,true,,",
+        "4,\"row: has 5 cells, but the header line has only 4\",https://example.org/3,code-3,,,three,,false,0,true,,,more",
+        "5,target_url: must not be empty,,code-4,,,,,false,0,true,,",
     ];
     assert_eq!(refused[1..], expected);
 }
@@ -251,12 +254,17 @@ fn an_export_of_another_service_is_refused_and_nothing_is_imported() {
         let refused = import(&ada, &copy.path, from, &[]);
         assert_eq!(refused.code, 1, "{name} as {from}: {refused:?}");
         let question = format!("is this {format}?");
-        let said = if refused.err.contains(&question) {
+        // Whoever says that a file is a table knows that: only its columns are named.
+        let is_named = from == "csv" && refused.err.contains("is not known here");
+        let said = if is_named || refused.err.contains(&question) {
             refused.err
         } else {
             copy.beside(".refused.csv").join("\n")
         };
-        assert!(said.contains(&question), "{name} as {from}: {said}");
+        assert!(
+            is_named || said.contains(&question),
+            "{name} as {from}: {said}"
+        );
     }
     assert_eq!(all_links(&ada).len(), 0);
 }

@@ -41,7 +41,7 @@ fn a_refused_row_keeps_every_cell_and_stays_refused_until_it_is_mended() {
         ),
         (
             "2099-12-01T00:00:00Z,5,true,3,false,My title,\"a,b\",one more",
-            "line: ",
+            "row: ",
         ),
     ] {
         let file = format!(
@@ -188,7 +188,10 @@ fn other_pages_and_what_is_left_behind_are_named() {
     } });
     let copy = Copy::with("shlink.json", page.to_string().as_bytes());
     let out = import(&ada, &copy.path, "shlink", &[]).succeeds();
-    assert!(out.contains("besides     39 more on other pages"), "{out}");
+    assert!(
+        out.contains("note        the export has 39 more links on pages"),
+        "{out}"
+    );
 
     let halves = json!({ "links": [{
         "link": "https://bit.ly/x1", "long_url": "https://example.org/1", "tags": ["Q1, 2024"],
@@ -211,7 +214,7 @@ fn other_pages_and_what_is_left_behind_are_named() {
         "line,short_code,what,value",
         "1,half-a,another short URL left behind,https://brand.example/half-b",
         "1,half-a,another short URL left behind,https://bit.ly/x1",
-        "1,half-a,tag cut to 50 characters without commas,\"Q1, 2024\"",
+        "1,half-a,\"tag shortened: at most 50 characters, no commas\",\"Q1, 2024\"",
     ];
     assert_eq!(copy.beside(".left-behind.csv"), expected);
 }
@@ -249,8 +252,8 @@ fn starting_clicks_are_named_only_if_they_were_set() {
     let copy = Copy::with("links.csv", table.as_bytes());
     let out = import(&ada, &copy.path, "csv", &[]).succeeds();
     let expected = "imported    2 links, 1 of them were there already\n\
-                    clicks      7 that the other service counted are their starting numbers\n\
-                    besides     1 link with more clicks there than here, where they stay as they are\n";
+                    clicks      7 counted by the other service are the starting counts of these links\n\
+                    note        1 link had more clicks at the other service; the counts here are unchanged\n";
     assert_eq!(out, expected);
     let again = import(&ada, &copy.path, "csv", &["--json"]);
     let summary: Value = serde_json::from_str(&again.out).unwrap();
@@ -301,7 +304,7 @@ fn a_dry_run_looks_up_which_codes_are_taken_and_makes_nothing() {
     assert!(
         elsewhere
             .out
-            .contains("whether codes are taken was not looked up: not logged in"),
+            .contains("could not check which codes are taken: not logged in"),
         "{elsewhere:?}"
     );
 }

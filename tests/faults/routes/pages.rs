@@ -72,6 +72,7 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
         "/app/links",
         "/app/links/new",
         "/app/links/{short_code}",
+        "/app/links/{short_code}/delete",
         "/app/links/{short_code}/export",
         "/app/links/{short_code}/live",
     ] {
@@ -79,6 +80,7 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
     }
     let page = owner.get(&format!("/app/links/{code}")).await.text;
     let revision = between(&page, "name=\"revision\" value=\"", "\"");
+    all.page(&owner, "POST /app/links/new", &[], &target);
     all.page(&owner, "POST /app/links", &[], &target);
     let edit = [
         ("revision", revision.as_str()),
@@ -92,6 +94,8 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
         &[("short_code", &gone)],
         &[],
     );
+    let chosen = [("code", selected.as_str())];
+    all.page(&owner, "POST /app/links/selected/delete", &[], &chosen);
     let tag = [
         ("action", "tag"),
         ("tag", "new"),
@@ -108,17 +112,21 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
 pub(super) async fn accounts(all: &mut Requests<'_>) {
     let app = all.app;
     let (mut owner, _) = signed_up(app).await;
-    all.page(&owner, "GET /app/account", &[], &[]);
+    for path in [
+        "/app/account",
+        "/app/account/delete",
+        "/app/logout-everywhere",
+    ] {
+        all.page(&owner, &format!("GET {path}"), &[], &[]);
+    }
     let key = [("name", "a key"), ("scope", "read")];
     let made = owner.send("/app/account", "/app/account/keys", &key).await;
     let id = between(&made.text, "/app/account/keys/", "/");
     all.page(&owner, "POST /app/account/keys", &[], &key);
-    all.page(
-        &owner,
-        "POST /app/account/keys/{id}/delete",
-        &[("id", &id)],
-        &[],
-    );
+    for method in ["GET", "POST"] {
+        let route = format!("{method} /app/account/keys/{{id}}/delete");
+        all.page(&owner, &route, &[("id", &id)], &[]);
+    }
     let password = [("password", PASSWORD)];
     let passwords = [
         ("old_password", PASSWORD),
@@ -131,12 +139,10 @@ pub(super) async fn accounts(all: &mut Requests<'_>) {
     let (mut ending, _) = signed_up(app).await;
     let account = ending.get("/app/account").await.text;
     let id = between(&account, "/app/account/sessions/", "/");
-    all.page(
-        &ending,
-        "POST /app/account/sessions/{id}/end",
-        &[("id", &id)],
-        &[],
-    );
+    for method in ["GET", "POST"] {
+        let route = format!("{method} /app/account/sessions/{{id}}/end");
+        all.page(&ending, &route, &[("id", &id)], &[]);
+    }
     for path in ["/app/logout", "/app/logout-everywhere"] {
         let (ending, _) = signed_up(app).await;
         all.page(&ending, &format!("POST {path}"), &[], &[]);
@@ -166,7 +172,10 @@ pub(super) async fn administrators(all: &mut Requests<'_>) {
         ("reason", "phishing"),
         ("status", "410"),
     ];
-    all.page(&admin, "POST /app/admin/removals", &[], &fields);
+    for path in ["/ask", ""] {
+        let route = format!("POST /app/admin/removals{path}");
+        all.page(&admin, &route, &[], &fields);
+    }
     all.page(
         &admin,
         "POST /app/admin/removals/{id}/take-back",

@@ -172,7 +172,7 @@ both_modes! {
 
             let text = encoded(script);
             for path in [
-                format!("/{text}"), format!("/urls/r/{text}"), format!("/urls/{text}/stats"), format!("/nothing/here/{text}"), format!("/?{text}"),
+                format!("/{text}"), format!("/urls/r/{text}"), format!("/urls/{text}/stats"), format!("/nothing/here/{text}"), format!("/urls?{text}"),
                 format!("/auth/me?{text}"), format!("/health?{text}"), format!("/ready?{text}"),
             ] {
                 is_only_data(&app.get(&path).await, &path);

@@ -74,7 +74,7 @@ both_modes! {
             (json!({"target_url": "nowhere"}), "target_url: must be an absolute http:// or https:// URL with a host"),
             (json!({"is_active": null}), "is_active: must not be null"),
             (json!({"is_active": "yes"}), "is_active: must be a boolean"),
-            (json!({"expires_at": "2027-01-31"}), "expires_at: must have a zone, as 2027-01-31T18:00:00+01:00"),
+            (json!({"expires_at": "2027-01-31"}), "expires_at: must have a zone, such as 2027-01-31T18:00:00+01:00"),
             (json!({"titel": "x"}), "titel: is not known here; did you mean title?"),
             (json!([]), "body: must be a JSON object"),
         ] {

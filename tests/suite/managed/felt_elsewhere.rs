@@ -9,14 +9,17 @@ use serde_json::{Value, json};
 use super::patch;
 use crate::support::{App, Mode, Response};
 
+/// A long deadline, so that Redis does not count as away on a busy machine.
+const PATIENT: &[(&str, &str)] = &[("CLICK_DEADLINE_MS", "10000")];
+
 async fn visit(base: &str, code: &str) -> Response {
     let client = reqwest::Client::builder().redirect(Policy::none());
     Response::of(client.build().unwrap().get(format!("{base}/{code}"))).await
 }
 
 async fn is_ended_elsewhere_by(edit: &Value, visits: usize) {
-    let app = App::start(Mode::Production).await;
-    let other = app.another(&[]).await;
+    let app = App::start_with(Mode::Production, PATIENT).await;
+    let other = app.another(PATIENT).await;
     let token = app.register().await;
     for _ in 0..20 {
         let code = app.shorten(&token, "https://example.org/").await;
@@ -47,8 +50,8 @@ async fn a_link_whose_end_is_set_to_the_past_is_not_followed_once_more_elsewhere
 
 #[tokio::test]
 async fn a_link_that_changes_all_the_time_leads_to_its_newest_target_and_counts_every_redirect() {
-    let app = App::start(Mode::Production).await;
-    let other = app.another(&[]).await;
+    let app = App::start_with(Mode::Production, PATIENT).await;
+    let other = app.another(PATIENT).await;
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/0").await;
     let (newest, is_done) = (

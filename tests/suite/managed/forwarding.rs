@@ -52,7 +52,7 @@ both_modes! {
             let query = "x".repeat(8_192 - target.len() - 1);
             let before = metric(app, "too_long").await;
             for path in [format!("/{code}?{query}y"), format!("/urls/r/{code}?{query}y"), format!("/%{:02x}{}?{query}y", code.as_bytes()[0], &code[1..])] {
-                app.get(&path).await.is_error(414, "The target with the query of your visit is longer than 8192 bytes; send a shorter query");
+                app.get(&path).await.is_error(414, "The target URL with your query added is longer than 8192 bytes; send a shorter query");
                 assert_eq!(Response::of(app.request(Method::HEAD, &path)).await.status, 414);
             }
             let page = app.request(Method::GET, &format!("/{code}?{query}y")).header("accept", "text/html");

@@ -7,7 +7,7 @@ use super::{in_seconds, make, send, show};
 use crate::support::both_modes;
 use reqwest::Method;
 
-const YEARS: &str = "expires_at: must be in the years 0 to 9999, up to 9999-12-30T22:00:00Z, as 2027-01-31T18:00:00+01:00";
+const YEARS: &str = "expires_at: must be in the years 0 to 9999, up to 9999-12-30T22:00:00Z, such as 2027-01-31T18:00:00+01:00";
 
 both_modes! {
     async fn the_moments_of_a_link_have_all_their_digits(app) {
@@ -98,10 +98,10 @@ both_modes! {
             (json!({"target_url": target, "custom_code": "a.bc"}), "custom_code: must be 4 to 64 of the characters A-Z a-z 0-9 - _"),
             (json!({"target_url": target, "custom_code": "Admin"}), "custom_code: is a word that this service uses itself; choose another"),
             (json!({"target_url": target, "custom_code": "docs"}), "custom_code: is a word that this service uses itself; choose another"),
-            (json!({"target_url": target, "expires_at": "2027-01-31T18:00:00"}), "expires_at: must have a zone, as 2027-01-31T18:00:00+01:00"),
-            (json!({"target_url": target, "expires_at": "2090-01-31T18:00:00+24:00"}), "expires_at: must have a zone of at most 23:59, as 2027-01-31T18:00:00+01:00"),
-            (json!({"target_url": target, "expires_at": "2090-01-31T18:00:00-25:59"}), "expires_at: must have a zone of at most 23:59, as 2027-01-31T18:00:00+01:00"),
-            (json!({"target_url": target, "expires_at": "soon"}), "expires_at: must be an RFC 3339 timestamp with a zone, as 2027-01-31T18:00:00+01:00"),
+            (json!({"target_url": target, "expires_at": "2027-01-31T18:00:00"}), "expires_at: must have a zone, such as 2027-01-31T18:00:00+01:00"),
+            (json!({"target_url": target, "expires_at": "2090-01-31T18:00:00+24:00"}), "expires_at: must have a zone of at most 23:59, such as 2027-01-31T18:00:00+01:00"),
+            (json!({"target_url": target, "expires_at": "2090-01-31T18:00:00-25:59"}), "expires_at: must have a zone of at most 23:59, such as 2027-01-31T18:00:00+01:00"),
+            (json!({"target_url": target, "expires_at": "soon"}), "expires_at: must be an RFC 3339 timestamp with a zone, such as 2027-01-31T18:00:00+01:00"),
             (json!({"target_url": target, "expires_at": "2020-01-31T18:00:00Z"}), "expires_at: must be in the future"),
             (json!({"target_url": target, "expires_at": "0000-01-01T00:00:00Z"}), "expires_at: must be in the future"),
             (json!({"target_url": target, "expires_at": "9999-12-31T00:00:00+01:00"}), YEARS),

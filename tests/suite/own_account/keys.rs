@@ -142,7 +142,7 @@ both_modes! {
         delete(app, &token, id).await;
         let mistyped = format!("{other}0");
         for (key, why) in [
-            (&ended, "the token or the key was ended, or its account is gone"),
+            (&ended, "the token or key was revoked, or its account was deleted"),
             (&other, "an API key is not accepted here"),
             (&mistyped, "the token is malformed, or was not issued by this service"),
         ] {
@@ -234,7 +234,7 @@ both_modes! {
             // A key that does not end would look like one that does.
             (json!({ "name": "x", "scope": "read", "expire_at": "2099-01-31T18:00:00Z" }), "expire_at: is not known here; did you mean expires_at?"),
             (json!({ "name": "x", "scope": "read", "expires_at": "2020-01-31T18:00:00Z" }), "expires_at: must be in the future"),
-            (json!({ "name": "x", "scope": "read", "expires_at": "2099-01-31T18:00:00" }), "expires_at: must have a zone, as 2027-01-31T18:00:00+01:00"),
+            (json!({ "name": "x", "scope": "read", "expires_at": "2099-01-31T18:00:00" }), "expires_at: must have a zone, such as 2027-01-31T18:00:00+01:00"),
         ] {
             make(app, &token, &body).await.is_error(422, detail);
         }

@@ -52,11 +52,15 @@ use std::time::{Duration, Instant};
 
 use shunt::domain::{Clock, SystemClock};
 
+/// How long [`eventually`] waits.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
 /// Waits until a condition holds; fails the test when it does not within ten seconds.
 pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + LONGEST_WAIT;
     while !holds().await {
-        assert!(Instant::now() < deadline, "it never came to pass: {what}");
+        let is_late = Instant::now() >= deadline;
+        assert!(!is_late, "did not happen within {LONGEST_WAIT:?}: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -169,7 +169,7 @@ both_modes! {
             let asked = browser.send("/app/admin", "/app/admin/removals/ask", &fields).await;
             assert_eq!(asked.status, 200, "{asked:?}");
             assert_eq!(title(&asked.text), wanted);
-            assert!(asked.text.contains("answered 451 and read the reason: spam"), "{asked:?}");
+            assert!(asked.text.contains("get status 451 and see this reason: spam"), "{asked:?}");
             visits(app, &code, 1).await;
             if kind == "link" {
                 leads_to(&answer_yes(&mut browser, &asked.text).await, "/app/admin?done=removed");

@@ -108,7 +108,7 @@ both_modes! {
         assert!(visitors(&future).contains("No clicks in this time"), "{future}");
         let refused = browser.get(&format!("{path}?os={}", "x".repeat(254))).await;
         assert_eq!(refused.status, 422);
-        assert!(refused.text.contains("os: must be a system that a row of by=os has, as os=Android"), "{refused:?}");
+        assert!(refused.text.contains("os: must be a system that a row of by=os has, such as os=Android"), "{refused:?}");
     }
 
     async fn what_has_no_row_of_its_own_is_the_last_row(app) {

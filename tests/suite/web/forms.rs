@@ -10,7 +10,7 @@ both_modes! {
         let code = browser.make(&[("target_url", "https://example.org/")]).await;
         let other = browser.make(&[("target_url", "https://example.org/other")]).await;
         let long = "x".repeat(51);
-        for (tag, fault) in [(long.as_str(), "tags: must be at most 50 characters long each"), (" , ", "tags: must be at least one")] {
+        for (tag, fault) in [(long.as_str(), "tags: must be at most 50 characters long each"), (" , ", "tags: must have at least one tag")] {
             let fields = [("action", "tag"), ("tag", tag), ("code", &code), ("place", "sort=created_at")];
             let refused = browser.send("/app", "/app/links/selected", &fields).await;
             assert_eq!(refused.status, 422, "{refused:?}");

@@ -52,7 +52,7 @@ both_modes! {
         for (from, table, words) in [
             ("kutt", format!("[{{\"target\": \"https://example.org/kutt\", \"address\": \"{}\", \"visit_count\": 5}}]", code("kutt")), "1 made"),
             ("yourls", format!("keyword;url;title;clicks\n{};https://example.org/yourls;\"a; b\";3\n", code("yourls")), "1 made"),
-            ("shlink", format!("{{\"shortUrls\": {{\"data\": [{{\"shortCode\": \"{}\", \"longUrl\": \"https://example.org/shlink\"}}], \"pagination\": {{\"currentPage\": 1, \"pagesCount\": 3, \"totalItems\": 40}}}}}}", code("shlink")), "39 more links are on other pages"),
+            ("shlink", format!("{{\"shortUrls\": {{\"data\": [{{\"shortCode\": \"{}\", \"longUrl\": \"https://example.org/shlink\"}}], \"pagination\": {{\"currentPage\": 1, \"pagesCount\": 3, \"totalItems\": 40}}}}}}", code("shlink")), "39 more links on pages that are not in this file"),
             ("bitly", format!("{{\"links\": [{{\"link\": \"https://bit.ly/x1\", \"long_url\": \"https://example.org/bitly\", \"custom_bitlinks\": [\"https://bit.ly/{}\"], \"tags\": [\"Q1, 2024\"]}}]}}", code("bitly")), "another short URL left behind: https://bit.ly/x1"),
             ("chhoto", format!("[{{\"longlink\": \"https://example.org/chhoto\", \"shortlink\": \"{}\"}}]", code("chhoto")), "1 made"),
         ] {
@@ -67,7 +67,7 @@ both_modes! {
         }).await;
         let protected = "[{\"target\": \"https://example.org/\", \"address\": \"members\", \"password\": true}]";
         let refused = browser.send("/app/import", "/app/import", &[("from", "kutt"), ("table", protected), ("action", "make")]).await;
-        assert!(refused.text.contains("is protected by a password; here it would be open to all"), "{}", refused.text);
+        assert!(refused.text.contains("password: is protected by a password, and here it would be open to everyone"), "{}", refused.text);
         let open = "longUrl,shortCode,title\nhttps://example.org/1,shp-1,\"open title\nhttps://example.org/2,shp-2,t2\n";
         let refused = browser.send("/app/import", "/app/import", &[("from", "shlink"), ("table", open), ("action", "make")]).await;
         assert_eq!(refused.status, 422);

@@ -109,8 +109,10 @@ impl Api {
     /// For requests to a service. The person learns here if a scheme was added to its address.
     pub(super) fn new(args: ServiceArgs) -> Result<Self, Failure> {
         let service = args.server;
-        if let Some(scheme) = service.added_scheme() {
-            output::note(&format!("{scheme}:// was added to --server: {service}"));
+        if service.added_scheme().is_some() {
+            output::note(&format!(
+                "the address of the service has no scheme; using {service}"
+            ));
         }
         let timeout = Duration::from_secs(args.timeout);
         let agent = if service.is_local() && !service.is_https() {
@@ -217,7 +219,7 @@ impl Api {
             && !self.has_noted_moment.swap(true, Ordering::Relaxed)
         {
             output::note(&format!(
-                "the numbers of clicks are as of {moment}: newer clicks are counted, and cannot be read right now"
+                "click counts are as of {moment}; newer clicks are recorded, but cannot be read right now"
             ));
         }
     }
@@ -260,7 +262,7 @@ impl Api {
         let body = body.map_err(|error| refusal::unreachable(&self.service, &error))?;
         serde_json::from_str(&body).map_err(|_| Setback {
             failure: Failure::Failed(format!(
-                "{} answers what no shunt answers; is the address right?",
+                "the response of {} is not from shunt; is the address right?",
                 self.service
             )),
             retry: Retry::Never,

@@ -194,7 +194,7 @@ impl<'a> Bulk<'a> {
                 Retry::Soon(_) if failed + 1 >= ATTEMPTS => {
                     return Err(match setback.failure {
                         Failure::Unavailable(why) => Failure::Unavailable(format!(
-                            "given up after {ATTEMPTS} attempts: {why}"
+                            "gave up after {ATTEMPTS} attempts: {why}"
                         )),
                         other => other,
                     });

@@ -11,8 +11,8 @@ pub(super) fn refusal(
     now: Timestamp,
 ) -> Option<String> {
     let link = &read.link;
-    if let Some((_, why)) = link.would_be_too_open(now) {
-        return Some(why);
+    if let Some((field, why)) = link.would_be_too_open(now) {
+        return Some(read.in_words_of_file(&format!("{field}: {why}")));
     }
     let target = own_host.map(|own_host| TargetUrl::parse(&link.target_url, own_host));
     let target = target.and_then(|target| target.err().map(|error| error.to_string()));

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use etcetera::BaseStrategy;
 use ring::digest::{SHA256, digest};
-use shunt::domain::ShortCode;
+use shunt::domain::{ShortCode, io_reason};
 
 use super::pending::Pending;
 use crate::cli::client::Failure;
@@ -46,14 +46,15 @@ impl Drawing {
 }
 
 fn secret_of_user() -> Result<Vec<u8>, Failure> {
-    let folders = etcetera::choose_base_strategy().map_err(|error| {
-        Failure::Failed(format!(
-            "no place for the secret of imports: {error}; set HOME"
-        ))
+    let folders = etcetera::choose_base_strategy().map_err(|_| {
+        Failure::Failed(
+            "the home folder, where the import secret is kept, is unknown; set HOME".into(),
+        )
     })?;
     let folder = folders.config_dir().join(FOLDER);
     let path = folder.join(NAME);
-    let fault = |error: io::Error| Failure::Failed(format!("{}: {error}", path.display()));
+    let fault =
+        |error: io::Error| Failure::Failed(format!("{}: {}", path.display(), io_reason(&error)));
     let mut secret = [0_u8; 32];
     getrandom::fill(&mut secret).map_err(|error| Failure::of(&error))?;
     DirBuilder::new()

@@ -109,7 +109,7 @@ impl<D: Destination> Importer<D> {
                 old_code = read.link.custom_code.take();
             }
             Some(fault) if refusal.is_none() => {
-                refusal = Some(format!("{fault}; --new-codes gives the link another"));
+                refusal = Some(format!("{fault}; --new-codes gives the link a new code"));
             }
             _ => {}
         }

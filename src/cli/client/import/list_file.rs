@@ -5,6 +5,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use csv::{Writer, WriterBuilder};
+use shunt::domain::io_reason;
 use shunt::import::guarded;
 
 use crate::cli::client::Failure;
@@ -111,7 +112,7 @@ impl ListFile {
     }
 
     fn fault(&self, error: &io::Error) -> Failure {
-        Failure::Failed(format!("{}: {error}", self.path.display()))
+        Failure::Failed(format!("{}: {}", self.path.display(), io_reason(error)))
     }
 }
 

@@ -48,7 +48,7 @@ use tally::{Besides, Listed, Tally};
 /// The file to import.
 #[derive(Args)]
 pub(in crate::cli) struct ImportArgs {
-    /// The file. What of it has no place here is listed in `FILE.left-behind.csv`.
+    /// The file to import. Anything in it that shunt cannot store is listed in `FILE.left-behind.csv`.
     file: PathBuf,
     /// Which service wrote it.
     #[arg(long, value_enum)]
@@ -56,8 +56,7 @@ pub(in crate::cli) struct ImportArgs {
     /// Check the file, look up which codes are taken, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Give a link another code where the service does not take its own for its form. They are listed in
-    /// `FILE.new-codes.csv`.
+    /// Give a link a new code if its own code is not valid here. New codes are listed in `FILE.new-codes.csv`.
     #[arg(long)]
     new_codes: bool,
     /// Where refused links are listed, instead of `FILE.refused.csv`.

@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::rc::Rc;
 
+use shunt::domain::io_reason;
 use shunt::import::{Encoding, Format, OtherPages, TakesLinks, Unreadable, read_file};
 
 use crate::cli::client::Failure;
@@ -16,7 +17,7 @@ pub(super) fn lock(path: &Path) -> Result<File, Failure> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Failure::Failed(format!(
-            "{} is being imported already",
+            "{} is already being imported by another process",
             path.display()
         ))),
         Err(TryLockError::Error(error)) => Err(fault(path, &error)),
@@ -24,7 +25,7 @@ pub(super) fn lock(path: &Path) -> Result<File, Failure> {
 }
 
 fn fault(path: &Path, error: &io::Error) -> Failure {
-    Failure::Failed(format!("{}: {error}", path.display()))
+    Failure::Failed(format!("{}: {}", path.display(), io_reason(error)))
 }
 
 /// How many bytes of a file are read; shared with its reader.
@@ -55,7 +56,7 @@ impl SourceFile {
         let (mut file, metadata) = opened.map_err(|error| fault(path, &error))?;
         if !metadata.is_file() {
             return Err(Failure::Usage(format!(
-                "{} is no file: an import goes on where it was broken off, and reads its file again then",
+                "{} is not a regular file; an import needs a regular file, because it reads it again if it was interrupted",
                 path.display()
             )));
         }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
+use shunt::domain::io_reason;
 
 use super::tally::Tally;
 use crate::cli::client::Failure;
@@ -96,7 +97,7 @@ impl StateFile {
     }
 
     fn fault(&self, error: &io::Error) -> Failure {
-        Failure::Failed(format!("{}: {error}", self.0.display()))
+        Failure::Failed(format!("{}: {}", self.0.display(), io_reason(error)))
     }
 }
 

@@ -54,30 +54,28 @@ impl Besides<'_> {
         }
         match self.others {
             Some(OtherPages::Links(more)) => {
-                let more =
-                    format!("{more} more on other pages of the export, which are not in this file");
-                line(out, "besides", &more)?;
+                let more = format!(
+                    "the export has {more} more links on pages that are not in this file; import those pages, too"
+                );
+                line(out, "note", &more)?;
             }
             Some(OtherPages::Some) => {
                 line(
                     out,
-                    "besides",
-                    "more links on other pages of the export, which are not in this file",
+                    "note",
+                    "the export has more links on pages that are not in this file; import those pages, too",
                 )?;
             }
             None => {}
         }
         // Letters beyond ASCII may be wrong if the file is in yet another encoding.
         if self.encoding == Encoding::Windows1252 {
-            let read = "the file is no UTF-8 and was read as Windows-1252; save it as UTF-8 if letters are wrong";
-            line(out, "besides", read)?;
+            let read = "the file is not UTF-8 and was read as Windows-1252; if letters are wrong, save it as UTF-8 and import it again";
+            line(out, "note", read)?;
         }
         if let Some(why) = &self.unchecked {
-            let text = format!(
-                "whether codes are taken was not looked up: {}",
-                harmless(why)
-            );
-            line(out, "besides", &text)?;
+            let text = format!("could not check which codes are taken: {}", harmless(why));
+            line(out, "note", &text)?;
         }
         Ok(())
     }
@@ -101,8 +99,9 @@ impl Tally {
         if self.clicks > 0 {
             let clicks = self.clicks;
             let verb = if is_done { "are" } else { "would be" };
-            let text =
-                format!("{clicks} that the other service counted {verb} their starting numbers");
+            let text = format!(
+                "{clicks} counted by the other service {verb} the starting counts of these links"
+            );
             line(out, "clicks", &text)?;
         }
         if self.new_codes > 0 {
@@ -113,22 +112,20 @@ impl Tally {
             let there = links(self.without_clicks);
             line(
                 out,
-                "besides",
-                &format!("{there} with more clicks there than here, where they stay as they are"),
+                "note",
+                &format!(
+                    "{there} had more clicks at the other service; the counts here are unchanged"
+                ),
             )?;
         }
         for (note, count) in &self.notes {
-            line(
-                out,
-                "besides",
-                &format!("{} {}", links(*count), note.text()),
-            )?;
+            line(out, "note", &format!("{} {}", links(*count), note.text()))?;
         }
         if let Some(listed) = listed.filter(|_| !self.notes.is_empty()) {
             let file = listed.left_behind.to_string_lossy();
             line(
                 out,
-                "besides",
+                "note",
                 &format!("what was left behind is listed in {}", harmless(&file)),
             )?;
         }
