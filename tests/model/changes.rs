@@ -3,7 +3,7 @@
 //! What is left out, or simpler than in the code:
 //!
 //! * One link, which is deleted once. An edit is felt in the same way.
-//! * A message arrives at once or not at all. A Redis that answers late is one that does not answer.
+//! * A message arrives at once or not at all. A Redis that answers a redirect late is one that does not answer it.
 //! * How long a link is followed that nobody confirms: here for as long as neither Redis nor the database answers.
 //! * The author is not started again; a change that only it knew stays in the outbox.
 
@@ -26,6 +26,8 @@ pub enum Mutation {
     AnsweredBeforeAnnounced,
     /// An instance does not keep what it could not announce, and relies on the outbox.
     AuthorForgets,
+    /// A change whose announcement Redis was too late to take is not announced again while Redis is taken for up.
+    GivenUpForGood,
     /// A redirect that Redis does not acknowledge is sent without asking the database what changed.
     DatabaseIsNotAsked,
     /// An instance looks a link up in Redis although it knows of a change that Redis may not have.
@@ -36,6 +38,7 @@ impl Mutation {
     pub const ALL: &[Self] = &[
         Self::AnsweredBeforeAnnounced,
         Self::AuthorForgets,
+        Self::GivenUpForGood,
         Self::DatabaseIsNotAsked,
         Self::RedisIsTrusted,
     ];
@@ -44,7 +47,9 @@ impl Mutation {
     #[must_use]
     pub fn breaks(self) -> (&'static str, World) {
         let property = match self {
-            Self::AnsweredBeforeAnnounced | Self::AuthorForgets => GONE_AT_ONCE,
+            Self::AnsweredBeforeAnnounced | Self::AuthorForgets | Self::GivenUpForGood => {
+                GONE_AT_ONCE
+            }
             Self::DatabaseIsNotAsked => BY_MEMORY,
             Self::RedisIsTrusted => GONE_ONCE_KNOWN,
         };
@@ -79,6 +84,8 @@ pub struct State {
     /// Redis has the change, and no copy of the link.
     is_announced: bool,
     is_answered: bool,
+    /// The announcement took too long, and is made after the answer.
+    is_given_up: bool,
     is_author_alive: bool,
     instances: [Instance; 2],
     books: Books,
@@ -115,6 +122,8 @@ pub enum Action {
     Delete,
     Announce,
     Answer,
+    /// Redis is too late for an announcement, though not for redirects.
+    GiveUp,
     PublishOutbox(usize),
     Visit(usize),
     Follow(usize),
@@ -167,6 +176,13 @@ impl World {
                 (state.is_deleted && state.is_author_alive && (state.is_announced || !waits))
                     .then_some(())?;
                 state.is_answered = true;
+            }
+            Action::GiveUp => {
+                (state.is_deleted && state.is_author_alive && !state.is_answered).then_some(())?;
+                state.fail()?;
+                (state.is_answered, state.is_given_up) = (true, true);
+                let author = &mut state.instances[AUTHOR];
+                author.has_noted &= author.is_cut || !self.without(Mutation::GivenUpForGood);
             }
             Action::PublishOutbox(by) => {
                 let instance = &state.instances[by];
@@ -230,7 +246,10 @@ impl World {
 
     /// A visit is answered: acknowledged by Redis, or else after the database was asked, or else by memory.
     fn follow(self, state: &mut State, at: usize, is_late: bool) {
-        let is_excused = !state.is_author_alive || state.instances[AUTHOR].is_away;
+        let author = &state.instances[AUTHOR];
+        // What is noted is announced within a quarter of a second.
+        let is_late = is_late && !(state.is_given_up && author.has_noted);
+        let is_excused = !state.is_author_alive || author.is_away;
         let instance = &mut state.instances[at];
         if !instance.is_away {
             instance.knows |= state.is_announced;
@@ -273,6 +292,7 @@ impl Model for World {
             is_published: false,
             is_announced: false,
             is_answered: false,
+            is_given_up: false,
             is_author_alive: true,
             instances: [Instance::default(), Instance::default()],
             books: Books::default(),
@@ -284,6 +304,7 @@ impl Model for World {
             Action::Delete,
             Action::Announce,
             Action::Answer,
+            Action::GiveUp,
             Action::DatabaseAway,
             Action::DatabaseBack,
             Action::KillAuthor,

@@ -154,7 +154,7 @@ both_modes! {
             }
         }
         let challenge = app.get_as(&ended, "/urls/my").await;
-        assert!(challenge.header("www-authenticate").contains("was ended"), "{challenge:?}");
+        assert!(challenge.header("www-authenticate").contains("was revoked"), "{challenge:?}");
     }
 
     async fn a_key_ends_at_its_own_time(app) {
