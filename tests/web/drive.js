@@ -384,6 +384,7 @@ await step("with the keyboard alone: sign up, make, edit, search, delete, sign o
   await keys.getByRole("heading", { name: "Of keys" }).waitFor();
   await tabTo("Delete this link");
   await keys.keyboard.press("Enter");
+  await keys.getByRole("heading", { name: /^Delete 1 link with/ }).waitFor();
   await tabTo("Delete");
   await keys.keyboard.press("Enter");
   await keys.getByText("Deleted.").waitFor();
