@@ -113,7 +113,7 @@ await step("deleting many asks with the number of links and of clicks, and may b
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("heading", { name: "Delete 2 links with 3 clicks?" }).waitFor();
   for (const colorScheme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme });
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     await page.setViewportSize({ width: 1280, height: 900 });
     await accessible(page, `the question, ${colorScheme}`);
     await picture(page, `question-${colorScheme}`);
@@ -133,7 +133,7 @@ await step("every other loss is asked about, too", async () => {
     ["/app/logout-everywhere", /^Sign out of \d+ session/, "everywhere"],
   ]) {
     for (const colorScheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme });
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       await page.goto(base + path);
       await page.getByRole("heading", { name: question }).waitFor();
       await accessible(page, `${path} ${colorScheme}`);
