@@ -39,6 +39,20 @@ const NO_KEY: &str = "Idempotency-Key: must be left out here; give each link a c
 /// Memory for bodies in this process.
 static BODIES: Semaphore = Semaphore::const_new(2 * LIMITS.bytes);
 
+/// What a call with `dry_run` says of a link that would be created: these fields only, by which it differs from a created link.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PossibleLink<'a> {
+    #[schema(example = 200)]
+    status: u16,
+    /// The code of your choice; `null`: it would be drawn.
+    #[schema(example = "spring-sale")]
+    short_code: Option<&'a str>,
+    /// Where it would lead.
+    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
+    target_url: &'a str,
+}
+
 /// The outcome for one link.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
@@ -63,16 +77,7 @@ enum BulkResult<'a> {
         is_active: bool,
     },
     /// It would be created, by a call without `dry_run`.
-    Possible {
-        #[schema(example = 200)]
-        status: u16,
-        /// The code of your choice; `null`: it would be drawn.
-        #[schema(example = "spring-sale")]
-        short_code: Option<&'a str>,
-        /// Where it would lead.
-        #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
-        target_url: &'a str,
-    },
+    Possible(PossibleLink<'a>),
     /// It was refused, as a single link would have been. 503: the database failed after other links of the call were created; send
     /// this link again.
     Refused {
@@ -242,14 +247,14 @@ async fn check(
             }
         };
         match outcome {
-            Some((request, Ok(()))) => results.add(&BulkResult::Possible {
+            Some((request, Ok(()))) => results.add(&BulkResult::Possible(PossibleLink {
                 status: 200,
                 short_code: request
                     .custom_code
                     .as_ref()
                     .map(|code| code.as_code().as_str()),
                 target_url: request.properties.target.as_str(),
-            }),
+            })),
             Some((_, Err(error))) => results.refused(&error.into()),
             None => return Err(ApiError::internal("a link of many has no outcome")),
         }
