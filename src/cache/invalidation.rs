@@ -22,7 +22,7 @@ pub(super) struct Invalidations {
     applied: AtomicI64,
     /// The newest change that Redis was too late to list: any link in memory may be one of those up to it.
     unlisted: AtomicI64,
-    /// The term of that change. Its lock lets one task catch up at a time.
+    /// The term of the newest applied change. Its lock lets one task catch up at a time.
     term: Mutex<Option<Arc<Term>>>,
 }
 
