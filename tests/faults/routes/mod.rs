@@ -13,6 +13,7 @@ use crate::nothing_is_in_memory_alone;
 use crate::proxy::{Fault, Proxy};
 use crate::support::{App, Backend, Mode, Response, Server, eventually};
 
+mod bounds;
 mod pages;
 mod requests;
 

@@ -54,7 +54,9 @@ pub(super) async fn visitors(all: &mut Requests<'_>) {
 
 pub(super) async fn owners(all: &mut Requests<'_>) {
     let app = all.app;
-    let (mut owner, _) = signed_up(app).await;
+    let (mut owner, email) = signed_up(app).await;
+    let token = app.account("/auth/login", &email, PASSWORD).await.json();
+    all.fill(token["access_token"].as_str().unwrap()).await;
     let target = [("target_url", "https://example.org/")];
     let (code, gone, selected) = (
         owner.make(&target).await,

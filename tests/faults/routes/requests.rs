@@ -12,9 +12,18 @@ pub(super) const PASSWORD: &str = "correct horse";
 /// Gives the account with an e-mail address the role.
 pub(super) const GRANT: &str = "INSERT INTO user_roles (user_id, role, granted_at) SELECT id, 'admin', created_at FROM users WHERE email = $1";
 
+/// Links that each account of the requests has before them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LinksBefore {
+    pub(super) links: usize,
+    /// The length of each target's path.
+    pub(super) letters: usize,
+}
+
 /// Requests to routes.
 pub(super) struct Requests<'a> {
     pub(super) app: &'a App,
+    before: LinksBefore,
     /// Method and template of the route, what is said of the request, and the request.
     all: Vec<(String, &'static str, RequestBuilder)>,
 }
@@ -35,6 +44,20 @@ impl Account {
 }
 
 impl Requests<'_> {
+    /// Gives an account its links.
+    pub(super) async fn fill(&self, token: &str) {
+        let target = format!("https://example.org/{}", "a".repeat(self.before.letters));
+        for _ in 0..self.before.links / 500 {
+            let links: Vec<_> = (0..500).map(|_| json!({ "target_url": target })).collect();
+            let request = self
+                .app
+                .request(Method::POST, "/urls/bulk")
+                .bearer_auth(token);
+            let made = Response::of(request.json(&links)).await;
+            assert_eq!(made.status, 200, "{made:?}");
+        }
+    }
+
     fn add(&mut self, route: &str, note: &'static str, request: RequestBuilder) {
         self.all.push((route.to_owned(), note, request));
     }
@@ -104,8 +127,17 @@ pub(super) fn between(page: &str, before: &str, after: &str) -> String {
 
 /// A request to each route, which is answered with success while everything is there.
 pub(super) async fn requests(app: &App) -> Vec<(String, &'static str, RequestBuilder)> {
+    requests_with(app, LinksBefore::default()).await
+}
+
+/// The same from accounts that have links.
+pub(super) async fn requests_with(
+    app: &App,
+    before: LinksBefore,
+) -> Vec<(String, &'static str, RequestBuilder)> {
     let mut all = Requests {
         app,
+        before,
         all: Vec::new(),
     };
     visits(&mut all).await;
@@ -218,6 +250,7 @@ async fn accounts(all: &mut Requests<'_>) {
 async fn links(all: &mut Requests<'_>) {
     let app = all.app;
     let token = app.register().await;
+    all.fill(&token).await;
     let (code, gone) = (
         app.shorten(&token, "https://example.org/").await,
         app.shorten(&token, "https://example.org/gone").await,
