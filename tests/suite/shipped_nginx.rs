@@ -32,7 +32,7 @@ both_modes! {
         for (length, detail) in [
             (8_192, too_long),
             (16_000, too_long),
-            (40_000, "The address of the request is too long; send a shorter one"),
+            (40_000, "The request URL is too long; send a shorter URL"),
         ] {
             let path = format!("/forwards?{}", "x".repeat(length));
             nginx.send(&Method::GET, &path).await.is_error(414, detail);

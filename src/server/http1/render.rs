@@ -155,7 +155,7 @@ pub(in crate::server) fn error_with_body(
         (line, status) = (b"HTTP/1.1 414 URI Too Long", b"414");
     }
     let detail = match status {
-        b"414" => "The address of the request is too long; send a shorter one",
+        b"414" => "The request URL is too long; send a shorter URL",
         b"431" => "The head of the request is too large",
         _ => "The request cannot be understood",
     };

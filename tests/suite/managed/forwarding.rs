@@ -68,7 +68,7 @@ both_modes! {
 
     async fn a_first_line_that_is_longer_than_a_head_may_be_is_414_and_a_longer_header_431(app) {
         for (begin, status, detail) in [
-            ("GET /some-code?", "414 URI Too Long", "The address of the request is too long; send a shorter one"),
+            ("GET /some-code?", "414 URI Too Long", "The request URL is too long; send a shorter URL"),
             ("GET / HTTP/1.1\r\nX: ", "431 Request Header Fields Too Large", "The head of the request is too large"),
         ] {
             let head = format!("{begin}{}", "x".repeat(16_384 - begin.len()));
