@@ -81,6 +81,17 @@ def supervisors_wait_for_a_start() -> None:
         need(waits > takes, f"{name}: a start period of {waits} s is too short")
 
 
+def nginx_takes_redirects_alone_for_redirects() -> None:
+    """The location of codes, which has no limit of requests and retries a 503, is that of no other route's work."""
+    conf = (DEPLOY / "nginx" / "server.conf").read_text()
+    codes = re.compile((re.search(r'(?m)^location ~ "(.+)" \{$', conf) or ["", "$^"])[1])
+    table = (ROOT / "src/http/paths.rs").read_text()
+    named = dict(re.findall(r'const (\w+): &str = "([^"]+)";', table))
+    routes = [(named.get(path, path.strip('"')), work) for path, work in re.findall(r'route\(([^,()]+), Class::(\w+)\)', table)]
+    need(len(routes) > 60 and codes.match("/K7mXq2R") and codes.match("/urls/r/app"), "codes are not found")
+    nothing_in([path for path, work in routes if work in ("Bounded", "Queued") and codes.match(path)], "taken for codes by nginx")
+
+
 def links_between_documents_resolve() -> None:
     """Links between the texts lead to existing files and sections."""
     for path in [*DEPLOY.glob("*.md"), ROOT / "SECURITY.md"]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import shutil
+import socket
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,6 +49,55 @@ def nginx_accepts_the_configuration() -> None:
     accepts(lambda _: None)
     accepts(with_tls)
     accepts(of_compose)
+
+
+def nginx_keeps_queries_out_of_its_log() -> None:
+    """nginx before an instance that is away: no target and no search is in its log, and its refusals are plain data."""
+    nginx = tool("nginx", "Debian's package nginx")
+    folder = temporary()
+    shutil.copytree(DEPLOY / "nginx", folder, dirs_exist_ok=True)
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    conf = folder / "nginx.conf"
+    listens = "listen 8080 default_server reuseport;"
+    need(listens in conf.read_text(), "nginx.conf listens elsewhere")
+    # A second request within a minute is one too many.
+    text = conf.read_text().replace(listens, f"listen 127.0.0.1:{port} default_server;")
+    conf.write_text(text.replace("rate=100r/s", "rate=1r/m"))
+    server = folder / "server.conf"
+    server.write_text(server.read_text().replace("burst=200 nodelay", "nodelay"))
+    instances = folder / "instances.conf"
+    instances.write_text(re.sub(r"server 127\.0\.0\.1:\d+", f"server unix:{folder}/away", instances.read_text()))
+    log = folder / "log"
+    with log.open("wb") as written:
+        child = subprocess.Popen([nginx, "-e", "stderr", "-p", folder, "-c", conf], stdout=written, stderr=written)
+    searches = 2 * ["/app?q=ada@example.org"]
+    try:
+        statuses = [answered(port, path) for path in [*searches, "/spring?a=private"]]
+    finally:
+        child.terminate()
+        child.wait()
+    need(statuses == [503, 429, 503], f"answers of nginx: {statuses}")
+    text = log.read_text()
+    need(text.count('"status":') == len(statuses), f"requests in the log: {text}")
+    nothing_in([word for word in ("ada@", "private", "referring") if word in text],
+               "words of queries and referrers in the log of nginx")
+
+
+def answered(port: int, path: str) -> int:
+    """The status of a request to nginx, once it listens. Its own refusals are plain data to a browser."""
+    for _ in range(200):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        try:
+            connection.request("GET", path, headers={"Referer": "https://example.org/?referring"})
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+            continue
+        response = connection.getresponse()
+        policy = response.getheader("Content-Security-Policy")
+        need(policy == "default-src 'none'; frame-ancestors 'none'", f"{path}: the policy is {policy}")
+        return response.status
+    raise Wrong("nginx does not listen")
 
 
 def systemd_accepts_the_unit() -> None:
