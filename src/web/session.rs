@@ -273,9 +273,12 @@ pub(super) async fn end_former(
     }
 }
 
-/// Leads to the start, without the cookie.
+/// Leads to the form, without the cookie. The browser forgets what scripts kept of the owner's searches and forms.
 pub(super) fn ended(site: &Site) -> Response {
-    signed_out(site, "/app/login")
+    let mut response = signed_out(site, "/app/login");
+    let storage = HeaderValue::from_static("\"storage\"");
+    response.headers_mut().insert("clear-site-data", storage);
+    response
 }
 
 /// The answer to a change that ended the session, or could not begin one: its account signs in again.

@@ -194,7 +194,8 @@ if (count) {
 // The browser's time zone, in which days begin unless the page's address names another one.
 const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 if (browserZone && !document.cookie.includes(`shunt_tz=${browserZone}`)) {
-  document.cookie = `shunt_tz=${browserZone}; path=/app; max-age=31536000; samesite=lax`;
+  const secure = location.protocol === "https:" ? "; secure" : "";
+  document.cookie = `shunt_tz=${browserZone}; path=/app; max-age=31536000; samesite=lax${secure}`;
 }
 
 // The chart of a page: its data is that of the server's own bars. Dragging over it asks for the part that is marked.

@@ -250,7 +250,9 @@ both_modes! {
 
         let login = [("email", email.as_str()), ("password", "battery staple")];
         leads_to(&there.send("/app/login", "/app/login", &login).await, "/app");
-        leads_to(&there.send("/app", "/app/logout", &[]).await, "/app/login");
+        let signed_out = there.send("/app", "/app/logout", &[]).await;
+        leads_to(&signed_out, "/app/login");
+        assert_eq!(signed_out.header("clear-site-data"), "\"storage\"");
         leads_to(&there.get("/app").await, "/app/login");
         let old = here.cookies.clone();
         leads_to(&here.send("/app/account", "/app/logout-everywhere", &[]).await, "/app/login");
