@@ -1,10 +1,12 @@
 //! Target URLs: which may be shortened.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use url::{Host, Url};
 
-use super::host::normal;
+use super::embedded_address::canonical_address;
+use super::host::{all_of, normal};
 use super::location::{Location, authority};
 use super::target_network::Network;
 
@@ -92,6 +94,14 @@ impl TargetUrl {
         url.host().map(normal)
     }
 
+    /// That host, and all others to which it may lead: an IPv6 address that carries one of IPv4.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<String> {
+        let url = Url::parse(&self.0).ok();
+        let host = url.as_ref().and_then(Url::host);
+        host.map(all_of).unwrap_or_default()
+    }
+
     /// The `Location` that leads there.
     #[must_use]
     pub fn location(&self) -> Location {
@@ -159,8 +169,7 @@ impl OwnHost {
     }
 }
 
-/// One spelling per host: names in lower case (as the parser gives them) without the root's dot, IPv4 inside IPv6 as
-/// IPv4.
+/// One spelling per host: names in lower case (as the parser gives them) without the root's dot, IPv4 written as IPv6 as IPv4.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it is how `Url` hands it out"
@@ -171,9 +180,10 @@ fn plain(host: Host<&str>) -> Host<String> {
             Host::Domain(name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase())
         }
         Host::Ipv4(address) => Host::Ipv4(address),
-        Host::Ipv6(address) => address
-            .to_ipv4_mapped()
-            .map_or(Host::Ipv6(address), Host::Ipv4),
+        Host::Ipv6(address) => match canonical_address(address.into()) {
+            IpAddr::V4(address) => Host::Ipv4(address),
+            IpAddr::V6(address) => Host::Ipv6(address),
+        },
     }
 }
 
