@@ -109,13 +109,15 @@ impl TargetUrl {
     }
 }
 
-/// Whether a name is of labels as the DNS has them: 1 to 63 bytes each, 253 in all. A dot may end it.
+/// Whether a name is of labels as the DNS has them: 1 to 63 bytes each, 253 in all. A dot may end it. A label of `*` stands for
+/// others, in patterns as in the DNS, and is no host's.
 fn can_be_looked_up(host: &Host<&str>) -> bool {
     let Host::Domain(name) = host else {
         return true;
     };
     let name = name.strip_suffix('.').unwrap_or(name);
-    name.len() <= 253 && name.split('.').all(|label| (1..=63).contains(&label.len()))
+    let is_label = |label: &str| (1..=63).contains(&label.len()) && label != "*";
+    name.len() <= 253 && name.split('.').all(is_label)
 }
 
 impl fmt::Debug for TargetUrl {

@@ -92,11 +92,17 @@ fn import(data: &[u8], start: &[u8]) {
     if links.is_empty() || !source.is_own() {
         return;
     }
-    let encoding = Encoding::of(&mut &*list).expect("bytes are read");
-    let (listed, broken) = read(Source::Shunt, Cursor::new(&list), encoding);
+    // A list is UTF-8, also where a cell is not: of a few bytes by themselves that could be guessed otherwise.
+    let (listed, broken) = read(Source::Shunt, Cursor::new(&list), Encoding::Utf8);
     assert_eq!(broken, None);
     assert_eq!(listed.len(), links.len());
     for (before, after) in links.iter().zip(&listed) {
+        // A cell is written with its quotes as they have to be, and without a NUL it is in no table.
+        let is_written = |cell: &Vec<u8>| !cell.contains(&0);
+        let is_of_quotes = before.fault.as_ref().is_some_and(|fault| fault.contains("quote"));
+        if is_of_quotes || !before.cells("").iter().all(is_written) {
+            continue;
+        }
         assert_eq!(after.fault.is_some(), before.fault.is_some(), "{before:?} {after:?}");
         if before.fault.is_none() {
             let (mut before, after) = (before.link.clone(), after.link.clone());
