@@ -19,6 +19,9 @@ pub enum BlocklistError {
     Invalid(#[from] InvalidBlocklist),
 }
 
+/// How URLs are compared. Another word for another way: all links are looked at anew by a version that compares in another way.
+const FORM: &str = "one spelling of hosts, paths and parameters\n";
+
 /// Reads a blocklist.
 ///
 /// # Errors
@@ -26,7 +29,7 @@ pub enum BlocklistError {
 pub fn read_blocklist(path: &Path) -> Result<Blocklist, BlocklistError> {
     let text = String::from_utf8(fs::read(path)?);
     let text = text.map_err(|_| io::Error::other("is not UTF-8"))?;
-    let digest = digest(&SHA256, text.as_bytes());
+    let digest = digest(&SHA256, [FORM, &text].concat().as_bytes());
     let number = digest.as_ref().first_chunk().copied();
     let number = u128::from_be_bytes(number.unwrap_or_default());
     Ok(Blocklist::parse(&text, format!("{number:032x}"))?)

@@ -69,7 +69,7 @@ impl Abuse {
             // Another instance may have another list by now: it does the work.
             "blocklist" => {
                 let is_this_one = list.digest() == at.value;
-                is_this_one.then(|| list.blocks(&TargetUrl::from_stored(at.text)))
+                is_this_one.then(|| list.blocks(at.text))
             }
             _ => covers(at),
         };
@@ -87,12 +87,8 @@ pub(super) fn covers(looked_at: LookedAt<'_>) -> Option<bool> {
     match kind {
         "host" => {
             let pattern = HostPattern::parse(value).ok();
-            let host = TargetUrl::from_stored(text).host();
-            Some(
-                pattern
-                    .zip(host)
-                    .is_some_and(|(pattern, host)| pattern.matches(&host)),
-            )
+            let hosts = TargetUrl::from_stored(text).hosts();
+            Some(pattern.is_some_and(|pattern| hosts.iter().any(|host| pattern.matches(host))))
         }
         "address" => {
             let range = AddressRange::parse(value);

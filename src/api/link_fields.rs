@@ -43,7 +43,8 @@ pub(super) struct LinkQuery {
     /// Up to 20 words of up to 50 characters, with commas between.
     pub(super) tags: Option<String>,
     /// Whether a visitor's query is added to that of the target; if both have a parameter of the same name, the visitor's value
-    /// is used. A visit whose `Location` would be longer than 8192 bytes is answered 414.
+    /// is used. A visit whose `Location` would be longer than 8192 bytes is answered 414, and one whose `Location` would be a URL that
+    /// the service refuses is answered 410.
     #[param(value_type = Option<bool>)]
     pub(super) forward_query: Option<String>,
     /// `full`: the response has all fields of the link.

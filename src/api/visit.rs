@@ -28,7 +28,8 @@ pub(super) enum RedirectResponses {
     /// No link has this code, or the link is inactive, has expired or is used up; nothing is counted
     #[response(status = 404, example = json!({"detail": "URL not found"}))]
     NotFound(ErrorBody),
-    /// The service's administrators removed the link; nothing is counted
+    /// The service's administrators removed the link, or the visitor's query, which it adds to its target, makes a URL of it that the
+    /// service refuses; nothing is counted
     #[response(
         status = 410,
         headers(("Link" = String, description = "`</>; rel=\"blocked-by\"`")),

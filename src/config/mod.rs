@@ -280,16 +280,22 @@ pub struct Config {
     #[arg(long, env = "LINKS_PER_ACCOUNT", value_name = "N")]
     #[arg(default_value = "100000", value_parser = number(0..=1_000_000_000_000_u64))]
     pub links_per_account: u64,
-    /// Targets in private networks: `allow`, as people at home link to their own machines, or `refuse`. Link-local addresses and
-    /// the metadata services of clouds are always refused.
+    /// Targets in private networks: `allow`, as people at home link to their own machines, or `refuse`, which is of all addresses and
+    /// names that are not of the public internet: what the registries of IANA say so of, names of one label, and such as `.local`,
+    /// `.internal`, `.lan`, `.corp`, `.home` and `.test`. Link-local addresses and the metadata services of clouds are always refused.
     #[arg(long, env = "PRIVATE_TARGETS", value_name = "WHICH")]
     #[arg(action = ArgAction::Set, default_value = "allow", value_parser = setting(private_targets))]
     pub private_targets: bool,
     /// A file of hosts, `*.hosts` (with all below them) and beginnings of URLs to which no link may lead, one a line; `!` before a
     /// line is an exception, `#` a comment. Existing links to them are removed, and put back when their line goes.
     ///
+    /// All spellings of a URL are the same one (`//`, `..`, percent-encoding, IPv4 in IPv6, the order of parameters; not the case of a
+    /// path). A URL with a query is of every URL with its path and with all of its parameters; as an exception, of those with no other.
+    /// A visit whose query makes a listed URL of the target, by `forward_query`, is answered as that of a removed link: 410, uncounted.
+    ///
     /// It is read again when it changes, and upon SIGHUP; a file with a wrong line changes nothing then. All instances need the same
-    /// one; an instance without a list puts nothing back, and an empty file does. A line takes 8 bytes of memory.
+    /// one; an instance without a list puts nothing back, and an empty file does. A line takes 8 bytes of memory, one with a query
+    /// about 50.
     #[arg(long, env = "BLOCKLIST", value_name = "PATH")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
     pub blocklist: Optional<PathBuf>,

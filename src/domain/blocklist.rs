@@ -1,18 +1,21 @@
 //! The blocklist: hosts, hosts with all below them, and beginnings of URLs, to which no link leads.
 //!
 //! A line is an entry: `example.org`, `*.example.org` (this host and all below it), or `example.org/path` with or without
-//! `https://` (this path and all below it, of either scheme). `!` before an entry is an exception, which goes before every other entry.
-//! Empty lines, and those that begin with `#`, are left out. Entries are kept as hashes of 64 bits: 8 bytes each.
+//! `https://` (this path and all below it, of either scheme). An entry with a query is of URLs with that path and with all of
+//! these parameters, whatever others they have. `!` before an entry is an exception, which goes before every other entry; one with
+//! a query is of URLs with no other parameters. Empty lines, and those that begin with `#`, are left out. All spellings of a URL are
+//! the same ([`canonical`]). Entries are kept as hashes of 64 bits: 8 bytes each, and some 50 for those with a query.
 
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use foldhash::quality::FixedState;
-use percent_encoding::percent_decode_str;
 use url::Url;
 
-use super::host::normal;
-use super::{HostPattern, InvalidHostPattern, TargetUrl};
+use super::{HostPattern, InvalidHostPattern};
+use canonical::{Canonical, hash};
+
+mod canonical;
 
 /// Which targets are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,7 +53,11 @@ pub enum InvalidEntry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
     Hosts(HostPattern),
-    Prefix { host: String, path: Vec<u8> },
+    Prefix {
+        host: String,
+        path: Vec<u8>,
+        parameters: Vec<u64>,
+    },
 }
 
 impl Entry {
@@ -84,24 +91,21 @@ impl Entry {
         if url.port().is_some() || !url.username().is_empty() || url.fragment().is_some() {
             return Err(InvalidEntry::Port);
         }
-        let host = url.host().map(normal);
-        let host = host.ok_or(InvalidEntry::Host(InvalidHostPattern::NoHost))?;
-        let path = plain_path(&url);
-        if path == b"/" {
+        let no_host = InvalidEntry::Host(InvalidHostPattern::NoHost);
+        let Canonical {
+            hosts,
+            path,
+            parameters,
+        } = Canonical::of(&url).ok_or(no_host)?;
+        if path.is_empty() && parameters.is_empty() {
             return Err(InvalidEntry::WholeHost);
         }
-        Ok(Self::Prefix { host, path })
+        Ok(Self::Prefix {
+            host: hosts.into_iter().next().ok_or(no_host)?,
+            path,
+            parameters,
+        })
     }
-}
-
-/// The path and the query of a URL, with all percent-encoding undone: `/%61` and `/a` are the same.
-fn plain_path(url: &Url) -> Vec<u8> {
-    let mut path: Vec<u8> = percent_decode_str(url.path()).collect();
-    if let Some(query) = url.query() {
-        path.push(b'?');
-        path.extend(percent_decode_str(query));
-    }
-    path
 }
 
 /// Entries as hashes, sorted.
@@ -112,10 +116,26 @@ struct Entries {
     prefixes: Box<[u64]>,
     /// Hosts of prefixes, each with the length of a prefix.
     lengths: Box<[u64]>,
+    queries: Box<[QueryEntry]>,
 }
 
-fn hash(value: impl Hash) -> u64 {
-    FixedState::with_seed(0).hash_one(value)
+/// An entry with a query.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct QueryEntry {
+    /// Of host and path.
+    place: u64,
+    /// The least of its parameters, and the others: one that a URL must have is looked up.
+    first: u64,
+    rest: Box<[u64]>,
+}
+
+/// Which URLs with a query an entry with a query is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parameters {
+    /// Those that have its parameters, and maybe others.
+    AtLeast,
+    /// Those that have its parameters only: what another one does to the page is not known.
+    Exactly,
 }
 
 fn has(sorted: &[u64], value: impl Hash) -> bool {
@@ -129,7 +149,7 @@ fn sorted(mut hashes: Vec<u64>) -> Box<[u64]> {
 }
 
 impl Entries {
-    fn cover(&self, host: &str, url: &Url) -> bool {
+    fn cover(&self, host: &str, url: &Canonical, parameters: Parameters) -> bool {
         if has(&self.hosts, host) {
             return true;
         }
@@ -140,17 +160,44 @@ impl Entries {
             }
             top = name.split_once('.').map(|(_, rest)| rest);
         }
-        !self.prefixes.is_empty() && self.cover_path(host, &plain_path(url))
+        if self.prefixes.is_empty() && self.queries.is_empty() {
+            return false;
+        }
+        let covered = |path: &[u8]| {
+            self.cover_path(host, path) || self.cover_query(host, path, &url.parameters, parameters)
+        };
+        // What is excepted is so as the URL is written.
+        let further = Some(parameters).filter(|parameters| *parameters == Parameters::AtLeast);
+        let further = further.and_then(|_| url.path_without_parameters());
+        covered(&url.path) || further.is_some_and(|path| covered(&path))
     }
 
     fn cover_path(&self, host: &str, path: &[u8]) -> bool {
-        let is_end = |byte: u8| matches!(byte, b'/' | b'?');
         (1..=path.len()).any(|length| {
-            let is_boundary =
-                length == path.len() || is_end(path[length]) || is_end(path[length - 1]);
-            is_boundary
+            let next = path.get(length);
+            next.is_none_or(|byte| matches!(byte, b'/' | b'?' | b';'))
                 && has(&self.lengths, (host, length))
                 && has(&self.prefixes, (host, &path[..length]))
+        })
+    }
+
+    fn cover_query(&self, host: &str, path: &[u8], given: &[u64], parameters: Parameters) -> bool {
+        if self.queries.is_empty() {
+            return false;
+        }
+        let place = hash((host, path));
+        let start = self.queries.partition_point(|entry| entry.place < place);
+        let length = self.queries[start..].partition_point(|entry| entry.place == place);
+        let of_place = &self.queries[start..start + length];
+        let is_given = |parameter: &u64| given.binary_search(parameter).is_ok();
+        let is_of = |entry: &QueryEntry| match parameters {
+            Parameters::AtLeast => entry.rest.iter().all(is_given),
+            Parameters::Exactly => given.get(1..) == Some(&entry.rest[..]),
+        };
+        given.iter().any(|first| {
+            let start = of_place.partition_point(|entry| entry.first < *first);
+            let entries = of_place[start..].iter();
+            entries.take_while(|entry| entry.first == *first).any(is_of)
         })
     }
 }
@@ -161,6 +208,7 @@ struct Gathered {
     tops: Vec<u64>,
     prefixes: Vec<u64>,
     lengths: Vec<u64>,
+    queries: Vec<QueryEntry>,
 }
 
 impl Gathered {
@@ -168,15 +216,29 @@ impl Gathered {
         match entry {
             Entry::Hosts(HostPattern::One(host)) => self.hosts.push(hash(&*host)),
             Entry::Hosts(HostPattern::AndBelow(top)) => self.tops.push(hash(&*top)),
-            Entry::Prefix { host, path } => {
-                self.lengths.push(hash((&*host, path.len())));
-                self.prefixes.push(hash((&*host, &path[..])));
-            }
+            Entry::Prefix {
+                host,
+                path,
+                parameters,
+            } => match parameters.split_first() {
+                Some((first, rest)) => self.queries.push(QueryEntry {
+                    place: hash((&*host, &path[..])),
+                    first: *first,
+                    rest: rest.into(),
+                }),
+                None => {
+                    self.lengths.push(hash((&*host, path.len())));
+                    self.prefixes.push(hash((&*host, &path[..])));
+                }
+            },
         }
     }
 
-    fn sorted(self) -> Entries {
+    fn sorted(mut self) -> Entries {
+        self.queries.sort_unstable();
+        self.queries.dedup();
         Entries {
+            queries: self.queries.into(),
             hosts: sorted(self.hosts),
             tops: sorted(self.tops),
             prefixes: sorted(self.prefixes),
@@ -211,19 +273,23 @@ impl Blocklist {
         })
     }
 
-    /// Whether no link may lead to a target.
+    /// Whether no link may lead to a URL.
     #[must_use]
-    pub fn blocks(&self, target: &TargetUrl) -> bool {
+    pub fn blocks(&self, url: &str) -> bool {
         if self.entries() == 0 {
             return false;
         }
-        let Ok(url) = Url::parse(target.as_str()) else {
+        let Some(url) = Url::parse(url).ok().as_ref().and_then(Canonical::of) else {
             return false;
         };
-        let host = url.host().map(normal);
-        host.is_some_and(|host| {
-            self.blocked.cover(&host, &url) && !self.excepted.cover(&host, &url)
-        })
+        let is_blocked = |host: &String| self.blocked.cover(host, &url, Parameters::AtLeast);
+        let is_excepted = |host: &String| self.excepted.cover(host, &url, Parameters::Exactly);
+        url.hosts.iter().any(is_blocked) && !url.hosts.first().is_some_and(is_excepted)
+    }
+
+    /// Whether the query of a URL may decide whether it is blocked.
+    fn looks_at_queries(&self) -> bool {
+        !self.blocked.queries.is_empty() || !self.excepted.queries.is_empty()
     }
 
     /// The name of the list; empty where there is none.
@@ -235,25 +301,43 @@ impl Blocklist {
     /// How many entries it has, exceptions included, and each once.
     #[must_use]
     pub fn entries(&self) -> usize {
-        let count = |of: &Entries| of.hosts.len() + of.tops.len() + of.prefixes.len();
+        let count =
+            |of: &Entries| of.hosts.len() + of.tops.len() + of.prefixes.len() + of.queries.len();
         count(&self.blocked) + count(&self.excepted)
     }
 }
 
 /// The blocklist in force, which a running service may be given anew; cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct CurrentBlocklist(Arc<RwLock<Arc<Blocklist>>>);
+pub struct CurrentBlocklist(Arc<InForce>);
+
+#[derive(Debug, Default)]
+struct InForce {
+    list: RwLock<Arc<Blocklist>>,
+    looks_at_queries: AtomicBool,
+}
 
 impl CurrentBlocklist {
     /// The list in force.
     #[must_use]
     pub fn get(&self) -> Arc<Blocklist> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.list.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Puts another list in force.
     pub fn set(&self, list: Blocklist) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(list);
+        let looks_at_queries = list.looks_at_queries();
+        *self.0.list.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(list);
+        self.0
+            .looks_at_queries
+            .store(looks_at_queries, Ordering::Release);
+    }
+
+    /// Whether the query of a URL may decide whether it is blocked: where it does not, a target that was looked at need not be looked
+    /// at again with a visitor's query.
+    #[must_use]
+    pub fn looks_at_queries(&self) -> bool {
+        self.0.looks_at_queries.load(Ordering::Acquire)
     }
 }
 

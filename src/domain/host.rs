@@ -1,24 +1,50 @@
 //! Hosts in one spelling, and patterns of them.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use url::Host;
 
-/// A host in its one spelling: a name in lower case and punycode without the root's dot, or an address; IPv4 in IPv6 is
-/// IPv4.
+use super::embedded_address::{canonical_address, embedded_addresses};
+
+/// A host in its one spelling: a name in lower case and punycode without the root's dot, or an address; an IPv6 address that is
+/// another way to write one of IPv4 is that one.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it is how `Url` hands it out"
 )]
 pub(super) fn normal(host: Host<&str>) -> String {
-    match host {
-        Host::Domain(name) => name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase(),
-        Host::Ipv4(address) => address.to_string(),
-        Host::Ipv6(address) => match address.to_ipv4_mapped() {
-            Some(address) => address.to_string(),
-            None => format!("[{address}]"),
-        },
+    let address = match host {
+        Host::Domain(name) => {
+            return name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        }
+        Host::Ipv4(address) => address.into(),
+        Host::Ipv6(address) => canonical_address(address.into()),
+    };
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
     }
+}
+
+/// All hosts that a host stands for: first itself in its one spelling, then each address that an IPv6 address leads to, and that
+/// address as it is: earlier versions kept it so.
+pub(super) fn all_of(host: Host<&str>) -> Vec<String> {
+    let further = match host {
+        Host::Ipv6(address) => {
+            let inner = embedded_addresses(address).into_iter();
+            let inner = inner.map(|inner| inner.to_string());
+            inner.chain([format!("[{address}]")]).collect()
+        }
+        _ => Vec::new(),
+    };
+    let mut hosts = vec![normal(host)];
+    for host in further {
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    hosts
 }
 
 /// A host as a person writes it, in its one spelling.
@@ -33,8 +59,9 @@ fn parsed(raw: &str) -> Result<String, InvalidHostPattern> {
         Host::Ipv4(address) => normal(Host::Ipv4(*address)),
         Host::Ipv6(address) => normal(Host::Ipv6(*address)),
     };
-    let is_name = host.split('.').all(|label| !label.is_empty());
-    let is_name = is_name && !host.contains('*');
+    let is_name = host
+        .split('.')
+        .all(|label| !label.is_empty() && label != "*");
     is_name.then_some(host).ok_or(InvalidHostPattern::NoHost)
 }
 
@@ -126,9 +153,15 @@ mod tests {
             ("bücher.example", "xn--bcher-kva.example"),
             ("0x7f.1", "127.0.0.1"),
             ("[::ffff:10.0.0.1]", "10.0.0.1"),
+            ("[::10.0.0.1]", "10.0.0.1"),
+            ("[64:ff9b::a00:1]", "10.0.0.1"),
+            ("[2002:a00:1::7]", "10.0.0.1"),
+            ("[64:ff9b:1::a00:1]", "[64:ff9b:1::a00:1]"),
             ("[2001:DB8::1]", "[2001:db8::1]"),
             ("*.Example.org", "*.example.org"),
             ("localhost", "localhost"),
+            // Browsers look it up, so that it has to be possible to remove it.
+            ("a*b.example.org", "a*b.example.org"),
         ] {
             assert_eq!(HostPattern::parse(raw).unwrap().to_string(), shown, "{raw}");
         }
@@ -142,6 +175,7 @@ mod tests {
             "https://a.example/",
             "a/b",
             "*.*.example",
+            "a.*.example",
             "*.10.0.0.1",
             "a:80",
         ] {

@@ -77,8 +77,9 @@ impl Location {
             None => (&*self.0, None),
         };
         let (path, own) = location.split_once('?').unwrap_or((location, ""));
-        let given: HashSet<Vec<u8>> = added.split('&').map(name_of).collect();
-        let is_kept = |pair: &&str| !pair.is_empty() && !given.contains(&name_of(pair));
+        let is_pair = |pair: &&str| !pair.is_empty();
+        let given: HashSet<Vec<u8>> = added.split('&').filter(is_pair).map(name_of).collect();
+        let is_kept = |pair: &&str| is_pair(pair) && !given.contains(&name_of(pair));
         let pairs = own.split('&').filter(is_kept).chain([added.as_str()]);
         let mut merged = format!("{path}?{}", pairs.collect::<Vec<_>>().join("&"));
         if let Some(fragment) = fragment {

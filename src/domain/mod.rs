@@ -9,6 +9,7 @@ mod blocklist;
 mod click_class;
 mod code;
 mod email;
+mod embedded_address;
 mod host;
 mod interval;
 pub mod leb128;
@@ -39,6 +40,7 @@ pub use blocklist::{Blocklist, CurrentBlocklist, InvalidBlocklist, InvalidEntry}
 pub use click_class::{ClickClass, Dimension, Filter};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
+pub use embedded_address::canonical_address;
 pub use host::{HostPattern, InvalidHostPattern};
 pub use interval::Interval;
 pub use limits::Limits;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::embedded_address::canonical_network;
 use super::{HostPattern, ShortCode, Timestamp, UserId};
 
 /// Longest reason, in characters.
@@ -172,7 +173,7 @@ pub enum InvalidRemoval {
 /// Bits that the addresses of one client of IPv6 have in common.
 const CLIENT_V6: u8 = 64;
 
-/// Addresses that begin with the same bits. IPv4 in IPv6 is IPv4. A client of IPv6 has a /64, of which a link keeps no more: that is
+/// Addresses that begin with the same bits. IPv4 written as IPv6 is IPv4. A client of IPv6 has a /64, of which a link keeps no more: that is
 /// the narrowest range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressRange(IpNet);
@@ -183,15 +184,14 @@ impl AddressRange {
     #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
         let range = match raw.parse::<IpAddr>() {
-            Ok(address) => IpNet::from(address.to_canonical()),
+            Ok(address) => IpNet::from(address),
             Err(_) => raw.parse::<IpNet>().ok()?,
         };
-        let range = match (range.addr(), range.prefix_len()) {
-            (IpAddr::V6(address), bits) if bits > CLIENT_V6 => match address.to_ipv4_mapped() {
-                Some(address) => IpNet::new(address.into(), bits.checked_sub(96)?).ok()?,
-                None => IpNet::new(address.into(), CLIENT_V6).ok()?,
-            },
-            _ => range,
+        let range = match canonical_network(range)? {
+            IpNet::V6(range) if range.prefix_len() > CLIENT_V6 => {
+                IpNet::new(range.addr().into(), CLIENT_V6).ok()?
+            }
+            range => range,
         };
         let range = range.trunc();
         let least = match range {
@@ -256,6 +256,13 @@ mod tests {
             ("198.51.100.7/24", "198.51.100.0/24"),
             ("::ffff:198.51.100.7", "198.51.100.7"),
             ("::ffff:198.51.100.7/120", "198.51.100.0/24"),
+            ("64:ff9b::198.51.100.7", "198.51.100.7"),
+            ("64:ff9b::c633:6400/120", "198.51.100.0/24"),
+            ("2002:c633:6407::1", "198.51.100.7"),
+            ("2002:c633:6400::/40", "198.51.100.0/24"),
+            ("2002:c633:6407:1::/64", "198.51.100.7"),
+            ("64:ff9b::/64", "64:ff9b::/64"),
+            ("::1", "::/64"),
             ("2001:db8:1:2::3/64", "2001:db8:1:2::/64"),
             ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
             ("2001:db8:1:2:3::/80", "2001:db8:1:2::/64"),
@@ -270,6 +277,8 @@ mod tests {
             "0.0.0.0/0",
             "10.0.0.0/33",
             "::ffff:10.0.0.0/80",
+            "64:ff9b::10.0.0.0/90",
+            "2002::/16",
             "::/0",
             "10.0.0.0/+8",
             "example.org",

@@ -1,10 +1,12 @@
 //! Target URLs: which may be shortened.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use url::{Host, Url};
 
-use super::host::normal;
+use super::embedded_address::canonical_address;
+use super::host::{all_of, normal};
 use super::location::{Location, authority};
 use super::target_network::Network;
 
@@ -92,6 +94,14 @@ impl TargetUrl {
         url.host().map(normal)
     }
 
+    /// That host, and all others to which it may lead: an IPv6 address that carries one of IPv4.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<String> {
+        let url = Url::parse(&self.0).ok();
+        let host = url.as_ref().and_then(Url::host);
+        host.map(all_of).unwrap_or_default()
+    }
+
     /// The `Location` that leads there.
     #[must_use]
     pub fn location(&self) -> Location {
@@ -99,13 +109,15 @@ impl TargetUrl {
     }
 }
 
-/// Whether a name is of labels as the DNS has them: 1 to 63 bytes each, 253 in all. A dot may end it.
+/// Whether a name is of labels as the DNS has them: 1 to 63 bytes each, 253 in all. A dot may end it. A label of `*` stands for
+/// others, in patterns as in the DNS, and is no host's.
 fn can_be_looked_up(host: &Host<&str>) -> bool {
     let Host::Domain(name) = host else {
         return true;
     };
     let name = name.strip_suffix('.').unwrap_or(name);
-    name.len() <= 253 && name.split('.').all(|label| (1..=63).contains(&label.len()))
+    let is_label = |label: &str| (1..=63).contains(&label.len()) && label != "*";
+    name.len() <= 253 && name.split('.').all(is_label)
 }
 
 impl fmt::Debug for TargetUrl {
@@ -159,8 +171,7 @@ impl OwnHost {
     }
 }
 
-/// One spelling per host: names in lower case (as the parser gives them) without the root's dot, IPv4 inside IPv6 as
-/// IPv4.
+/// One spelling per host: names in lower case (as the parser gives them) without the root's dot, IPv4 written as IPv6 as IPv4.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it is how `Url` hands it out"
@@ -171,9 +182,10 @@ fn plain(host: Host<&str>) -> Host<String> {
             Host::Domain(name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase())
         }
         Host::Ipv4(address) => Host::Ipv4(address),
-        Host::Ipv6(address) => address
-            .to_ipv4_mapped()
-            .map_or(Host::Ipv6(address), Host::Ipv4),
+        Host::Ipv6(address) => match canonical_address(address.into()) {
+            IpAddr::V4(address) => Host::Ipv4(address),
+            IpAddr::V6(address) => Host::Ipv6(address),
+        },
     }
 }
 

@@ -1,18 +1,23 @@
-//! Where the host of a target is: on the internet, in a private network, or on the link of a server.
+//! Where the host of a target is: on the internet, in a private network, or where metadata services are. What the registries say
+//! stands in files beside this one.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
+use std::sync::LazyLock;
 
+use ipnet::IpNet;
 use url::Host;
 
+use super::embedded_address::{canonical_address, embedded_addresses};
+
 /// Where a host is, as far as its address or name says so. A name is not looked up: it may lead elsewhere tomorrow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Network {
     /// Anywhere.
     Public,
-    /// In a home or a company: what such a host is depends on the visitor.
+    /// In a home or a company, or nowhere on the internet: what such a host is depends on the visitor.
     Private,
-    /// On the link of the machine that asks, among them the metadata services of clouds: programs that fetch previews
-    /// must not be led there.
+    /// On the link of the machine that asks, or one of the metadata services of clouds: programs that fetch previews must not be
+    /// led there.
     LinkLocal,
 }
 
@@ -20,200 +25,91 @@ impl Network {
     pub(super) fn of(host: &Host<&str>) -> Self {
         match host {
             Host::Domain(name) => of_name(name),
-            Host::Ipv4(address) => of_v4(*address),
-            Host::Ipv6(address) => of_v6(*address),
+            Host::Ipv4(address) => of_address((*address).into()),
+            // The nearest of all to which it may lead.
+            Host::Ipv6(address) => embedded_addresses(*address)
+                .into_iter()
+                .map(|inner| of_address(inner.into()))
+                .fold(of_address((*address).into()), Self::max),
         }
     }
 }
+
+/// The lines of a file beside this one, each as its first two words.
+fn rows(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = file.lines().filter(|line| !line.starts_with(['#', '[']));
+    lines.filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?, words.next().unwrap_or_default()))
+    })
+}
+
+/// A block, and whether it is reached from all of the internet; the longest first.
+static BLOCKS: LazyLock<Vec<(IpNet, bool)>> = LazyLock::new(|| {
+    let file = include_str!("target_network/special_purpose_addresses.txt");
+    let rows = rows(file).filter_map(|(block, reached)| Some((block.parse().ok()?, reached)));
+    let mut blocks: Vec<(IpNet, bool)> = rows
+        .map(|(block, reached)| (block, reached == "True"))
+        .collect();
+    blocks.sort_by_key(|(block, _)| std::cmp::Reverse(block.prefix_len()));
+    blocks
+});
+
+/// Metadata services, by their addresses and by their names.
+static SERVICES: LazyLock<(Vec<IpNet>, Vec<&str>)> = LazyLock::new(|| {
+    let (mut networks, mut names) = (Vec::new(), Vec::new());
+    for (service, _) in rows(include_str!("target_network/metadata_services.txt")) {
+        let address = service.parse::<IpAddr>().map(IpNet::from);
+        match address.or_else(|_| service.parse()) {
+            Ok(network) => networks.push(network),
+            Err(_) => names.push(service),
+        }
+    }
+    (networks, names)
+});
+
+/// Names below which hosts are private.
+static PRIVATE_NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    rows(include_str!("target_network/private_names.txt"))
+        .map(|(name, _)| name)
+        .collect()
+});
 
 fn of_name(name: &str) -> Network {
     // The parser gives names in lower case.
     let name = name.strip_suffix('.').unwrap_or(name);
-    if name == "metadata.google.internal" {
+    let is_pattern_of = |pattern: &&str| match pattern.split_once('*') {
+        None => **pattern == *name,
+        Some((start, end)) => name
+            .strip_prefix(start)
+            .and_then(|rest| rest.strip_suffix(end))
+            .is_some_and(|rest| !rest.is_empty()),
+    };
+    if SERVICES.1.iter().any(is_pattern_of) {
         return Network::LinkLocal;
     }
-    let private = [
-        "localhost",
-        "local",
-        "internal",
-        "lan",
-        "home.arpa",
-        "intranet",
-    ];
-    let is_below = |suffix: &str| {
-        let rest = name.strip_suffix(suffix);
+    let is_below = |suffix: &&str| {
+        let rest = name.strip_suffix(*suffix);
         rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    if !name.contains('.') || private.into_iter().any(is_below) {
+    if !name.contains('.') || PRIVATE_NAMES.iter().any(is_below) {
         Network::Private
     } else {
         Network::Public
     }
 }
 
-fn of_v4(address: Ipv4Addr) -> Network {
-    let [a, b, ..] = address.octets();
-    // The metadata services of Alibaba Cloud and of Oracle Cloud are not at a link-local address.
-    let metadata = [
-        Ipv4Addr::new(100, 100, 100, 200),
-        Ipv4Addr::new(192, 0, 0, 192),
-    ];
-    if address.is_link_local() || metadata.contains(&address) {
-        Network::LinkLocal
-    } else if address.is_private()
-        || address.is_loopback()
-        || a == 0
-        // Behind a provider's address translation (RFC 6598).
-        || a == 100 && (64..128).contains(&b)
-    {
-        Network::Private
-    } else {
-        Network::Public
+fn of_address(address: IpAddr) -> Network {
+    let address = canonical_address(address);
+    if SERVICES.0.iter().any(|network| network.contains(&address)) {
+        return Network::LinkLocal;
     }
-}
-
-fn of_v6(address: Ipv6Addr) -> Network {
-    /// The metadata service of AWS.
-    const METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-    if let Some(inner) = embedded(address) {
-        return of_v4(inner);
-    }
-    if address.is_unicast_link_local() || address == METADATA {
-        Network::LinkLocal
-    } else if address.is_unique_local() || address.is_loopback() || address.is_unspecified() {
-        Network::Private
-    } else {
-        Network::Public
-    }
-}
-
-/// The IPv4 address that an IPv6 address carries: mapped, compatible, translated (RFC 6052), or of 6to4.
-fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let low = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        Ipv4Addr::new(a, b, c, d)
-    };
-    if let IpAddr::V4(mapped) = IpAddr::V6(address).to_canonical() {
-        return Some(mapped);
-    }
-    match address.segments() {
-        // `::` and `::1` are addresses of their own.
-        [0, 0, 0, 0, 0, 0, 0, 0..=1] => None,
-        [0, 0, 0, 0, 0, 0, g, h] | [0x64, 0xff9b, 0, 0, 0, 0, g, h] => Some(low(g, h)),
-        [0x2002, b, c, ..] => Some(low(b, c)),
-        _ => None,
+    let mut blocks = BLOCKS.iter();
+    match blocks.find(|(block, _)| block.contains(&address)) {
+        Some((_, false)) => Network::Private,
+        Some((_, true)) | None => Network::Public,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use url::Url;
-
-    use super::*;
-
-    fn network(host: &str) -> Network {
-        let url = Url::parse(&format!("http://{host}/")).unwrap();
-        Network::of(&url.host().unwrap())
-    }
-
-    #[test]
-    fn link_local_addresses_and_metadata_services_are_found_in_all_spellings() {
-        for host in [
-            "169.254.169.254",
-            "169.254.0.1",
-            "0xa9fea9fe",
-            "0xA9.0xFE.0xA9.0xFE",
-            "0251.0376.0251.0376",
-            "2852039166",
-            "169.254.43518",
-            "169.16689662",
-            "[fe80::1]",
-            "[febf::1]",
-            "[::ffff:169.254.169.254]",
-            "[::ffff:a9fe:a9fe]",
-            "[::169.254.169.254]",
-            "[64:ff9b::169.254.169.254]",
-            "[2002:a9fe:a9fe::1]",
-            "[fd00:ec2::254]",
-            "100.100.100.200",
-            "192.0.0.192",
-            "metadata.google.internal",
-            "METADATA.google.internal.",
-            "169。254。169。254",
-        ] {
-            assert_eq!(network(host), Network::LinkLocal, "{host}");
-        }
-    }
-
-    #[test]
-    fn private_networks_are_found_in_all_spellings() {
-        for host in [
-            "10.0.0.1",
-            "172.16.0.1",
-            "172.31.255.255",
-            "192.168.1.1",
-            "0300.0250.1.1",
-            "0xc0a80101",
-            "127.0.0.1",
-            "127.1",
-            "0",
-            "100.64.0.1",
-            "[fd00::1]",
-            "[fc00::1]",
-            "[::1]",
-            "[::]",
-            "[::ffff:10.0.0.1]",
-            "[64:ff9b::192.168.1.1]",
-            "[2002:c0a8:101::]",
-            "localhost",
-            "a.localhost.",
-            "printer.local",
-            "nas.lan",
-            "wiki",
-            "x.home.arpa",
-        ] {
-            assert_eq!(network(host), Network::Private, "{host}");
-        }
-    }
-
-    #[test]
-    fn other_hosts_are_public() {
-        for host in [
-            "example.org",
-            "local.example",
-            "xlocalhost.example",
-            "172.32.0.1",
-            "172.15.255.255",
-            "192.169.0.1",
-            "11.0.0.1",
-            "100.63.0.1",
-            "100.128.0.1",
-            "169.253.0.1",
-            "[2001:db8::1]",
-            "[fec0::1]",
-            "[64:ff9b::198.51.100.1]",
-        ] {
-            assert_eq!(network(host), Network::Public, "{host}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn an_ipv4_address_is_in_the_same_network_in_every_spelling(bits: u32) {
-            let address = Ipv4Addr::from_bits(bits);
-            let expected = network(&address.to_string());
-            let [a, b, c, d] = address.octets();
-            for spelling in [
-                bits.to_string(),
-                format!("{bits:#x}"),
-                format!("0{a:o}.{b:#x}.{c}.0{d:o}"),
-                format!("[::ffff:{address}]"),
-                format!("[64:ff9b::{address}]"),
-            ] {
-                prop_assert_eq!(network(&spelling), expected, "{}", spelling);
-            }
-        }
-    }
-}
+mod tests;

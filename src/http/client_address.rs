@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use tokio_util::sync::CancellationToken;
 
 use crate::accounts::Client;
+use crate::domain::canonical_address;
 
 /// The header in which proxies name the addresses that requests came from.
 pub const FORWARDED_FOR: &str = "x-forwarded-for";
@@ -73,10 +74,11 @@ impl ClientAddress {
         &self.0
     }
 
-    /// The client at this address. One of IPv6 is its /64: a subscriber has all of it.
+    /// The client at this address. One of IPv6 is its /64: a subscriber has all of it. An address of IPv4 that a network on the way
+    /// has written as IPv6 is that one: clients behind such a network do not share a /64.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
-        match address.to_canonical() {
+        match canonical_address(address) {
             IpAddr::V4(address) => Self(address.to_string()),
             IpAddr::V6(address) => {
                 let [a, b, c, d, ..] = address.segments();
@@ -209,6 +211,19 @@ mod tests {
             "203.0.113.9",
             "a malformed address hides no other"
         );
+    }
+
+    #[test]
+    fn a_client_has_one_address_however_it_is_written() {
+        for (raw, client) in [
+            ("198.51.100.1", "198.51.100.1"),
+            ("::ffff:198.51.100.1", "198.51.100.1"),
+            ("64:ff9b::198.51.100.1", "198.51.100.1"),
+            ("2002:c633:6401::1", "198.51.100.1"),
+            ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ] {
+            assert_eq!(ClientAddress::of(raw.parse().unwrap()).as_str(), client);
+        }
     }
 
     /// Lists of addresses, and malformed ones.

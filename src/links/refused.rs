@@ -24,7 +24,7 @@ impl LinkService {
         &self,
         targets: &[&TargetUrl],
     ) -> Result<HashSet<usize>, LinkError> {
-        let hosts: Vec<_> = targets.iter().map(|target| target.host()).collect();
+        let hosts: Vec<_> = targets.iter().map(|target| target.hosts()).collect();
         let distinct: HashSet<&str> = hosts.iter().flatten().map(String::as_str).collect();
         let patterns: HashSet<_> = distinct
             .into_iter()
@@ -36,13 +36,14 @@ impl LinkService {
             .iter()
             .filter_map(|pattern| HostPattern::parse(pattern).ok())
             .collect();
-        let is_refused = |host: &Option<String>| {
-            let host = host.as_deref();
-            host.is_some_and(|host| removed.iter().any(|pattern| pattern.matches(host)))
+        let is_refused = |hosts: &Vec<String>| {
+            let mut hosts = hosts.iter();
+            hosts.any(|host| removed.iter().any(|pattern| pattern.matches(host)))
         };
         let list = self.blocklist.get();
         let places = targets.iter().zip(&hosts).enumerate();
-        let refused = places.filter(|(_, (target, host))| is_refused(host) || list.blocks(target));
+        let refused =
+            places.filter(|(_, (target, hosts))| is_refused(hosts) || list.blocks(target.as_str()));
         Ok(refused.map(|(place, _)| place).collect())
     }
 }

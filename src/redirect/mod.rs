@@ -11,6 +11,9 @@
 //! Before a link is answered as inactive, expired or removed, the process catches up with all changes: a link that was switched on
 //! again, or put back, is followed at once.
 //!
+//! With `forward_query`, the target with the visitor's query is looked up in the blocklist, if that has an entry with a query: one
+//! atomic load otherwise, and nothing for other links.
+//!
 //! Of a link with `max_clicks` the database grants each click (`limited`): with the database away it is answered 503.
 //!
 //! Before that, the class of the click is found by the visitor's headers ([`crate::analytics`]).
@@ -24,7 +27,7 @@ use std::time::Instant;
 use crate::analytics::{Classifier, Visitor};
 use crate::cache::{CachedLink, LinkCache, Resolved, Source};
 use crate::clicks::{ClicksBeforeLimit, Grants, Recorders, Wanted};
-use crate::domain::{Clock, ShortCode};
+use crate::domain::{Clock, CurrentBlocklist, Location, RemovalStatus, ShortCode};
 use crate::limits::MissLimiter;
 use crate::telemetry::redirects::RedirectMetrics;
 
@@ -63,6 +66,8 @@ pub struct Redirect {
     pub misses: MissLimiter,
     /// Whether search engines are asked not to list short links.
     pub noindex: bool,
+    /// Where no link leads, by a visitor's query neither.
+    pub blocklist: CurrentBlocklist,
 }
 
 /// The link, where there is one that may be followed now.
@@ -73,14 +78,6 @@ fn followable(
     let link = link.ok_or(RedirectError::Unknown)?;
     link.followable(clock)?;
     Ok(link)
-}
-
-/// Fails if a visitor's query is too long for the location, so that the visit is refused before it is counted.
-fn check_room(link: &CachedLink, visitor: &Visitor<'_>) -> Result<(), RedirectError> {
-    if let Some(query) = visitor.query.filter(|_| link.forward_query) {
-        link.location.check_room_for(query)?;
-    }
-    Ok(())
 }
 
 impl Redirect {
@@ -109,7 +106,7 @@ impl Redirect {
             .as_ref()
             .map_or_else(|_| Instant::now(), Redirected::at);
         self.metrics.duration.record(end.duration_since(start));
-        let followed = followed.and_then(|redirected| Ok(redirected.with_query(visitor.query)?));
+        let followed = followed.and_then(|redirected| self.forwarded(redirected, visitor));
         self.note(&followed);
         followed.map(|redirected| redirected.with_noindex(self.noindex))
     }
@@ -142,7 +139,7 @@ impl Redirect {
         let version = self.cache.version();
         let (link, source) = self.resolve(code, start, visitor).await?;
         let link = followable(link, &*self.clock)?;
-        check_room(&link, visitor)?;
+        self.check_query(&link, visitor)?;
         if link.is_limited {
             return Box::pin(self.granted(code, visitor)).await;
         }
@@ -159,7 +156,7 @@ impl Redirect {
         visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
         let previewed = self.previewed(code, visitor).await;
-        let previewed = previewed.and_then(|redirected| Ok(redirected.with_query(visitor.query)?));
+        let previewed = previewed.and_then(|redirected| self.forwarded(redirected, visitor));
         self.note(&previewed);
         previewed.map(|redirected| redirected.with_noindex(self.noindex))
     }
@@ -176,6 +173,42 @@ impl Redirect {
             Box::pin(self.ask(code, &link, Wanted::Preview, None)).await?;
         }
         Ok(Redirected::by_preview(link, source, now))
+    }
+
+    /// Fails where a visitor's query is too long for the location, or makes a target of it that is on the blocklist: the visit is
+    /// refused before it is counted.
+    fn check_query(&self, link: &CachedLink, visitor: &Visitor<'_>) -> Result<(), RedirectError> {
+        let Some(query) = visitor.query.filter(|_| link.forward_query) else {
+            return Ok(());
+        };
+        link.location.check_room_for(query)?;
+        if self.blocklist.looks_at_queries()
+            && let Some(location) = link.location.with_query(query)?
+        {
+            self.check_target(&location)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the visitor's query where the link wants it. It is looked at here, too: the link may have changed since the first look.
+    fn forwarded(
+        &self,
+        redirected: Redirected,
+        visitor: &Visitor<'_>,
+    ) -> Result<Redirected, RedirectError> {
+        let redirected = redirected.with_query(visitor.query)?;
+        if let Some(location) = redirected.forwarded() {
+            self.check_target(location)?;
+        }
+        Ok(redirected)
+    }
+
+    /// Fails where a visitor's query leads to a URL of the blocklist: as a link would that leads there by itself.
+    fn check_target(&self, location: &Location) -> Result<(), RedirectError> {
+        if self.blocklist.looks_at_queries() && self.blocklist.get().blocks(location.as_str()) {
+            return Err(RedirectError::Removed(RemovalStatus::Gone));
+        }
+        Ok(())
     }
 
     /// Counts a request by its result.

@@ -64,6 +64,11 @@ impl Redirected {
         self.forwarded.as_ref().unwrap_or(&self.link.location)
     }
 
+    /// The location with the visitor's query, where one was added.
+    pub(super) fn forwarded(&self) -> Option<&Location> {
+        self.forwarded.as_ref()
+    }
+
     pub(super) fn with_noindex(self, noindex: bool) -> Self {
         Self { noindex, ..self }
     }

@@ -320,6 +320,7 @@ impl App {
                     .as_ref()
                     .map_or_else(Classifier::off, Classifier::new),
                 noindex: self.noindex,
+                blocklist: self.links.blocklist.clone(),
             },
             tasks: RedirectTasks {
                 deliveries,

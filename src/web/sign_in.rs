@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::form::{Fault, Form};
 use super::language::Language;
 use super::opened_at::opened_elsewhere;
+use super::own_path::own_path;
 use super::page::{Frame, Site, own_page, refused_page, see_other};
 use super::session::{self, SignedIn};
 use crate::accounts::{AccountError, Accounts};
@@ -23,7 +24,7 @@ struct SignInPage<'a> {
     frame: Frame<'a>,
     csrf: String,
     is_new: bool,
-    next: &'a str,
+    next: String,
     /// Whether a form was not carried out, as its session has ended.
     has_ended: bool,
     /// What was done just now, in a sentence.
@@ -55,7 +56,7 @@ pub(super) async fn show(
     QueryOf(query): QueryOf<SignInQuery>,
 ) -> Result<Response, ApiError> {
     if signed_in.is_ok() {
-        return Ok(see_other(session::own_path(&query.next)));
+        return Ok(see_other(&own_path(&query.next)));
     }
     let asked = Asked {
         next: &query.next,
@@ -102,7 +103,7 @@ fn shown(
         frame: Frame::public(site, Language::ENGLISH).with_form(headers),
         csrf,
         is_new: asked.is_new,
-        next: session::own_path(asked.next),
+        next: own_path(asked.next),
         has_ended: asked.has_ended,
         said: match asked.done {
             "account" => "Your account is ready. Sign in to go on.",

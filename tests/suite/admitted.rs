@@ -12,6 +12,11 @@ both_modes! {
         for target in [
             "http://169.254.169.254/latest/meta-data/", "http://2852039166/", "http://0xA9.0376.43518/",
             "http://[fe80::1]/", "http://[::ffff:169.254.169.254]/", "http://[64:ff9b::a9fe:a9fe]/", "http://metadata.google.internal/",
+            "http://metadata/", "http://METADATA./computeMetadata/v1/", "http://metadata.goog/", "http://instance-data/", "http://instance-data.ec2.internal/",
+            "http://metadata.tencentyun.com/", "http://kubernetes.default.svc/", "http://[fd20:ce::254]/", "http://[fd00:ec2::254]/", "http://168.63.129.16/",
+            "http://100.100.100.200/", "http://192.0.0.192/", "http://[64:ff9b:1::a9fe:a9fe]/", "http://[64:ff9b:1:a9fe:a9:fe00::]/",
+            "http://[::ffff:0:169.254.169.254]/", "http://[::169.254.169.254]/", "http://[2002:a9fe:a9fe::]/", "http://[2001:0:a9fe:a9fe::1]/",
+            "http://[2001:0:1:2::5601:5601]/", "http://[2600::5efe:a9fe:a9fe]/", "http://[::ffff:168.63.129.16]/",
         ] {
             let detail = "target_url: must not lead to a link-local address or a metadata service";
             app.try_shorten(&token, target).await.is_error(422, detail);
@@ -37,6 +42,24 @@ async fn private_targets_are_refused_where_the_operator_says_so() {
         "http://[fd00::1]/",
         "http://nas.local/",
         "http://localhost:1/",
+        "http://[fec0::1]/",
+        "http://[2001:0:808:808::1]/",
+        "http://[ff02::1]/",
+        "http://224.0.0.1/",
+        "http://198.18.0.1/",
+        "http://240.0.0.1/",
+        "http://192.0.2.1/",
+        "http://[2001:db8::1]/",
+        "http://[64:ff9b:1::8.8.8.8]/",
+        "http://[::ffff:0:10.0.0.1]/",
+        "http://[2002:a00:1::]/",
+        "http://[2600::5efe:10.0.0.1]/",
+        "http://wiki/",
+        "http://router.localdomain/",
+        "http://nas.home/",
+        "http://intern.corp/",
+        "http://a.test/",
+        "http://nas.home.arpa/",
     ] {
         let detail = "target_url: must not lead into a private network";
         app.try_shorten(&token, target).await.is_error(422, detail);
@@ -45,6 +68,18 @@ async fn private_targets_are_refused_where_the_operator_says_so() {
             .bearer_auth(&token)
             .json(&json!({"target_url": target}));
         Response::of(edit).await.is_error(422, detail);
+    }
+    for target in [
+        "https://example.com/",
+        "https://a.example/",
+        "http://8.8.8.8/",
+        "http://[2600::1]/",
+        "http://[64:ff9b::8.8.8.8]/",
+        "http://[2002:808:808::1]/",
+        "http://something.onion/",
+        "https://corp.example.net/",
+    ] {
+        app.shorten(&token, target).await;
     }
     app.finish().await;
 }

@@ -4,13 +4,14 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::embedded_address::tests::{carried_in, written_as};
 
 fn list(text: &str) -> Blocklist {
     Blocklist::parse(text, "list".into()).unwrap()
 }
 
 fn blocks(list: &Blocklist, target: &str) -> bool {
-    list.blocks(&TargetUrl::from_stored(target))
+    list.blocks(target)
 }
 
 #[test]
@@ -30,6 +31,7 @@ fn hosts_tops_and_paths_are_blocked_in_all_spellings() {
         "https://docs.example/forms/a?b",
         "https://docs.example/x/../forms/a#top",
         "https://files.example/x?id=1",
+        "https://files.example/x?id=1&utm=mail#top",
         "https://xn--bcher-kva.example/",
     ] {
         assert!(blocks(&list, target), "{target}");
@@ -92,6 +94,128 @@ fn no_shared_host_is_blocked_by_accident() {
     );
 }
 
+#[test]
+fn a_path_has_one_spelling() {
+    let list = list("docs.example/a/bad/\nother.example/a;b/c\n");
+    for target in [
+        "https://docs.example/a/bad",
+        "https://docs.example/a/bad/",
+        "https://docs.example//a//bad",
+        "https://docs.example/a/bad//x",
+        "https://docs.example/a/./bad",
+        "https://docs.example/a/x/../bad",
+        "https://docs.example/a/x/%2e%2E/bad",
+        "https://docs.example/a/x%2f..%2fbad",
+        "https://docs.example/a%2fbad",
+        "https://docs.example/a%5Cbad",
+        "https://docs.example/%61/b%61d",
+        "https://docs.example/a/bad;x=1",
+        "https://docs.example/a;v=2/bad",
+        "https://docs.example/;/a/bad",
+        "https://docs.example/a/x/..;y/bad",
+        "https://docs.example/a/x;y/../bad?q",
+        "https://docs.example:8443/a/bad#top",
+        "https://other.example/a;b/c",
+    ] {
+        assert!(blocks(&list, target), "{target}");
+    }
+    for target in [
+        "https://docs.example/",
+        "https://docs.example/a",
+        "https://docs.example/A/bad",
+        "https://docs.example/a/bader",
+        "https://docs.example/a/good?/a/bad",
+        "https://docs.example/x/a/bad",
+        "https://docs.example/a%252fbad",
+        "https://other.example/a/c",
+    ] {
+        assert!(!blocks(&list, target), "{target}");
+    }
+}
+
+#[test]
+fn a_query_has_one_spelling() {
+    let list = list("files.example/x?id=1&name=a b&flag\nfiles.example/?only=1\n");
+    for target in [
+        "https://files.example/x?id=1&name=a%20b&flag",
+        "https://files.example/x?flag=&name=a+b&id=1",
+        "https://files.example/x/?&&id=1&&flag&name=a%20%62&=",
+        "https://files.example/x?id=2&id=1&flag&flag&name=a+b&more=3",
+        "https://files.example//x;y?i%64=%31&name=a+b&flag#part",
+        "https://files.example?only=1",
+        "https://files.example/?a&only=1",
+    ] {
+        assert!(blocks(&list, target), "{target}");
+    }
+    for target in [
+        "https://files.example/x?id=1&name=a%20b",
+        "https://files.example/x?id=1&name=a%2Bb&flag",
+        "https://files.example/x/y?id=1&name=a%20b&flag",
+        "https://files.example/x?ID=1&name=a%20b&flag",
+        "https://files.example/x",
+        "https://files.example/",
+        "https://files.example/?only=12",
+    ] {
+        assert!(!blocks(&list, target), "{target}");
+    }
+}
+
+/// Of what another parameter, or a way out of a folder, leads to, the exception says nothing.
+#[test]
+fn an_exception_is_no_way_past_the_list() {
+    let list = list("docs.example\n!docs.example/good\n!docs.example/form?id=7\n");
+    for target in [
+        "https://docs.example/good/x?y=1",
+        "https://docs.example/good;x/y",
+        "https://docs.example/form?id=7",
+        "https://docs.example/form/?id=%37#a",
+    ] {
+        assert!(!blocks(&list, target), "{target}");
+    }
+    for target in [
+        "https://docs.example/good/../bad",
+        "https://docs.example/good%2f..%2fbad",
+        "https://docs.example/good/..;/bad",
+        "https://docs.example/form?id=7&id=8",
+        "https://docs.example/form?id=7&to=evil",
+        "https://docs.example/form",
+        "https://docs.example/form/x?id=7",
+        "https://docs.example/x;/good",
+    ] {
+        assert!(blocks(&list, target), "{target}");
+    }
+}
+
+#[test]
+fn only_a_list_with_queries_has_queries_looked_at() {
+    for (text, looks) in [
+        ("", false),
+        (
+            "bad.example\n*.bad.example\nbad.example/a\nbad.example/a?\n",
+            false,
+        ),
+        ("bad.example/a?b", true),
+        ("bad.example\n!bad.example/a?b=1", true),
+    ] {
+        let current = CurrentBlocklist::default();
+        current.set(list(text));
+        assert_eq!(current.looks_at_queries(), looks, "{text}");
+    }
+}
+
+/// The letters of a text, some of them percent-encoded, in either case.
+fn respelt(text: &str, choices: &[u8]) -> String {
+    let letters = text.chars().enumerate().map(|(at, letter)| {
+        let code = u32::from(letter);
+        match choices[at % choices.len()] % 4 {
+            0 if letter.is_ascii_alphanumeric() => format!("%{code:02x}"),
+            1 if letter.is_ascii_alphanumeric() => format!("%{code:02X}"),
+            _ => letter.to_string(),
+        }
+    });
+    letters.collect()
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC{0,40}|[a-c*.!/?:@%# \n]{0,40}", target in "https?://[a-c.]{1,9}(/[a-c%?]{0,5}){0,3}") {
@@ -109,6 +233,59 @@ proptest! {
         prop_assert!(blocks(&list(&host), &target));
         let excepted = format!("{host}\n!{entry}");
         prop_assert!(!blocks(&list(&excepted), &target));
+    }
+
+    #[test]
+    fn every_spelling_of_a_listed_url_is_listed(
+        host in "[a-c]{1,3}\\.example",
+        segments in proptest::collection::vec("[a-c]{1,3}", 1..4),
+        pairs in proptest::collection::vec("[a-c]{1,2}=[a-c]{0,2}", 0..4),
+        further in proptest::collection::vec("[d-f]{1,2}=[a-c]{0,2}", 0..3),
+        joints in proptest::collection::vec(proptest::sample::select(vec!["/", "//", "/./", "/%2e/", "/x/../", "/x/%2E./", "/;y/", "%2f", "/x%2f..%2f"]), 4),
+        ends in proptest::collection::vec(proptest::sample::select(vec!["", ";v", ";v=1"]), 4),
+        end in proptest::sample::select(vec!["", "/", "//", "/."]),
+        choices in proptest::collection::vec(any::<u8>(), 16),
+        order in any::<u64>(),
+    ) {
+        let entry = format!("{host}/{}", segments.join("/"));
+        let entry = if pairs.is_empty() { entry } else { format!("{entry}?{}", pairs.join("&")) };
+        let spelt = segments.iter().enumerate();
+        let spelt = spelt.map(|(at, segment)| format!("{}{}{}", joints[at], respelt(segment, &choices), ends[at]));
+        // The path of a URL begins with a slash as it is.
+        let path = format!("/{}{end}", spelt.collect::<String>());
+        let mut given: Vec<_> = pairs.iter().chain(&pairs).chain(&further).map(|pair| respelt(pair, &choices)).collect();
+        let length = given.len().max(1);
+        given.rotate_left(usize::try_from(order % length as u64).unwrap());
+        let host = respelt(&host.to_uppercase(), &choices);
+        let scheme = ["http", "HTTPS"][usize::from(choices[0] % 2)];
+        let port = ["", ":443", ":80", ":8080", ":"][usize::from(choices[1] % 5)];
+        let dot = ["", "."][usize::from(choices[2] % 2)];
+        let target = format!("{scheme}://{host}{dot}{port}{path}?{}#{}", given.join("&&"), choices[3]);
+        prop_assert!(blocks(&list(&entry), &target), "{} is not of {}", target, entry);
+        let target = target.replace('?', "?new=1&");
+        prop_assert!(blocks(&list(&entry), &target), "{} is not of {}", target, entry);
+    }
+
+    #[test]
+    fn every_form_of_a_listed_address_is_listed(bits in 2_u32.., path in "(/[a-c]{1,3}){0,2}") {
+        let address = std::net::Ipv4Addr::from_bits(bits);
+        let [a, b, c, d] = address.octets();
+        let entry = format!("{address}{path}");
+        let list_of = |entry: &str| list(if path.is_empty() { entry.trim_end_matches('/') } else { entry });
+        let of_address = list_of(&entry);
+        let written: Vec<_> = [bits.to_string(), format!("{bits:#x}"), format!("0{a:o}.{b:#x}.{c}.{d}"), format!("{address}.")]
+            .into_iter()
+            .chain(written_as(address).into_iter().map(|host| format!("[{host}]")))
+            .collect();
+        for host in &written {
+            prop_assert!(blocks(&of_address, &format!("https://{host}{path}")), "{}", host);
+            // An entry in another spelling is the same entry.
+            let of_host = list_of(&format!("{host}{path}"));
+            prop_assert!(blocks(&of_host, &format!("https://{address}{path}")), "{}", host);
+        }
+        for host in carried_in(address) {
+            prop_assert!(blocks(&of_address, &format!("http://[{host}]:81{path}/x")), "{}", host);
+        }
     }
 }
 
@@ -138,7 +315,6 @@ fn a_check_of_a_million_lines_takes_less_than_ten_microseconds() {
             2 => format!("https://host{n}.example/"),
             _ => format!("https://a.b.c.top{n}.example/x"),
         })
-        .map(|target| TargetUrl::from_stored(&target))
         .collect();
     let started = Instant::now();
     let blocked = targets.iter().filter(|target| list.blocks(target)).count();

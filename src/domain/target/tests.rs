@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::{Blocklist, HostPattern};
 
 fn own(base: &str) -> OwnHost {
     OwnHost::of(&Url::parse(base).unwrap()).unwrap()
@@ -31,6 +32,9 @@ fn only_absolute_http_urls_with_a_host_are_accepted() {
         "http://example.com:99999/",
         "http://exa mple.com/",
         "http://[::1",
+        "http://*/",
+        "http://*.example.com/",
+        "http://%2a.example.com/",
         r"http:\\example.com",
         r"http://example.com\@evil.example",
     ] {
@@ -106,6 +110,10 @@ fn every_spelling_of_the_own_host_is_refused() {
         "http://2130706433:8000/",
         "http://[::1]:8000/",
         "http://[::ffff:127.0.0.1]:8000/",
+        "http://[::127.0.0.1]:8000/",
+        "http://[::ffff:0:127.0.0.1]:8000/",
+        "http://[64:ff9b::7f00:1]:8000/",
+        "http://[2002:7f00:1::]:8000/",
         "http://0.0.0.0:8000/",
     ] {
         assert_eq!(
@@ -138,6 +146,26 @@ proptest! {
             prop_assert_eq!(decoded(&led), decoded(&url));
         }
         prop_assert_eq!(Location::parse(location.as_str()), Some(location));
+    }
+}
+
+/// Found by a fuzzer: a target's host could be no entry and no removal.
+#[test]
+fn the_host_of_every_target_can_be_listed_and_removed() {
+    for raw in [
+        "https://xn*--rk//0x7f",
+        "https://a*b.example/",
+        "http://a!$b.example/",
+        "http://_a.example/",
+    ] {
+        let host = parse(raw).unwrap().host().unwrap();
+        let pattern = HostPattern::parse(&host).unwrap();
+        assert!(
+            pattern.matches(&host) && pattern.to_string() == host,
+            "{raw}"
+        );
+        let list = Blocklist::parse(&host, String::new()).unwrap();
+        assert!(list.blocks(raw), "{raw}");
     }
 }
 

@@ -37,6 +37,22 @@ both_modes! {
         becomes(app, &code, 302).await;
     }
 
+    async fn an_address_is_the_same_in_every_form_in_which_it_is_written(app) {
+        let (admin, token) = (admin(app).await, app.register().await);
+        for address in ["203.0.113.77", "::ffff:203.0.113.77", "64:ff9b::203.0.113.77", "2002:cb00:714d::9"] {
+            let code = made_from(app, &token, address).await;
+            let beside = made_from(app, &token, "64:ff9b::203.0.113.78").await;
+            for value in ["203.0.113.77", "64:ff9b::cb00:714d", "2002:cb00:714d::/48"] {
+                let removal = remove(app, &admin, "address", value, 410).await;
+                assert_eq!(removal.json()["value"], "203.0.113.77", "{value}");
+                becomes(app, &code, 410).await;
+                assert_eq!(app.visit(&format!("/{beside}")).await.status, 302);
+                assert_eq!(take_back(app, &admin, id_of(&removal)).await.status, 200);
+                becomes(app, &code, 302).await;
+            }
+        }
+    }
+
     async fn links_that_were_made_from_a_network_of_ipv6_are_removed(app) {
         let (admin, token) = (admin(app).await, app.register().await);
         let code = made_from(app, &token, "2001:db8:1:2:3::4").await;

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{account, admin, becomes, id_of, remove, send, status_of};
+use super::{account, admin, becomes, id_of, is_removed, remove, send, status_of};
 use crate::support::{App, Backend, Mode, Response, eventually, refused};
 
 const REFUSED: &str = "target_url: must not lead to a target that this service refuses";
@@ -64,6 +64,131 @@ async fn a_target_on_the_list_is_refused_everywhere(mode: Mode) {
     app.finish().await;
 }
 
+/// Makes a link that adds its visitor's query.
+async fn forwarding(app: &App, token: &str, target: &str, max_clicks: Option<u32>) -> String {
+    let body = json!({ "target_url": target, "forward_query": true, "max_clicks": max_clicks });
+    let made = send(app, Method::POST, token, "/urls/shorten", &body).await;
+    assert_eq!(made.status, 200, "{made:?}");
+    made.json()["short_code"].as_str().unwrap().to_owned()
+}
+
+async fn a_visitors_query_does_not_lead_to_a_listed_url(mode: Mode) {
+    let text =
+        "files.example/x?id=1&to=a b\nform.example\n!form.example/f?id=7\nplain.example/bad\n";
+    let (app, folder) = with_list(mode, text).await;
+    let token = app.register().await;
+    let half = forwarding(&app, &token, "https://files.example/x?id=1", None).await;
+    let none = forwarding(&app, &token, "https://files.example//x/", None).await;
+    let once = forwarding(&app, &token, "https://files.example/x?id=1", Some(1)).await;
+    let excepted = forwarding(&app, &token, "https://form.example/f?id=7", None).await;
+    let plain = forwarding(&app, &token, "https://plain.example/good", None).await;
+    for path in [
+        format!("/{half}?to=a%20b"),
+        format!("/{half}?%74o=a+b&x"),
+        format!("/urls/r/{half}?x&&to=a+b#part"),
+        format!("/{none}?to=a+b&id=1"),
+        format!("/{none}/?id=1&to=a%20b"),
+        format!("/{once}?to=a+b"),
+        format!("/{excepted}?id=8"),
+        format!("/{excepted}?to=elsewhere"),
+    ] {
+        // The second time the link is in memory.
+        for _ in 0..2 {
+            let refused = app.get(&path).await;
+            is_removed(&refused, 410);
+            let head = Response::of(app.request(Method::HEAD, &path)).await;
+            assert_eq!(
+                (head.status.as_u16(), head.header("location")),
+                (410, ""),
+                "{path}"
+            );
+        }
+        let page = app
+            .request(Method::GET, &path)
+            .header("accept", "text/html");
+        let page = Response::of(page).await;
+        assert_eq!(page.status, 410, "{path}");
+        assert!(
+            page.header("content-type").starts_with("text/html"),
+            "{page:?}"
+        );
+    }
+    for (path, location) in [
+        (format!("/{half}"), "https://files.example/x?id=1"),
+        (format!("/{half}?to=b"), "https://files.example/x?id=1&to=b"),
+        (
+            format!("/{none}?to=a+b"),
+            "https://files.example//x/?to=a+b",
+        ),
+        (format!("/{once}?to=b"), "https://files.example/x?id=1&to=b"),
+        (format!("/{excepted}?id=7"), "https://form.example/f?id=7"),
+        (
+            format!("/{plain}?id=1&to=a+b"),
+            "https://plain.example/good?id=1&to=a+b",
+        ),
+    ] {
+        let visit = app.visit(&path).await;
+        assert_eq!(visit.header("location"), location, "{path}: {visit:?}");
+    }
+    // Refused visits are not counted, and use no click up.
+    for (code, clicks) in [
+        (&half, 2),
+        (&none, 1),
+        (&once, 1),
+        (&excepted, 1),
+        (&plain, 1),
+    ] {
+        assert_eq!(app.clicks(code).await, clicks, "{code}");
+    }
+    // A list that is put in force later holds for links that are known.
+    let path = folder.path().join("blocklist");
+    fs::write(&path, "plain.example/good?id=2\n").unwrap();
+    app.server.signal("HUP");
+    eventually("the list is in force", async || {
+        app.get(&format!("/{plain}?id=2")).await.status == 410
+    })
+    .await;
+    assert_eq!(app.visit(&format!("/{half}?to=a+b")).await.status, 302);
+    app.server_only().await;
+}
+
+async fn every_spelling_of_a_listed_url_is_refused_and_removed(mode: Mode) {
+    const SPELLINGS: [&str; 16] = [
+        "https://docs.example//bad",
+        "https://docs.example/./bad",
+        "https://docs.example/x/%2e%2e/bad",
+        "https://docs.example/x%2f..%2fbad",
+        "https://docs.example/b%61d/",
+        "https://docs.example/bad;v=1",
+        "https://DOCS%2eexample.:8443/bad#top",
+        "http://198.51.100.7/",
+        "http://3325256711/",
+        "http://0306.063.0144.07/",
+        "http://[::ffff:198.51.100.7]/",
+        "http://[::198.51.100.7]/",
+        "http://[64:ff9b::c633:6407]/",
+        "http://[64:ff9b:1::c633:6407]/",
+        "http://[2002:c633:6407::1]/",
+        "http://[2600::5efe:198.51.100.7]/",
+    ];
+    let (app, folder) = with_list(mode, "").await;
+    let token = app.register().await;
+    let mut made = Vec::new();
+    for target in SPELLINGS {
+        made.push(app.shorten(&token, target).await);
+    }
+    let good = app.shorten(&token, "http://[64:ff9b::c633:6408]/").await;
+    let path = folder.path().join("blocklist");
+    fs::write(&path, "docs.example/bad\n[64:ff9b::198.51.100.7]\n").unwrap();
+    app.server.signal("HUP");
+    for (code, target) in made.iter().zip(SPELLINGS) {
+        becomes(&app, code, 410).await;
+        app.try_shorten(&token, target).await.is_error(422, REFUSED);
+    }
+    assert_eq!(app.visit(&format!("/{good}")).await.status, 302);
+    app.server_only().await;
+}
+
 async fn links_are_removed_and_put_back_with_the_list(mode: Mode) {
     let (app, folder) = with_list(mode, "").await;
     let path = folder.path().join("blocklist");
@@ -101,6 +226,26 @@ async fn a_target_on_the_list_is_refused_everywhere_embedded() {
 #[tokio::test]
 async fn a_target_on_the_list_is_refused_everywhere_in_production() {
     a_target_on_the_list_is_refused_everywhere(Mode::Production).await;
+}
+
+#[tokio::test]
+async fn a_visitors_query_does_not_lead_to_a_listed_url_embedded() {
+    a_visitors_query_does_not_lead_to_a_listed_url(Mode::Embedded).await;
+}
+
+#[tokio::test]
+async fn a_visitors_query_does_not_lead_to_a_listed_url_in_production() {
+    a_visitors_query_does_not_lead_to_a_listed_url(Mode::Production).await;
+}
+
+#[tokio::test]
+async fn every_spelling_of_a_listed_url_is_refused_and_removed_embedded() {
+    every_spelling_of_a_listed_url_is_refused_and_removed(Mode::Embedded).await;
+}
+
+#[tokio::test]
+async fn every_spelling_of_a_listed_url_is_refused_and_removed_in_production() {
+    every_spelling_of_a_listed_url_is_refused_and_removed(Mode::Production).await;
 }
 
 #[tokio::test]

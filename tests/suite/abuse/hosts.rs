@@ -29,6 +29,28 @@ both_modes! {
         }
     }
 
+    async fn a_removed_address_is_removed_in_every_form_in_which_ipv6_carries_it(app) {
+        let (admin, token) = (admin(app).await, app.register().await);
+        let forms = [
+            "http://198.51.100.9/", "http://0xc6336409/", "http://[::ffff:198.51.100.9]/", "http://[::198.51.100.9]/", "http://[::ffff:0:198.51.100.9]/",
+            "http://[64:ff9b::198.51.100.9]/", "http://[64:ff9b:1::198.51.100.9]/", "http://[2002:c633:6409::1]/", "http://[2600::5efe:198.51.100.9]/",
+        ];
+        let mut bad = Vec::new();
+        for target in forms {
+            bad.push(app.shorten(&token, target).await);
+        }
+        let good = app.shorten(&token, "http://[64:ff9b::198.51.100.10]/").await;
+        let removal = remove(app, &admin, "host", "[64:ff9b::c633:6409]", 410).await;
+        let id = id_of(&removal);
+        assert_eq!(removal.json()["value"], "198.51.100.9");
+        for (code, target) in bad.iter().zip(forms) {
+            becomes(app, code, 410).await;
+            app.try_shorten(&token, target).await.is_error(422, REFUSED);
+        }
+        assert_eq!(app.visit(&format!("/{good}")).await.status, 302);
+        assert_eq!(take_back(app, &admin, id).await.status, 200);
+    }
+
     async fn a_removal_holds_once_it_is_answered_and_so_does_its_end(app) {
         const MANY: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at)
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)

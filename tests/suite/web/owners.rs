@@ -1,7 +1,7 @@
 //! Pages for owners, without JavaScript: signing in, links, the account, and what a hostile page may try.
 
 use super::browser::{Browser, leads_to, token};
-use crate::support::{Mode, Response, both_modes, with_app_and_settings, within_a_minute};
+use crate::support::{Mode, Response, both_modes, raw, with_app_and_settings, within_a_minute};
 
 both_modes! {
     async fn signed_out_a_page_leads_to_the_form_and_back_but_never_elsewhere(app) {
@@ -26,6 +26,53 @@ both_modes! {
             let fields = [("email", email.as_str()), ("password", "correct horse"), ("next", next)];
             leads_to(&browser.send("/app/login", "/app/login", &fields).await, path);
         }
+    }
+
+    /// A short link that leads anywhere stands behind each of these, if a browser reads it so.
+    async fn no_spelling_of_a_page_leads_to_a_short_link_after_signing_in(app) {
+        let mut owner = Browser::new(app);
+        let email = owner.sign_up().await;
+        owner.make(&[("target_url", "https://evil.example/"), ("custom_code", "bob1")]).await;
+        let base = url::Url::parse("https://sho.rt").unwrap();
+        let stays = |place: &str, next: &str| {
+            let led = base.join(place).unwrap();
+            let is_below = led.path() == "/app" || led.path().starts_with("/app/");
+            assert!(led.origin() == base.origin() && is_below, "{next} leads to {led}");
+        };
+        for next in [
+            "/app/%2e%2e/bob1", "/app/.%2E/bob1", "/app/%2e%2e%2fbob1", "/app/%252e%252e/bob1", "/app/../bob1", "/app/..\\bob1",
+            "/app\\..\\bob1", "/app/.\t./bob1", "/app/.\n./bob1", "/app/x/../../bob1", "/app/account/%2e%2e/%2e%2e/bob1", "/app/..;/bob1",
+            "/app/%2e%2e/urls/r/bob1", "/bob1", "//evil.example", "/app//evil.example", "/\t/evil.example", "\\\\evil.example",
+            "https:/bob1", "https:bob1", "/app%2f..%2fbob1", "/app/..%5cbob1",
+        ] {
+            let query = form_urlencoded::Serializer::new(String::new()).append_pair("next", next).finish();
+            let at_once = owner.get(&format!("/app/login?{query}")).await;
+            assert_eq!(at_once.status, 303, "{at_once:?}");
+            stays(at_once.header("location"), next);
+            let mut browser = Browser::new(app);
+            let page = browser.get(&format!("/app/login?{query}")).await.text;
+            let field = page.split("name=\"next\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+            stays(field, next);
+            // Where a form is sent from and its session has ended, its page is named by the browser.
+            for page in [format!("https://sho.rt{next}"), next.to_owned()] {
+                if let Ok(page) = reqwest::header::HeaderValue::try_from(page) {
+                    let sent = app.request(reqwest::Method::POST, "/app/links").header("referer", page);
+                    let led = base.join(Response::of(sent).await.header("location")).unwrap();
+                    assert_eq!(led.path(), "/app/login");
+                    let (_, after) = led.query_pairs().find(|(name, _)| name == "next").unwrap_or_default();
+                    stays(if after.is_empty() { "/app" } else { &after }, next);
+                }
+            }
+        }
+        // A sign-in is dear: a few are enough, as all of them go through the same function.
+        for next in ["/app/%2e%2e/bob1", "/app/.\t./bob1", "/app\\..\\bob1"] {
+            let mut browser = Browser::new(app);
+            let fields = [("email", email.as_str()), ("password", "correct horse"), ("next", next)];
+            leads_to(&browser.send("/app/login", "/app/login", &fields).await, "/app");
+        }
+        // A browser sends no such path; another client may.
+        let asked = raw::get(&app.server.base, "/app/links/%2e%2e/delete").await;
+        assert!(asked.contains("\r\nlocation: /app/login\r\n") || asked.starts_with("HTTP/1.1 404 "), "{asked}");
     }
 
     async fn a_session_is_a_cookie_that_scripts_and_the_api_do_not_get(app) {
