@@ -17,6 +17,9 @@ use canonical::{Canonical, hash};
 
 mod canonical;
 
+/// Parameters that a visitor may have added where the list has an entry with a query: redirects are no place to read thousands.
+const MAX_FORWARDED: usize = 100;
+
 /// Which targets are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocklist {
@@ -94,9 +97,10 @@ impl Entry {
         let no_host = InvalidEntry::Host(InvalidHostPattern::NoHost);
         let Canonical {
             hosts,
-            path,
+            paths,
             parameters,
         } = Canonical::of(&url).ok_or(no_host)?;
+        let path = paths.into_iter().next().unwrap_or_default();
         if path.is_empty() && parameters.is_empty() {
             return Err(InvalidEntry::WholeHost);
         }
@@ -166,10 +170,12 @@ impl Entries {
         let covered = |path: &[u8]| {
             self.cover_path(host, path) || self.cover_query(host, path, &url.parameters, parameters)
         };
-        // What is excepted is so as the URL is written.
-        let further = Some(parameters).filter(|parameters| *parameters == Parameters::AtLeast);
-        let further = further.and_then(|_| url.path_without_parameters());
-        covered(&url.path) || further.is_some_and(|path| covered(&path))
+        let mut paths = url.paths.iter();
+        match parameters {
+            Parameters::AtLeast => paths.any(|path| covered(path)),
+            // Another reading of the path would be a way past the list.
+            Parameters::Exactly => paths.all(|path| covered(path)),
+        }
     }
 
     fn cover_path(&self, host: &str, path: &[u8]) -> bool {
@@ -179,6 +185,19 @@ impl Entries {
                 && has(&self.lengths, (host, length))
                 && has(&self.prefixes, (host, &path[..length]))
         })
+    }
+
+    /// Whether there are entries with a query for the host and path of a URL.
+    fn have_queries_of(&self, url: &Canonical) -> bool {
+        let is_place = |host: &String, path: &Vec<u8>| {
+            let place = hash((&**host, &path[..]));
+            let found = self
+                .queries
+                .binary_search_by_key(&place, |entry| entry.place);
+            found.is_ok()
+        };
+        let mut hosts = url.hosts.iter().filter(|_| !self.queries.is_empty());
+        hosts.any(|host| url.paths.iter().any(|path| is_place(host, path)))
     }
 
     fn cover_query(&self, host: &str, path: &[u8], given: &[u64], parameters: Parameters) -> bool {
@@ -285,6 +304,20 @@ impl Blocklist {
         let is_blocked = |host: &String| self.blocked.cover(host, &url, Parameters::AtLeast);
         let is_excepted = |host: &String| self.excepted.cover(host, &url, Parameters::Exactly);
         url.hosts.iter().any(is_blocked) && !url.hosts.first().is_some_and(is_excepted)
+    }
+
+    /// Whether no link may lead to a URL with a visitor's query. `without` is the URL before the query was added, and decides
+    /// whether the query is read at all.
+    #[must_use]
+    pub fn blocks_forwarded(&self, without: &str, url: &str) -> bool {
+        let Some(place) = Url::parse(without).ok().as_ref().and_then(Canonical::of) else {
+            return false;
+        };
+        let has_queries = |entries: &Entries| entries.have_queries_of(&place);
+        if !has_queries(&self.blocked) && !has_queries(&self.excepted) {
+            return false;
+        }
+        url.bytes().filter(|byte| *byte == b'&').count() > MAX_FORWARDED || self.blocks(url)
     }
 
     /// Whether the query of a URL may decide whether it is blocked.

@@ -185,7 +185,7 @@ impl Redirect {
         if self.blocklist.looks_at_queries()
             && let Some(location) = link.location.with_query(query)?
         {
-            self.check_target(&location)?;
+            self.check_target(&link.location, &location)?;
         }
         Ok(())
     }
@@ -198,14 +198,18 @@ impl Redirect {
     ) -> Result<Redirected, RedirectError> {
         let redirected = redirected.with_query(visitor.query)?;
         if let Some(location) = redirected.forwarded() {
-            self.check_target(location)?;
+            self.check_target(redirected.target(), location)?;
         }
         Ok(redirected)
     }
 
     /// Fails where a visitor's query leads to a URL of the blocklist: as a link would that leads there by itself.
-    fn check_target(&self, location: &Location) -> Result<(), RedirectError> {
-        if self.blocklist.looks_at_queries() && self.blocklist.get().blocks(location.as_str()) {
+    fn check_target(&self, target: &Location, location: &Location) -> Result<(), RedirectError> {
+        let is_blocked = || {
+            let list = self.blocklist.get();
+            list.blocks_forwarded(target.as_str(), location.as_str())
+        };
+        if self.blocklist.looks_at_queries() && is_blocked() {
             return Err(RedirectError::Removed(RemovalStatus::Gone));
         }
         Ok(())

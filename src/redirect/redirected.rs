@@ -64,6 +64,11 @@ impl Redirected {
         self.forwarded.as_ref().unwrap_or(&self.link.location)
     }
 
+    /// The location of the link, without a visitor's query.
+    pub(super) fn target(&self) -> &Location {
+        &self.link.location
+    }
+
     /// The location with the visitor's query, where one was added.
     pub(super) fn forwarded(&self) -> Option<&Location> {
         self.forwarded.as_ref()

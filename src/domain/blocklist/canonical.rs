@@ -1,8 +1,9 @@
 //! A URL as the blocklist compares it: every spelling of a URL, in the list or as a target, comes to the same.
 //!
 //! - Host: as everywhere ([`crate::domain::host`]); of an IPv6 address also each address of IPv4 within it.
-//! - Path: all percent-encoding undone, `\` as `/`, without empty segments, with dot segments resolved, without a slash at its end.
-//!   Case stays as it is. Some servers leave out what follows a `;` in a segment: the path without that is compared as well.
+//! - Path: all percent-encoding undone, `\` as `/`, without empty segments and those of one dot, without a slash at its end. Case
+//!   stays as it is. Servers read some paths in several ways, and all of these are compared: with segments of two dots resolved or
+//!   not, and with what follows a `;` in a segment or without it.
 //! - Parameters: decoded as forms are (`+` is a space), each once and in no order, without empty ones; `a` is `a=`.
 //! - Scheme, port and fragment are left out.
 
@@ -24,8 +25,8 @@ pub(super) fn hash(value: impl Hash) -> u64 {
 pub(super) struct Canonical {
     /// The host in its one spelling, and then those to which it may lead besides.
     pub(super) hosts: Vec<String>,
-    /// Empty for the root; it never ends with a slash.
-    pub(super) path: Vec<u8>,
+    /// How a server may read the path, each reading once; at least one. The root is empty, and no path ends with a slash.
+    pub(super) paths: Vec<Vec<u8>>,
     /// The hashes of names and values, sorted, each once.
     pub(super) parameters: Vec<u64>,
 }
@@ -35,33 +36,41 @@ impl Canonical {
     pub(super) fn of(url: &Url) -> Option<Self> {
         Some(Self {
             hosts: all_of(url.host()?),
-            path: path(url.path()),
+            paths: paths(url.path()),
             parameters: url.query().map(parameters).unwrap_or_default(),
         })
     }
-
-    /// The path without what follows a `;` in each segment, where that is another one.
-    pub(super) fn path_without_parameters(&self) -> Option<Vec<u8>> {
-        if !self.path.contains(&b';') {
-            return None;
-        }
-        let segments = self.path.split(|byte| *byte == b'/').map(name);
-        Some(segments.collect::<Vec<_>>().join(&b'/'))
-    }
 }
 
-fn path(raw: &str) -> Vec<u8> {
+/// The readings of a path; the first one has its segments of two dots resolved.
+fn paths(raw: &str) -> Vec<Vec<u8>> {
     let decoded: Vec<u8> = percent_decode_str(raw).collect();
-    let mut segments = Vec::new();
-    for segment in decoded.split(|byte| matches!(byte, b'/' | b'\\')) {
-        match name(segment) {
-            b"" | b"." => {}
-            b".." => {
-                segments.pop();
-            }
-            _ => segments.push(segment),
+    let segments = decoded.split(|byte| matches!(byte, b'/' | b'\\'));
+    let written: Vec<_> = segments
+        .filter(|segment| !matches!(name(segment), b"" | b"."))
+        .collect();
+    let mut resolved = Vec::with_capacity(written.len());
+    for segment in &written {
+        if name(segment) == b".." {
+            resolved.pop();
+        } else {
+            resolved.push(*segment);
         }
     }
+    let mut paths = Vec::with_capacity(1);
+    for segments in [resolved, written] {
+        let names = segments.iter().copied().map(name).collect();
+        for segments in [segments, names] {
+            let path = joined(&segments);
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    paths
+}
+
+fn joined(segments: &[&[u8]]) -> Vec<u8> {
     let slashed = segments.iter().map(|segment| [b"/", *segment].concat());
     slashed.collect::<Vec<_>>().concat()
 }

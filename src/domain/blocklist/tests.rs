@@ -176,6 +176,9 @@ fn an_exception_is_no_way_past_the_list() {
         "https://docs.example/good/../bad",
         "https://docs.example/good%2f..%2fbad",
         "https://docs.example/good/..;/bad",
+        "https://docs.example/bad/..;/good",
+        "https://docs.example/bad%2f..%2fgood",
+        "https://docs.example/bad/%5c..%5c../good",
         "https://docs.example/form?id=7&id=8",
         "https://docs.example/form?id=7&to=evil",
         "https://docs.example/form",
@@ -184,6 +187,34 @@ fn an_exception_is_no_way_past_the_list() {
     ] {
         assert!(blocks(&list, target), "{target}");
     }
+}
+
+#[test]
+fn a_way_out_of_a_listed_path_is_no_way_past_the_list() {
+    let list = list("docs.example/a/bad\ndocs.example/kit.php\n");
+    for target in [
+        "https://docs.example/a/bad/..;/",
+        "https://docs.example/a/bad/..;x=1/..;/y",
+        "https://docs.example/a/bad/x%2f..%2f..",
+        "https://docs.example/kit.php/%5c..%5c..",
+        "https://docs.example/a;x/./bad;y/..;/",
+        "https://docs.example/a/%2e%2e%2fa/bad",
+    ] {
+        assert!(blocks(&list, target), "{target}");
+    }
+    assert!(!blocks(&list, "https://docs.example/a/bad/../x"));
+}
+
+#[test]
+fn a_forwarded_query_is_read_only_if_the_list_has_one_for_the_page() {
+    let list = list("docs.example/form?id=7\n");
+    let forwarded =
+        |target: &str, query: &str| list.blocks_forwarded(target, &format!("{target}?{query}"));
+    assert!(forwarded("https://docs.example/form", "a=1&id=7"));
+    assert!(!forwarded("https://docs.example/form", "a=1&id=8"));
+    let very_many = "a&".repeat(1_000);
+    assert!(forwarded("https://docs.example/form", &very_many));
+    assert!(!forwarded("https://docs.example/other", &very_many));
 }
 
 #[test]
