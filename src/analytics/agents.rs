@@ -5,11 +5,25 @@
 
 use std::sync::Arc;
 
-use regex::{Regex, bytes};
 use ua_parser::{Regexes, os, user_agent};
 
-/// The longest `User-Agent` that is read.
-pub(super) const MAX_BYTES: usize = 2_048;
+use super::bots::Bots;
+
+/// How much of a `User-Agent` is read: a longer one is cut.
+pub(super) const MAX_BYTES: usize = 512;
+
+/// The beginning of a header's value as text; `None` if it is no text.
+pub(super) fn cut(agent: &[u8]) -> Option<&str> {
+    let beginning = &agent[..agent.len().min(MAX_BYTES)];
+    match str::from_utf8(beginning) {
+        Ok(text) => Some(text),
+        // The last character is cut in two.
+        Err(error) if agent.len() > MAX_BYTES && error.error_len().is_none() => {
+            str::from_utf8(&beginning[..error.valid_up_to()]).ok()
+        }
+        Err(_) => None,
+    }
+}
 
 /// What is kept of an agent; as small as a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -17,7 +31,8 @@ pub(super) struct Agent {
     pub(super) browser: Option<&'static str>,
     pub(super) os: Option<&'static str>,
     pub(super) device: Option<&'static str>,
-    pub(super) is_bot: bool,
+    /// `None` if that was not found out.
+    pub(super) is_bot: Option<bool>,
 }
 
 /// All kinds of devices.
@@ -40,8 +55,7 @@ pub(super) struct UserAgents(Arc<Parsers>);
 struct Parsers {
     browsers: user_agent::Extractor<'static>,
     systems: os::Extractor<'static>,
-    bots: bytes::Regex,
-    no_bots: Regex,
+    bots: Bots,
 }
 
 /// Families of browsers, each with the parser's names for it.
@@ -205,15 +219,10 @@ impl UserAgents {
         let (Ok(Ok(browsers)), Ok(Ok(systems))) = (browsers, systems) else {
             unreachable!("the patterns are a part of the program, and a test compiles them");
         };
-        let known = any_of(include_str!("data/bots.txt"));
-        let more = any_of(include_str!("data/more_bots.txt"));
         Self(Arc::new(Parsers {
             browsers,
             systems,
-            // In another case the beginning of a word only: `Sonic` is a bot, and Panasonic makes televisions.
-            bots: bots(&format!(r"{known}|(?i:\b(?:{known})|{more})")),
-            no_bots: Regex::new(&any_of(include_str!("data/no_bots.txt")))
-                .expect("the patterns are a part of the program, and a test compiles them"),
+            bots: Bots::new(),
         }))
     }
 
@@ -221,7 +230,7 @@ impl UserAgents {
     pub(super) fn of(&self, agent: &str) -> Agent {
         if agent.trim().is_empty() {
             return Agent {
-                is_bot: true,
+                is_bot: Some(true),
                 ..Agent::default()
             };
         }
@@ -237,31 +246,17 @@ impl UserAgents {
             browser,
             os: system.map(|(name, ..)| *name),
             device: device(agent, system.and_then(|(.., device)| *device)),
-            is_bot: parsers.is_bot(agent),
+            is_bot: Some(parsers.bots.has(agent)),
         }
     }
-}
 
-impl Parsers {
-    /// Whether there is a bot's word in an agent, beside words of people's devices and programs that only look like it.
-    fn is_bot(&self, agent: &str) -> bool {
-        let has_word = |text: &str| self.bots.is_match(text.as_bytes());
-        has_word(agent) && has_word(&self.no_bots.replace_all(agent, " "))
+    /// What an agent is at a glance: a bot by its plain words, or not known.
+    pub(super) fn at_a_glance(&self, agent: &str) -> Agent {
+        Agent {
+            is_bot: self.0.bots.surely_has(agent).then_some(true),
+            ..Agent::default()
+        }
     }
-}
-
-/// One pattern for all patterns of a file, which has one a line.
-fn any_of(file: &str) -> String {
-    let patterns: Vec<_> = file.lines().map(|line| format!("(?:{line})")).collect();
-    patterns.join("|")
-}
-
-fn bots(pattern: &str) -> bytes::Regex {
-    bytes::RegexBuilder::new(pattern)
-        .unicode(false)
-        .size_limit(64 << 20)
-        .build()
-        .expect("the patterns are a part of the program, and a test compiles them")
 }
 
 fn family(families: &[(&'static str, &[&str])], name: &str) -> Option<&'static str> {

@@ -33,37 +33,33 @@ impl<K: Hash + Eq, V: Clone> Memo<K, V> {
         }
     }
 
-    /// The answer for a key of this many bytes, which is made where it is not known.
-    pub(super) fn get_or_insert<Q>(
-        &mut self,
-        key: &Q,
-        bytes: usize,
-        own: impl FnOnce(&Q) -> K,
-        make: impl FnOnce() -> V,
-    ) -> V
+    /// The answer for a key of this many bytes, if it is known.
+    pub(super) fn get<Q>(&mut self, key: &Q, bytes: usize) -> Option<V>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
         if let Some(known) = self.young.get(key) {
-            return known.clone();
+            return Some(known.clone());
         }
-        let (key, value) = match self.old.remove_entry(key) {
-            Some(known) => known,
-            None => (own(key), make()),
-        };
+        let (key, value) = self.old.remove_entry(key)?;
+        self.insert(key, bytes, value.clone());
+        Some(value)
+    }
+
+    /// Keeps the answer for a key of this many bytes.
+    pub(super) fn insert(&mut self, key: K, bytes: usize, value: V) {
         if self.young.len() >= self.limit.entries || self.bytes + bytes > self.limit.bytes {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
         }
         self.bytes += bytes;
-        self.young.insert(key, value.clone());
-        value
+        self.young.insert(key, value);
     }
 
     /// How many answers it has.
     #[cfg(test)]
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }
 }
@@ -77,8 +73,9 @@ mod tests {
     }
 
     fn ask(memo: &mut Memo<String, usize>, key: &str, made: &mut usize) -> usize {
-        memo.get_or_insert(key, key.len(), str::to_owned, || {
+        memo.get(key, key.len()).unwrap_or_else(|| {
             *made += 1;
+            memo.insert(key.to_owned(), key.len(), *made);
             *made
         })
     }

@@ -2,14 +2,21 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `agents` | families of browsers and systems, devices, known bots |
+//! | `agents` | families of browsers and systems, devices |
+//! | `bots` | words of known bots |
 //! | `referrer` | the registrable host of the page that has the link |
 //! | `countries` | countries of addresses, by the operator's file |
 //! | `filter` | values by which clicks may be filtered |
 //! | `memo` | keeps answers in bounded tables |
+//! | `budget` | bounds the work for headers that are new |
 //!
 //! A [`Classifier`] is of one worker. Of an agent or a referrer that it met before, it finds the class by their bytes and
 //! allocates nothing. The bytes themselves are in its tables alone, and leave them neither for a log nor for a store.
+//!
+//! New ones are worked out on the redirect's own thread, as that takes a browser's agent 4 us, and handing it to another thread
+//! takes longer. Agents that somebody makes up may take a hundred times that, so each worker has a budget for new headers, of
+//! which one address gets a quarter. Past it a header is not known, unless its plain words say that it is a bot's, and it
+//! takes no room in the tables: a stranger cannot push out what others send.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,12 +26,15 @@ use crate::domain::ClickClass;
 use crate::telemetry::metrics::{CLASSES_MADE, CLASSES_UNKNOWN};
 
 mod agents;
+mod bots;
+mod budget;
 mod countries;
 mod filter;
 mod memo;
 mod referrer;
 
 use agents::{Agent, UserAgents};
+use budget::Budget;
 pub use countries::{Countries, CountriesError};
 pub use filter::{InvalidFilter, filter};
 use memo::{Limit, Memo};
@@ -32,7 +42,7 @@ use memo::{Limit, Memo};
 /// Room of the tables of one worker, each of which has two such halves.
 const AGENTS: Limit = Limit {
     entries: 4_096,
-    bytes: 1 << 20,
+    bytes: 4_096 * agents::MAX_BYTES,
 };
 const REFERRERS: Limit = Limit {
     entries: 4_096,
@@ -80,10 +90,12 @@ struct OfWorker {
     memos: Mutex<Memos>,
     made: Counter,
     out_of_bounds: Counter,
+    over_budget: Counter,
     opted_out: Counter,
 }
 
 struct Memos {
+    budget: Budget,
     agents: Memo<Box<[u8]>, Agent>,
     referrers: Memo<Box<[u8]>, Option<Arc<str>>>,
     classes: Memo<ClassKey, Arc<ClickClass>>,
@@ -117,12 +129,14 @@ impl Classifier {
             analytics: analytics.clone(),
             unknown: Arc::new(ClickClass::unknown()),
             memos: Mutex::new(Memos {
+                budget: Budget::new(),
                 agents: Memo::new(AGENTS),
                 referrers: Memo::new(REFERRERS),
                 classes: Memo::new(CLASSES),
             }),
             made: counter!(CLASSES_MADE),
             out_of_bounds: unknown("bound"),
+            over_budget: unknown("budget"),
             opted_out: unknown("opt_out"),
         })))
     }
@@ -148,7 +162,7 @@ impl OfWorker {
             None
         };
         let mut memos = self.memos.lock().unwrap_or_else(PoisonError::into_inner);
-        self.class(&mut memos, agent, referrer, country)
+        self.class(&mut memos, agent, referrer, country, visitor.address)
             .unwrap_or_else(|| {
                 self.out_of_bounds.increment(1);
                 Arc::clone(&self.unknown)
@@ -162,44 +176,68 @@ impl OfWorker {
         agent: &[u8],
         referrer: &[u8],
         country: Option<[u8; 2]>,
+        address: AddressOf<'_>,
     ) -> Option<Arc<ClickClass>> {
-        if agent.len() > agents::MAX_BYTES || referrer.len() > referrer::MAX_BYTES {
+        if referrer.len() > referrer::MAX_BYTES {
             return None;
         }
-        let (agent_text, referrer_text) =
-            (str::from_utf8(agent).ok()?, str::from_utf8(referrer).ok()?);
-        let agent = memos.agents.get_or_insert(
-            agent,
-            agent.len(),
-            |bytes| bytes.into(),
-            || self.analytics.agents.of(agent_text),
-        );
-        let referrer = memos.referrers.get_or_insert(
-            referrer,
-            referrer.len(),
-            |bytes| bytes.into(),
-            || referrer::host_of(referrer_text).map(Arc::from),
-        );
+        let (agent, referrer) = (agents::cut(agent)?, str::from_utf8(referrer).ok()?);
+        let agent = self.agent(memos, agent, address);
+        let referrer = self.referrer(memos, referrer::origin(referrer), address);
         let bytes = referrer.as_ref().map_or(0, |host| host.len());
         let key = (agent, referrer, country);
-        let class = memos.classes.get_or_insert(&key, bytes, Clone::clone, || {
-            self.made.increment(1);
-            Arc::new(class(&key))
-        });
+        if let Some(class) = memos.classes.get(&key, bytes) {
+            return Some(class);
+        }
+        self.made.increment(1);
+        let class = Arc::new(class(&key));
+        memos.classes.insert(key, bytes, Arc::clone(&class));
         Some(class)
+    }
+
+    fn agent(&self, memos: &mut Memos, agent: &str, address: AddressOf<'_>) -> Agent {
+        let (key, parsers) = (agent.as_bytes(), &self.analytics.agents);
+        if let Some(known) = memos.agents.get(key, key.len()) {
+            return known;
+        }
+        if let Some(found) = memos.budget.spend(address, || parsers.of(agent)) {
+            memos.agents.insert(key.into(), key.len(), found);
+            return found;
+        }
+        self.over_budget.increment(1);
+        parsers.at_a_glance(agent)
+    }
+
+    fn referrer(
+        &self,
+        memos: &mut Memos,
+        origin: &str,
+        address: AddressOf<'_>,
+    ) -> Option<Arc<str>> {
+        let key = origin.as_bytes();
+        if let Some(known) = memos.referrers.get(key, key.len()) {
+            return known;
+        }
+        let host = || referrer::host_of(origin).map(Arc::from);
+        let Some(found) = memos.budget.spend(address, host) else {
+            self.over_budget.increment(1);
+            return None;
+        };
+        memos.referrers.insert(key.into(), key.len(), found.clone());
+        found
     }
 }
 
 fn class((agent, referrer, country): &ClassKey) -> ClickClass {
     let country = country.as_ref().and_then(|code| str::from_utf8(code).ok());
-    let bot = if agent.is_bot { "true" } else { "false" };
+    let bot = agent.is_bot.map(|is| if is { "true" } else { "false" });
     ClickClass::of([
         referrer.as_deref(),
         country,
         agent.browser,
         agent.os,
         agent.device,
-        Some(bot),
+        bot,
     ])
 }
 
@@ -244,10 +282,9 @@ mod tests {
             opts_out: true,
             ..visitor(FIREFOX, b"")
         };
-        let (long_agent, long_referrer) = ([b'a'; 2_049], [b'a'; 1_025]);
+        let long_referrer = [b'a'; 1_025];
         for visitor in [
             opts_out,
-            visitor(&long_agent, b""),
             visitor(FIREFOX, &long_referrer),
             visitor(b"caf\xe9", b""),
         ] {
@@ -256,6 +293,85 @@ mod tests {
                 ClickClass::unknown()
             );
         }
+    }
+
+    #[test]
+    fn of_a_long_agent_the_beginning_is_read_and_no_character_is_cut_in_two() {
+        let classifier = classifier();
+        let class = |agent: &[u8]| classifier.class_of(&visitor(agent, b"")).unwrap();
+        let long = [b"-", FIREFOX, "\u{e9}".repeat(1_000).as_bytes()].concat();
+        assert!(str::from_utf8(&long[..512]).is_err());
+        assert_eq!(class(&long).value(Dimension::Browser), Some("Firefox"));
+        let hidden = ["a ".repeat(256).as_bytes(), b"Googlebot"].concat();
+        assert_eq!(class(&hidden).value(Dimension::Bot), Some("false"));
+    }
+
+    /// Agents that nobody sends, each of which takes longer to read than a hundred of browsers'.
+    fn made_up(number: usize) -> String {
+        format!("{number} {}", "bot".repeat(168))
+    }
+
+    fn class_at(classifier: &Classifier, address: &str, agent: &str) -> Arc<ClickClass> {
+        let visitor = Visitor {
+            address: &|| address.to_owned(),
+            ..visitor(agent.as_bytes(), b"https://example.com/")
+        };
+        classifier.class_of(&visitor).unwrap()
+    }
+
+    #[test]
+    fn one_who_makes_up_agents_makes_none_of_others_unknown() {
+        let classifier = classifier();
+        let known = str::from_utf8(FIREFOX).unwrap();
+        let before = class_at(&classifier, "192.0.2.1", known);
+        let is_browser = |class: &ClickClass| class.value(Dimension::Browser) == Some("Firefox");
+        assert!(is_browser(&before));
+        for number in 0..20_000 {
+            class_at(&classifier, "192.0.2.2", &made_up(number));
+        }
+        // What was known is known, of whomever; what is new is read for everybody else.
+        assert!(is_browser(&class_at(&classifier, "192.0.2.2", known)));
+        assert!(Arc::ptr_eq(
+            &before,
+            &class_at(&classifier, "192.0.2.1", known)
+        ));
+        let new = format!("{known} new");
+        assert!(is_browser(&class_at(&classifier, "192.0.2.1", &new)));
+        let kept = classifier.0.as_ref().unwrap().memos.lock().unwrap();
+        assert!(kept.agents.len() < 2_000, "{}", kept.agents.len());
+    }
+
+    #[test]
+    fn past_the_budget_only_bots_by_their_plain_words_are_known() {
+        let classifier = classifier();
+        let agent = |number: usize, rest: &str| format!("{number} {rest}");
+        for number in 0..20_000 {
+            class_at(&classifier, "192.0.2.2", &made_up(number));
+        }
+        let mut values = Vec::new();
+        for number in 0..100 {
+            for rest in [
+                "Googlebot/2.1",
+                "Android 4.2.2; Googlebot/2.1",
+                "Firefox/145.0",
+            ] {
+                // The budget of the next second.
+                class_at(&classifier, "192.0.2.2", &made_up(20_000 + number));
+                let class = class_at(&classifier, "192.0.2.2", &agent(number, rest));
+                values.push((rest, class.value(Dimension::Bot).map(str::to_owned)));
+            }
+        }
+        let of = |word| {
+            values
+                .iter()
+                .filter(move |(rest, _)| rest.starts_with(word))
+        };
+        let is = |value: &'static str| {
+            move |found: &&(&str, Option<String>)| found.1.as_deref() == Some(value)
+        };
+        assert_eq!(of("Googlebot").filter(is("true")).count(), 100);
+        assert_eq!(of("Android").filter(is("false")).count(), 0);
+        assert_eq!(of("Firefox").filter(is("true")).count(), 0);
     }
 
     #[test]

@@ -7,9 +7,26 @@ use crate::domain::Dimension;
 /// The longest `Referer` that is read.
 pub(super) const MAX_BYTES: usize = 1_024;
 
+/// The longest scheme and host of one. The name of a host has at most 253 bytes.
+const MAX_ORIGIN: usize = 300;
+
+/// A referrer as far as its host: what comes after it says nothing of it.
+pub(super) fn origin(referrer: &str) -> &str {
+    let Some(start) = referrer.find("://").map(|at| at + 3) else {
+        return referrer;
+    };
+    match referrer[start..].find(['/', '?', '#']) {
+        // More slashes than two: a browser would look for the host behind them.
+        None | Some(0) => referrer,
+        Some(length) => &referrer[..start + length],
+    }
+}
+
 /// The registrable domain of a referrer's host, as `example.co.uk`; nothing of its path or its query. Of an Android app, its
 /// name. `None` for any other text, and for addresses of hosts without a name.
 pub(super) fn host_of(referrer: &str) -> Option<String> {
+    let is_short = |referrer: &&str| referrer.len() <= MAX_ORIGIN;
+    let referrer = Some(origin(referrer)).filter(is_short)?;
     let url = Url::parse(referrer).ok()?;
     match (url.scheme(), url.host()?) {
         ("http" | "https", Host::Domain(host)) => {
@@ -93,7 +110,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_host_that_is_longer_than_names_of_hosts_is_not_read() {
+        let long = format!("https://{}example.com/", "a.".repeat(200));
+        assert_eq!(host_of(&long), None);
+        let path = format!("https://example.com/{}", "a/".repeat(400));
+        assert_eq!(host_of(&path).as_deref(), Some("example.com"));
+    }
+
     proptest! {
+        #[test]
+        fn a_referrer_has_the_host_of_its_origin(
+            text in "(https?|android-app|ftp)?:?/{0,3}[a-z@:.\\\\é%]{0,6}[/?#\\\\:a-z]{0,6}(://)?[/?#a-z]{0,6}",
+        ) {
+            let host = |text: &str| Url::parse(text).ok().and_then(|url| url.host_str().map(str::to_owned));
+            prop_assert_eq!(host(origin(&text)), host(&text));
+        }
+
         #[test]
         fn any_text_is_read_or_refused(text: String) {
             let _ = host_of(&text);

@@ -60,7 +60,7 @@ pub struct Guards {
     #[arg(long, env = "MIN_READ_BYTES_PER_SECOND", value_name = "BYTES")]
     #[arg(default_value = "4096", value_parser = number(0..=1_000_000_000_u32))]
     pub min_read_bytes_per_second: u32,
-    /// Longest head of a request, with at most 100 headers. A longer head is answered 431, or 414 if its first line already
+    /// Longest head of a request, with at most 100 headers, whose names take at most 4,096 bytes. A longer head is answered 431, or 414 if its first line already
     /// exceeds the limit.
     // The HTTP library reads 8 KiB at least.
     #[arg(long, env = "MAX_HEADER_BYTES", value_name = "BYTES")]

@@ -1,7 +1,9 @@
 //! The `Location` of a redirect: a target as a URI (RFC 3986), with a visitor's query where the link wants it.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
+use foldhash::fast::RandomState;
 use percent_encoding::{percent_decode, percent_encode_byte};
 use url::Url;
 
@@ -77,11 +79,16 @@ impl Location {
             None => (&*self.0, None),
         };
         let (path, own) = location.split_once('?').unwrap_or((location, ""));
-        let is_pair = |pair: &&str| !pair.is_empty();
-        let given: HashSet<Vec<u8>> = added.split('&').filter(is_pair).map(name_of).collect();
-        let is_kept = |pair: &&str| is_pair(pair) && !given.contains(&name_of(pair));
-        let pairs = own.split('&').filter(is_kept).chain([added.as_str()]);
-        let mut merged = format!("{path}?{}", pairs.collect::<Vec<_>>().join("&"));
+        let replaced = replaced(own, &added);
+        let is_kept = |pair: &&str| !pair.is_empty() && !replaced.contains(&name_of(pair));
+        let mut merged = String::with_capacity(self.0.len() + 1 + added.len());
+        merged.push_str(path);
+        let mut separator = '?';
+        for pair in own.split('&').filter(is_kept).chain([added.as_str()]) {
+            merged.push(separator);
+            merged.push_str(pair);
+            separator = '&';
+        }
         if let Some(fragment) = fragment {
             merged.push('#');
             merged.push_str(fragment);
@@ -97,8 +104,13 @@ impl Location {
     /// # Errors
     /// [`LocationTooLong`].
     pub fn check_room_for(&self, query: &str) -> Result<(), LocationTooLong> {
-        // An encoded byte takes three, and a `?` or `&` is before the query.
-        if self.0.len() + 1 + 3 * query.len() <= Self::MAX_BYTES {
+        // An encoded byte takes three, and a `?` or `&` is before the query. Escapes are encoded already: to find out takes no
+        // more than to look.
+        let longest: usize = query
+            .bytes()
+            .map(|byte| if is_plain(byte) { 1 } else { 3 })
+            .sum();
+        if self.0.len() + 1 + longest <= Self::MAX_BYTES {
             return Ok(());
         }
         self.with_query(query).map(drop)
@@ -117,10 +129,31 @@ pub(super) fn authority(raw: &str) -> Option<&str> {
     (http && host).then_some(authority)
 }
 
+/// The parameters of the first query that the second has, too, by their names. Each query is gone through once, and takes little
+/// more than its bytes where no name is escaped.
+fn replaced<'a>(own: &'a str, added: &str) -> HashSet<Cow<'a, [u8]>, RandomState> {
+    let mut found: HashMap<Cow<'a, [u8]>, bool, RandomState> = HashMap::default();
+    let pairs = own.split('&').filter(|pair| !pair.is_empty());
+    found.extend(pairs.map(|pair| (name_of(pair), false)));
+    if !found.is_empty() {
+        for pair in added.split('&').filter(|pair| !pair.is_empty()) {
+            if let Some(is_given) = found.get_mut(&*name_of(pair)) {
+                *is_given = true;
+            }
+        }
+    }
+    let given = found.into_iter().filter(|(_, is_given)| *is_given);
+    given.map(|(name, _)| name).collect()
+}
+
 /// The name of a parameter as bytes.
-fn name_of(pair: &str) -> Vec<u8> {
-    let name = pair.split('=').next().unwrap_or_default();
-    percent_decode(name.replace('+', " ").as_bytes()).collect()
+fn name_of(pair: &str) -> Cow<'_, [u8]> {
+    let name = pair.split_once('=').map_or(pair, |(name, _)| name);
+    if name.contains('+') {
+        Cow::Owned(percent_decode(name.replace('+', " ").as_bytes()).collect())
+    } else {
+        percent_decode(name.as_bytes()).into()
+    }
 }
 
 /// The authority of a target whose host is international, with that host in punycode.

@@ -229,6 +229,14 @@ impl ApiError {
         Self::new(StatusCode::URI_TOO_LONG, detail)
     }
 
+    /// 431: the names of a request's headers.
+    pub fn long_names(limit: usize) -> Self {
+        let detail = format!(
+            "The names of the request's headers take more than {limit} bytes; send fewer or shorter ones"
+        );
+        Self::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, detail)
+    }
+
     /// 422: input that breaks a rule; `detail` names the field.
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)

@@ -137,7 +137,14 @@ fn start_at_zero() {
     for (sink, outcome) in OUTCOMES {
         counter!(BATCHES, "sink" => sink, "outcome" => outcome).increment(0);
     }
-    for reason in ["opt_out", "bound", "memory", "redis_room", "database_room"] {
+    for reason in [
+        "opt_out",
+        "bound",
+        "budget",
+        "memory",
+        "redis_room",
+        "database_room",
+    ] {
         counter!(CLASSES_UNKNOWN, "reason" => reason).increment(0);
     }
     gauge!(MEMORY_ONLY).set(0);

@@ -92,7 +92,7 @@ metrics! {
     counter CLICKS_DROPPED = "shunt_clicks_in_doubt_dropped_total";
     /// Classes of clicks that a worker worked out, because it did not have them in memory.
     counter CLASSES_MADE = "shunt_click_classes_made_total";
-    /// Clicks whose class is not known, by reason; they are counted.
+    /// Clicks whose class is not known, or not in full, by reason; they are counted.
     counter CLASSES_UNKNOWN = "shunt_clicks_unclassified_total";
     /// Batches and parts of flushes whose classes are in no breakdown, because too many of them waited in the database.
     counter CLASSES_DROPPED = "shunt_click_classes_dropped_total";

@@ -17,6 +17,7 @@ mod clicks_by_time;
 mod cluster;
 mod code_length;
 mod countries;
+mod dear_headers;
 mod delete;
 mod document;
 mod embedded;

@@ -43,7 +43,6 @@ impl ConnectionHandler {
         shutdown: Shutdown,
     ) -> Self {
         let ids = Arc::new(ids);
-        let timeout = guards.header_timeout;
         Self {
             fast_path: FastPath::new(
                 redirect.clone(),
@@ -51,7 +50,7 @@ impl ConnectionHandler {
                 api.proxies.clone(),
                 api.pages.clone(),
                 clock,
-                timeout,
+                &guards,
             )
             .await,
             dispatcher: Arc::new(Dispatcher::new(

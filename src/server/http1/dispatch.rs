@@ -20,6 +20,7 @@ use tower::ServiceExt;
 use tracing::Instrument;
 
 use super::forward::{Patience, forward_body};
+use super::parse::MAX_NAME_BYTES;
 use super::shared_stream::SharedStream;
 use crate::domain::ShortCode;
 use crate::http::paths::{self, Class, redirect_code, route_of};
@@ -174,10 +175,19 @@ fn is_queued(path: &str) -> bool {
     route_of(path).is_some_and(|route| route.class == Class::Queued)
 }
 
-/// The refusal of a request that another program may have read in another way; its connection ends.
+/// The refusal of a request that another program may have read in another way, or whose headers took long to read; its connection
+/// ends.
 fn doubt_about(request: &Request<Incoming>) -> Option<ApiError> {
     if !names_one_host(request) {
         return Some(ApiError::bad_request("The request has to name one host"));
+    }
+    let names: usize = request
+        .headers()
+        .iter()
+        .map(|(name, _)| name.as_str().len())
+        .sum();
+    if names > MAX_NAME_BYTES {
+        return Some(ApiError::long_names(MAX_NAME_BYTES));
     }
     (!has_plain_coding(request)).then(ApiError::unknown_coding)
 }

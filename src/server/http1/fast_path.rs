@@ -24,6 +24,7 @@ use super::parse::{Head, MAX_HEAD_BYTES, RedirectRequest, header_values, parse};
 use super::render::{FastPathRenderer, PreparedResponse, ResponseHeaders};
 use super::request_target;
 use crate::analytics::{AddressOf, Visitor};
+use crate::config::Guards;
 use crate::domain::{Clock, RemovalStatus};
 use crate::http::{ApiError, ClientAddress, FORWARDED_FOR, RequestId, RequestIds, TrustedProxies};
 use crate::redirect::{Redirect, RedirectError};
@@ -33,6 +34,9 @@ use crate::web::{ErrorPages, PageWish};
 
 /// Requests of one connection that are answered before other connections have their turn.
 const MAX_CONSECUTIVE: u32 = 16;
+
+/// How much is read at first: nearly every head is shorter.
+const FIRST_READ: usize = 4 * 1024;
 
 /// How long a client may take to read a response.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -54,6 +58,8 @@ pub(super) struct FastPath {
     pages: ErrorPages,
     /// A connection that completes no request for this long, later on up to twice as long, is closed.
     request_timeout: Duration,
+    /// Longest head that is read here.
+    max_head: usize,
 }
 
 /// How a connection left the fast path.
@@ -71,7 +77,7 @@ impl FastPath {
         proxies: TrustedProxies,
         pages: ErrorPages,
         clock: Arc<dyn Clock>,
-        request_timeout: Duration,
+        guards: &Guards,
     ) -> Self {
         Self {
             renderer: FastPathRenderer::new(clock, redirect.noindex),
@@ -83,7 +89,8 @@ impl FastPath {
             ids,
             proxies,
             pages,
-            request_timeout,
+            request_timeout: guards.header_timeout,
+            max_head: guards.max_header_bytes.min(MAX_HEAD_BYTES),
         }
     }
 
@@ -101,7 +108,7 @@ impl FastPath {
         tokio::pin!(draining, timer);
         let mut idle_timer = IdleTimer::new(draining, timer, self.request_timeout);
         loop {
-            match parse(&received) {
+            match parse(&received, self.max_head) {
                 Head::Redirect(request) => {
                     response.clear();
                     let length = request.length;
@@ -128,7 +135,7 @@ impl FastPath {
                     let is_idle = received.is_empty();
                     tokio::select! {
                         biased;
-                        read = read(&mut stream, &mut received) => match read {
+                        read = read(&mut stream, &mut received, self.max_head) => match read {
                             Ok(0) | Err(_) => return FastPathOutcome::Closed,
                             Ok(_) => {}
                         },
@@ -248,12 +255,22 @@ fn wish(head: &[u8]) -> Option<PageWish> {
 }
 
 /// Reads what has come. A connection takes memory only then, so that an idle one has no buffer.
-async fn read(stream: &mut TcpStream, received: &mut BytesMut) -> io::Result<usize> {
+async fn read(
+    stream: &mut TcpStream,
+    received: &mut BytesMut,
+    max_head: usize,
+) -> io::Result<usize> {
     if received.is_empty() {
         *received = BytesMut::new();
     }
     poll_fn(|context| stream.poll_read_ready(context)).await?;
-    received.reserve(MAX_HEAD_BYTES - received.len());
+    // The rest of a long head at once: each part is read from the beginning again.
+    let room = if received.len() < FIRST_READ {
+        FIRST_READ
+    } else {
+        max_head
+    };
+    received.reserve(room.saturating_sub(received.len()));
     stream.read_buf(received).await
 }
 

@@ -16,6 +16,9 @@ use crate::http::paths::redirect_code;
 use crate::parse::{Head, header_values, parse};
 use crate::request_target;
 
+/// The longest head that the service reads by default.
+const MAX_HEAD: usize = 16 * 1024;
+
 thread_local! {
     static RUNTIME: Runtime = Builder::new_current_thread().build().expect("a runtime");
 }
@@ -53,12 +56,12 @@ fn read_by_hyper(bytes: Vec<u8>) -> Vec<Seen> {
 pub fn fast_path(received: &[u8]) {
     let encoded = request_target::encoded(received);
     assert_eq!(request_target::encoded(&encoded), encoded);
-    let Head::Redirect(request) = parse(received) else {
+    let Head::Redirect(request) = parse(received, MAX_HEAD) else {
         return;
     };
     // A plain redirect is sent as it came, and nothing after it changes it.
     let head = &received[..request.length];
-    assert!(matches!(parse(head), Head::Redirect(again) if again == request));
+    assert!(matches!(parse(head, MAX_HEAD), Head::Redirect(again) if again == request));
     assert_eq!(request_target::encoded(head), head);
     let agents: Vec<_> = header_values(head, "user-agent");
     assert_eq!(agents.first().copied(), request.agent);

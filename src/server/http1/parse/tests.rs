@@ -17,6 +17,10 @@ use tokio::runtime::Builder;
 use super::*;
 use crate::http::paths::{Class, ROUTES};
 
+fn parse(received: &[u8]) -> Head<'_> {
+    super::parse(received, MAX_HEAD_BYTES)
+}
+
 fn plain(request: &str) -> bool {
     matches!(parse(request.as_bytes()), Head::Redirect(_))
 }
@@ -42,6 +46,23 @@ fn a_redirect_of_a_browser_is_plain() {
     assert!(plain(
         "HEAD /urls/r/K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\n\r\n"
     ));
+}
+
+#[test]
+fn a_head_is_plain_up_to_its_limit_and_that_of_the_names_of_its_headers() {
+    let with = |lines: &str| format!("GET /K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\n{lines}\r\n");
+    let value = |bytes| with(&format!("X: {}\r\n", "v".repeat(bytes)));
+    let name = |bytes| with(&format!("{}: v\r\n", "X".repeat(bytes)));
+    assert!(plain(&value(16_000)) && !plain(&value(17_000)));
+    assert!(plain(&name(4_000)) && !plain(&name(4_100)));
+    assert!(plain(&with(&"X: v\r\n".repeat(99))) && !plain(&with(&"X: v\r\n".repeat(100))));
+    let head = value(9_000);
+    assert_eq!(super::parse(head.as_bytes(), 8_192), Head::Other);
+    assert_eq!(
+        super::parse(&head.as_bytes()[..8_191], 8_192),
+        Head::Partial
+    );
+    assert_eq!(super::parse(&head.as_bytes()[..8_192], 8_192), Head::Other);
 }
 
 #[test]
