@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::abuse::Abuse;
 use crate::domain::{InvalidRemoval, Reason};
-use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
+use crate::http::documented::{Limited, NeedsDatabase, TakesBody, TakesNoToken};
 use crate::http::paths::parse_code;
 use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
 
@@ -37,7 +37,7 @@ pub(super) struct NewReportBody {
     responses(
         (status = 202, description = "The report is noted"),
         (status = 404, description = "No link has this code", body = ErrorBody, example = json!({"detail": "URL not found"})),
-        TakesBody, Limited, NeedsDatabase,
+        TakesNoToken, TakesBody, Limited, NeedsDatabase,
     ),
 )]
 pub(super) async fn report(

@@ -22,6 +22,7 @@ mod document;
 mod embedded;
 mod encrypted_redis;
 mod errors;
+mod foreign_pages;
 mod growth;
 mod instances;
 mod journal;
