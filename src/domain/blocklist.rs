@@ -4,10 +4,9 @@
 //! `https://` (this path and all below it, of either scheme). `!` before an entry is an exception, which goes before every other entry.
 //! Empty lines, and those that begin with `#`, are left out. Entries are kept as hashes of 64 bits: 8 bytes each.
 
-use std::hash::{BuildHasher, Hash};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-use foldhash::quality::FixedState;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
@@ -114,8 +113,10 @@ struct Entries {
     lengths: Box<[u64]>,
 }
 
+/// Keyed by the process: no stranger finds a target whose hash is that of an exception.
 fn hash(value: impl Hash) -> u64 {
-    FixedState::with_seed(0).hash_one(value)
+    static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    HASHER.hash_one(value)
 }
 
 fn has(sorted: &[u64], value: impl Hash) -> bool {
