@@ -176,6 +176,7 @@ fn routes(
         ))
         .routes(routes!(admin::take_back::take_back))
         .routes(routes!(admin::reports::reports))
+        .routes(routes!(admin::close_report::close_report))
         .routes(routes!(admin::search_users::search_users))
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(Extension(BodyLimits {

@@ -187,6 +187,11 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "Removal not found")
     }
 
+    /// 404 of a report.
+    pub fn report_not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "Report not found")
+    }
+
     /// 404 of a key.
     pub fn key_not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "Key not found")
