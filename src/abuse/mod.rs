@@ -315,7 +315,7 @@ impl Abuse {
         Ok(self.administration.audit(wanted).await?)
     }
 
-    /// Notes the report of a link by a client at an address. A link that was reported often already gets no further one.
+    /// Notes the report of a link by a client at an address, of which a keyed hash is kept. Too many reports make room for it.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`] where no link has the code, [`AbuseError::TooMany`], [`AbuseError::Store`].
@@ -328,12 +328,31 @@ impl Abuse {
         self.limiter.count(Action::Report, address).await?;
         self.misses.check(address)?;
         let now = self.clock.now();
-        let reported = self.administration.report(code, reason, address, now);
+        let reporter = format!(
+            "{:016x}",
+            self.limiter.hasher().hash("reporter", &[address])
+        );
+        let reported = self.administration.report(code, reason, &reporter, now);
         if reported.await? {
             return Ok(());
         }
         self.misses.count(address);
         Err(AbuseError::Unknown)
+    }
+
+    /// Closes a report: it makes room for another one.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`], [`AbuseError::Store`].
+    pub async fn close_report(&self, by: &Administrator, report: i64) -> Result<(), AbuseError> {
+        let closed = self
+            .administration
+            .close_report(report, by.actor(), self.clock.now());
+        if !closed.await? {
+            return Err(AbuseError::Unknown);
+        }
+        Event::Administration.log(by.user, &by.address, &format!("close report {report}"));
+        Ok(())
     }
 
     /// A removal as it is now.

@@ -1,11 +1,10 @@
 //! Passwords that are guessed first: the most common ones, and those made of the account's own address.
 
 use std::fs::File;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
-
-use foldhash::fast::FixedState;
+use std::sync::LazyLock;
 
 use crate::domain::{EmailAddress, Password, prepared_password};
 
@@ -72,8 +71,10 @@ impl CommonPasswords {
     }
 }
 
+/// Keyed by the process: no password is refused because its hash was made to be a common one's.
 fn hash(password: &str) -> u64 {
-    FixedState::default().hash_one(password.to_lowercase())
+    static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    HASHER.hash_one(password.to_lowercase())
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! The addresses that logged in to each account: failures of strangers do not lock them out.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foldhash::fast::FixedState;
 use moka::sync::Cache;
 
 use crate::domain::{Clock, EmailAddress, UserId};
+use crate::limits::CallerHasher;
 use crate::store::Users;
 
 /// How long a log-in is not noted again.
@@ -19,18 +18,20 @@ const MAX_NOTED: u64 = 100_000;
 /// Addresses are kept in the database as hashes, the newest 32 of each account.
 pub(super) struct KnownAddresses {
     users: Arc<dyn Users>,
+    hasher: CallerHasher,
     clock: Arc<dyn Clock>,
     noted: Cache<(UserId, i64), ()>,
 }
 
 impl KnownAddresses {
-    pub(super) fn new(users: Arc<dyn Users>, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(users: Arc<dyn Users>, hasher: CallerHasher, clock: Arc<dyn Clock>) -> Self {
         let noted = Cache::builder()
             .max_capacity(MAX_NOTED)
             .time_to_live(NOTED_FOR)
             .build();
         Self {
             users,
+            hasher,
             clock,
             noted,
         }
@@ -38,13 +39,13 @@ impl KnownAddresses {
 
     /// Whether this address logged in to the account before. A database that is away knows none.
     pub(super) async fn knows(&self, email: &EmailAddress, address: &str) -> bool {
-        let known = self.users.knows_address(email, hash(address)).await;
+        let known = self.users.knows_address(email, self.hash(address)).await;
         known.unwrap_or_default()
     }
 
     /// Notes a log-in. It has succeeded, also if it cannot be noted.
     pub(super) async fn remember(&self, user: UserId, address: &str) {
-        let address = hash(address);
+        let address = self.hash(address);
         if self.noted.contains_key(&(user, address)) {
             return;
         }
@@ -57,9 +58,9 @@ impl KnownAddresses {
             Err(error) => tracing::debug!(%error, "an address that logged in could not be noted"),
         }
     }
-}
 
-/// The same on all instances, and for the life of the database.
-fn hash(address: &str) -> i64 {
-    FixedState::default().hash_one(address).cast_signed()
+    /// The same on all instances, until the secret is another one: addresses are noted again at their next log-in then.
+    fn hash(&self, address: &str) -> i64 {
+        self.hasher.hash("known_address", &[address]).cast_signed()
+    }
 }

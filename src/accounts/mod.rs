@@ -116,7 +116,11 @@ impl Accounts {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let users = Arc::clone(&store.users);
-        let known = KnownAddresses::new(Arc::clone(&users), Arc::clone(&clock));
+        let known = KnownAddresses::new(
+            Arc::clone(&users),
+            limiter.hasher().clone(),
+            Arc::clone(&clock),
+        );
         Self {
             users,
             keys: Arc::clone(&store.keys),

@@ -6,7 +6,7 @@ use axum::extract::State;
 
 use super::account_bodies::{LoginBody, TokenBody};
 use crate::accounts::Accounts;
-use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
+use crate::http::documented::{Limited, NeedsDatabase, TakesBody, TakesNoToken};
 use crate::http::{ApiError, Asking, ErrorBody, Json, JsonBody};
 
 /// Get a token.
@@ -20,7 +20,7 @@ use crate::http::{ApiError, Asking, ErrorBody, Json, JsonBody};
         (status = 200, description = "A fresh token", body = TokenBody),
         (status = 401, description = "No such account, or not its password; the response does not say which", body = ErrorBody,
             example = json!({"detail": "Incorrect email or password"})),
-        TakesBody, Limited, NeedsDatabase,
+        TakesNoToken, TakesBody, Limited, NeedsDatabase,
     ),
 )]
 pub(super) async fn login(

@@ -16,7 +16,9 @@ use utoipa_axum::routes;
 use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::config::{BaseUrl, Guards};
-use crate::http::{self, Admission, BodyLimits, TrustedProxies, with_admission};
+use crate::http::{
+    self, Admission, BodyLimits, TrustedProxies, refuse_cross_origin, with_admission,
+};
 use crate::links::{LinkService, LiveCounts};
 use crate::redirect::Redirect;
 use crate::telemetry::exposition::Exposition;
@@ -136,9 +138,14 @@ fn routes(
     admission: &Admission,
     public_metrics: bool,
 ) -> OpenApiRouter<ApiState> {
-    let routes = OpenApiRouter::with_openapi(document::preface(base_url))
+    let own_origin = Arc::<str>::from(base_url.as_str());
+    let without_token = OpenApiRouter::new()
         .routes(routes!(register::register))
         .routes(routes!(login::login))
+        .routes(routes!(report::report))
+        .route_layer(from_fn_with_state(own_origin, refuse_cross_origin));
+    let routes = OpenApiRouter::with_openapi(document::preface(base_url))
+        .merge(without_token)
         .routes(routes!(me::me, delete_account::delete_account))
         .routes(routes!(create_key::create_key, list_keys::list_keys))
         .routes(routes!(delete_key::delete_key))
@@ -161,7 +168,6 @@ fn routes(
             edit_link::edit,
             delete_link::delete
         ))
-        .routes(routes!(report::report))
         .routes(routes!(admin::audit::audit))
         .routes(routes!(admin::search_links::search_links))
         .routes(routes!(
@@ -170,6 +176,7 @@ fn routes(
         ))
         .routes(routes!(admin::take_back::take_back))
         .routes(routes!(admin::reports::reports))
+        .routes(routes!(admin::close_report::close_report))
         .routes(routes!(admin::search_users::search_users))
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(Extension(BodyLimits {

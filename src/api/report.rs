@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::abuse::Abuse;
 use crate::domain::{InvalidRemoval, Reason};
-use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
+use crate::http::documented::{Limited, NeedsDatabase, TakesBody, TakesNoToken};
 use crate::http::paths::parse_code;
 use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
 
@@ -30,14 +30,15 @@ pub(super) struct NewReportBody {
 
 /// Report a link.
 ///
-/// The administrators of this service see the report, with the address of the client. A link keeps 20 reports.
+/// The administrators of this service see the report, with a hash of the client's address, until they close it. A link keeps two reports by
+/// one address, and 20 in all: of more, the oldest by the address that has most makes room.
 #[utoipa::path(
     post, path = "/report", tag = "links", operation_id = "report",
     request_body(content = NewReportBody, description = "Any JSON object with these fields; others are ignored"),
     responses(
         (status = 202, description = "The report is noted"),
         (status = 404, description = "No link has this code", body = ErrorBody, example = json!({"detail": "URL not found"})),
-        TakesBody, Limited, NeedsDatabase,
+        TakesNoToken, TakesBody, Limited, NeedsDatabase,
     ),
 )]
 pub(super) async fn report(

@@ -105,6 +105,7 @@ words! {
         TakeBack = "take_back",
         Grant = "grant",
         ResetPassword = "reset_password",
+        CloseReport = "close_report",
     }
 
     /// How far a removal is.

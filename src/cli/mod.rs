@@ -17,6 +17,7 @@ mod manual;
 mod migrations;
 mod number;
 mod output;
+mod secret_flags;
 mod service;
 mod settings_in_force;
 

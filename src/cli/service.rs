@@ -7,7 +7,7 @@ use shunt::config::Config;
 use shunt::server::{self, Shutdown};
 use shunt::telemetry::{self, LogFilter, LogFormat, traces::Traces};
 
-use super::{Failure, migrations};
+use super::{Failure, migrations, secret_flags};
 
 /// Serves until it is asked to stop.
 pub(super) fn serve(config: Config) -> Result<(), Failure> {
@@ -51,10 +51,24 @@ fn raise_file_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
+/// The memory of the process has secrets and passwords: no core dump is written, and no other process of the same user reads it.
+fn forbid_core_dumps() {
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    // Where that is not allowed, the supervisor's limit stays.
+    let _ = setrlimit(Resource::Core, none);
+    // A program that takes the dumps of the system is given them whatever the limit.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
 pub(super) fn start(
     config: Config,
     work: impl AsyncFnOnce(Config, LogFilter) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Failure> {
+    forbid_core_dumps();
     let config = config.checked().map_err(|error| Failure::of(&error))?;
     let settings = config.reloaded().map_err(|error| Failure::of(&error))?;
     let traces = config.otlp_endpoint.as_ref().map(Traces::start);
@@ -62,6 +76,7 @@ pub(super) fn start(
     let logging =
         telemetry::start_logging(config.log_format, &settings.log_filter, traces.as_ref());
     let (log, _guard) = logging.map_err(|error| Failure::of(&error))?;
+    secret_flags::warn();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

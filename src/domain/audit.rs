@@ -75,8 +75,8 @@ pub struct Report {
     pub removed: Option<RemovalStatus>,
     /// Why it was reported.
     pub reason: String,
-    /// The address of the client.
-    pub address: String,
+    /// A hash of the client's address: that of no other client.
+    pub reporter: String,
     /// When.
     pub reported_at: Timestamp,
 }

@@ -24,6 +24,15 @@ pub enum TakesBody {
     Invalid(ErrorBody),
 }
 
+/// A route that changes something and needs no token.
+#[derive(IntoResponses)]
+pub enum TakesNoToken {
+    /// A page of another site, or of another host of this site, made a browser send this: `Sec-Fetch-Site` is neither
+    /// `same-origin` nor `none`, or without it `Origin` is not this service's
+    #[response(status = 403, example = json!({"detail": "Requests from pages of other sites are refused; send this from the service's own pages, or from a program"}))]
+    CrossOrigin(ErrorBody),
+}
+
 /// A route that reads a query.
 #[derive(IntoResponses)]
 pub enum TakesQuery {

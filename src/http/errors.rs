@@ -129,6 +129,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
+    /// 403: a request that a page of another site made a browser send.
+    pub fn cross_origin() -> Self {
+        let detail = "Requests from pages of other sites are refused; send this from the service's own pages, or from a program";
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
     /// 403: a form that none of the service's own pages sent.
     pub fn foreign_form() -> Self {
         let detail = "This form is out of date, or was not sent by this service's own page; open the page again";
@@ -179,6 +185,11 @@ impl ApiError {
     /// 404 of a removal.
     pub fn removal_not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "Removal not found")
+    }
+
+    /// 404 of a report.
+    pub fn report_not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "Report not found")
     }
 
     /// 404 of a key.

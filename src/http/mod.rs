@@ -18,6 +18,7 @@ pub mod paths;
 mod redirects;
 pub mod removals;
 mod request_id;
+mod same_origin;
 mod security_headers;
 mod visitor;
 
@@ -36,5 +37,6 @@ pub use html::{HTML, accepts_html, prefers_html, ranked};
 pub use json::{JSON, Json, json_line};
 pub use live::{MayListen, Unending, live_events};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
+pub use same_origin::{is_same_origin, refuse_cross_origin};
 pub use security_headers::{security_header_lines, with_security_headers};
 pub use visitor::{is_speculative, visitor_of};

@@ -36,13 +36,14 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 38] = [
+pub const ROUTES: [Route; 39] = [
     route("/.well-known/security.txt", Class::Unbounded),
     route("/admin/audit", Class::Bounded),
     route("/admin/links", Class::Bounded),
     route("/admin/removals", Class::Bounded),
     route("/admin/removals/{id}", Class::Bounded),
     route("/admin/reports", Class::Bounded),
+    route("/admin/reports/{id}", Class::Bounded),
     route("/admin/users", Class::Bounded),
     route("/auth/keys", Class::Bounded),
     route("/auth/keys/{id}", Class::Bounded),
@@ -78,7 +79,7 @@ pub const ROUTES: [Route; 38] = [
 ];
 
 /// Every page for people; their routes are those of `web`, and no part of the API's document.
-pub const PAGES: [Route; 37] = [
+pub const PAGES: [Route; 38] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -96,6 +97,7 @@ pub const PAGES: [Route; 37] = [
     route("/app/admin/removals/ask", Class::Bounded),
     route("/app/admin/removals/{id}/take-back", Class::Bounded),
     route("/app/admin/reports", Class::Bounded),
+    route("/app/admin/reports/{id}/close", Class::Bounded),
     route("/app/all", Class::Bounded),
     route("/app/all/count", Class::Bounded),
     route("/app/all/export", Class::Bounded),

@@ -41,5 +41,5 @@ pub use note::Note;
 pub use pages::OtherPages;
 pub use reading::{COLUMNS, ReadLink, TakesLinks};
 pub use source::Source;
-pub use spreadsheet::{guarded, unguarded};
+pub use spreadsheet::{guarded, guarded_bytes, unguarded};
 pub use table::Table;

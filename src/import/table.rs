@@ -97,14 +97,20 @@ impl<R: Read> Table<R> {
         let Some((line, fault)) = self.read_row()? else {
             return Ok(None);
         };
+        let is_own = self.format.is_own;
         let cell = |bytes: Option<&[u8]>| match text(bytes.unwrap_or_default()) {
-            Ok(text) if self.format.is_own => Cell::of_text(spreadsheet::unguarded(text)),
+            Ok(text) if is_own => Cell::of_text(spreadsheet::unguarded(text)),
             Ok(text) => Cell::of_text(text),
-            Err(why) => Cell::Unreadable(bytes.unwrap_or_default().to_vec(), why),
+            Err(why) => Cell::Unreadable(bare(bytes.unwrap_or_default(), is_own).to_vec(), why),
         };
         let count = self.columns.len();
         // Spreadsheets leave out empty cells at the end of a row, or write more of them.
-        let mut extra: Vec<_> = self.cells.iter().skip(count).map(<[u8]>::to_vec).collect();
+        let mut extra: Vec<_> = self
+            .cells
+            .iter()
+            .skip(count)
+            .map(|cell| bare(cell, is_own).to_vec())
+            .collect();
         let named = extra.iter().rposition(|cell| !cell.is_empty());
         extra.truncate(named.map_or(0, |last| last + 1));
         let too_many = (!extra.is_empty()).then(|| {
@@ -256,6 +262,15 @@ fn delimiter_of(start: &[u8]) -> u8 {
         .max_by_key(count)
         .filter(|other| count(other) > count(&b','));
     most.unwrap_or(b',')
+}
+
+/// A cell without the apostrophe that this service's own files have before what looks like a formula.
+fn bare(cell: &[u8], is_own: bool) -> &[u8] {
+    if is_own {
+        spreadsheet::unguarded_bytes(cell)
+    } else {
+        cell
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,8 @@
 //! The limit of links that are made many at once: the same rate as for single links, over a window that is long enough for
 //! a whole call. So one call is possible, and calls in a row are no faster than single links.
 
-use std::hash::BuildHasher;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-use foldhash::fast::FixedState;
 
 use super::{Limiter, MINUTE, TooMany};
 use crate::redis::scripts;
@@ -32,7 +29,7 @@ impl Limiter {
         let seconds = u64::from(minutes) * MINUTE.as_secs();
         let now = self.clock.now().unix_seconds();
         let window = now / seconds;
-        let account = FixedState::default().hash_one(account);
+        let account = self.hasher.hash(NAME, &[account]);
         let count = self
             .add_bulk((account, window), i64::from(links), seconds)
             .await;
@@ -80,7 +77,12 @@ mod tests {
             create,
             ..Limits::default()
         });
-        let limiter = Limiter::new(limits, None, Arc::clone(&clock) as _);
+        let limiter = Limiter::new(
+            limits,
+            None,
+            crate::limits::tests::hasher(),
+            Arc::clone(&clock) as _,
+        );
         (limiter, clock)
     }
 

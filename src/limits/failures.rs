@@ -4,15 +4,13 @@
 //! holds for strangers: an address that logged in to the account before is stopped by its own failures alone, so that
 //! no stranger can lock an owner out.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use foldhash::fast::FixedState;
 use moka::sync::Cache;
 
-use super::{CurrentLimits, TooMany};
+use super::{CallerHasher, CurrentLimits, TooMany};
 use crate::domain::Clock;
 use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
@@ -54,6 +52,7 @@ type Counter = (Scope, u64, u64);
 pub struct FailureLimiter {
     limits: CurrentLimits,
     redis: Option<RedisShards>,
+    hasher: CallerHasher,
     clock: Arc<dyn Clock>,
     local: Cache<Counter, Arc<AtomicI64>>,
 }
@@ -74,7 +73,12 @@ struct Counted {
 impl FailureLimiter {
     /// Counts in `redis` where there is one.
     #[must_use]
-    pub fn new(limits: CurrentLimits, redis: Option<RedisShards>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        limits: CurrentLimits,
+        redis: Option<RedisShards>,
+        hasher: CallerHasher,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let local = Cache::builder()
             .max_capacity(MAX_COUNTERS)
             .time_to_live(2 * Scope::Account.window())
@@ -82,6 +86,7 @@ impl FailureLimiter {
         Self {
             limits,
             redis,
+            hasher,
             clock,
             local,
         }
@@ -103,7 +108,8 @@ impl FailureLimiter {
             limiter: self.clone(),
             counted: Vec::new(),
         };
-        let here = FixedState::default().hash_one((account, address));
+        let hash = |scope: Scope, caller: &[&str]| self.hasher.hash(scope.name(), caller);
+        let here = hash(Scope::Address, &[account, address]);
         let outcome = guard
             .count(Scope::Address, here, limits.failures_from_address)
             .await;
@@ -111,7 +117,7 @@ impl FailureLimiter {
             guard.take_back().await;
             return Err(too_many);
         }
-        let account = FixedState::default().hash_one(account);
+        let account = hash(Scope::Account, &[account]);
         let outcome = guard
             .count(Scope::Account, account, limits.failures_of_account)
             .await;
@@ -202,7 +208,12 @@ mod tests {
             ..Limits::default()
         });
         (
-            FailureLimiter::new(limits, None, Arc::clone(&clock) as _),
+            FailureLimiter::new(
+                limits,
+                None,
+                crate::limits::tests::hasher(),
+                Arc::clone(&clock) as _,
+            ),
             clock,
         )
     }

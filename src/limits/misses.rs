@@ -3,12 +3,11 @@
 //! Only look-ups beyond the memory of the process are counted, and only they are refused: past the limit an address still
 //! follows the links that the process has cached, and a dead link that many visit behind one address counts once.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use foldhash::fast::FixedState;
 use moka::sync::Cache;
 
 use super::{CurrentLimits, MAX_CALLERS, MINUTE, TooMany};
@@ -20,6 +19,8 @@ use crate::telemetry::metrics::LIMIT_HITS;
 pub struct MissLimiter {
     limits: CurrentLimits,
     clock: Arc<dyn Clock>,
+    /// Keyed by the process: no stranger finds an address whose counter is another's.
+    hasher: RandomState,
     /// By a hash of the address, and the minute.
     misses: Cache<(u64, u64), Arc<AtomicU32>>,
 }
@@ -35,6 +36,7 @@ impl MissLimiter {
         Self {
             limits,
             clock,
+            hasher: RandomState::new(),
             misses,
         }
     }
@@ -69,7 +71,7 @@ impl MissLimiter {
         let now = self.clock.now().unix_seconds();
         let minute = MINUTE.as_secs();
         // Only a hash of the address is kept.
-        let key = (FixedState::default().hash_one(address), now / minute);
+        let key = (self.hasher.hash_one(address), now / minute);
         (key, Duration::from_secs(minute - now % minute))
     }
 }

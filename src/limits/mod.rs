@@ -3,12 +3,10 @@
 //! Windows are fixed: simple, one script call, and exact enough for limits that no person reaches. At worst twice the
 //! limit passes around the turn of a window.
 
-use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use foldhash::fast::FixedState;
 use moka::sync::Cache;
 
 use crate::domain::{Clock, Limits};
@@ -16,10 +14,12 @@ use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 mod bulk;
+mod caller_hash;
 mod failures;
 mod misses;
 
 pub use bulk::MAX_BULK;
+pub use caller_hash::CallerHasher;
 pub use failures::{FailureGuard, FailureLimiter};
 pub use misses::MissLimiter;
 
@@ -100,6 +100,7 @@ impl CurrentLimits {
 pub struct Limiter {
     limits: CurrentLimits,
     redis: Option<RedisShards>,
+    hasher: CallerHasher,
     clock: Arc<dyn Clock>,
     local: Cache<(Action, u64, u64), Arc<CountHere>>,
     bulk: Cache<(u64, u64), Arc<AtomicI64>>,
@@ -108,7 +109,12 @@ pub struct Limiter {
 impl Limiter {
     /// Counts in `redis` where there is one.
     #[must_use]
-    pub fn new(limits: CurrentLimits, redis: Option<RedisShards>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        limits: CurrentLimits,
+        redis: Option<RedisShards>,
+        hasher: CallerHasher,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let local = Cache::builder()
             .max_capacity(MAX_CALLERS)
             .time_to_live(2 * MINUTE)
@@ -116,10 +122,17 @@ impl Limiter {
         Self {
             limits,
             redis,
+            hasher,
             clock,
             local,
             bulk: Cache::new(MAX_CALLERS),
         }
+    }
+
+    /// Hashes callers, here and in what is kept of them elsewhere.
+    #[must_use]
+    pub fn hasher(&self) -> &CallerHasher {
+        &self.hasher
     }
 
     /// Counts one more `action` of `caller`.
@@ -140,7 +153,7 @@ impl Limiter {
         let now = self.clock.now().unix_seconds();
         let window = now / MINUTE.as_secs();
         // Callers are addresses and e-mails: only a hash of them is kept, the same on all instances.
-        let caller = FixedState::default().hash_one(caller);
+        let caller = self.hasher.hash(action.name(), &[caller]);
         let here = self.local.get_with((action, caller, window), Arc::default);
         let count = match here.count(action, limit) {
             Counted::Here(count) => count,
@@ -228,13 +241,19 @@ mod tests {
     use super::*;
     use crate::domain::ManualClock;
 
+    /// Of every test of limits.
+    pub(super) fn hasher() -> CallerHasher {
+        let secret = b"0123456789abcdef0123456789abcdef".to_vec();
+        CallerHasher::new(&crate::domain::TokenSecret::from_bytes(secret).unwrap())
+    }
+
     fn limiter(login: u32) -> (Limiter, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::at("2027-01-31T18:00:00Z".parse().unwrap()));
         let limits = CurrentLimits::new(Limits {
             login,
             ..Limits::default()
         });
-        let limiter = Limiter::new(limits, None, Arc::clone(&clock) as _);
+        let limiter = Limiter::new(limits, None, hasher(), Arc::clone(&clock) as _);
         (limiter, clock)
     }
 

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::abuse::Abuse;
-use crate::accounts::{Accounts, PasswordHasher, Tokens};
+use crate::accounts::{Accounts, PasswordHasher, Secrets, Tokens};
 use crate::analytics::{Analytics, Classifier, Countries};
 use crate::api::{
     ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, ndjson_of_links,
@@ -22,7 +22,7 @@ use crate::clicks::{
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
 use crate::domain::Clock;
 use crate::http::paths;
-use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
+use crate::limits::{CallerHasher, CurrentLimits, FailureLimiter, Limiter, MissLimiter};
 use crate::links::{AtOnce, ClickOrders, CodeLength, Creations, LinkService, LiveCounts};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
@@ -49,20 +49,26 @@ fn accounts(
     base_url: &BaseUrl,
     limits: &CurrentLimits,
     limiter: &Limiter,
+    secrets: &Secrets,
     clock: &Arc<dyn Clock>,
 ) -> Result<Accounts, ServeError> {
     let accounts = Accounts::new(
         store,
         PasswordHasher::new(config.hashing_concurrency)?,
         Tokens::new(
-            &secrets(config)?,
+            secrets,
             base_url.as_str(),
             config.jwt_ttl,
             Arc::clone(clock),
         ),
         common_passwords(config)?,
         limiter.clone(),
-        FailureLimiter::new(limits.clone(), redis.cloned(), Arc::clone(clock)),
+        FailureLimiter::new(
+            limits.clone(),
+            redis.cloned(),
+            limiter.hasher().clone(),
+            Arc::clone(clock),
+        ),
         Arc::clone(clock),
     );
     Ok(accounts.with_registration(config.registration.clone()))
@@ -138,7 +144,9 @@ impl App {
             Arc::clone(&memory_only),
             store.outbox.is_alone(),
         );
-        let limiter = Limiter::new(limits.clone(), redis.clone(), Arc::clone(&clock));
+        let secrets = secrets(config)?;
+        let hasher = CallerHasher::new(&secrets.current);
+        let limiter = Limiter::new(limits.clone(), redis.clone(), hasher, Arc::clone(&clock));
         let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
         let accounts = accounts(
             config,
@@ -147,6 +155,7 @@ impl App {
             base_url,
             limits,
             &limiter,
+            &secrets,
             &clock,
         )?;
         let blocklist = blocklist(config)?;

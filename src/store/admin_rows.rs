@@ -23,7 +23,7 @@ pub(super) type SeenLinkRow = (
 /// `id`, `email`, `created_at` in microseconds, links, whether it has the role, whether it is banned. The last row is as for links.
 pub(super) type SeenUserRow = (Option<i64>, String, i64, i64, Option<bool>, Option<bool>);
 
-/// `id`, `short_code`, `target_url`, `removed_status`, `reason`, `address`, `reported_at` in microseconds.
+/// `id`, `short_code`, `target_url`, `removed_status`, `reason`, the reporter, `reported_at` in microseconds.
 pub(super) type ReportRow = (i64, String, String, Option<i64>, String, String, i64);
 
 /// `id`, `at` in microseconds, `user_id`, `address`, `action`, `subject`, `detail`.
@@ -94,14 +94,14 @@ pub(super) fn seen_users(
 }
 
 pub(super) fn reports(rows: Vec<ReportRow>, limit: u32) -> Result<Newest<Report>, StoreError> {
-    let report = |(id, stored_code, target, removed, reason, address, at): ReportRow| {
+    let report = |(id, stored_code, target, removed, reason, reporter, at): ReportRow| {
         Ok(Report {
             id,
             code: code(&stored_code)?,
             target: TargetUrl::from_stored(&target),
             removed: removed.map(removal_status).transpose()?,
             reason,
-            address,
+            reporter,
             reported_at: timestamp(at)?,
         })
     };

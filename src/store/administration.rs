@@ -11,9 +11,6 @@ use crate::domain::{
 /// Rows that are looked at for one page.
 pub(super) const MAX_LOOKED_AT: i64 = 10_000;
 
-/// Reports that are kept of one link.
-pub const MAX_REPORTS_OF_LINK: i64 = 20;
-
 /// What is kept of the time before a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
@@ -52,12 +49,21 @@ pub trait Administration: Send + Sync {
     /// Accounts whose address has the text in it. Looks at a bounded number of them for one page.
     async fn seen_users(&self, wanted: &NewestWanted) -> Result<Newest<SeenUser>, StoreError>;
 
-    /// Notes a report of a link, unless it has [`MAX_REPORTS_OF_LINK`]. `false`: there is no such link.
+    /// Notes a report of a link by a hash of its reporter's address. Of too many, one of the reporter who has most makes room. `false`:
+    /// there is no such link.
     async fn report(
         &self,
         code: &ShortCode,
         reason: &Reason,
-        address: &str,
+        reporter: &str,
+        at: Timestamp,
+    ) -> Result<bool, StoreError>;
+
+    /// Removes a report, and notes that for the audit. `false`: there is no such report.
+    async fn close_report(
+        &self,
+        report: i64,
+        by: Actor<'_>,
         at: Timestamp,
     ) -> Result<bool, StoreError>;
 

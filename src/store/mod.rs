@@ -35,6 +35,7 @@ mod permits;
 mod postgres;
 mod queue_delay;
 mod removals;
+mod reports;
 mod rows;
 mod search;
 mod series;
@@ -45,7 +46,7 @@ mod summing;
 mod users;
 mod written_clicks;
 
-pub use administration::{Administration, Kept, MAX_REPORTS_OF_LINK};
+pub use administration::{Administration, Kept};
 pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};

@@ -1,10 +1,10 @@
 //! Where a form came from: browsers say so themselves, and each form has a token that other sites cannot know.
 
-use axum::http::header::ORIGIN;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::HeaderMap;
 use ring::digest::{SHA256, digest};
 
 use super::page::Site;
+use crate::http::is_same_origin;
 
 /// The token of the forms in a browser with this cookie.
 pub(super) fn token(cookie: &str) -> String {
@@ -15,12 +15,7 @@ pub(super) fn token(cookie: &str) -> String {
 
 /// Whether a form was sent by a page of the service's, as the browser says.
 pub(super) fn is_of_site(site: &Site, headers: &HeaderMap) -> bool {
-    let value = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
-    match value("sec-fetch-site") {
-        Some(origin) => matches!(origin, b"same-origin" | b"none"),
-        // A browser of before 2023 names the origin.
-        None => value(ORIGIN.as_str()).is_none_or(|origin| is_origin_of(site, origin)),
-    }
+    is_same_origin(site.base_url(), headers)
 }
 
 /// Whether a form has the token of the browser that has the cookie.
@@ -28,8 +23,4 @@ pub(super) fn has_token(cookie: &str, given: &str) -> bool {
     // Digests are compared: how long that takes says nothing of the token.
     let hash = |text: &str| digest(&SHA256, text.as_bytes());
     hash(&token(cookie)).as_ref() == hash(given).as_ref()
-}
-
-fn is_origin_of(site: &Site, origin: &[u8]) -> bool {
-    site.base_url().as_bytes() == origin
 }

@@ -120,6 +120,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             post(admin::removals::take_back),
         )
         .route("/app/admin/reports", get(admin::reports::show))
+        .route("/app/admin/reports/{id}/close", post(admin::reports::close))
         .route("/app/all", get(all_links::show))
         .route("/app/all/count", get(all_links::count))
         .route("/app/all/export", get(all_links::export))

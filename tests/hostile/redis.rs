@@ -11,9 +11,9 @@ use shunt::clicks::counts::Counts;
 use shunt::clicks::{Flusher, MemoryOnly, RecoveryError, RedisSink, recover, settle_parked};
 use shunt::domain::{
     Click, Clock, EmailAddress, Interval, Limits, LinkId, LinkProperties, LinkTarget, OwnHost,
-    Principal, Shard, ShortCode, SystemClock, TargetUrl, TokenKey,
+    Principal, Shard, ShortCode, SystemClock, TargetUrl, TokenKey, TokenSecret,
 };
-use shunt::limits::{Action, CurrentLimits, Limiter};
+use shunt::limits::{Action, CallerHasher, CurrentLimits, Limiter};
 use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, ClickDetails, NewLink, SqliteStore, Store, StoreSettings};
@@ -192,9 +192,11 @@ impl Components {
             login: 1,
             ..Limits::default()
         };
+        let secret = TokenSecret::from_bytes(b"0123456789abcdef0123456789abcdef".to_vec()).unwrap();
         let limiter = Limiter::new(
             CurrentLimits::new(limits),
             Some(self.shards.clone()),
+            CallerHasher::new(&secret),
             Arc::new(SystemClock),
         );
         let _ = limiter.count(Action::Login, "somebody").await;

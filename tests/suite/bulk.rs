@@ -1,5 +1,7 @@
 //! Many links in one call, and all links of an account as a file.
 
+use std::collections::BTreeSet;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -279,6 +281,23 @@ both_modes! {
         assert_eq!(lines.header("content-type"), "application/x-ndjson");
         assert_eq!(lines.header("content-disposition"), "attachment; filename=\"links.ndjson\"");
         assert_eq!(serde_json::from_str::<Value>(lines.text.trim_end()).unwrap(), *link);
+    }
+
+    async fn no_cell_of_an_export_is_a_formula_to_a_spreadsheet_and_all_are_read_back(app) {
+        let token = app.register().await;
+        let titles = [" =1", "\u{a0}=1", "\u{3000}+1", "\u{200b}-1", "\u{feff}@a", "\u{ff1d}1", "\u{ff0b}1", "\u{ff0d}1", " \u{ff20}a", "'=1", "' \u{ff1d}1"];
+        let links: Vec<_> = titles.iter().map(|title| json!({"target_url": TARGET, "title": title, "tags": ["\u{ff1d}1"]})).collect();
+        assert_eq!(statuses(&bulk(app, &token, &json!(links)).await), [200; 11]);
+        let exported = export(app, &token, "csv").await.text;
+        for title in titles {
+            assert!(exported.contains(&format!(",'{title},'\u{ff1d}1,")), "{title:?} in {exported}");
+        }
+        for link in full_list(app, &token).await {
+            app.delete(&token, link["short_code"].as_str().unwrap()).await;
+        }
+        assert_eq!(statuses(&results(&post(app, &token, "text/csv", exported).await)), [200; 11]);
+        let read: BTreeSet<_> = full_list(app, &token).await.iter().map(|link| link["title"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(read, titles.map(str::to_owned).into());
     }
 
     async fn an_export_makes_the_same_links_once_they_were_deleted(app) {

@@ -23,6 +23,7 @@ mod document;
 mod embedded;
 mod encrypted_redis;
 mod errors;
+mod foreign_pages;
 mod growth;
 mod instances;
 mod journal;

@@ -316,3 +316,62 @@ async fn a_response_past_a_limit_says_when_to_retry() {
     );
     app.finish().await;
 }
+
+/// Migrates a new database with these flags; what it wrote to its log.
+fn log_with_flags(flags: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let database = format!("sqlite://{}/shunt.db", folder.path().display());
+    let mut command = command(&[]);
+    let ended = command
+        .args(["migrate", "--database-url", &database])
+        .args(flags)
+        .output()
+        .unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap()
+}
+
+#[test]
+fn a_start_warns_once_of_secrets_in_flags_and_names_what_to_use_instead() {
+    const SECRET: &str = "dT9yuQ0ViKd2r8b6M4cXeW5zJnLh3pGa";
+    let log = log_with_flags(&[
+        "--jwt-secret",
+        SECRET,
+        "--redis-url=redis://:right-horse@localhost",
+    ]);
+    let warnings: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("all users of this machine"))
+        .collect();
+    assert_eq!(warnings.len(), 1, "{log}");
+    for name in [
+        "JWT_SECRET or JWT_SECRET_FILE for --jwt-secret",
+        "REDIS_URL or REDIS_URL_FILE for --redis-url",
+    ] {
+        assert!(warnings[0].contains(name), "{log}");
+    }
+    assert!(
+        !log.contains(SECRET)
+            && !log.contains("right-horse")
+            && !warnings[0].contains("--database-url"),
+        "{log}"
+    );
+    assert!(
+        !log_with_flags(&["--redis-url", "redis://localhost"])
+            .contains("all users of this machine")
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_service_writes_no_core_dump() {
+    let app = App::start(Mode::Embedded).await;
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", app.server.pid())).unwrap();
+    let cores = limits
+        .lines()
+        .find(|line| line.starts_with("Max core file size"))
+        .unwrap();
+    let words: Vec<_> = cores.split_whitespace().collect();
+    assert_eq!(words[4..6], ["0", "0"], "{cores}");
+    app.finish().await;
+}

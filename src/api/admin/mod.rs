@@ -8,6 +8,7 @@ use crate::domain::{NamedUser, NewestWanted, SearchText};
 use crate::http::{ApiError, ErrorBody};
 
 pub(super) mod audit;
+pub(super) mod close_report;
 pub(super) mod list_removals;
 pub(super) mod removal_body;
 pub(super) mod remove;

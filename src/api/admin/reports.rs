@@ -32,9 +32,9 @@ struct ReportBody {
     /// Why it was reported.
     #[schema(example = "phishing")]
     reason: String,
-    /// The address of the client.
-    #[schema(example = "198.51.100.7")]
-    address: String,
+    /// A hash of the client's address, which is not kept: reports by one address have the same one.
+    #[schema(example = "9f86d081884c7d65")]
+    reporter: String,
     /// When, in UTC.
     #[schema(example = "2027-01-31T18:00:00.123456Z", format = DateTime)]
     reported_at: String,
@@ -48,7 +48,7 @@ impl ReportBody {
             target_url: report.target.as_str().to_owned(),
             removed: report.removed.map(RemovalStatus::code),
             reason: report.reason,
-            address: report.address,
+            reporter: report.reporter,
             reported_at: report.reported_at.with_micros(),
         }
     }

@@ -7,17 +7,19 @@
 //! - Parameters: decoded as forms are (`+` is a space), each once and in no order, without empty ones; `a` is `a=`.
 //! - Scheme, port and fragment are left out.
 
-use std::hash::{BuildHasher, Hash};
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::LazyLock;
 
-use foldhash::quality::FixedState;
 use percent_encoding::{percent_decode, percent_decode_str};
 use url::Url;
 
 use crate::domain::host::all_of;
 
-/// What is kept of a part of a URL, or compared.
+/// What is kept of a part of a URL, or compared. Keyed by the process: no stranger finds a target whose hash is that of an
+/// exception.
 pub(super) fn hash(value: impl Hash) -> u64 {
-    FixedState::with_seed(0).hash_one(value)
+    static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    HASHER.hash_one(value)
 }
 
 /// A URL in its one spelling.

@@ -11,8 +11,8 @@ use crate::domain::{
     Timestamp, TokenKey, UserId,
 };
 use crate::store::admin_rows::{self, AuditRow, ReportRow, SeenLinkRow, SeenUserRow};
-use crate::store::administration::{MAX_LOOKED_AT, MAX_REPORTS_OF_LINK};
-use crate::store::rows;
+use crate::store::administration::MAX_LOOKED_AT;
+use crate::store::reports::PRUNE;
 use crate::store::search::Pattern;
 use crate::store::{Actor, Administration, Kept, StoreError};
 
@@ -139,31 +139,65 @@ impl Administration for PostgresStore {
         &self,
         code: &ShortCode,
         reason: &Reason,
-        address: &str,
+        reporter: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        let reported = self.pool.run(async |session| {
-            sqlx::query_scalar(concat!(
-                "WITH link AS (SELECT id FROM links WHERE short_code = $1",
+        let reported = self.pool.transaction(async |session| {
+            // Reports of one link are made one after the other.
+            let link: Option<i64> = sqlx::query_scalar(concat!(
+                "SELECT id FROM links WHERE short_code = $1",
                 not_of_deleted_user!(),
-                "),
-                 reported AS (
-                     INSERT INTO reports (link_id, reason, address, reported_at)
-                     SELECT id, $2, $3, ",
-                moment!("$4"),
-                " FROM link WHERE (SELECT count(*) FROM reports WHERE link_id = link.id) < $5
-                 )
-                 SELECT EXISTS (SELECT FROM link)"
+                " FOR NO KEY UPDATE"
             ))
             .bind(code.as_str())
+            .fetch_optional(&mut *session)
+            .await?;
+            let Some(link) = link else { return Ok(false) };
+            let report: i64 = sqlx::query_scalar(concat!(
+                "INSERT INTO reports (link_id, reason, address, reported_at) VALUES ($1, $2, $3, ",
+                moment!("$4"),
+                ") RETURNING id"
+            ))
+            .bind(link)
             .bind(reason.as_str())
-            .bind(address)
+            .bind(reporter)
             .bind(at.micros())
-            .bind(MAX_REPORTS_OF_LINK)
-            .fetch_all(session)
-            .await
+            .fetch_one(&mut *session)
+            .await?;
+            for (statement, kept) in PRUNE {
+                sqlx::query(statement)
+                    .bind(reporter)
+                    .bind(report)
+                    .bind(kept)
+                    .bind(link)
+                    .execute(&mut *session)
+                    .await?;
+            }
+            Ok(true)
         });
-        Ok(rows::written(reported.await?).unwrap_or(false))
+        Ok(reported.await?)
+    }
+
+    async fn close_report(
+        &self,
+        report: i64,
+        by: Actor<'_>,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let closed = self.pool.transaction(async |session| {
+            let closed: Option<(String, String)> = sqlx::query_as(
+                "DELETE FROM reports USING links WHERE reports.id = $1 AND links.id = link_id RETURNING short_code, reason",
+            )
+            .bind(report)
+            .fetch_optional(&mut *session)
+            .await?;
+            let Some((code, reason)) = closed else {
+                return Ok(false);
+            };
+            note(session, by, at, "close_report", &format!("link {code}"), &reason).await?;
+            Ok(true)
+        });
+        Ok(closed.await?)
     }
 
     async fn reports(&self, wanted: &NewestWanted) -> Result<Newest<Report>, StoreError> {

@@ -11,7 +11,8 @@ use crate::domain::{
     Timestamp, TokenKey, UserId,
 };
 use crate::store::admin_rows::{self, AuditRow, ReportRow, SeenLinkRow, SeenUserRow};
-use crate::store::administration::{MAX_LOOKED_AT, MAX_REPORTS_OF_LINK};
+use crate::store::administration::MAX_LOOKED_AT;
+use crate::store::reports::PRUNE;
 use crate::store::search::Pattern;
 use crate::store::{Actor, Administration, Kept, StoreError};
 
@@ -126,29 +127,62 @@ impl Administration for SqliteStore {
         &self,
         code: &ShortCode,
         reason: &Reason,
-        address: &str,
+        reporter: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut writer = self.writer.get().await?;
+        let mut transaction = writer.begin_immediate().await?;
         let link: Option<i64> = sqlx::query_scalar(concat!(
             "SELECT id FROM links WHERE short_code = ?1",
             not_of_deleted_user!()
         ))
         .bind(code.as_str())
-        .fetch_optional(&mut *writer)
+        .fetch_optional(&mut *transaction)
         .await?;
         let Some(link) = link else { return Ok(false) };
-        sqlx::query(
-            "INSERT INTO reports (link_id, reason, address, reported_at)
-             SELECT ?1, ?2, ?3, ?4 WHERE (SELECT count(*) FROM reports WHERE link_id = ?1) < ?5",
+        let report: i64 = sqlx::query_scalar(
+            "INSERT INTO reports (link_id, reason, address, reported_at) VALUES (?1, ?2, ?3, ?4) RETURNING id",
         )
         .bind(link)
         .bind(reason.as_str())
-        .bind(address)
+        .bind(reporter)
         .bind(at.micros())
-        .bind(MAX_REPORTS_OF_LINK)
-        .execute(&mut *writer)
+        .fetch_one(&mut *transaction)
         .await?;
+        for (statement, kept) in PRUNE {
+            sqlx::query(statement)
+                .bind(reporter)
+                .bind(report)
+                .bind(kept)
+                .bind(link)
+                .execute(&mut *transaction)
+                .await?;
+        }
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    async fn close_report(
+        &self,
+        report: i64,
+        by: Actor<'_>,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut writer = self.writer.get().await?;
+        let mut transaction = writer.begin_immediate().await?;
+        let closed: Option<(String, String)> = sqlx::query_as(
+            "DELETE FROM reports WHERE id = ?1
+             RETURNING (SELECT short_code FROM links WHERE links.id = link_id), reason",
+        )
+        .bind(report)
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some((code, reason)) = closed else {
+            return Ok(false);
+        };
+        let subject = format!("link {code}");
+        note(&mut transaction, by, at, "close_report", &subject, &reason).await?;
+        transaction.commit().await?;
         Ok(true)
     }
 

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::{Admin, ListQuery, Listed, Section, removal_path};
-use crate::abuse::Abuse;
+use crate::abuse::{Abuse, AbuseError};
 use crate::domain::{RemovalStatus, Report};
 use crate::http::{ApiError, QueryOf};
-use crate::web::page::{Frame, Site, minute, own_page};
+use crate::web::form::Form;
+use crate::web::page::{Frame, Site, minute, own_page, see_other};
 
 const PATH: &str = "/app/admin/reports";
 
@@ -20,15 +21,17 @@ const PATH: &str = "/app/admin/reports";
 struct ReportsPage<'a> {
     frame: Frame<'a>,
     section: Section<'a>,
+    said: &'static str,
     list: Listed<Row>,
 }
 
 /// A report.
 struct Row {
+    id: i64,
     code: String,
     target: String,
     reason: String,
-    address: String,
+    reporter: String,
     at: String,
     removed: Option<u16>,
     remove_path: String,
@@ -38,11 +41,12 @@ impl Row {
     fn of(report: Report) -> Self {
         let code = report.code.to_string();
         Self {
+            id: report.id,
             remove_path: removal_path("link", &code),
             code,
             target: report.target.as_str().to_owned(),
             reason: report.reason,
-            address: report.address,
+            reporter: report.reporter,
             at: minute(report.reported_at),
             removed: report.removed.map(RemovalStatus::code),
         }
@@ -59,7 +63,29 @@ pub(in crate::web) async fn show(
     let page = ReportsPage {
         frame: Frame::own(&site, admin.signed_in.owner()),
         section: Section::new(&admin, PATH),
+        said: match query.done.as_str() {
+            "closed" => "The report is closed.",
+            "none" => "This report was closed already.",
+            _ => "",
+        },
         list: Listed::of(found.await, &query, PATH, Row::of)?,
     };
     own_page(StatusCode::OK, &page)
+}
+
+pub(in crate::web) async fn close(
+    State(abuse): State<Arc<Abuse>>,
+    State(site): State<Site>,
+    admin: Admin,
+    Path(id): Path<String>,
+    form: Form,
+) -> Result<Response, ApiError> {
+    admin.signed_in.check(&site, &form)?;
+    // No report has the number 0.
+    let id = id.parse().unwrap_or_default();
+    match abuse.close_report(&admin.administrator, id).await {
+        Ok(()) => Ok(see_other("/app/admin/reports?done=closed")),
+        Err(AbuseError::Unknown) => Ok(see_other("/app/admin/reports?done=none")),
+        Err(error) => Err(error.into()),
+    }
 }

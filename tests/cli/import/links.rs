@@ -135,6 +135,8 @@ fn an_export_is_imported_as_it_was() {
     for (code, title) in [
         ("formula", "=1+1"),
         ("apostrophe", "'=1"),
+        ("space", " =1"),
+        ("full-width", "＝1"),
         ("comma", "a,\"b\"; c"),
     ] {
         ada.runs(&[

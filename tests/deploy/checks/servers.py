@@ -106,6 +106,7 @@ def systemd_accepts_the_unit() -> None:
     unit = temporary() / "shunt.service"
     text = (DEPLOY / "systemd" / "shunt.service").read_text()
     need("ExecStart=/usr/local/bin/shunt serve" in text, "the unit does not start shunt")
+    need("\nLimitCORE=0\n" in text, "the unit may write a core dump")
     filters = re.findall(r"(?m)^SystemCallFilter=(.*)$", text)
     last_refusal = max(at for at, calls in enumerate(filters) if calls.startswith("~"))
     allowed_again = {call for calls in filters[last_refusal + 1:] for call in calls.split()}
@@ -146,6 +147,9 @@ def containers_are_hardened() -> None:
         need(service.get("cap_drop") == ["ALL"] and not service.get("cap_add"), f"{name}: has capabilities")
         need("no-new-privileges:true" in service.get("security_opt", []), f"{name}: may gain privileges")
         need(service.get("healthcheck"), f"{name}: no health check")
+        need(service.get("ulimits", {}).get("core") == 0, f"{name}: may write a core dump")
+        arguments = str([service.get("command"), service["healthcheck"]["test"]])
+        nothing_in(re.findall(r"\$\{\w*(?:PASSWORD|SECRET)\w*", arguments), f"{name}: secrets in its arguments")
         limits = service["deploy"]["resources"]["limits"]
         nothing_in([key for key in ("cpus", "memory", "pids") if key not in limits], f"{name} has no limit of")
         need(re.search(r":[\w.-]*\d", service["image"]) or service["image"] == "shunt:local",

@@ -1,6 +1,6 @@
 //! Requests to pages.
 
-use super::requests::{Account, GRANT, PASSWORD, Requests, between, removed};
+use super::requests::{Account, GRANT, PASSWORD, Requests, between, removed, reported};
 use crate::browser::{Browser, token};
 use crate::support::{App, unique};
 
@@ -184,6 +184,9 @@ pub(super) async fn administrators(all: &mut Requests<'_>) {
         &[("id", &id)],
         &[],
     );
+    let report = reported(app, by, &code).await;
+    let route = "POST /app/admin/reports/{id}/close";
+    all.page(&admin, route, &[("id", &report)], &[]);
     let banned = Account::new(app).await;
     let user = app.get_as(&banned.token, "/auth/me").await.json()["id"].to_string();
     removed(app, by, "user", &user).await;

@@ -322,6 +322,15 @@ pub(super) async fn removed(app: &App, admin: &str, kind: &str, value: &str) -> 
     removal.json()["id"].to_string()
 }
 
+/// Reports a link; returns the number of the report.
+pub(super) async fn reported(app: &App, admin: &str, code: &str) -> String {
+    let body = json!({ "short_code": code, "reason": "phishing" });
+    let sent = Response::of(app.request(Method::POST, "/report").json(&body)).await;
+    assert_eq!(sent.status, 202, "{sent:?}");
+    let seen = app.get_as(admin, "/admin/reports?limit=1").await.json();
+    seen["reports"][0]["id"].to_string()
+}
+
 async fn administration(all: &mut Requests<'_>) {
     let app = all.app;
     let admin = Account::new(app).await;
@@ -338,6 +347,9 @@ async fn administration(all: &mut Requests<'_>) {
         &app.shorten(token, "https://example.org/2").await,
     )
     .await;
+    let report = reported(app, token, &code).await;
+    let route = "DELETE /admin/reports/{id}";
+    all.api(token, route, &[("id", &report)], "", &none);
     let body = json!({ "kind": "link", "value": code, "reason": "phishing" });
     all.api(token, "POST /admin/removals", &[], "", &body);
     all.api(

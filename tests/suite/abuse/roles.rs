@@ -6,13 +6,14 @@ use serde_json::json;
 use super::{account, admin, id_of, remove, send, take_back};
 use crate::support::{Response, both_modes, eventually};
 
-const ROUTES: [(&str, &str); 7] = [
+const ROUTES: [(&str, &str); 8] = [
     ("GET", "/admin/audit"),
     ("GET", "/admin/links"),
     ("GET", "/admin/removals"),
     ("POST", "/admin/removals"),
     ("DELETE", "/admin/removals/1"),
     ("GET", "/admin/reports"),
+    ("DELETE", "/admin/reports/1"),
     ("GET", "/admin/users"),
 ];
 

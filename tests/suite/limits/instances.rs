@@ -1,9 +1,11 @@
 //! Limits of several instances: counted in Redis for all of them, and in each process while Redis is away.
 
+use std::collections::BTreeSet;
+
 use futures_util::future::join_all;
 
 use super::{Caller, THREE, limited};
-use crate::support::{App, Mode, RedisServer, Server, eventually, within_a_minute};
+use crate::support::{App, Mode, RedisServer, Server, eventually, redis_url, within_a_minute};
 
 /// A long deadline: a Redis that misses its deadline counts as away, and on a busy machine Redis may be slow.
 const LONG_DEADLINE: (&str, &str) = ("CLICK_DEADLINE_MS", "20000");
@@ -161,4 +163,57 @@ async fn a_client_limited_while_redis_was_away_is_still_limited_when_redis_is_ba
     .await;
     assert_eq!(limited(&responses), [false, false, false, true, true]);
     app.finish().await;
+}
+
+/// What the counters of one log-in that failed are called in Redis, without the window.
+async fn names_of_counters(secret: &str) -> BTreeSet<String> {
+    let app = App::start_with(
+        Mode::Production,
+        &[
+            ("JWT_SECRET", secret),
+            LONG_DEADLINE,
+            THREE[0],
+            ("LIMIT_LOGIN_FAILURES", "3"),
+            THREE[4],
+        ],
+    )
+    .await;
+    redis_is_up(&app.server).await;
+    let failed = app
+        .account("/auth/login", "ada@example.org", "wrong horse")
+        .await;
+    assert_eq!(failed.status, 401);
+    let client = redis::Client::open(redis_url()).unwrap();
+    let mut connection = client.get_connection().unwrap();
+    let mut keys = redis::cmd("KEYS");
+    let pattern = format!("*{}*:limit:*", app.backend.prefix());
+    let keys: Vec<String> = keys.arg(pattern).query(&mut connection).unwrap();
+    let name = |key: &String| {
+        key.split_once(":limit:")
+            .unwrap()
+            .1
+            .rsplit_once(':')
+            .unwrap()
+            .0
+            .to_owned()
+    };
+    let names = keys.iter().map(name).collect();
+    app.finish().await;
+    names
+}
+
+#[tokio::test]
+async fn the_names_of_counters_in_redis_are_known_to_the_services_secret_only() {
+    let ours = names_of_counters("0123456789abcdef0123456789abcdef").await;
+    assert_eq!(
+        ours.len(),
+        3,
+        "log-ins, failures from the address, failures of the account: {ours:?}"
+    );
+    assert_eq!(
+        names_of_counters("0123456789abcdef0123456789abcdef").await,
+        ours
+    );
+    let others = names_of_counters("fedcba9876543210fedcba9876543210").await;
+    assert!(ours.is_disjoint(&others), "{ours:?} {others:?}");
 }

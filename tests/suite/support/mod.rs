@@ -13,7 +13,7 @@ pub(crate) mod tokens;
 pub(crate) mod unprivileged;
 
 pub(crate) use app::{App, Response, with_app, with_app_and_settings};
-pub(crate) use backend::{Backend, Mode, admin_url};
+pub(crate) use backend::{Backend, Mode, admin_url, redis_url};
 pub(crate) use locks::{locked, waiting_for};
 pub(crate) use pgbouncer::PgBouncer;
 pub(crate) use redis_cluster::{RedisCluster, has_all};

@@ -67,7 +67,7 @@ both_modes! {
             assert_eq!(refused.status, 403, "{path}");
             assert!(refused.text.contains("<h1>Not allowed</h1>"), "{refused:?}");
         }
-        for path in ["/app/admin/removals", "/app/admin/removals/1/take-back", "/app/admin/accounts/1/unban"] {
+        for path in ["/app/admin/removals", "/app/admin/removals/1/take-back", "/app/admin/accounts/1/unban", "/app/admin/reports/1/close"] {
             let fields = [("kind", "host"), ("value", "example.org"), ("reason", "a"), ("status", "410")];
             assert_eq!(browser.send_with(&csrf, path, &fields, &[]).await.status, 403, "{path}");
         }
@@ -79,6 +79,23 @@ both_modes! {
         }
     }
 
+    async fn a_report_is_closed_on_its_page(app) {
+        let owner = app.register().await;
+        let code = app.shorten(&owner, "https://example.org/").await;
+        let report = json!({ "short_code": code, "reason": "phishing" });
+        assert_eq!(Response::of(app.request(Method::POST, "/report").json(&report)).await.status, 202);
+        let mut admin = administrator(app).await;
+        let page = admin.get("/app/admin/reports").await.text;
+        let close = action(&page, "/close");
+        for end in ["closed", "none"] {
+            let closed = admin.send("/app/admin/reports", &close, &[]).await;
+            leads_to(&closed, &format!("/app/admin/reports?done={end}"));
+        }
+        let page = admin.get("/app/admin/reports?done=closed").await.text;
+        assert!(page.contains("The report is closed.") && !page.contains(&code), "{page}");
+        assert!(admin.get("/app/admin/audit").await.text.contains("close report"));
+    }
+
     async fn a_form_of_administration_from_elsewhere_is_refused(app) {
         let owner = app.register().await;
         let code = app.shorten(&owner, "https://example.org/").await;
@@ -86,7 +103,7 @@ both_modes! {
         let csrf = token(&admin.get("/app/admin").await.text);
         let fields = [("kind", "link"), ("value", code.as_str()), ("reason", "spam"), ("status", "410")];
         for (csrf, headers) in [("", &[][..]), (csrf.as_str(), &[("sec-fetch-site", "cross-site")]), (csrf.as_str(), &[("origin", "https://evil.example")])] {
-            for path in ["/app/admin/removals", "/app/admin/removals/1/take-back", "/app/admin/accounts/1/unban"] {
+            for path in ["/app/admin/removals", "/app/admin/removals/1/take-back", "/app/admin/accounts/1/unban", "/app/admin/reports/1/close"] {
                 assert_eq!(admin.send_with(csrf, path, &fields, headers).await.status, 403, "{path} {headers:?}");
             }
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use csv::{Writer, WriterBuilder};
 use shunt::domain::io_reason;
-use shunt::import::guarded;
+use shunt::import::guarded_bytes;
 
 use crate::cli::client::Failure;
 use crate::cli::client::output_file::OrdinaryFile;
@@ -77,11 +77,8 @@ impl ListFile {
     /// Adds a line.
     pub(super) fn add(&mut self, cells: &[Vec<u8>]) -> Result<(), Failure> {
         let added = self.writer().and_then(|writer| {
-            let cells = cells.iter().map(|cell| match std::str::from_utf8(cell) {
-                Ok(text) => guarded(text).into_owned().into_bytes(),
-                // It stays as it is, so that it is refused again.
-                Err(_) => cell.clone(),
-            });
+            // A cell that is not UTF-8 stays so: it is refused again.
+            let cells = cells.iter().map(|cell| guarded_bytes(cell));
             writer.write_record(cells).map_err(io::Error::from)
         });
         added.map_err(|error| self.fault(&error))
