@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use ipnet::Ipv6Net;
 use tokio::sync::{Mutex, Notify};
 
 use crate::domain::{
@@ -328,10 +329,8 @@ impl Abuse {
         self.limiter.count(Action::Report, address).await?;
         self.misses.check(address)?;
         let now = self.clock.now();
-        let reporter = format!(
-            "{:016x}",
-            self.limiter.hasher().hash("reporter", &[address])
-        );
+        let reporter = self.limiter.hasher().hash("reporter", &[&network(address)]);
+        let reporter = format!("{reporter:016x}");
         let reported = self.administration.report(code, reason, &reporter, now);
         if reported.await? {
             return Ok(());
@@ -364,4 +363,11 @@ impl Abuse {
         let newest = self.removals.removals(before, 1).await?;
         newest.into_iter().next().ok_or(AbuseError::Unknown)
     }
+}
+
+/// A client, as the reports of one reporter are counted: a subscriber of IPv6 has up to a network of 48 bits.
+fn network(address: &str) -> String {
+    let whole = |own: Ipv6Net| Ipv6Net::new(own.addr(), 48).map(|site| site.trunc().to_string());
+    let site = address.parse().ok().and_then(|own| whole(own).ok());
+    site.unwrap_or_else(|| address.to_owned())
 }

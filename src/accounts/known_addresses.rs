@@ -15,6 +15,9 @@ const NOTED_FOR: Duration = Duration::from_hours(24);
 /// Log-ins that one process knows to be noted.
 const MAX_NOTED: u64 = 100_000;
 
+/// What the hashes are for.
+const USAGE: &str = "known_address";
+
 /// Addresses are kept in the database as hashes, the newest 32 of each account.
 pub(super) struct KnownAddresses {
     users: Arc<dyn Users>,
@@ -39,8 +42,14 @@ impl KnownAddresses {
 
     /// Whether this address logged in to the account before. A database that is away knows none.
     pub(super) async fn knows(&self, email: &EmailAddress, address: &str) -> bool {
-        let known = self.users.knows_address(email, self.hash(address)).await;
-        known.unwrap_or_default()
+        let previous = self.hasher.previous_hash(USAGE, &[address]);
+        let hashes = [Some(self.hash(address)), previous.map(u64::cast_signed)];
+        for hash in hashes.into_iter().flatten() {
+            if self.users.knows_address(email, hash).await.unwrap_or(false) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Notes a log-in. It has succeeded, also if it cannot be noted.
@@ -61,6 +70,6 @@ impl KnownAddresses {
 
     /// The same on all instances, until the secret is another one: addresses are noted again at their next log-in then.
     fn hash(&self, address: &str) -> i64 {
-        self.hasher.hash("known_address", &[address]).cast_signed()
+        self.hasher.hash(USAGE, &[address]).cast_signed()
     }
 }

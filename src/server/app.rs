@@ -145,7 +145,7 @@ impl App {
             store.outbox.is_alone(),
         );
         let secrets = secrets(config)?;
-        let hasher = CallerHasher::new(&secrets.current);
+        let hasher = CallerHasher::new(&secrets.current).with_previous(secrets.previous.as_ref());
         let limiter = Limiter::new(limits.clone(), redis.clone(), hasher, Arc::clone(&clock));
         let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
         let accounts = accounts(

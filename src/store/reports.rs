@@ -22,10 +22,14 @@ const PRUNE_LINK: &str =
         SELECT min(id) FROM reports WHERE link_id = $4 AND id <> $2
         GROUP BY address ORDER BY count(*) DESC, address = $1 DESC, min(id) LIMIT 1)";
 
-/// The same over all links; both databases want every parameter to be used.
+/// Of too many reports of all links, the oldest of the link with most makes room: what the others say of that link stays. If each link
+/// has one, that of the address with most. Both databases want every parameter to be used.
 const PRUNE_ALL: &str = "DELETE FROM reports WHERE (SELECT count(*) FROM reports) > $3 AND id IN (
-        SELECT min(id) FROM reports WHERE id <> $2 AND $4 > 0
-        GROUP BY address ORDER BY count(*) DESC, address = $1 DESC, min(id) LIMIT 1)";
+        SELECT id FROM (
+            SELECT id, address, count(*) OVER (PARTITION BY link_id) AS of_link,
+                count(*) OVER (PARTITION BY address) AS of_reporter FROM reports
+        ) AS counted WHERE id <> $2 AND $4 > 0
+        ORDER BY of_link DESC, of_reporter DESC, address = $1 DESC, id LIMIT 1)";
 
 /// All of them, each with how many are kept.
 pub(super) const PRUNE: [(&str, i64); 3] = [

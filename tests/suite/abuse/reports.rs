@@ -60,9 +60,9 @@ both_modes! {
             report_from(app, "198.51.100.7", &code, &format!("noise {number}")).await;
         }
         report_from(app, "203.0.113.2", &code, "mine, too").await;
-        // Addresses of one network of IPv6 are one.
+        // Addresses of what a subscriber of IPv6 may have are one.
         for number in 0..4 {
-            report_from(app, &format!("2001:db8:1:2::{number}"), &code, &format!("six {number}")).await;
+            report_from(app, &format!("2001:db8:1:{number}::1"), &code, &format!("six {number}")).await;
         }
         assert_eq!(reasons(app, &admin).await, ["six 3", "six 2", "mine, too", "noise 18", "noise 17", "it asks for my password"]);
     }
