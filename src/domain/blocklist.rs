@@ -239,17 +239,18 @@ impl Gathered {
                 host,
                 path,
                 parameters,
-            } => match parameters.split_first() {
-                Some((first, rest)) => self.queries.push(QueryEntry {
-                    place: hash((&*host, &path[..])),
-                    first: *first,
-                    rest: rest.into(),
-                }),
-                None => {
+            } => {
+                if let Some((first, rest)) = parameters.split_first() {
+                    self.queries.push(QueryEntry {
+                        place: hash((&*host, &path[..])),
+                        first: *first,
+                        rest: rest.into(),
+                    });
+                } else {
                     self.lengths.push(hash((&*host, path.len())));
                     self.prefixes.push(hash((&*host, &path[..])));
                 }
-            },
+            }
         }
     }
 

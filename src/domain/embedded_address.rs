@@ -7,6 +7,9 @@ use ipnet::IpNet;
 /// Bits before the IPv4 address in the forms that end with it.
 const LOW: u8 = 96;
 
+/// The last four bytes of an address.
+const LAST: [usize; 4] = [12, 13, 14, 15];
+
 /// Bits before the IPv4 address of 6to4.
 const SIX_TO_FOUR: u8 = 16;
 
@@ -28,7 +31,7 @@ pub(super) fn canonical_network(network: IpNet) -> Option<IpNet> {
     let bits = outer.prefix_len();
     match written(outer.addr()) {
         Some((inner, before)) if bits >= before => {
-            let bits = (bits - before).min(Ipv4Addr::BITS as u8);
+            let bits = (bits - before).min(32);
             Some(IpNet::new(inner.into(), bits).ok()?)
         }
         // A client of IPv6 has a /64, and there is no IPv4 address in the first 64 bits of these forms.
@@ -54,28 +57,26 @@ fn written(address: Ipv6Addr) -> Option<(Ipv4Addr, u8)> {
 /// (RFC 8215) may read, by each length of a prefix (RFC 6052, 2.2); server and client of Teredo (RFC 4380); the host of ISATAP
 /// (RFC 5214).
 pub(super) fn embedded_addresses(address: Ipv6Addr) -> Vec<Ipv4Addr> {
-    let [.., e, f, g, h] = address.segments();
+    let octets = address.octets();
+    let at = |places: [usize; 4]| Ipv4Addr::from(places.map(|place| octets[place]));
     let mut found: Vec<_> = written(address)
         .map(|(inner, _)| inner)
         .into_iter()
         .collect();
     match address.segments() {
+        // The byte at 8 is left out by every length but 96.
         [0x64, 0xff9b, 1, ..] => {
-            // The byte at 8 is left out by every length but 96.
-            let [.., p, q, _, s, t, u, v, w, x, y] = address.octets();
-            found.extend([
-                Ipv4Addr::new(p, q, s, t),
-                Ipv4Addr::new(q, s, t, u),
-                Ipv4Addr::new(s, t, u, v),
-                Ipv4Addr::new(v, w, x, y),
-            ]);
+            found.extend([[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], LAST].map(at));
         }
-        [0x2001, 0, c, d, ..] => found.extend([joined(c, d), joined(!g, !h)]),
+        // The client's is written with all bits turned over.
+        [0x2001, 0, ..] => {
+            found.extend([at([4, 5, 6, 7]), Ipv4Addr::from_bits(!at(LAST).to_bits())]);
+        }
         _ => {}
     }
     // The bit says that the IPv4 address is unique in the world.
-    if e & !0x0200 == 0 && f == 0x5efe {
-        found.push(joined(g, h));
+    if matches!(octets[8..12], [0 | 2, 0, 0x5e, 0xfe]) {
+        found.push(at(LAST));
     }
     found
 }
@@ -90,36 +91,40 @@ pub(super) mod tests {
 
     use super::*;
 
+    fn halves(address: Ipv4Addr) -> (u16, u16) {
+        let [a, b, c, d] = address.octets();
+        (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+    }
+
     /// An IPv4 address in each form that is another way to write it.
     pub(in crate::domain) fn written_as(address: Ipv4Addr) -> Vec<String> {
-        let [a, b, c, d] = address.octets();
-        let (g, h) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+        let (high, low) = halves(address);
         vec![
             format!("::ffff:{address}"),
-            format!("::ffff:{g:x}:{h:x}"),
-            format!("0:0:0:0:0:FFFF:{g:X}:{h:04X}"),
+            format!("::ffff:{high:x}:{low:x}"),
+            format!("0:0:0:0:0:FFFF:{high:X}:{low:04X}"),
             format!("::{address}"),
             format!("::ffff:0:{address}"),
             format!("64:ff9b::{address}"),
-            format!("64:FF9B:0:0:0:0:{g:x}:{h:x}"),
-            format!("2002:{g:x}:{h:x}::"),
-            format!("2002:{g:x}:{h:x}:1:2:3:4:5"),
+            format!("64:FF9B:0:0:0:0:{high:x}:{low:x}"),
+            format!("2002:{high:x}:{low:x}::"),
+            format!("2002:{high:x}:{low:x}:1:2:3:4:5"),
         ]
     }
 
     /// An IPv4 address in each form that leads to it besides.
     pub(in crate::domain) fn carried_in(address: Ipv4Addr) -> Vec<String> {
         let [a, b, c, d] = address.octets();
-        let (g, h) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+        let (high, low) = halves(address);
         vec![
-            format!("64:ff9b:1:{g:x}:{c:x}:{d:02x}00::"),
+            format!("64:ff9b:1:{high:x}:{c:x}:{d:02x}00::"),
             format!("64:ff9b:1:12{a:02x}:{b:x}:{c:02x}{d:02x}::"),
             format!("64:ff9b:1:1234:{a:x}:{b:02x}{c:02x}:{d:02x}00::"),
             format!("64:ff9b:1::{address}"),
-            format!("64:ff9b:1:abcd:0:1234:{g:x}:{h:x}"),
-            format!("2001:0:{g:x}:{h:x}::1"),
-            format!("2001:0:4136:e378:8000:63bf:{:x}:{:x}", !g, !h),
-            format!("2600:1:2:3:0:5efe:{g:x}:{h:x}"),
+            format!("64:ff9b:1:abcd:0:1234:{high:x}:{low:x}"),
+            format!("2001:0:{high:x}:{low:x}::1"),
+            format!("2001:0:4136:e378:8000:63bf:{:x}:{:x}", !high, !low),
+            format!("2600:1:2:3:0:5efe:{high:x}:{low:x}"),
             format!("2600:1:2:3:200:5efe:{address}"),
         ]
     }

@@ -68,7 +68,11 @@ pub fn fast_path(received: &[u8]) {
     let next = b"GET /the-next-request HTTP/1.1\r\nHost: sho.rt\r\n\r\n";
     let seen = read_by_hyper([head, next].concat());
     assert_eq!(seen.len(), 2, "hyper reads another number of requests");
-    let method = if request.is_head { Method::HEAD } else { Method::GET };
+    let method = if request.is_head {
+        Method::HEAD
+    } else {
+        Method::GET
+    };
     assert_eq!(seen[0].method, method);
     assert_eq!(seen[0].path, request.path);
     assert_eq!(redirect_code(&seen[0].path), Some(request.code));

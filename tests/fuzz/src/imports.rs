@@ -3,7 +3,9 @@
 use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
 
-use crate::import::{COLUMNS, Encoding, ImportedLink, ReadLink, Source, TakesLinks, guarded, read_file};
+use crate::import::{
+    COLUMNS, Encoding, ImportedLink, ReadLink, Source, TakesLinks, guarded, read_file,
+};
 
 const SOURCES: [Source; 7] = [
     Source::Shunt,
@@ -48,7 +50,10 @@ fn read(source: Source, file: impl Read, encoding: Encoding) -> (Vec<ReadLink>, 
 
 fn seen(links: &[ReadLink]) -> Vec<Seen> {
     let seen = |link: &ReadLink| {
-        let outcome = link.fault.clone().map_or_else(|| Ok(link.link.clone()), Err);
+        let outcome = link
+            .fault
+            .clone()
+            .map_or_else(|| Ok(link.link.clone()), Err);
         (link.line, outcome)
     };
     links.iter().map(seen).collect()
@@ -56,8 +61,11 @@ fn seen(links: &[ReadLink]) -> Vec<Seen> {
 
 /// A list of links as `shunt import` writes it.
 fn list_of(links: &[ReadLink]) -> Vec<u8> {
-    let mut list = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
-    list.write_record(["line", "reason"].iter().chain(&COLUMNS)).expect("a header line");
+    let mut list = csv::WriterBuilder::new()
+        .flexible(true)
+        .from_writer(Vec::new());
+    list.write_record(["line", "reason"].iter().chain(&COLUMNS))
+        .expect("a header line");
     for link in links {
         let code = link.link.custom_code.as_deref().unwrap_or_default();
         let cells = link.cells(code).into_iter();
@@ -66,7 +74,8 @@ fn list_of(links: &[ReadLink]) -> Vec<u8> {
             Err(_) => cell,
         });
         let start = [link.line.to_string().into_bytes(), Vec::new()];
-        list.write_record(start.into_iter().chain(cells)).expect("a row");
+        list.write_record(start.into_iter().chain(cells))
+            .expect("a row");
     }
     list.into_inner().expect("a list")
 }
@@ -79,12 +88,18 @@ fn import(data: &[u8], start: &[u8]) {
     let file = [start, rest].concat();
     let encoding = Encoding::of(&mut &*file).expect("bytes are read");
     let (links, broken) = read(source, Cursor::new(&file), encoding);
-    let lines = 1 + file.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count() as u64;
+    let lines = 1 + file
+        .iter()
+        .filter(|byte| matches!(byte, b'\n' | b'\r'))
+        .count() as u64;
     assert!(links.is_sorted_by_key(|link| link.line));
     assert!(links.iter().all(|link| (1..=lines).contains(&link.line)));
     let parts = 1 + usize::from(*first) % 7;
     let in_parts = InParts(&file, parts);
-    assert_eq!(Encoding::of(&mut InParts(&file, parts)).expect("bytes are read"), encoding);
+    assert_eq!(
+        Encoding::of(&mut InParts(&file, parts)).expect("bytes are read"),
+        encoding
+    );
     let (again, broken_again) = read(source, in_parts, encoding);
     assert_eq!((seen(&again), broken_again), (seen(&links), broken));
     // What was read is in the list as it was read, and what was refused is refused again.
@@ -99,11 +114,18 @@ fn import(data: &[u8], start: &[u8]) {
     for (before, after) in links.iter().zip(&listed) {
         // A cell is written with its quotes as they have to be, and without a NUL it is in no table.
         let is_written = |cell: &Vec<u8>| !cell.contains(&0);
-        let is_of_quotes = before.fault.as_ref().is_some_and(|fault| fault.contains("quote"));
+        let is_of_quotes = before
+            .fault
+            .as_ref()
+            .is_some_and(|fault| fault.contains("quote"));
         if is_of_quotes || !before.cells("").iter().all(is_written) {
             continue;
         }
-        assert_eq!(after.fault.is_some(), before.fault.is_some(), "{before:?} {after:?}");
+        assert_eq!(
+            after.fault.is_some(),
+            before.fault.is_some(),
+            "{before:?} {after:?}"
+        );
         if before.fault.is_none() {
             let (mut before, after) = (before.link.clone(), after.link.clone());
             // An empty code is none.
@@ -120,6 +142,9 @@ pub fn csv(data: &[u8]) {
 
 /// JSON, in an array or line by line.
 pub fn json(data: &[u8]) {
-    let start = data.first().map_or(&b"["[..], |first| if first & 128 == 0 { b"[" } else { b"{" });
+    let start = data.first().map_or(
+        &b"["[..],
+        |first| if first & 128 == 0 { b"[" } else { b"{" },
+    );
     import(data, start);
 }

@@ -173,15 +173,15 @@ async fn every_spelling_of_a_listed_url_is_refused_and_removed(mode: Mode) {
     ];
     let (app, folder) = with_list(mode, "").await;
     let token = app.register().await;
-    let mut made = Vec::new();
+    let mut codes = Vec::new();
     for target in SPELLINGS {
-        made.push(app.shorten(&token, target).await);
+        codes.push(app.shorten(&token, target).await);
     }
     let good = app.shorten(&token, "http://[64:ff9b::c633:6408]/").await;
     let path = folder.path().join("blocklist");
     fs::write(&path, "docs.example/bad\n[64:ff9b::198.51.100.7]\n").unwrap();
     app.server.signal("HUP");
-    for (code, target) in made.iter().zip(SPELLINGS) {
+    for (code, target) in codes.iter().zip(SPELLINGS) {
         becomes(&app, code, 410).await;
         app.try_shorten(&token, target).await.is_error(422, REFUSED);
     }
