@@ -14,7 +14,8 @@ use crate::domain::{
 };
 use crate::limits::{Action, Limiter, MissLimiter, TooMany};
 use crate::store::{
-    Actor, Administration, Change, NewRemoval, Removals, Removed, Store, StoreError, Users,
+    Actor, Administration, Change, NewRemoval, Removals, Removed, StorageRoom, Store, StoreError,
+    Users,
 };
 
 mod blocklist;
@@ -35,6 +36,7 @@ pub struct Abuse {
     users: Arc<dyn Users>,
     limiter: Limiter,
     misses: MissLimiter,
+    room: StorageRoom,
     blocklist: CurrentBlocklist,
     clock: Arc<dyn Clock>,
     begun: Notify,
@@ -114,6 +116,7 @@ impl Abuse {
             users: Arc::clone(&store.users),
             limiter,
             misses,
+            room: store.room.clone(),
             blocklist,
             clock,
             begun: Notify::new(),
@@ -327,6 +330,7 @@ impl Abuse {
     ) -> Result<(), AbuseError> {
         self.limiter.count(Action::Report, address).await?;
         self.misses.check(address)?;
+        self.room.check()?;
         let now = self.clock.now();
         let reporter = format!(
             "{:016x}",
