@@ -15,7 +15,8 @@ use crate::domain::{
 };
 use crate::limits::{Action, Limiter, MissLimiter, TooMany};
 use crate::store::{
-    Actor, Administration, Change, NewRemoval, Removals, Removed, Store, StoreError, Users,
+    Actor, Administration, Change, NewRemoval, Removals, Removed, StorageRoom, Store, StoreError,
+    Users,
 };
 
 mod blocklist;
@@ -36,6 +37,7 @@ pub struct Abuse {
     users: Arc<dyn Users>,
     limiter: Limiter,
     misses: MissLimiter,
+    room: StorageRoom,
     blocklist: CurrentBlocklist,
     clock: Arc<dyn Clock>,
     begun: Notify,
@@ -115,6 +117,7 @@ impl Abuse {
             users: Arc::clone(&store.users),
             limiter,
             misses,
+            room: store.room.clone(),
             blocklist,
             clock,
             begun: Notify::new(),
@@ -328,6 +331,7 @@ impl Abuse {
     ) -> Result<(), AbuseError> {
         self.limiter.count(Action::Report, address).await?;
         self.misses.check(address)?;
+        self.room.check()?;
         let now = self.clock.now();
         let reporter = self.limiter.hasher().hash("reporter", &[&network(address)]);
         let reporter = format!("{reporter:016x}");

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use crate::domain::{
     Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
 };
-use crate::limits::{Action, FailureLimiter, Limiter, TooMany};
-use crate::store::{ApiKeys, CreateUserError, Sessions, Store, StoreError, Users, committed};
+use crate::limits::{Action, Daily, FailureLimiter, Limiter, TooMany};
+use crate::store::{
+    ApiKeys, CreateUserError, Sessions, StorageRoom, Store, StoreError, Users, committed,
+};
 
 mod api_key;
 mod bearer;
@@ -32,6 +34,7 @@ pub use bearer::Access;
 pub use client::Client;
 pub use common_passwords::{CommonPasswords, WeakPassword};
 pub use keys::MAX_KEYS;
+use password::HashPermit;
 pub use password::{HashError, HasherError, PasswordHasher};
 pub use secret::{SecretError, load_or_create_secret};
 pub use sessions::{SESSION_LIFETIME, random_text};
@@ -48,6 +51,7 @@ pub struct Accounts {
     common: CommonPasswords,
     limiter: Limiter,
     failures: FailureLimiter,
+    room: StorageRoom,
     known: KnownAddresses,
     registration: Registration,
     clock: Arc<dyn Clock>,
@@ -131,6 +135,7 @@ impl Accounts {
             common,
             limiter,
             failures,
+            room: store.room.clone(),
             known,
             registration: Registration::Open,
             clock,
@@ -165,6 +170,24 @@ impl Accounts {
         if self.users.credentials(email).await?.is_some() {
             return Err(AccountError::EmailTaken);
         }
+        self.room.check()?;
+        self.limiter.add_today(Daily::Accounts, address, 1).await?;
+        let created = self.create_user(email, password, permit, address).await;
+        if created.is_err() {
+            self.limiter.take_back_today(Daily::Accounts, address, 1);
+        }
+        let principal = created?;
+        self.known.remember(principal.user, address).await;
+        self.issue(principal)
+    }
+
+    async fn create_user(
+        &self,
+        email: &EmailAddress,
+        password: Password,
+        permit: HashPermit,
+        address: &str,
+    ) -> Result<Principal, AccountError> {
         let hash = permit.hash(password).await?;
         let key = new_key()?;
         let now = self.clock.now();
@@ -172,8 +195,7 @@ impl Accounts {
             Ok(user) => {
                 committed();
                 Event::UserCreated.log(Some(user), address);
-                self.known.remember(user, address).await;
-                self.issue(Principal { user, key })
+                Ok(Principal { user, key })
             }
             Err(CreateUserError::EmailTaken) => Err(AccountError::EmailTaken),
             Err(CreateUserError::Store(error)) => Err(error.into()),

@@ -18,7 +18,9 @@ use super::idempotency_key::IDEMPOTENCY_KEY;
 use super::link_json::BulkObject;
 use crate::accounts::Accounts;
 use crate::domain::Principal;
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, NeedsWriteKey, TakesQuery};
+use crate::http::documented::{
+    Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey, TakesQuery,
+};
 use crate::http::{ApiError, BodyLimits, ClientAddress, ErrorBody, JSON, QueryOf, read_body};
 use crate::links::{LinkRequest, LinkService};
 
@@ -132,7 +134,7 @@ pub(super) struct BulkQuery {
             ("unknown column" = (value = json!({"detail": "titel: is not known here; did you mean title?"}))),
             ("key" = (value = json!({"detail": NO_KEY}))),
         )),
-        TakesQuery, NeedsToken, NeedsWriteKey, Limited, NeedsDatabase,
+        TakesQuery, NeedsToken, NeedsWriteKey, Limited, NeedsRoom, NeedsDatabase,
     ),
 )]
 pub(super) async fn bulk(

@@ -10,7 +10,7 @@ use super::authentication::LoggedIn;
 use super::key_body::{KeyFields, ScopeBody};
 use crate::accounts::Accounts;
 use crate::domain::{KeyName, Scope, Timestamp};
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesBody};
+use crate::http::documented::{NeedsDatabase, NeedsRoom, NeedsToken, TakesBody};
 use crate::http::{ApiError, ClientAddress, ErrorBody, Json, JsonBody};
 
 /// A key to be made.
@@ -51,7 +51,7 @@ pub(super) struct NewKeyResponse {
         (status = 200, description = "The key", body = NewKeyResponse),
         (status = 403, description = "The account has as many keys as it may have", body = ErrorBody,
             example = json!({"detail": "This account has 50 keys, and may not have more; delete one to make room"})),
-        TakesBody, NeedsToken, NeedsDatabase,
+        TakesBody, NeedsToken, NeedsRoom, NeedsDatabase,
     ),
 )]
 pub(super) async fn create_key(

@@ -16,8 +16,10 @@ use super::link_body::{FullLinkBody, View, one_link};
 use super::link_fields::{JsonMaxClicks, end, json_tags, target, title};
 use crate::accounts::Accounts;
 use crate::domain::{FieldEdit, LinkEdit, OwnHost, TagEdit};
-use crate::http::documented::{NeedsDatabase, NeedsToken, NeedsWriteKey, TakesBody};
-use crate::http::{ApiError, CodeParameter, ErrorBody, JsonBody, PathCode};
+use crate::http::documented::{
+    Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey, TakesBody,
+};
+use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, JsonBody, PathCode};
 use crate::links::LinkService;
 
 /// What changes; all other fields stay as they are. `null` takes a value away.
@@ -113,7 +115,7 @@ impl LinkPatch {
             body = ErrorBody, example = json!({"detail": "URL removed"})),
         (status = 412, description = "The link is in none of the states of `If-Match`", body = ErrorBody,
             example = json!({"detail": "If-Match: the link was changed meanwhile; read it again"})),
-        TakesBody, NeedsToken, NeedsWriteKey, NeedsDatabase,
+        TakesBody, NeedsToken, NeedsWriteKey, Limited, NeedsRoom, NeedsDatabase,
     ),
 )]
 pub(super) async fn edit(
@@ -122,12 +124,18 @@ pub(super) async fn edit(
     State(base_address): State<BaseAddress>,
     TokenOwner(owner): TokenOwner,
     PathCode(code): PathCode,
+    client: ClientAddress,
     headers: HeaderMap,
     patch: Result<JsonBody<LinkPatch>, ApiError>,
 ) -> Result<Response, ApiError> {
     let edit = patch.and_then(|JsonBody(patch)| patch.parse(&links.own_host));
     let edited = match (&code, &edit) {
-        (Some(code), Ok(edit)) => links.edit(owner, code, edit, &expected(&headers)).await?,
+        (Some(code), Ok(edit)) => {
+            let expected = expected(&headers);
+            links
+                .edit(owner, code, edit, &expected, client.as_str())
+                .await?
+        }
         _ => None,
     };
     let Some(edited) = edited else {

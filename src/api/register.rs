@@ -6,7 +6,7 @@ use axum::extract::State;
 
 use super::account_bodies::{RegistrationBody, TokenBody};
 use crate::accounts::Accounts;
-use crate::http::documented::{Limited, NeedsDatabase, TakesBody};
+use crate::http::documented::{Limited, NeedsDatabase, NeedsRoom, TakesBody};
 use crate::http::{ApiError, Asking, ErrorBody, Json, JsonBody};
 
 /// Create an account.
@@ -24,7 +24,7 @@ use crate::http::{ApiError, Asking, ErrorBody, Json, JsonBody};
             ("closed" = (value = json!({"detail": "Registration is closed; ask the operator of this service for an account"}))),
             ("cross-origin" = (value = json!({"detail": "Requests from pages of other sites are refused; send this from the service's own pages, or from a program"}))),
         )),
-        TakesBody, Limited, NeedsDatabase,
+        TakesBody, Limited, NeedsRoom, NeedsDatabase,
     ),
 )]
 pub(super) async fn register(

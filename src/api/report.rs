@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::abuse::Abuse;
 use crate::domain::{InvalidRemoval, Reason};
-use crate::http::documented::{Limited, NeedsDatabase, TakesBody, TakesNoToken};
+use crate::http::documented::{Limited, NeedsDatabase, NeedsRoom, TakesBody, TakesNoToken};
 use crate::http::paths::parse_code;
 use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
 
@@ -38,7 +38,7 @@ pub(super) struct NewReportBody {
     responses(
         (status = 202, description = "The report is noted"),
         (status = 404, description = "No link has this code", body = ErrorBody, example = json!({"detail": "URL not found"})),
-        TakesNoToken, TakesBody, Limited, NeedsDatabase,
+        TakesNoToken, TakesBody, Limited, NeedsRoom, NeedsDatabase,
     ),
 )]
 pub(super) async fn report(

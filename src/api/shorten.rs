@@ -13,7 +13,9 @@ use super::link_body::{LinkBody, View, one_link};
 use super::link_fields::{LinkObject, LinkQuery};
 use crate::accounts::Accounts;
 use crate::domain::OwnHost;
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesBody, TakesQuery};
+use crate::http::documented::{
+    Limited, NeedsDatabase, NeedsRoom, NeedsToken, TakesBody, TakesQuery,
+};
 use crate::http::{ApiError, ClientAddress, ErrorBody, OptionalJsonBody, QueryOf};
 use crate::links::{LinkRequest, LinkService, RequestKey};
 
@@ -54,7 +56,7 @@ use crate::links::{LinkRequest, LinkService, RequestKey};
             ("zone" = (value = json!({"detail": "expires_at: must have a zone, such as 2027-01-31T18:00:00+01:00"}))),
             ("unknown" = (value = json!({"detail": "expire_at: is not known here; did you mean expires_at?"}))),
         )),
-        TakesQuery, TakesBody, NeedsToken, Limited, NeedsDatabase,
+        TakesQuery, TakesBody, NeedsToken, Limited, NeedsRoom, NeedsDatabase,
     ),
 )]
 pub(super) async fn shorten(

@@ -329,7 +329,9 @@ impl From<StoreError> for CountError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(why) | StoreError::Unreachable(why) => Self::Unavailable(why),
-            other @ (StoreError::Busy | StoreError::Unexpected(_)) => Self::Store(other),
+            other @ (StoreError::Busy | StoreError::Full | StoreError::Unexpected(_)) => {
+                Self::Store(other)
+            }
         }
     }
 }

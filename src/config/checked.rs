@@ -62,7 +62,9 @@ impl Config {
             failures_from_address: self.limit_login_failures,
             failures_of_account: self.limit_account_failures,
             register: self.limit_register,
+            accounts_per_day: self.limit_register_day,
             create: self.limit_create,
+            link_bytes_per_day: self.limit_create_day_mib,
             misses: self.limit_misses,
             links_per_account: self.links_per_account,
         }

@@ -82,6 +82,13 @@ pub struct Config {
     #[arg(long, env = "DATABASE_MAX_CONNECTIONS", value_name = "N")]
     #[arg(default_value = "10", value_parser = number(1..=1_000_u32))]
     pub database_max_connections: u32,
+    /// Size of the database from which on no links, accounts, keys and reports are taken: they are answered 507. 0: no limit.
+    ///
+    /// Deletions, log-ins, changes by which a link does not grow, redirects and counting go on. The size is measured every 5 s, so that
+    /// it may be passed by as much as comes in meanwhile. Of SQLite free pages are left out, and the write-ahead log is counted.
+    #[arg(long, env = "DATABASE_MAX_MIB", value_name = "MIB")]
+    #[arg(default_value = "0", value_parser = mebibytes(0..=1_073_741_824))]
+    pub database_max_mib: u64,
     /// Leave the schema to `shunt migrate`: an instance whose database lacks a migration refuses to start.
     ///
     /// Its role needs no right to change the schema then.
@@ -257,6 +264,10 @@ pub struct Config {
     #[arg(long, env = "LIMIT_REGISTER", value_name = "N")]
     #[arg(default_value = "20", value_parser = number(0..=u32::MAX))]
     pub limit_register: u32,
+    /// Accounts made per day (UTC) and address. 0, or `LIMIT_REGISTER` 0: no limit.
+    #[arg(long, env = "LIMIT_REGISTER_DAY", value_name = "N")]
+    #[arg(default_value = "100", value_parser = number(0..=u32::MAX))]
+    pub limit_register_day: u32,
     /// Links made per minute and account. 0: no limit.
     ///
     /// Calls of `POST /urls/bulk` are counted beside it at the same rate, over the minutes that 10,000 links take: at 600 per
@@ -264,6 +275,13 @@ pub struct Config {
     #[arg(long, env = "LIMIT_CREATE", value_name = "N")]
     #[arg(default_value = "600", value_parser = number(0..=u32::MAX))]
     pub limit_create: u32,
+    /// What an address may add to the database in a day (UTC), with all its accounts, by links that it makes or lets grow: target, title
+    /// and tags of each, and 256 bytes. 0, or `LIMIT_CREATE` 0: no limit.
+    ///
+    /// 128 MiB are some 350,000 ordinary links, or 10,000 of the longest. Each instance after the first may let a 64th more through.
+    #[arg(long, env = "LIMIT_CREATE_DAY_MIB", value_name = "MIB")]
+    #[arg(default_value = "128", value_parser = mebibytes(0..=1_048_576))]
+    pub limit_create_day_mib: u64,
     /// Look-ups of unknown codes per minute and address, on each instance. 0: no limit.
     ///
     /// Past it an address follows only links that the instance has in memory; other codes are answered 429.

@@ -12,13 +12,15 @@ use super::{Config, ConfigError};
 use crate::domain::{Limits, io_reason};
 
 /// Their names. All others need a restart.
-const RELOADED: [&str; 8] = [
+const RELOADED: [&str; 10] = [
     "RUST_LOG",
     "LIMIT_LOGIN",
     "LIMIT_LOGIN_FAILURES",
     "LIMIT_ACCOUNT_FAILURES",
     "LIMIT_REGISTER",
+    "LIMIT_REGISTER_DAY",
     "LIMIT_CREATE",
+    "LIMIT_CREATE_DAY_MIB",
     "LIMIT_MISSES",
     "LINKS_PER_ACCOUNT",
 ];
@@ -58,7 +60,17 @@ impl Reloaded {
                 new.failures_of_account,
             ),
             change("LIMIT_REGISTER", old.register, new.register),
+            change(
+                "LIMIT_REGISTER_DAY",
+                old.accounts_per_day,
+                new.accounts_per_day,
+            ),
             change("LIMIT_CREATE", old.create, new.create),
+            change(
+                "LIMIT_CREATE_DAY_MIB",
+                old.link_bytes_per_day >> 20,
+                new.link_bytes_per_day >> 20,
+            ),
             change("LIMIT_MISSES", old.misses, new.misses),
             change(
                 "LINKS_PER_ACCOUNT",
@@ -137,7 +149,9 @@ impl Reloaded {
             }
             "LIMIT_REGISTER" => self.limits.register = limits.register,
             "LIMIT_MISSES" => self.limits.misses = limits.misses,
+            "LIMIT_REGISTER_DAY" => self.limits.accounts_per_day = limits.accounts_per_day,
             "LIMIT_CREATE" => self.limits.create = limits.create,
+            "LIMIT_CREATE_DAY_MIB" => self.limits.link_bytes_per_day = limits.link_bytes_per_day,
             _ => self.limits.links_per_account = limits.links_per_account,
         }
         self

@@ -11,8 +11,12 @@ pub struct Limits {
     pub failures_of_account: u32,
     /// Registrations per minute and address.
     pub register: u32,
+    /// Accounts made per day and address.
+    pub accounts_per_day: u32,
     /// Links made per minute and account.
     pub create: u32,
+    /// Bytes of links that are made or grow, per day and address.
+    pub link_bytes_per_day: u64,
     /// Look-ups of unknown codes per minute and address.
     pub misses: u32,
     /// Links that an account may have.

@@ -28,6 +28,7 @@ mod series_range;
 mod shard;
 mod target;
 mod target_network;
+mod text_bytes;
 mod time;
 mod token_secret;
 mod unknown_name;

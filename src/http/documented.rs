@@ -93,6 +93,14 @@ pub enum LimitsMisses {
     TooMany(ErrorBody),
 }
 
+/// A route that makes the database grow.
+#[derive(IntoResponses)]
+pub enum NeedsRoom {
+    /// The database is as large as the operator of this service lets it be: what is deleted makes room
+    #[response(status = 507, example = json!({"detail": "This service's database is full, so nothing new is kept; delete links that are not needed, or ask its operator for more room"}))]
+    Full(ErrorBody),
+}
+
 /// A route that asks the database.
 #[derive(IntoResponses)]
 pub enum NeedsDatabase {

@@ -67,6 +67,12 @@ impl ApiError {
         &self.detail
     }
 
+    /// Whether it is the service's own fault, which no form can mend: it has a page of its own.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.status.is_server_error() && self.status != StatusCode::INSUFFICIENT_STORAGE
+    }
+
     /// 400: the request is well-formed and cannot be carried out.
     pub fn bad_request(detail: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
@@ -153,6 +159,12 @@ impl ApiError {
     pub fn form_of_earlier_session() -> Self {
         let detail = "This page is from before you signed in, and nothing was changed. Please look it through and send it again";
         Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    /// 507: the database is as large as the operator lets it be.
+    pub fn storage_full() -> Self {
+        let detail = "This service's database is full, so nothing new is kept; delete links that are not needed, or ask its operator for more room";
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, detail)
     }
 
     /// 404 of a path.

@@ -13,13 +13,17 @@ use crate::domain::{Clock, Limits};
 use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
+mod added;
 mod bulk;
 mod caller_hash;
+mod daily;
 mod failures;
 mod misses;
 
+use added::Added;
 pub use bulk::MAX_BULK;
 pub use caller_hash::CallerHasher;
+pub use daily::Daily;
 pub use failures::{FailureGuard, FailureLimiter};
 pub use misses::MissLimiter;
 
@@ -104,6 +108,7 @@ pub struct Limiter {
     clock: Arc<dyn Clock>,
     local: Cache<(Action, u64, u64), Arc<CountHere>>,
     bulk: Cache<(u64, u64), Arc<AtomicI64>>,
+    daily: Cache<(u64, u64), Added>,
 }
 
 impl Limiter {
@@ -126,6 +131,7 @@ impl Limiter {
             clock,
             local,
             bulk: Cache::new(MAX_CALLERS),
+            daily: Cache::new(MAX_CALLERS),
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::shorten::DRAWS;
 use super::{LinkError, LinkRequest, LinkService};
 use crate::domain::{CustomCode, LinkId, Principal, ShortCode, Timestamp};
+use crate::limits::Daily;
 use crate::store::{CreatedOfMany, NewLink};
 use crate::telemetry::metrics::BULK_LINKS;
 
@@ -94,6 +95,25 @@ impl LinkService {
     /// [`LinkError::OwnerGone`], [`LinkError::Store`], [`LinkError::NoCode`]: none of the links is created then, unless the
     /// database did not say so.
     pub async fn shorten_many(
+        &self,
+        owner: Principal,
+        requests: &[&LinkRequest],
+        address: &str,
+    ) -> Result<Vec<BulkOutcome>, LinkError> {
+        let properties = requests.iter().map(|request| &request.properties);
+        let bytes = self.add_bytes(address, properties).await?;
+        let made = self.shorten_counted(owner, requests, address).await;
+        let is_none_made = made
+            .as_ref()
+            .map_or(true, |outcomes| outcomes.iter().all(Result::is_err));
+        if is_none_made {
+            self.limiter
+                .take_back_today(Daily::LinkBytes, address, bytes);
+        }
+        made
+    }
+
+    async fn shorten_counted(
         &self,
         owner: Principal,
         requests: &[&LinkRequest],

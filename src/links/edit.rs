@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use super::{CountedLink, LinkError, LinkService, Revision};
 use crate::domain::{Click, FieldEdit, Link, LinkEdit, LinkProperties, Principal, ShortCode};
+use crate::limits::Daily;
 use crate::store::{Edited, EditedLink, ToCount};
 
 /// How long an edit that is committed waits for an exact count.
@@ -45,14 +46,36 @@ impl Expected {
 }
 
 impl LinkService {
-    /// Changes a link of this owner, and announces the change: once this returns, no instance that Redis can reach follows
+    /// Changes a link of this owner, for a client at `address`, and announces the change: once this returns, no instance that Redis can reach follows
     /// the link as it was. `None` where there is no such link, or it is another's. Its clicks are those of the database, where
     /// exact ones cannot be read: what is committed is answered.
     ///
     /// # Errors
     /// [`LinkError::NotAsExpected`], [`LinkError::Removed`], [`LinkError::TargetRefused`], [`LinkError::Invalid`],
-    /// [`LinkError::Count`], [`LinkError::Store`]: nothing is changed then, unless the database did not say so.
+    /// [`LinkError::TooMany`], [`LinkError::Count`], [`LinkError::Store`]: nothing is changed then, unless the database did not say so.
     pub async fn edit(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        edit: &LinkEdit,
+        expected: &Expected,
+        address: &str,
+    ) -> Result<Option<CountedLink>, LinkError> {
+        let bytes = edit.text_bytes();
+        if bytes > 0 {
+            self.limiter
+                .add_today(Daily::LinkBytes, address, bytes)
+                .await?;
+        }
+        let edited = self.edit_counted(owner, code, edit, expected).await;
+        if bytes > 0 && !matches!(edited, Ok(Some(_))) {
+            self.limiter
+                .take_back_today(Daily::LinkBytes, address, bytes);
+        }
+        edited
+    }
+
+    async fn edit_counted(
         &self,
         owner: Principal,
         code: &ShortCode,
@@ -68,7 +91,13 @@ impl LinkService {
         let refusal = Mutex::new(LinkError::NotAsExpected);
         let edited = |link: &Link| {
             let note = |why| *refusal.lock().unwrap_or_else(PoisonError::into_inner) = why;
-            expected.edited(link, edit).map_err(note).ok()
+            let edited = expected.edited(link, edit).and_then(|edited| {
+                if edited.text_bytes() > link.properties.text_bytes() {
+                    self.room.check()?;
+                }
+                Ok(edited)
+            });
+            edited.map_err(note).ok()
         };
         let now = self.clock.now();
         let EditedLink {

@@ -7,7 +7,7 @@ use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
 use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost};
 use crate::limits::{CurrentLimits, Limiter, MissLimiter, TooMany};
-use crate::store::{Details, Links, Outbox, Removals, StoreError};
+use crate::store::{Details, Links, Outbox, Removals, StorageRoom, StoreError};
 
 mod announce;
 mod at_once;
@@ -52,6 +52,8 @@ pub use stats::{LinkPreview, LinkStats};
 pub struct LinkService {
     /// The source of truth.
     pub links: Arc<dyn Links>,
+    /// Whether the database has room for more.
+    pub room: StorageRoom,
     /// Which hosts are removed.
     pub removals: Arc<dyn Removals>,
     /// Targets that are refused besides.

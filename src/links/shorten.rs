@@ -7,7 +7,7 @@ use ring::digest::{Context, Digest, SHA256};
 use super::revision::canonical;
 use super::{CountedLink, LinkError, LinkService};
 use crate::domain::{CustomCode, Link, LinkProperties, Principal, ShortCode, Timestamp};
-use crate::limits::Action;
+use crate::limits::{Action, Daily};
 use crate::store::{CreateLinkError, CreatedLink, IdempotentRequest, NewLink, UsedKey};
 use crate::telemetry::metrics::LIMIT_HITS;
 
@@ -17,6 +17,9 @@ pub(super) const DRAWS: usize = 8;
 
 /// How long a request may be repeated with its key.
 const KEY_LIFETIME: Duration = Duration::from_hours(24);
+
+/// Bytes that a link takes beside its texts: numbers, moments, its code, entries of indexes.
+const BYTES_BESIDE_TEXT: u64 = 256;
 
 /// What an owner asks for.
 #[derive(Clone, Debug)]
@@ -144,6 +147,25 @@ impl LinkService {
             return Err(LinkError::EndsInPast);
         }
         self.check_target(&request.properties.target).await?;
+        let bytes = self
+            .add_bytes(address, [&request.properties].into_iter())
+            .await?;
+        let created = self.create_counted(owner, request, key, address, now).await;
+        if created.is_err() {
+            self.limiter
+                .take_back_today(Daily::LinkBytes, address, bytes);
+        }
+        created
+    }
+
+    async fn create_counted(
+        &self,
+        owner: Principal,
+        request: &LinkRequest,
+        key: Option<IdempotentRequest<'_>>,
+        address: &str,
+        now: Timestamp,
+    ) -> Result<CountedLink, LinkError> {
         let max_links = self.limits.get().links_per_account;
         let create = async |code: &ShortCode| {
             let new = NewLink {
@@ -191,6 +213,22 @@ impl LinkService {
 }
 
 impl LinkService {
+    /// Counts what new links add to the database, if that has room; returns how many bytes were counted.
+    pub(super) async fn add_bytes(
+        &self,
+        address: &str,
+        links: impl Iterator<Item = &LinkProperties>,
+    ) -> Result<u64, LinkError> {
+        self.room.check()?;
+        let bytes = links
+            .map(|link| link.text_bytes() + BYTES_BESIDE_TEXT)
+            .sum();
+        self.limiter
+            .add_today(Daily::LinkBytes, address, bytes)
+            .await?;
+        Ok(bytes)
+    }
+
     /// The address of a client, where links keep it.
     pub(super) fn kept_address<'a>(&self, address: &'a str) -> Option<&'a str> {
         Some(address).filter(|_| self.audit_days > 0)

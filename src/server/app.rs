@@ -113,6 +113,8 @@ pub(super) struct App {
     noindex: bool,
     /// The file of the blocklist.
     pub(super) blocklist: Option<PathBuf>,
+    /// How large the database may be; 0: any size.
+    pub(super) database_max: u64,
     /// The deadline of the journal until it was late, and the one after that.
     journal_deadlines: (Duration, Duration),
 }
@@ -170,6 +172,7 @@ impl App {
         let own_host = own_host.with_private_refused(config.private_targets);
         let links = LinkService {
             links: Arc::clone(&store.links),
+            room: store.room.clone(),
             removals: Arc::clone(&store.removals),
             blocklist,
             audit_days: config.audit_days,
@@ -222,6 +225,7 @@ impl App {
             analytics_settings: config.analytics.clone(),
             noindex: config.noindex,
             blocklist: config.blocklist.clone(),
+            database_max: config.database_max_mib,
             journal_deadlines,
         })
     }

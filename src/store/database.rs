@@ -31,6 +31,8 @@ pub struct Usage {
     pub journal: u64,
     /// Changes of links that are not published yet; 100,000 at most.
     pub outbox: u64,
+    /// Size of the database in bytes: without free pages, and with the log, where this process keeps it itself.
+    pub bytes: u64,
     /// The files, where this process keeps the database itself.
     pub disk: Option<DiskUsage>,
 }

@@ -19,6 +19,9 @@ pub enum StoreError {
     /// Too many operations wait for it: nothing was asked, and nothing took place.
     #[error("too many operations wait for the database")]
     Busy,
+    /// It is as large as it may be: nothing that makes it grow takes place.
+    #[error("the database is as large as it may be")]
+    Full,
     /// Its response is not what the code expects: a defect.
     #[error("the database answered unexpectedly: {0}")]
     Unexpected(String),
@@ -72,7 +75,7 @@ impl From<StoreError> for OpenError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(why) | StoreError::Unreachable(why) => Self::NotYet(why),
-            StoreError::Busy => Self::NotYet(error.to_string()),
+            StoreError::Busy | StoreError::Full => Self::NotYet(error.to_string()),
             StoreError::Unexpected(why) => Self::Wrong(why),
         }
     }

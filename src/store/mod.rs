@@ -36,6 +36,7 @@ mod postgres;
 mod queue_delay;
 mod removals;
 mod reports;
+mod room;
 mod rows;
 mod search;
 mod series;
@@ -72,6 +73,7 @@ pub use queue_delay::for_waiting_client;
 pub use removals::{
     Actor, Covers, LOOKED_AT_IN_STEP, LookedAt, NewRemoval, Removals, Removed, Step,
 };
+pub use room::StorageRoom;
 pub use search::{FoundLinks, LinkSearch, MAX_SCANNED, Position, WrittenClicks};
 pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
 pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, Sessions, WebSession};
@@ -102,6 +104,8 @@ pub struct Store {
     pub details: Arc<dyn Details>,
     /// The database itself.
     pub database: Arc<dyn Database>,
+    /// Whether it has room for more.
+    pub room: StorageRoom,
 }
 
 impl Store {
@@ -132,6 +136,7 @@ impl Store {
             clicks: implementation.clone(),
             details: implementation.clone(),
             database: implementation,
+            room: StorageRoom::default(),
         }
     }
 }

@@ -51,8 +51,10 @@ pub(super) type CountedRow = (
 );
 
 /// Batches in the journal, changes in the outbox.
-pub(super) fn usage((journal, outbox): (i64, i64), disk: Option<DiskUsage>) -> Usage {
+pub(super) fn usage((journal, outbox, bytes): (i64, i64, i64), disk: Option<DiskUsage>) -> Usage {
+    let log = disk.map_or(0, |disk| disk.log);
     Usage {
+        bytes: bytes.unsigned_abs() + log,
         journal: journal.unsigned_abs(),
         outbox: outbox.unsigned_abs(),
         disk,

@@ -64,6 +64,10 @@ metrics! {
     gauge OUTBOX_CHANGES = "shunt_outbox_changes";
     /// Characters of the codes that new links get.
     gauge CODE_LENGTH = "shunt_code_length";
+    /// Size of the database, of SQLite without free pages and with its log.
+    gauge DATABASE_BYTES = "shunt_database_bytes" Bytes;
+    /// The size from which on nothing new is kept (`DATABASE_MAX_MIB`); missing without a limit.
+    gauge DATABASE_BYTES_MAX = "shunt_database_max_bytes" Bytes;
     /// Size of the files of SQLite.
     gauge SQLITE_BYTES = "shunt_sqlite_bytes" Bytes;
     /// Free space on the disk of SQLite.

@@ -205,7 +205,7 @@ pub(super) async fn import(
         Ok((is_wanted, shown, read.others))
     };
     match read.await {
-        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) if error.is_failure() => Err(error),
         read => page(&site, &signed_in, (table, from), read),
     }
 }

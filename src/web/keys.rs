@@ -36,7 +36,7 @@ pub(super) async fn make(
     };
     match made.await {
         Ok(key) => page(&accounts, &site, &signed_in, "", Answer::NewKey(&key)).await,
-        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) if error.is_failure() => Err(error),
         Err(error) => {
             let refused = Answer::Refused(FormOf::Key, &error);
             page(&accounts, &site, &signed_in, "", refused).await

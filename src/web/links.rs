@@ -176,7 +176,7 @@ pub(super) async fn make(
     };
     match made.await {
         Ok(made) => Ok(see_other(&format!("/app/links/{}?new=1", made.link.code))),
-        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) if error.is_failure() => Err(error),
         Err(error) => new_page(&site, &signed_in, fields.refused(&error), Some(&error)),
     }
 }
@@ -185,17 +185,18 @@ pub(super) async fn selected(
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
     signed_in: SignedIn,
+    client: ClientAddress,
     form: Form,
 ) -> Result<Response, ApiError> {
     let checked = signed_in.check_session(&site, &form)?;
     let place = ListQuery::at(form.get("place"));
     let acted = async {
         checked?;
-        act_on_all(&links, signed_in.principal, &form).await
+        act_on_all(&links, signed_in.principal, client.as_str(), &form).await
     };
     match acted.await {
         Ok(done) => Ok(see_other(&place.path(done))),
-        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) if error.is_failure() => Err(error),
         Err(error) => {
             let selection = Selection {
                 codes: form.all("code").map(str::to_owned).collect(),

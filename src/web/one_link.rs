@@ -17,7 +17,7 @@ use super::page::{Frame, Site, grouped, minute, own_page_as_of, see_other};
 use super::session::SignedIn;
 use crate::abuse::Abuse;
 use crate::domain::{Link, RemovalStatus, ShortCode, Title};
-use crate::http::{ApiError, PathCode, QueryOf, clicks_csv, with_clicks_as_of};
+use crate::http::{ApiError, ClientAddress, PathCode, QueryOf, clicks_csv, with_clicks_as_of};
 use crate::links::{CountedLink, Expected, LinkService, Revision, WantedBreakdown};
 
 #[derive(Template)]
@@ -209,6 +209,7 @@ pub(super) async fn edit(
     State(site): State<Site>,
     signed_in: SignedIn,
     PathCode(code): PathCode,
+    client: ClientAddress,
     form: Form,
 ) -> Result<Response, ApiError> {
     let checked = signed_in.check_session(&site, &form)?;
@@ -221,12 +222,14 @@ pub(super) async fn edit(
         checked?;
         let edit = fields.edit(&page.shown.link, &links.own_host)?;
         let expected = Expected::OneOf(vec![form.get("revision").to_owned()]);
-        let edited = links.edit(owner, &code, &edit, &expected).await?;
+        let edited = links
+            .edit(owner, &code, &edit, &expected, client.as_str())
+            .await?;
         edited.ok_or_else(ApiError::url_not_found)
     };
     match edited.await {
         Ok(_) => Ok(see_other(&format!("/app/links/{code}?saved=1"))),
-        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) if error.is_failure() => Err(error),
         Err(error) => {
             let form = fields.refused(&error);
             let page = Page { form, ..page };

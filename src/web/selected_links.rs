@@ -27,6 +27,7 @@ enum Action {
 pub(super) async fn act_on_all(
     links: &LinkService,
     owner: Principal,
+    address: &str,
     form: &Form,
 ) -> Result<&'static str, ApiError> {
     let codes: Vec<&str> = form.all("code").collect();
@@ -53,7 +54,9 @@ pub(super) async fn act_on_all(
     }
     let (mut is_changed, mut failure) = (false, None);
     for codes in codes.chunks(AT_ONCE) {
-        let made = codes.iter().map(|code| act(links, owner, code, &action));
+        let made = codes
+            .iter()
+            .map(|code| act(links, owner, address, code, &action));
         for made in join_all(made).await {
             match made {
                 Ok(changed) => is_changed |= changed,
@@ -120,13 +123,16 @@ async fn check(
 async fn act(
     links: &LinkService,
     owner: Principal,
+    address: &str,
     code: &ShortCode,
     action: &Action,
 ) -> Result<bool, LinkError> {
     match action {
         Action::Delete => links.delete(owner, code, &Expected::Any).await,
         Action::Edit(edit) => {
-            let edited = links.edit(owner, code, edit, &Expected::Any).await?;
+            let edited = links
+                .edit(owner, code, edit, &Expected::Any, address)
+                .await?;
             Ok(edited.is_some())
         }
     }

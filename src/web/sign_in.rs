@@ -188,13 +188,13 @@ async fn signed_in(
                     Ok(response)
                 }
                 // The account is made, and that is said.
-                Err(error) if is_new && error.status().is_server_error() => {
+                Err(error) if is_new && error.is_failure() => {
                     Ok(session::signed_out(site, "/app/login?done=account"))
                 }
                 Err(error) => Err(error),
             }
         }
-        Err(error) if error.status().is_server_error() => Err(error),
+        Err(error) if error.is_failure() => Err(error),
         Err(error) => {
             let asked = Asked {
                 is_new,

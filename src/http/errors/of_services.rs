@@ -17,6 +17,7 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::Unavailable(why) | StoreError::Unreachable(why) => Self::unavailable(&why),
             StoreError::Busy => Self::overloaded(),
+            StoreError::Full => Self::storage_full(),
             StoreError::Unexpected(why) => Self::internal(&why),
         }
     }

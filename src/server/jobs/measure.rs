@@ -12,14 +12,14 @@ use super::flush_times::FlushTimes;
 use super::runner::ticks;
 use crate::cache::LinkCache;
 use crate::redis::{RedisShard, RedisShards};
-use crate::store::{Database, PostgresReplica};
+use crate::store::{Database, PostgresReplica, StorageRoom};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::metrics::{
-    CACHE_BYTES, CACHE_LINKS, DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_LIMIT,
-    DATABASE_CONNECTIONS_MAX, JOURNAL_BATCHES, OUTBOX_CHANGES, PENDING_LINKS, PENDING_OLDEST,
-    REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX,
-    RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS, SQLITE_BYTES, SQLITE_DISK, SQLITE_DISK_FREE,
-    bounded, bytes, gauge_of_shard,
+    CACHE_BYTES, CACHE_LINKS, DATABASE_BYTES, DATABASE_BYTES_MAX, DATABASE_CONNECTIONS,
+    DATABASE_CONNECTIONS_LIMIT, DATABASE_CONNECTIONS_MAX, JOURNAL_BATCHES, OUTBOX_CHANGES,
+    PENDING_LINKS, PENDING_OLDEST, REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS,
+    REPLICA_CONNECTIONS_MAX, RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS, SQLITE_BYTES,
+    SQLITE_DISK, SQLITE_DISK_FREE, bounded, bytes, gauge_of_shard,
 };
 
 /// Pause between two measurements.
@@ -55,21 +55,35 @@ pub(super) async fn run_stores(
     database: Arc<dyn Database>,
     redis: Option<RedisShards>,
     publishes: bool,
+    (room, max_bytes): (StorageRoom, u64),
 ) {
     let mut ticks = ticks(STORES_PAUSE);
     loop {
         ticks.tick().await;
         let shards = redis.iter().flat_map(RedisShards::iter);
         let shards = join_all(shards.map(measure_shard));
-        tokio::join!(measure_database(&*database, publishes), shards);
+        tokio::join!(
+            measure_database(&*database, publishes, &room, max_bytes),
+            shards
+        );
     }
 }
 
 /// While the database is away, the values stay as they were.
-async fn measure_database(database: &dyn Database, publishes: bool) {
+async fn measure_database(
+    database: &dyn Database,
+    publishes: bool,
+    room: &StorageRoom,
+    max_bytes: u64,
+) {
     let Ok(usage) = database.usage().await else {
         return;
     };
+    room.note(usage.bytes, max_bytes);
+    metrics::gauge!(DATABASE_BYTES).set(bytes(usage.bytes));
+    if max_bytes > 0 {
+        metrics::gauge!(DATABASE_BYTES_MAX).set(bytes(max_bytes));
+    }
     metrics::gauge!(JOURNAL_BATCHES).set(bounded(usage.journal));
     // An instance without Redis leaves changes to those that have it, and nothing waits where none has.
     let outbox = if publishes { usage.outbox } else { 0 };

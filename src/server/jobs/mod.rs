@@ -80,6 +80,7 @@ pub(super) fn spawn(
         database(),
         app.redis.clone(),
         publishes,
+        (app.store.room.clone(), app.database_max),
     ));
     jobs.spawn(code_length::run(Arc::clone(&app.links)));
     jobs.spawn(prune::run(flusher()));

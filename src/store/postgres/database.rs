@@ -9,7 +9,8 @@ use crate::telemetry::metrics::Connections;
 
 /// Batches in the journal, changes in the outbox; each up to the parameter.
 const USAGE: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) batches),
-    (SELECT count(*) FROM (SELECT 1 FROM link_changes WHERE published_at IS NULL LIMIT $1) changes)";
+    (SELECT count(*) FROM (SELECT 1 FROM link_changes WHERE published_at IS NULL LIMIT $1) changes),
+    pg_database_size(current_database())";
 
 #[async_trait]
 impl Database for PostgresStore {

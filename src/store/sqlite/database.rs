@@ -9,7 +9,8 @@ use crate::telemetry::metrics::Connections;
 
 /// Batches in the journal, changes in the outbox; each up to the parameter.
 const USAGE: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) batches),
-    (SELECT count(*) FROM (SELECT 1 FROM link_changes LIMIT $1) changes)";
+    (SELECT count(*) FROM (SELECT 1 FROM link_changes LIMIT $1) changes),
+    (SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size)";
 
 #[async_trait]
 impl Database for SqliteStore {

@@ -13,6 +13,7 @@ mod instances;
 mod misses;
 mod proxies;
 mod quota;
+mod size;
 
 /// Limits that are soon reached. A trusted proxy on the same machine forwards the clients' addresses.
 const THREE: &[(&str, &str)] = &[

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 57] = [
+const SETTINGS: [&str; 60] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -43,7 +43,10 @@ const SETTINGS: [&str; 57] = [
     "MAX_CONNECTIONS_PER_ADDRESS",
     "MIN_READ_BYTES_PER_SECOND",
     "LIMIT_REGISTER",
+    "LIMIT_REGISTER_DAY",
     "LIMIT_CREATE",
+    "LIMIT_CREATE_DAY_MIB",
+    "DATABASE_MAX_MIB",
     "LIMIT_MISSES",
     "PRIVATE_TARGETS",
     "REGISTRATION",

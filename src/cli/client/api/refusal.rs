@@ -202,6 +202,11 @@ mod tests {
                 Some("Too many"),
                 "unavailable: Too many; try again in 7 s",
             ),
+            (
+                507,
+                Some("The database is full"),
+                "failed: The database is full",
+            ),
             (502, None, "unavailable: http://127.0.0.1:1 answered 502"),
             (503, Some("Away"), "unavailable: Away; try again in 7 s"),
             (
@@ -229,6 +234,7 @@ mod tests {
         let seven = Some(Duration::from_secs(7));
         assert_eq!(setback(429, Some("Too many")).retry, Retry::AtLimit(seven));
         assert_eq!(setback(503, Some("Away")).retry, Retry::Soon(seven));
+        assert_eq!(setback(507, Some("Full")).retry, Retry::Never);
         assert_eq!(setback(413, None).retry, Retry::Smaller);
         assert_eq!(setback(422, Some("target_url")).retry, Retry::Never);
         assert_eq!(setback(401, Some("Not authenticated")).retry, Retry::Never);
