@@ -15,17 +15,19 @@ from statistics import median
 from testbed.programs import Failed, require
 
 from .accounting import usage
+from .attacks import ATTACKS
 from .backends import start_postgres, start_redis
 from .contenders import Production, Running
 from .counting import Count
 from .drive import Generators, Load
+from .hostile import attacks_of, hostile
 from .links import codes, write_paths
 from .logins import BUSY, logins
 from .pinned import PinnedTestbed, say
 from .results import Results, table
 from .tools import build, machine
 
-PARTS = ("api", "redirects", "idle", "logins")
+PARTS = ("api", "redirects", "idle", "logins", "hostile")
 TIMES = 3
 """The load, as a multiple of the capacity."""
 KNOWN = 10_000
@@ -65,14 +67,16 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="load/overload", description=(
         "Measures shunt past its capacity, in production mode with a Postgres and a Redis of its own:"
         f" the API at {TIMES} times its capacity, redirects over {TIMES} times the connections and"
-        f" over {OPEN:,}, {IDLE:,} idle connections, and log-ins beside {BUSY} busy processes. What each number"
-        " means is in load/README.md."))
+        f" over {OPEN:,}, {IDLE:,} idle connections, log-ins beside {BUSY} busy processes, and redirects"
+        " beside attacks. What each number means is in load/README.md."))
     parser.add_argument("--rounds", type=int, default=3, help="alternating rounds (3)")
     parser.add_argument("--seconds", type=float, default=6.0, help="of each load (6)")
     parser.add_argument("--only", default=",".join(PARTS), metavar="PARTS",
                         help=f"of {', '.join(PARTS)}, with commas between")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="a setting of shunt, for another than its default; again for another one")
+    parser.add_argument("--attacks", default=",".join(ATTACKS), metavar="NAMES",
+                        help=f"of the part hostile: of {', '.join(ATTACKS)}, with commas between")
     parser.add_argument("--server-core", type=int, default=0, help="core of the server, Postgres and Redis (0)")
     parser.add_argument("--load-core", type=int, default=1, help="core of the load (1)")
     parser.add_argument("--name", default="overload", help="of the files in load/results (overload)")
@@ -99,14 +103,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def measure(options: argparse.Namespace) -> Results:
-    """All parts. Log-ins have a testbed of their own, as nothing is pinned there."""
+    """All parts. Log-ins and attacks have testbeds of their own, as nothing is pinned there."""
     tools = require(["wrk", "redis-server", "redis-cli", "postgres", "initdb", "psql"])
     more_files()
     programs = build()
     results = Results("shunt: past its capacity", machine(tools))
     if "logins" in options.only:
         logins(tools, programs, results, (options.server_core, options.load_core), options.rounds)
-    if set(options.only) - {"logins"}:
+    if "hostile" in options.only:
+        hostile(tools, programs, results, (options.server_core, options.load_core), attacks_of(options.attacks),
+                options.rounds, options.seconds)
+    if set(options.only) - {"logins", "hostile"}:
         with PinnedTestbed(options.server_core, options.load_core) as testbed:
             overload(testbed, options, tools, programs, results)
     return results

@@ -9,11 +9,17 @@ use ua_parser::{Regexes, os, user_agent};
 
 use super::bots::Bots;
 
-/// How much of a `User-Agent` is read: a longer one is cut.
+/// The longest `User-Agent` of which something is read.
+const MAX_SENT: usize = 2_048;
+
+/// How much of it is read: a longer one is cut.
 pub(super) const MAX_BYTES: usize = 512;
 
-/// The beginning of a header's value as text; `None` if it is no text.
+/// The beginning of a header's value as text; `None` if it is no text, or far too long.
 pub(super) fn cut(agent: &[u8]) -> Option<&str> {
+    if agent.len() > MAX_SENT {
+        return None;
+    }
     let beginning = &agent[..agent.len().min(MAX_BYTES)];
     match str::from_utf8(beginning) {
         Ok(text) => Some(text),

@@ -1,28 +1,31 @@
 //! What a worker spends on headers that it never met, so that nobody can make redirects dear with headers that nobody sends.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
-use rustix::time::{ClockId, clock_gettime};
 
 use super::AddressOf;
 
 /// How long each period of a budget is.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Processor time for new headers in each period. A browser's agent takes 4 us, so that is 4,000 of them in a second.
+/// Time for new headers in each period. A browser's agent takes 4 us, so that is 4,000 of them in a second.
 const IN_ALL: Duration = Duration::from_millis(16);
 
 /// What one address may take of it.
 const OF_ONE_ADDRESS: Duration = Duration::from_millis(4);
 
-/// The processor time that is spent in the current period.
+/// What one header is charged at most: its thread may have been interrupted meanwhile.
+const OF_ONE_HEADER: Duration = Duration::from_millis(1);
+
+/// The time that is spent in the current period.
 pub(super) struct Budget {
     ends: Instant,
     in_all: Duration,
-    /// Each address has spent something, so `IN_ALL` bounds their number, too.
-    by_address: HashMap<String, Duration, RandomState>,
+    /// By hashes of addresses, with a key of this process. Each has spent something, so `IN_ALL` bounds their number, too.
+    by_address: HashMap<u64, Duration, RandomState>,
 }
 
 impl Budget {
@@ -40,41 +43,35 @@ impl Budget {
         address: AddressOf<'_>,
         work: impl FnOnce() -> T,
     ) -> Option<T> {
-        self.spend_by(Instant::now(), processor_time, address, work)
+        self.spend_by(Instant::now, address, work)
     }
 
     fn spend_by<T>(
         &mut self,
-        now: Instant,
-        clock: impl Fn() -> Duration,
+        clock: impl Fn() -> Instant,
         address: AddressOf<'_>,
         work: impl FnOnce() -> T,
     ) -> Option<T> {
-        if now >= self.ends {
-            self.ends = now + PERIOD;
+        let begin = clock();
+        if begin >= self.ends {
+            self.ends = begin + PERIOD;
             self.in_all = Duration::ZERO;
             self.by_address.clear();
         }
         if self.in_all >= IN_ALL {
             return None;
         }
-        let spent = self.by_address.entry(address()).or_default();
+        let address = self.by_address.hasher().hash_one(address());
+        let spent = self.by_address.entry(address).or_default();
         if *spent >= OF_ONE_ADDRESS {
             return None;
         }
-        let before = clock();
         let done = work();
-        let took = clock().saturating_sub(before);
+        let took = clock().duration_since(begin).min(OF_ONE_HEADER);
         *spent += took;
         self.in_all += took;
         Some(done)
     }
-}
-
-/// That of this thread: a machine that is busy with other programs takes nothing from anybody.
-fn processor_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(now).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -85,10 +82,12 @@ mod tests {
 
     /// How much work of a millisecond is done for an address.
     fn done(budget: &mut Budget, now: Instant, address: &str, asked: usize) -> usize {
-        let spent = Cell::new(0);
-        let clock = || Duration::from_millis(spent.get());
+        let spent = Cell::new(Duration::ZERO);
         let address = || address.to_owned();
-        let mut work = || budget.spend_by(now, clock, &address, || spent.set(spent.get() + 1));
+        let mut work = || {
+            let millisecond = || spent.set(spent.get() + Duration::from_millis(1));
+            budget.spend_by(|| now + spent.get(), &address, millisecond)
+        };
         (0..asked).filter(|_| work().is_some()).count()
     }
 
@@ -108,6 +107,16 @@ mod tests {
         assert_eq!(done(&mut budget, now, "address", 100), 4);
         assert_eq!(done(&mut budget, now + PERIOD / 2, "address", 100), 0);
         assert_eq!(done(&mut budget, now + PERIOD, "address", 100), 4);
+    }
+
+    #[test]
+    fn a_header_whose_thread_is_interrupted_takes_a_quarter_of_its_addresss_time_at_most() {
+        let (mut budget, now) = (Budget::new(), Instant::now() + PERIOD);
+        let interrupted = Cell::new(now);
+        let address = || "address".to_owned();
+        let pause = || interrupted.set(now + PERIOD / 2);
+        budget.spend_by(|| interrupted.get(), &address, pause);
+        assert_eq!(done(&mut budget, now, "address", 100), 3);
     }
 
     #[test]

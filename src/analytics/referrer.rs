@@ -12,10 +12,22 @@ const MAX_ORIGIN: usize = 300;
 
 /// A referrer as far as its host: what comes after it says nothing of it.
 pub(super) fn origin(referrer: &str) -> &str {
-    let Some(start) = referrer.find("://").map(|at| at + 3) else {
+    const USUAL: &str = "https://";
+    if referrer.is_empty() {
+        return referrer;
+    }
+    let start = if referrer.starts_with(USUAL) {
+        USUAL.len()
+    } else if let Some(at) = referrer.find("://") {
+        at + 3
+    } else {
         return referrer;
     };
-    match referrer[start..].find(['/', '?', '#']) {
+    let rest = &referrer.as_bytes()[start..];
+    match rest
+        .iter()
+        .position(|byte| matches!(byte, b'/' | b'?' | b'#'))
+    {
         // More slashes than two: a browser would look for the host behind them.
         None | Some(0) => referrer,
         Some(length) => &referrer[..start + length],

@@ -166,7 +166,7 @@ both_modes! {
         let made = app.request(Method::POST, "/urls/bulk").bearer_auth(&token).json(&link);
         let made = Response::of(made).await.json();
         let forwarding = made[0]["short_code"].as_str().unwrap().to_owned();
-        for (name, query) in [("parameters", "&a".repeat(1_200)), ("escapes", "&%41".repeat(600))] {
+        for (name, query) in [("parameters", "&a".repeat(600)), ("escapes", "&%41".repeat(300))] {
             costs_little(app, &code, name, |number| {
                 (format!("{forwarding}?n={number}{query}"), format!("User-Agent: {FIREFOX}"))
             }).await;
