@@ -22,7 +22,6 @@ mod password;
 mod secret;
 mod sessions;
 mod token;
-mod waiting_room;
 
 use events::Event;
 use known_addresses::KnownAddresses;

@@ -15,13 +15,17 @@ use crate::domain::{Clock, Limits};
 use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
+mod at_once;
 mod bulk;
 mod failures;
 mod misses;
+mod waiting_room;
 
+pub use at_once::{AtOnce, Full, Place};
 pub use bulk::MAX_BULK;
 pub use failures::{FailureGuard, FailureLimiter};
 pub use misses::MissLimiter;
+pub use waiting_room::{Permit, WaitingRoom};
 
 /// The window of all limits but those of failures.
 const MINUTE: Duration = Duration::from_mins(1);
