@@ -21,9 +21,9 @@ use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, NeedsWriteKey,
 use crate::http::{ApiError, BodyLimits, ClientAddress, ErrorBody, JSON, QueryOf, read_body};
 use crate::links::{LinkRequest, LinkService};
 
-/// 10,000 links with the longest targets need a third of this.
+/// 10,000 links with the longest targets need two thirds of this.
 const LIMITS: BodyLimits = BodyLimits {
-    bytes: 64 << 20,
+    bytes: 32 << 20,
     timeout: Duration::from_secs(25),
 };
 
@@ -118,7 +118,7 @@ pub(super) struct BulkQuery {
     responses(
         (status = 200, description = "One result for each link, in their order", body = Vec<BulkResult<'static>>),
         (status = 408, description = "The body did not arrive within 25 seconds", body = ErrorBody),
-        (status = 413, description = "The body is larger than 64 MiB", body = ErrorBody),
+        (status = 413, description = "The body is larger than 32 MiB", body = ErrorBody),
         (status = 422, description = "The body is not such a document, or has more than 10,000 links: no link is created", body = ErrorBody, examples(
             ("no array" = (value = json!({"detail": "body: must be a JSON array of objects"}))),
             ("kind" = (value = json!({"detail": WRONG_KIND}))),

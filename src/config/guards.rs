@@ -60,7 +60,7 @@ pub struct Guards {
     /// How fast a client has to read a response, in bytes per second over 10 s; a slower one is cut off. 0: it only has to read
     /// something every 30 s.
     ///
-    /// Up to 256 MiB are kept of bodies that clients are sending and of responses that they have not read, a quarter of it for one
+    /// Up to 128 MiB are kept of bodies that clients are sending and of responses that they have not read, a quarter of it for one
     /// account and one address; what is over 16 KiB and finds no room is answered 429 or 503.
     #[arg(long, env = "MIN_READ_BYTES_PER_SECOND", value_name = "BYTES")]
     #[arg(default_value = "4096", value_parser = number(0..=1_000_000_000_u32))]

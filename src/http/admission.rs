@@ -24,7 +24,7 @@ use crate::telemetry::metrics::LIMIT_HITS;
 const MAX_STREAMS: usize = 32;
 
 /// Bytes of bodies that clients are sending, and of responses that they have not read. One body of the largest size is a quarter.
-const ROOM: usize = 256 << 20;
+const ROOM: usize = 128 << 20;
 
 /// Shares of permits, streams and memory; cheap to clone.
 #[derive(Clone)]

@@ -17,7 +17,7 @@ const MAX_LOOKED_AT: u32 = 100_000;
 const LONG: u32 = 100;
 
 /// Long pages that are read at once: the memory of each may be some megabytes, and many wait for the database with theirs.
-const LONG_PAGES: usize = 8;
+const LONG_PAGES: usize = 4;
 
 /// Requests that wait for their turn to read a long page.
 const MAX_WAITING: usize = 1_024;

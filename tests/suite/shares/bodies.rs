@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::abuse::admin;
 use crate::busy::DatabaseLock;
-use crate::support::{App, Mode, both_modes, eventually, unique};
+use crate::support::{App, Mode, both_modes, eventually};
 use crate::web::browser::Browser;
 
 use super::{BY_ADDRESS, announce, connect_from};
@@ -169,9 +169,10 @@ async fn an_address_has_its_part_of_the_permits_whatever_the_accounts() {
         })
         .await;
         let mut other = connect_from(&app, "127.0.9.3").await;
-        let request = format!("GET /urls/{}/qr HTTP/1.1\r\nHost: test\r\n\r\n", unique());
+        // It needs a permit, and no database.
+        let request = "GET /auth/me HTTP/1.1\r\nHost: test\r\n\r\n";
         other.write_all(request.as_bytes()).await.unwrap();
-        assert_eq!(super::status(&mut other).await, 404);
+        assert_eq!(super::status(&mut other).await, 401);
         drop(lock);
     };
     let (made, ()) = tokio::join!(join_all(made), others);

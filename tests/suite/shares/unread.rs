@@ -61,12 +61,12 @@ impl Owner {
             "/urls/export?format=csv".to_owned(),
             "/urls/export?format=ndjson".to_owned(),
             "/app".to_owned(),
-            "/app/links".to_owned(),
+            "/app?sort=-clicks".to_owned(),
             "/app/all".to_owned(),
             "/app/export".to_owned(),
             format!("/app/links/{code}"),
             "/openapi.json".to_owned(),
-            "/docs/".to_owned(),
+            "/docs".to_owned(),
             "/metrics".to_owned(),
             format!("/urls/{code}/qr?format=png&size=2048"),
             format!("/urls/{code}/qr?size=2048&ecc=H"),
@@ -128,10 +128,10 @@ both_modes! {
     async fn an_address_that_reads_nothing_takes_a_quarter_of_the_memory(app) {
         let (owner, other) = (Owner::new(app).await, Owner::new(app).await);
         let path = "/urls/my?limit=1000&view=full";
-        let asking = (0..100).map(|_| owner.ask(app, path, "127.0.9.1"));
+        let asking = (0..16).map(|_| owner.ask(app, path, "127.0.9.1"));
         let unread = join_all(asking).await;
         let refused = unread.iter().filter(|(status, _)| *status == 429).count();
-        assert!((1..100).contains(&refused), "{refused}");
+        assert!((1..16).contains(&refused), "{refused}");
         assert!(app.limit_hits("buffers_of_client").await >= refused as u64);
         let page = app.get_as(&other.token, path).await;
         assert_eq!((page.status.as_u16(), page.json().as_array().unwrap().len()), (200, 1_000));

@@ -10,7 +10,7 @@ use crate::web::browser::Browser;
 
 use super::{announce, connect_from};
 
-const MAX_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 async fn bulk(app: &App, token: &str, path: &str) -> Response {
     let request = app.request(Method::POST, path).bearer_auth(token);
@@ -19,7 +19,7 @@ async fn bulk(app: &App, token: &str, path: &str) -> Response {
 
 /// An upload whose body is awaited.
 async fn upload(app: &App, token: &str, path: &str, announced: &str) -> TcpStream {
-    let mut stream = connect_from(app, "127.0.0.1").await;
+    let mut stream = connect_from(app, "127.0.9.1").await;
     let headers = format!(
         "Authorization: Bearer {token}\r\nContent-Type: application/json\r\n{announced}\r\n"
     );
