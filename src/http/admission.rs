@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use metrics::Counter;
 use tokio::time::timeout;
 
-use super::admitted::{Admitted, HasCommitted};
+use super::admitted::{Admitted, HasCommitted, Shares};
 use super::paths::{Class, route_of};
 use super::{ApiError, ClientAddress, Peer, TrustedProxies};
 use crate::config::Guards;
@@ -29,12 +29,9 @@ const ROOM: usize = 128 << 20;
 /// Shares of permits, streams and memory; cheap to clone.
 #[derive(Clone)]
 pub struct Admission {
-    pub(super) requests: AtOnce,
-    /// Bodies that are still to come. They have no permit, so the connections alone bound them in all.
-    pub(super) bodies: AtOnce,
+    shares: Shares,
     /// Responses that are produced while they are sent.
     streams: AtOnce,
-    pub(super) room: AtOnce,
     /// Whether addresses have shares.
     by_address: bool,
     timeout: Duration,
@@ -47,10 +44,12 @@ impl Admission {
     #[must_use]
     pub fn new(guards: &Guards) -> Self {
         Self {
-            requests: AtOnce::requests(guards.max_requests),
-            bodies: AtOnce::bodies(guards.max_requests),
+            shares: Shares {
+                requests: AtOnce::requests(guards.max_requests),
+                bodies: AtOnce::bodies(guards.max_requests),
+                room: AtOnce::new(ROOM, ["buffers", "buffers_of_client"]),
+            },
             streams: AtOnce::new(MAX_STREAMS, ["requests", "lists"]),
-            room: AtOnce::new(ROOM, ["buffers", "buffers_of_client"]),
             by_address: guards.max_connections_per_address > 0,
             timeout: guards.request_timeout,
             database_queue: guards.database_queue,
@@ -78,7 +77,7 @@ impl Admission {
     fn admitted(&self, path: &str, address: ClientAddress) -> Result<Arc<Admitted>, Full> {
         let needs_permit = route_of(path).is_some_and(|route| route.class == Class::Bounded);
         let address = self.by_address.then(|| address.into());
-        let admitted = Admitted::new(self.clone(), address, needs_permit);
+        let admitted = Admitted::new(self.shares.clone(), address, needs_permit);
         admitted.take_permit()?;
         Ok(Arc::new(admitted))
     }

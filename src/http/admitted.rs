@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::response::{IntoResponse, Response};
 
-use super::{Admission, ApiError};
+use super::ApiError;
 use crate::domain::UserId;
 use crate::limits::{AtOnce, Full, Place};
 
@@ -14,9 +14,19 @@ use crate::limits::{AtOnce, Full, Place};
 /// connections bound them in all.
 pub(super) const SMALL: usize = 16 * 1024;
 
+/// What requests hold; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Shares {
+    pub(super) requests: AtOnce,
+    /// Bodies that are still to come. They have no permit, so the connections alone bound them in all.
+    pub(super) bodies: AtOnce,
+    /// Bytes of bodies and of responses.
+    pub(super) room: AtOnce,
+}
+
 /// A request of the API, from its head to its response.
 pub struct Admitted {
-    admission: Admission,
+    shares: Shares,
     /// `None`: addresses have no shares.
     address: Option<String>,
     needs_permit: bool,
@@ -49,9 +59,9 @@ impl AsRef<[u8]> for Kept {
 }
 
 impl Admitted {
-    pub(super) fn new(admission: Admission, address: Option<String>, needs_permit: bool) -> Self {
+    pub(super) fn new(shares: Shares, address: Option<String>, needs_permit: bool) -> Self {
         Self {
-            admission,
+            shares,
             address,
             needs_permit,
             held: Mutex::default(),
@@ -65,7 +75,7 @@ impl Admitted {
     /// Takes the permit, if the route needs one.
     pub(super) fn take_permit(&self) -> Result<(), Full> {
         if self.needs_permit {
-            let mut permit = self.place_in(&self.admission.requests);
+            let mut permit = self.place_in(&self.shares.requests);
             // Past its part a client has to be told nothing else than where everything is taken.
             permit.add(1).map_err(|_| Full::InAll)?;
             self.held().permit = Some(permit);
@@ -98,7 +108,7 @@ impl Admitted {
         &self,
         body: impl Future<Output = Result<T, ApiError>>,
     ) -> Result<T, ApiError> {
-        let mut unfinished = self.place_in(&self.admission.bodies);
+        let mut unfinished = self.place_in(&self.shares.bodies);
         unfinished.add(1)?;
         let permit = self.held().permit.take();
         drop(permit);
@@ -111,7 +121,7 @@ impl Admitted {
     /// Room in memory for what this client sends or is sent; none is taken yet.
     #[must_use]
     pub fn room(&self) -> Place {
-        self.place_in(&self.admission.room)
+        self.place_in(&self.shares.room)
     }
 
     pub(super) fn place_in(&self, shared: &AtOnce) -> Place {

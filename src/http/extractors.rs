@@ -152,7 +152,7 @@ pub async fn read_body(request: Request, limits: BodyLimits) -> Result<ReadBody,
         room: admitted.as_ref().map(|admitted| admitted.room()),
     };
     let reading = async {
-        timeout(limits.timeout, read.to_end_of(body, is_coming, limits))
+        timeout(limits.timeout, read.whole(body, is_coming, limits))
             .await
             .unwrap_or_else(|_| {
                 metrics::counter!(LIMIT_HITS, "limit" => "body_time").increment(1);
@@ -173,7 +173,7 @@ impl ReadBody {
     }
 
     /// Reads the body; it takes room as its bytes come.
-    async fn to_end_of(
+    async fn whole(
         mut self,
         body: Body,
         is_coming: bool,

@@ -80,7 +80,7 @@ impl Page {
 
 /// Where requests for long pages wait; owners have their turns one after the other.
 #[must_use]
-pub fn long_pages() -> WaitingRoom {
+pub fn turns_of_long_pages() -> WaitingRoom {
     WaitingRoom::new(LONG_PAGES, MAX_WAITING)
 }
 

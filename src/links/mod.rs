@@ -37,7 +37,7 @@ pub use code_length::CodeLength;
 pub use creations::Creations;
 pub use edit::Expected;
 pub use imported::imported_request;
-pub use list::{ListedLink, Listing, Page, long_pages};
+pub use list::{ListedLink, Listing, Page, turns_of_long_pages};
 pub use live::{Listener, LiveCount, LiveCounts};
 pub use outbox::{OutboxError, publish_pending, publishes};
 pub use revision::Revision;

@@ -23,7 +23,9 @@ use crate::config::{AnalyticsSettings, BaseUrl, Config};
 use crate::domain::Clock;
 use crate::http::paths;
 use crate::limits::{AtOnce, CurrentLimits, FailureLimiter, Limiter, MissLimiter};
-use crate::links::{ClickOrders, CodeLength, Creations, LinkService, LiveCounts, long_pages};
+use crate::links::{
+    ClickOrders, CodeLength, Creations, LinkService, LiveCounts, turns_of_long_pages,
+};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
@@ -176,7 +178,7 @@ impl App {
             limits: limits.clone(),
             lists_at_once: AtOnce::lists(),
             bulk_calls_at_once: AtOnce::bulk_calls(),
-            long_pages: long_pages(),
+            long_pages: turns_of_long_pages(),
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
             own_host,

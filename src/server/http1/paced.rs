@@ -146,7 +146,7 @@ mod tests {
                 }
             };
             let writing = async {
-                let outcome = paced.write_all(&[0; 1_000_000]).await;
+                let outcome = paced.write_all(&vec![0; 1_000_000]).await;
                 drop(paced);
                 outcome
             };
