@@ -24,7 +24,6 @@ mod password;
 mod secret;
 mod sessions;
 mod token;
-mod waiting_room;
 
 use events::Event;
 use known_addresses::KnownAddresses;

@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::client::Client;
-use super::waiting_room::{Permit, WaitingRoom};
 use crate::domain::Password;
+use crate::limits::{Permit, WaitingRoom};
 use crate::telemetry::metrics::{GaugeGuard, HASHES, HASHING, LIMIT_HITS};
 
 /// OWASP's figures for argon2id (Password Storage Cheat Sheet): 19 MiB, two passes, parallelism of one.

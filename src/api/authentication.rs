@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use crate::abuse::{Abuse, Administrator};
 use crate::accounts::{Access, Accounts, TokenFault};
 use crate::domain::{Principal, User};
-use crate::http::{ApiError, ClientAddress};
+use crate::http::{Admitted, ApiError, ClientAddress};
 
 /// The account that a valid token or key belongs to; looked up, so that a token outlives no account.
 pub(super) struct CurrentUser(pub User);
@@ -63,7 +63,9 @@ where
         };
         let Ok(client) = ClientAddress::from_request_parts(parts, state).await;
         let owner = accounts.owner(bearer(parts)?, access, client.as_str());
-        Ok(Self(owner.await?))
+        let owner = owner.await?;
+        belongs_to(parts, owner)?;
+        Ok(Self(owner))
     }
 }
 
@@ -90,7 +92,9 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let accounts = Arc::<Accounts>::from_ref(state);
-        Ok(Self(accounts.logged_in(bearer(parts)?).await?))
+        let owner = accounts.logged_in(bearer(parts)?).await?;
+        belongs_to(parts, owner)?;
+        Ok(Self(owner))
     }
 }
 
@@ -106,6 +110,12 @@ where
         let user = Arc::<Accounts>::from_ref(state).user(principal).await?;
         Ok(Self(user))
     }
+}
+
+/// Counts the request for the account, which has its share of all.
+fn belongs_to(parts: &Parts, owner: Principal) -> Result<(), ApiError> {
+    let admitted: Option<&Arc<Admitted>> = parts.extensions.get();
+    admitted.map_or(Ok(()), |admitted| admitted.belongs_to(owner.user))
 }
 
 /// The token of the one `Authorization: Bearer …` header.

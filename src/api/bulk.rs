@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Bytes, HttpBody};
+use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
 use utoipa::{IntoParams, ToSchema};
 
 use super::authentication::TokenOwner;
@@ -24,11 +23,9 @@ use crate::http::documented::{
 use crate::http::{ApiError, BodyLimits, ClientAddress, ErrorBody, JSON, QueryOf, read_body};
 use crate::links::{LinkRequest, LinkService};
 
-/// Largest body: 10,000 links with the longest targets need a third of it.
-const MAX_BYTES: u32 = 64 << 20;
-
+/// 10,000 links with the longest targets need two thirds of this.
 const LIMITS: BodyLimits = BodyLimits {
-    bytes: MAX_BYTES as usize,
+    bytes: 32 << 20,
     timeout: Duration::from_secs(25),
 };
 
@@ -37,9 +34,6 @@ const SLICE: usize = 1_000;
 
 /// The results of one call are too many to be kept for a day.
 const NO_KEY: &str = "Idempotency-Key: must be left out here; give each link a custom_code instead, and a repetition makes none twice";
-
-/// Memory for bodies in this process.
-static BODIES: Semaphore = Semaphore::const_new(2 * LIMITS.bytes);
 
 /// What a call with `dry_run` says of a link that would be created: these fields only, by which it differs from a created link.
 #[derive(Serialize, ToSchema)]
@@ -126,7 +120,7 @@ pub(super) struct BulkQuery {
     responses(
         (status = 200, description = "One result for each link, in their order", body = Vec<BulkResult<'static>>),
         (status = 408, description = "The body did not arrive within 25 seconds", body = ErrorBody),
-        (status = 413, description = "The body is larger than 64 MiB", body = ErrorBody),
+        (status = 413, description = "The body is larger than 32 MiB", body = ErrorBody),
         (status = 422, description = "The body is not such a document, or has more than 10,000 links: no link is created", body = ErrorBody, examples(
             ("no array" = (value = json!({"detail": "body: must be a JSON array of objects"}))),
             ("kind" = (value = json!({"detail": WRONG_KIND}))),
@@ -154,12 +148,6 @@ pub(super) async fn bulk(
     if headers.contains_key(IDEMPOTENCY_KEY) {
         return Err(ApiError::invalid(NO_KEY));
     }
-    let announced = request.body().size_hint().upper();
-    let announced = announced.and_then(|bytes| u32::try_from(bytes).ok());
-    let bytes = announced.unwrap_or(MAX_BYTES).min(MAX_BYTES);
-    let _memory = BODIES
-        .try_acquire_many(bytes)
-        .map_err(|_| ApiError::overloaded())?;
     let body = read_body(request, LIMITS).await?;
     let kind = headers
         .get(CONTENT_TYPE)

@@ -1,5 +1,9 @@
 //! The body of a call that creates many links: JSON, JSON by the line, or CSV.
 
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::link_json::BulkObject;
@@ -123,13 +127,45 @@ fn array(body: &[u8]) -> Result<Vec<&str>, ApiError> {
     if !begins_as_array(body) {
         return Err(ApiError::invalid(NO_ARRAY));
     }
-    let parts: Vec<&RawValue> = serde_json::from_slice(body).map_err(|error| {
+    let parts: FirstParts<'_> = serde_json::from_slice(body).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         ApiError::invalid(format!(
             "{NO_ARRAY}, and is broken at line {line}, column {column}"
         ))
     })?;
-    Ok(parts.into_iter().map(RawValue::get).collect())
+    Ok(parts.0)
+}
+
+/// The parts of an array, as many as a call may have and one more: a body has room for millions of small ones.
+struct FirstParts<'a>(Vec<&'a str>);
+
+impl<'a> Deserialize<'a> for FirstParts<'a> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Parts;
+
+        impl<'a> Visitor<'a> for Parts {
+            type Value = FirstParts<'a>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an array")
+            }
+
+            fn visit_seq<A: SeqAccess<'a>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+                let mut first = Vec::new();
+                while first.len() <= MAX_LINKS {
+                    match parts.next_element::<&RawValue>()? {
+                        Some(part) => first.push(part.get()),
+                        None => return Ok(FirstParts(first)),
+                    }
+                }
+                // A body that is broken further on is refused as such.
+                while parts.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(FirstParts(first))
+            }
+        }
+
+        deserializer.deserialize_seq(Parts)
+    }
 }
 
 /// The lines that are not empty.

@@ -20,7 +20,7 @@ use crate::store::Position;
 const PAGE: u32 = 250;
 
 /// The same by clicks, where each page costs a look at all links of the owner.
-const PAGE_BY_CLICKS: u32 = 5_000;
+const PAGE_BY_CLICKS: u32 = 500;
 
 /// How often a page with exact clicks is tried in the middle of a list: Redis is away for a moment on a busy machine.
 const EXACT_TRIES: u32 = 20;

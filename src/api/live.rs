@@ -8,7 +8,9 @@ use axum::response::Response;
 use super::authentication::ListeningOwner;
 use crate::accounts::Accounts;
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken};
-use crate::http::{ApiError, CodeParameter, ErrorBody, MayListen, PathCode, live_events};
+use crate::http::{
+    ApiError, ClientAddress, CodeParameter, ErrorBody, MayListen, PathCode, live_events,
+};
 use crate::links::LiveCounts;
 
 /// Watch a link's clicks.
@@ -32,9 +34,10 @@ pub(super) async fn live(
     State(accounts): State<Arc<Accounts>>,
     ListeningOwner { principal, bearer }: ListeningOwner,
     PathCode(code): PathCode,
+    client: ClientAddress,
 ) -> Result<Response, ApiError> {
     let listener = match &code {
-        Some(code) => live.listen(principal, code).await?,
+        Some(code) => live.listen(principal, code, client.as_str()).await?,
         None => None,
     };
     let Some(listener) = listener else {

@@ -18,14 +18,16 @@ pub struct Guards {
     pub max_connections: usize,
     /// Open connections of one address at most (of IPv6: of one /64); further ones are answered 429 and closed. 0: no limit.
     ///
-    /// `TRUSTED_PROXIES` are not limited: they limit their clients themselves, as `deploy/nginx` does.
+    /// Never more than a quarter of `MAX_CONNECTIONS`. `TRUSTED_PROXIES` are not limited: they limit their clients themselves, as
+    /// `deploy/nginx` does. With 0, addresses have no share of requests and memory, either; accounts still have theirs.
     #[arg(long, env = "MAX_CONNECTIONS_PER_ADDRESS", value_name = "N")]
     #[arg(default_value = "512", value_parser = number(0..=10_000_000_usize))]
     pub max_connections_per_address: usize,
     /// API requests worked on at once; further ones are answered 503. Redirects are not among them, nor are
     /// registrations and log-ins, which wait for their turn to hash.
     ///
-    /// Up to 256 of those wait for each of `HASHING_CONCURRENCY`, and clients have their turns by address. Up to 32 whole
+    /// Once half are worked on, one account and one address have a quarter at most. Requests whose bodies are still to come are not
+    /// worked on: an account and an address have a quarter of so many of those; further ones are answered 429. Up to 256 registrations and log-ins wait for each of `HASHING_CONCURRENCY`, and clients have their turns by address. Up to 32 whole
     /// lists of links are sent at once, four of them to one account and eight to one address.
     #[arg(long, env = "MAX_REQUESTS", value_name = "N")]
     #[arg(default_value = "512", value_parser = number(1..=1_000_000_usize))]
@@ -55,8 +57,11 @@ pub struct Guards {
     )]
     #[arg(default_value = "30", value_parser = seconds(1..=3_600))]
     pub header_timeout: Duration,
-    /// How fast a client has to read a whole list of links, in bytes per second over 10 s; a slower one is cut off. 0: it
-    /// only has to read something every 30 s.
+    /// How fast a client has to read a response, in bytes per second over 10 s; a slower one is cut off. 0: it only has to read
+    /// something every 30 s.
+    ///
+    /// Up to 128 MiB are kept of bodies that clients are sending and of responses that they have not read, a quarter of it for one
+    /// account and one address; what is over 16 KiB and finds no room is answered 429 or 503.
     #[arg(long, env = "MIN_READ_BYTES_PER_SECOND", value_name = "BYTES")]
     #[arg(default_value = "4096", value_parser = number(0..=1_000_000_000_u32))]
     pub min_read_bytes_per_second: u32,

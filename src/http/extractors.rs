@@ -1,5 +1,7 @@
 //! Extractors: bad input becomes one readable sentence that names the field.
 
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, HttpBody};
@@ -13,9 +15,11 @@ use serde_json::{Map, Value};
 use tokio::time::timeout;
 use utoipa::IntoParams;
 
-use super::ApiError;
+use super::admitted::SMALL;
 use super::paths::decoded_code;
+use super::{Admitted, ApiError};
 use crate::domain::{ShortCode, json_reason, unknown_name};
+use crate::limits::{Full, Place};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Limits of a request's body; an extension of every request.
@@ -108,50 +112,112 @@ fn broken(error: &serde_json::Error) -> String {
     format!("{NO_OBJECT}, and is broken at line {line}, column {column}: {why}")
 }
 
-async fn read_within_limits(request: Request) -> Result<Vec<u8>, ApiError> {
+async fn read_within_limits(request: Request) -> Result<ReadBody, ApiError> {
     let limits = request.extensions().get().copied().unwrap_or_default();
     read_body(request, limits).await
 }
 
-/// The body of a request.
-///
-/// # Errors
-/// 408 or 413 where it breaks a limit.
-pub async fn read_body(request: Request, limits: BodyLimits) -> Result<Vec<u8>, ApiError> {
-    // A client that expects `100 Continue` sends no body that is refused.
-    let is_coming = !request.headers().contains_key(EXPECT);
-    timeout(limits.timeout, read(request.into_body(), is_coming, limits))
-        .await
-        .unwrap_or_else(|_| {
-            metrics::counter!(LIMIT_HITS, "limit" => "body_time").increment(1);
-            Err(ApiError::request_timeout())
-        })
+/// A body that has come, and the room that it takes.
+pub struct ReadBody {
+    bytes: Vec<u8>,
+    /// `None`: the request is no client's, but a test's.
+    room: Option<Place>,
 }
 
-async fn read(body: Body, is_coming: bool, limits: BodyLimits) -> Result<Vec<u8>, ApiError> {
-    let refused = || {
-        metrics::counter!(LIMIT_HITS, "limit" => "body_size").increment(1);
-        ApiError::too_large(limits.bytes)
-    };
-    // A body whose announced length is too large is refused before it is read.
-    let length = body.size_hint().lower();
-    let mut pieces = body.into_data_stream();
-    if length > limits.bytes as u64 {
-        if is_coming && length <= (limits.bytes + MAX_DRAINED) as u64 {
-            let _ = timeout(DRAIN_TIMEOUT, drain(pieces)).await;
-        }
-        return Err(refused());
+impl Deref for ReadBody {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
     }
-    let mut read = Vec::new();
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|_| ApiError::invalid("body: could not be read to its end"))?;
-        if read.len() + piece.len() > limits.bytes {
-            let _ = timeout(DRAIN_TIMEOUT, drain(pieces)).await;
+}
+
+/// The body of a request. The request has no permit while the body is on its way.
+///
+/// # Errors
+/// 408 or 413 where it breaks a limit; 429 or 503 where it is one too many, or too much.
+pub async fn read_body(request: Request, limits: BodyLimits) -> Result<ReadBody, ApiError> {
+    // A client that expects `100 Continue` sends no body that is refused.
+    let is_coming = !request.headers().contains_key(EXPECT);
+    let admitted: Option<Arc<Admitted>> = request.extensions().get().cloned();
+    let body = request.into_body();
+    if body.is_end_stream() {
+        return Ok(ReadBody {
+            bytes: Vec::new(),
+            room: None,
+        });
+    }
+    let read = ReadBody {
+        bytes: Vec::new(),
+        room: admitted.as_ref().map(|admitted| admitted.room()),
+    };
+    let reading = async {
+        timeout(limits.timeout, read.whole(body, is_coming, limits))
+            .await
+            .unwrap_or_else(|_| {
+                metrics::counter!(LIMIT_HITS, "limit" => "body_time").increment(1);
+                Err(ApiError::request_timeout())
+            })
+    };
+    match &admitted {
+        Some(admitted) => admitted.while_body_comes(reading).await,
+        None => reading.await,
+    }
+}
+
+impl ReadBody {
+    /// The room alone, for what was made of the body.
+    #[must_use]
+    pub fn into_room(self) -> Option<Place> {
+        self.room
+    }
+
+    /// Reads the body; it takes room as its bytes come.
+    async fn whole(
+        mut self,
+        body: Body,
+        is_coming: bool,
+        limits: BodyLimits,
+    ) -> Result<Self, ApiError> {
+        let refused = || {
+            metrics::counter!(LIMIT_HITS, "limit" => "body_size").increment(1);
+            ApiError::too_large(limits.bytes)
+        };
+        // A body whose announced length is too large is refused before it is read.
+        let length = body.size_hint().lower();
+        let mut pieces = body.into_data_stream();
+        if length > limits.bytes as u64 {
+            if is_coming && length <= (limits.bytes + MAX_DRAINED) as u64 {
+                let _ = timeout(DRAIN_TIMEOUT, drain(pieces)).await;
+            }
             return Err(refused());
         }
-        read.extend_from_slice(&piece);
+        while let Some(piece) = pieces.next().await {
+            let piece =
+                piece.map_err(|_| ApiError::invalid("body: could not be read to its end"))?;
+            if self.bytes.len() + piece.len() > limits.bytes {
+                let _ = timeout(DRAIN_TIMEOUT, drain(pieces)).await;
+                return Err(refused());
+            }
+            if let Err(full) = self.take_room(piece.len()) {
+                let _ = timeout(DRAIN_TIMEOUT, drain(pieces)).await;
+                return Err(full.into());
+            }
+            self.bytes.extend_from_slice(&piece);
+        }
+        Ok(self)
     }
-    Ok(read)
+
+    fn take_room(&mut self, more: usize) -> Result<(), Full> {
+        match &mut self.room {
+            Some(room) if self.bytes.len() + more <= SMALL => {
+                room.add_anyway(more);
+                Ok(())
+            }
+            Some(room) => room.add(more),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Reads and drops a part of the body: a client that is still sending when it is refused would see its connection break

@@ -3,6 +3,7 @@
 //! No other module knows the status codes of failures. Every error body is `{"detail": "…"}`.
 
 mod admission;
+mod admitted;
 mod clicks_as_of;
 mod client_address;
 mod csv;
@@ -23,14 +24,15 @@ mod security_headers;
 mod visitor;
 
 pub use admission::{Admission, with_admission};
+pub use admitted::Admitted;
 pub use clicks_as_of::{CLICKS_AS_OF, with_clicks_as_of};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
 pub use csv::clicks_csv;
 pub use cursor::{cursor, parse_cursor};
 pub use errors::{ApiError, BLOCKED_BY, ErrorBody, ErrorDetail, LinkHasEnded};
 pub use extractors::{
-    BodyLimits, CodeParameter, JsonBody, OptionalJsonBody, PathCode, QueryOf, parse_object,
-    read_body,
+    BodyLimits, CodeParameter, JsonBody, OptionalJsonBody, PathCode, QueryOf, ReadBody,
+    parse_object, read_body,
 };
 pub use fallback::{method_not_allowed, not_found, panicked};
 pub use html::{HTML, accepts_html, prefers_html, ranked};

@@ -14,18 +14,22 @@ use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 mod added;
+mod at_once;
 mod bulk;
 mod caller_hash;
 mod daily;
 mod failures;
 mod misses;
+mod waiting_room;
 
 use added::Added;
+pub use at_once::{AtOnce, Full, Place};
 pub use bulk::MAX_BULK;
 pub use caller_hash::CallerHasher;
 pub use daily::Daily;
 pub use failures::{FailureGuard, FailureLimiter};
 pub use misses::MissLimiter;
+pub use waiting_room::{Permit, WaitingRoom};
 
 /// The window of all limits but those of failures.
 const MINUTE: Duration = Duration::from_mins(1);

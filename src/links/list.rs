@@ -6,11 +6,21 @@ use super::by_clicks::MAX_LOOKED_UP;
 use super::{LinkError, LinkService};
 use crate::clicks::counts::AsOf;
 use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, LinkStatus, Principal, Timestamp};
+use crate::limits::{Full, WaitingRoom};
 use crate::store::{FoundLinks, LinkSearch, MAX_SCANNED, Position, ToCount};
 
 /// Links that are looked at for one page while none of them matches. A client that looks at the first page alone finds its
 /// link, and a text that no link has costs a bounded time.
 const MAX_LOOKED_AT: u32 = 100_000;
+
+/// Links of a page that is read in its turn.
+const LONG: u32 = 100;
+
+/// Long pages that are read at once: the memory of each may be some megabytes, and many wait for the database with theirs.
+const LONG_PAGES: usize = 4;
+
+/// Requests that wait for their turn to read a long page.
+const MAX_WAITING: usize = 1_024;
 
 /// Which links of an owner are listed, and in which order; without anything, all of them, the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,6 +78,12 @@ impl Page {
     }
 }
 
+/// Where requests for long pages wait; owners have their turns one after the other.
+#[must_use]
+pub fn turns_of_long_pages() -> WaitingRoom {
+    WaitingRoom::new(LONG_PAGES, MAX_WAITING)
+}
+
 impl LinkService {
     /// Up to `limit` links of a listing, from just after `after`. A page of a search may have fewer although others follow:
     /// the work for each is bounded.
@@ -81,6 +97,12 @@ impl LinkService {
         after: Option<Position>,
         limit: u32,
     ) -> Result<Page, LinkError> {
+        let _turn = if limit > LONG {
+            let turn = self.long_pages.enter(&owner.user.0.to_string()).await;
+            Some(turn.map_err(|_| Full::InAll)?)
+        } else {
+            None
+        };
         let read_at = self.clock.now();
         let counting = self.counts.begin();
         let is_plain = listing.filter.is_open() && listing.order == LinkOrder::Newest;

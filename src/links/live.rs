@@ -4,15 +4,14 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError, Weak};
 use std::time::Duration;
 
-use metrics::{Counter, Gauge};
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{LinkError, LinkService};
 use crate::domain::{Principal, ShortCode};
-use crate::limits::TooMany;
-use crate::telemetry::metrics::{LIMIT_HITS, LIVE_LISTENERS};
+use crate::limits::{AtOnce, Place};
+use crate::telemetry::metrics::{GaugeGuard, LIVE_LISTENERS};
 
 /// Listeners of an instance at most: each keeps a connection and some kilobytes.
 const MAX_LISTENERS: usize = 4_096;
@@ -25,9 +24,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 const FRESH: Duration = Duration::from_millis(900);
 
 const MINUTE: Duration = Duration::from_mins(1);
-
-/// When it is worth trying again where there are too many listeners.
-const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// What a listener learns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +38,8 @@ pub struct LiveCount {
 pub struct LiveCounts {
     links: Arc<LinkService>,
     watched: StdMutex<WatchedLinks>,
-    places: Arc<Semaphore>,
+    places: AtOnce,
     ended: CancellationToken,
-    listening: Gauge,
-    full: Counter,
 }
 
 /// The links that are watched, for each owner: the look-up asks for the owner's link.
@@ -64,13 +58,7 @@ pub struct Listener {
     code: ShortCode,
     watched: Arc<Mutex<Watched>>,
     next: Instant,
-    _place: Place,
-}
-
-/// Counted until it is dropped.
-struct Place {
-    listening: Gauge,
-    _permit: OwnedSemaphorePermit,
+    _counted: (Place, GaugeGuard),
 }
 
 impl LiveCounts {
@@ -80,40 +68,29 @@ impl LiveCounts {
         Self {
             links,
             watched: StdMutex::default(),
-            places: Arc::new(Semaphore::new(MAX_LISTENERS)),
+            places: AtOnce::new(MAX_LISTENERS, ["live"; 2]),
             ended,
-            listening: metrics::gauge!(LIVE_LISTENERS),
-            full: metrics::counter!(LIMIT_HITS, "limit" => "live"),
         }
     }
 
-    /// Begins to watch a link of this owner; `None` where there is none.
+    /// Begins to watch a link of this owner for a client at this address; `None` where there is no such link.
     ///
     /// # Errors
-    /// [`LinkError::TooMany`] where too many listen already; [`LinkError::Count`], [`LinkError::Store`].
+    /// [`LinkError::Full`] where too many listen already; [`LinkError::Count`], [`LinkError::Store`].
     pub async fn listen(
         self: &Arc<Self>,
         owner: Principal,
         code: &ShortCode,
+        address: &str,
     ) -> Result<Option<Listener>, LinkError> {
-        let permit = Arc::clone(&self.places).try_acquire_owned();
-        let permit = permit.map_err(|_| {
-            self.full.increment(1);
-            LinkError::TooMany(TooMany {
-                retry_after: RETRY_AFTER,
-            })
-        })?;
-        self.listening.increment(1);
+        let place = self.places.begin(owner.user, address)?;
         let listener = Listener {
             live: Arc::clone(self),
             owner,
             code: code.clone(),
             watched: self.watched(owner, code),
             next: Instant::now(),
-            _place: Place {
-                listening: self.listening.clone(),
-                _permit: permit,
-            },
+            _counted: (place, GaugeGuard::new(metrics::gauge!(LIVE_LISTENERS))),
         };
         Ok(listener.read().await?.map(|_| listener))
     }
@@ -185,12 +162,6 @@ impl Watched {
             clicks,
             last_minute: clicks.saturating_sub(before),
         }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.listening.decrement(1);
     }
 }
 

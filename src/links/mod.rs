@@ -6,11 +6,10 @@ use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
 use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost};
-use crate::limits::{CurrentLimits, Limiter, MissLimiter, TooMany};
+use crate::limits::{AtOnce, CurrentLimits, Full, Limiter, MissLimiter, TooMany, WaitingRoom};
 use crate::store::{Details, Links, Outbox, Removals, StorageRoom, StoreError};
 
 mod announce;
-mod at_once;
 mod breakdown;
 mod bulk;
 mod by_clicks;
@@ -31,7 +30,6 @@ mod shorten;
 mod show;
 mod stats;
 
-pub use at_once::{AtOnce, Place};
 pub use breakdown::{MAX_ROWS, WantedBreakdown};
 pub use bulk::{BulkLink, BulkOutcome};
 pub use by_clicks::ClickOrders;
@@ -39,7 +37,7 @@ pub use code_length::CodeLength;
 pub use creations::Creations;
 pub use edit::Expected;
 pub use imported::imported_request;
-pub use list::{ListedLink, Listing, Page};
+pub use list::{ListedLink, Listing, Page, turns_of_long_pages};
 pub use live::{Listener, LiveCount, LiveCounts};
 pub use outbox::{OutboxError, publish_pending, publishes};
 pub use revision::Revision;
@@ -86,6 +84,8 @@ pub struct LinkService {
     pub lists_at_once: AtOnce,
     /// Calls that make many links.
     pub bulk_calls_at_once: AtOnce,
+    /// Where requests for long pages wait for their turn.
+    pub long_pages: WaitingRoom,
     /// The service's own host: a target on it would loop.
     pub own_host: OwnHost,
     /// How long new codes are.
@@ -105,6 +105,9 @@ pub enum LinkError {
     /// The owner reached a limit.
     #[error(transparent)]
     TooMany(#[from] TooMany),
+    /// Too much is going on, or too much of it for the owner.
+    #[error(transparent)]
+    Full(#[from] Full),
     /// The owner has as many links as an account may have: this many.
     #[error("the owner has {0} links, as many as an account may have")]
     QuotaReached(u64),

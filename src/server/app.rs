@@ -22,8 +22,10 @@ use crate::clicks::{
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
 use crate::domain::Clock;
 use crate::http::paths;
-use crate::limits::{CallerHasher, CurrentLimits, FailureLimiter, Limiter, MissLimiter};
-use crate::links::{AtOnce, ClickOrders, CodeLength, Creations, LinkService, LiveCounts};
+use crate::limits::{AtOnce, CallerHasher, CurrentLimits, FailureLimiter, Limiter, MissLimiter};
+use crate::links::{
+    ClickOrders, CodeLength, Creations, LinkService, LiveCounts, turns_of_long_pages,
+};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
@@ -188,6 +190,7 @@ impl App {
             limits: limits.clone(),
             lists_at_once: AtOnce::lists(),
             bulk_calls_at_once: AtOnce::bulk_calls(),
+            long_pages: turns_of_long_pages(),
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
             own_host,

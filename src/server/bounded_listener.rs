@@ -13,14 +13,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::http::ClientAddress;
+use crate::limits::{AtOnce, Place};
+
 /// A listener with at most so many connections at once, each with a timeout.
 pub(super) struct BoundedListener {
     listener: TcpListener,
     permits: Arc<Semaphore>,
+    by_address: AtOnce,
     idle_timeout: Duration,
 }
 
 impl BoundedListener {
+    /// An address has a quarter of the connections; further ones are closed.
+    ///
     /// A connection is closed when no byte was written to it for `idle_timeout`: an idle one, one with a slow request,
     /// and one whose client does not read the response.
     pub(super) fn new(
@@ -31,6 +37,7 @@ impl BoundedListener {
         Self {
             listener,
             permits: Arc::new(Semaphore::new(max_connections)),
+            by_address: AtOnce::new(max_connections, ["connections", "connections_of_address"]),
             idle_timeout,
         }
     }
@@ -42,12 +49,20 @@ impl Listener for BoundedListener {
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let permit = Arc::clone(&self.permits).acquire_owned().await;
-        let (stream, peer) = Listener::accept(&mut self.listener).await;
+        let (stream, peer, place) = loop {
+            let (stream, peer) = Listener::accept(&mut self.listener).await;
+            let address = ClientAddress::of(peer.ip());
+            let mut place = self.by_address.of(None, Some(address.as_str()));
+            if place.add(1).is_ok() {
+                break (stream, peer, place);
+            }
+        };
         let connection = BoundedConnection {
             stream,
             idle: Box::pin(sleep(self.idle_timeout)),
             idle_timeout: self.idle_timeout,
             _permit: permit.expect("the semaphore is never closed"),
+            _place: place,
         };
         (connection, peer)
     }
@@ -63,6 +78,7 @@ pub(super) struct BoundedConnection {
     idle: Pin<Box<Sleep>>,
     idle_timeout: Duration,
     _permit: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl BoundedConnection {

@@ -53,7 +53,10 @@ impl Connections {
     pub(super) fn new(guards: &Guards, proxies: TrustedProxies) -> Self {
         Self {
             permits: Arc::new(Semaphore::new(guards.max_connections)),
-            max_per_address: guards.max_connections_per_address,
+            // Where the system allows few, too: an address has a quarter of them at most.
+            max_per_address: guards
+                .max_connections_per_address
+                .min((guards.max_connections / 4).max(1)),
             proxies,
             by_address: Arc::default(),
         }

@@ -110,7 +110,6 @@ impl Running {
                 pages: ErrorPages::new(site, Arc::clone(&app.abuse), Handle::current()),
                 admission,
                 proxies: proxies.clone(),
-                min_read_rate: config.guards.min_read_bytes_per_second,
             },
             &config.guards,
             &shutdown,

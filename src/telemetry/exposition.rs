@@ -82,14 +82,18 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 22] = [
+const LIMITS: [&str; 27] = [
     "connections",
     "requests",
+    "requests_of_client",
     "request_time",
     "header_size",
     "header_time",
     "body_size",
     "body_time",
+    "bodies_of_client",
+    "buffers",
+    "buffers_of_client",
     "lists",
     "read_rate",
     "database_queue",
@@ -101,6 +105,7 @@ const LIMITS: [&str; 22] = [
     "create",
     "bulk",
     "bulk_calls",
+    "live",
     "misses",
     "report",
     "links_of_account",

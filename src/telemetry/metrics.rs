@@ -150,7 +150,7 @@ metrics! {
     gauge HASHING = "shunt_password_hashing";
     /// Passwords hashed, at registrations and log-ins.
     counter HASHES = "shunt_password_hashes_total";
-    /// Requests and connections refused, and lists cut off, by a limit.
+    /// Requests and connections refused, and clients that read too slowly cut off, by a limit.
     counter LIMIT_HITS = "shunt_limit_hits_total";
     /// Threads of the main runtime.
     gauge RUNTIME_WORKERS = "shunt_runtime_workers";

@@ -6,35 +6,40 @@ use axum::http::Request;
 
 use crate::domain::Timestamp;
 use crate::http::{ApiError, BodyLimits, read_body};
+use crate::limits::Place;
 
 /// Most fields that are read.
 const MAX_FIELDS: usize = 1_100;
 
 /// The fields of a form.
-pub(super) struct Form(Vec<(String, String)>);
+pub(super) struct Form {
+    fields: Vec<(String, String)>,
+    /// The fields take as much memory as the body did.
+    _room: Option<Place>,
+}
 
 impl Form {
     /// The first value of a field; empty where there is none.
     pub(super) fn get(&self, name: &str) -> &str {
-        let mut fields = self.0.iter();
+        let mut fields = self.fields.iter();
         let field = fields.find(|(field, _)| field == name);
         field.map_or("", |(_, value)| value)
     }
 
     /// All values of a field.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        let fields = self.0.iter().filter(move |(field, _)| field == name);
+        let fields = self.fields.iter().filter(move |(field, _)| field == name);
         fields.map(|(_, value)| value.as_str())
     }
 
     /// Whether a box is ticked.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(field, _)| field == name)
+        self.fields.iter().any(|(field, _)| field == name)
     }
 
     /// Takes the value of a field, so that a password is in memory once.
     pub(super) fn take(&mut self, name: &str) -> String {
-        let mut fields = self.0.iter_mut();
+        let mut fields = self.fields.iter_mut();
         let field = fields.find(|(field, _)| field == name);
         field.map_or_else(String::new, |(_, value)| std::mem::take(value))
     }
@@ -104,6 +109,9 @@ impl<S: Sync> FromRequest<S> for Form {
         if fields.len() > MAX_FIELDS {
             return Err(ApiError::invalid("body: has too many fields"));
         }
-        Ok(Self(fields))
+        Ok(Self {
+            fields,
+            _room: body.into_room(),
+        })
     }
 }

@@ -7,7 +7,7 @@ use axum::response::Response;
 
 use super::session::SignedIn;
 use crate::accounts::Accounts;
-use crate::http::{ApiError, MayListen, PathCode, live_events};
+use crate::http::{ApiError, ClientAddress, MayListen, PathCode, live_events};
 use crate::links::LiveCounts;
 
 /// Looks between two questions whether the session is still open. One that ends with all tokens of its account ends at the next
@@ -19,9 +19,12 @@ pub(super) async fn live(
     State(accounts): State<Arc<Accounts>>,
     signed_in: SignedIn,
     PathCode(code): PathCode,
+    client: ClientAddress,
 ) -> Result<Response, ApiError> {
     let code = code.ok_or_else(ApiError::url_not_found)?;
-    let listener = live.listen(signed_in.principal, &code).await?;
+    let listener = live
+        .listen(signed_in.principal, &code, client.as_str())
+        .await?;
     let listener = listener.ok_or_else(ApiError::url_not_found)?;
     let cookie: Arc<str> = signed_in.cookie().into();
     let mut looks = 0;

@@ -15,7 +15,7 @@ use super::own_path::{self, own_path};
 use super::page::{Owner, Site, see_other};
 use crate::accounts::{AccountError, Accounts, SESSION_LIFETIME, random_text};
 use crate::domain::{Principal, User};
-use crate::http::ApiError;
+use crate::http::{Admitted, ApiError};
 
 /// The account that is signed in. Without one a page leads to the form for signing in, and back.
 pub(super) struct SignedIn {
@@ -118,6 +118,10 @@ where
             };
             return Err(see_other(&path));
         };
+        if let Some(admitted) = parts.extensions.get::<Arc<Admitted>>() {
+            let belongs = admitted.belongs_to(session.principal.user);
+            belongs.map_err(IntoResponse::into_response)?;
+        }
         Ok(Self {
             id: session.id,
             principal: session.principal,

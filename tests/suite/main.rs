@@ -53,6 +53,7 @@ mod search;
 mod series;
 mod settings;
 mod shards;
+mod shares;
 mod shipped_nginx;
 mod shorten;
 mod slow_connect;

@@ -6,7 +6,7 @@ use super::ApiError;
 use crate::abuse::AbuseError;
 use crate::accounts::{AccountError, HashError, MAX_KEYS, TokenFault};
 use crate::clicks::counts::CountError;
-use crate::limits::TooMany;
+use crate::limits::{Full, TooMany};
 use crate::links::LinkError;
 use crate::qr::QrError;
 use crate::redirect::RedirectError;
@@ -38,11 +38,21 @@ impl From<TooMany> for ApiError {
     }
 }
 
+impl From<Full> for ApiError {
+    fn from(full: Full) -> Self {
+        match full {
+            Full::InAll => Self::overloaded(),
+            Full::OfClient(too_many) => too_many.into(),
+        }
+    }
+}
+
 impl From<LinkError> for ApiError {
     fn from(error: LinkError) -> Self {
         match error {
             LinkError::OwnerGone => AccountError::Gone.into(),
             LinkError::TooMany(too_many) => too_many.into(),
+            LinkError::Full(full) => full.into(),
             LinkError::QuotaReached(max) => Self::quota_reached(max),
             LinkError::CodeTaken => Self::conflict("custom_code: is taken"),
             LinkError::TargetRefused => {

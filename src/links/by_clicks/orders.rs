@@ -19,7 +19,7 @@ use crate::store::{Links, StoreError, WrittenClicks};
 /// Links from which on an owner has an order of their own. The database sorts fewer in a few milliseconds.
 const MANY: u32 = 10_000;
 
-/// Memory of all orders.
+/// Memory of all orders; the order of one owner takes a quarter of it at most.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Links that are read at once: a fraction of the deadline of an operation.
@@ -167,7 +167,7 @@ impl ClickOrders {
             let part = self.0.links.clicks_of_links(owner, after, PART).await?;
             let is_last = part.len() < PART as usize;
             links.extend(part);
-            if Order::bytes(links.len()) as u64 > MAX_BYTES {
+            if Order::bytes(links.len()) as u64 > MAX_BYTES / 4 {
                 return Ok(None);
             }
             if is_last {

@@ -19,14 +19,14 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::Instrument;
 
-use super::forward::{Patience, forward_body};
+use super::forward::forward_body;
 use super::parse::MAX_NAME_BYTES;
 use super::shared_stream::SharedStream;
 use crate::domain::ShortCode;
 use crate::http::paths::{self, Class, redirect_code, route_of};
 use crate::http::{
-    Admission, ApiError, ClientAddress, ClientLeft, Peer, RequestId, RequestIds, TrustedProxies,
-    Unending, X_REQUEST_ID, visitor_of,
+    Admission, Admitted, ApiError, ClientAddress, ClientLeft, Peer, RequestId, RequestIds,
+    TrustedProxies, Unending, X_REQUEST_ID, visitor_of,
 };
 use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
@@ -41,8 +41,6 @@ pub(in crate::server) struct Api {
     pub(in crate::server) pages: ErrorPages,
     pub(in crate::server) admission: Admission,
     pub(in crate::server) proxies: TrustedProxies,
-    /// Bytes per second that a client reads of a streamed response; 0: any.
-    pub(in crate::server) min_read_rate: u32,
 }
 
 /// Serves the requests of one worker's connections.
@@ -241,21 +239,25 @@ impl Dispatcher {
         id: &RequestId,
         stream: &SharedStream,
     ) -> Response {
-        if let Err(refusal) = self.api.admission.admit(&mut request) {
-            let (method, path) = (request.method().as_str(), request.uri().path());
-            if let Some(span) = RequestSpan::at_debug(id.as_str(), method, path) {
-                span.answered(refusal.status().as_u16());
+        let admitted = self.api.admission.admit(&mut request, &self.api.proxies);
+        let admitted = match admitted {
+            Ok(admitted) => admitted,
+            Err(refusal) => {
+                let (method, path) = (request.method().as_str(), request.uri().path());
+                if let Some(span) = RequestSpan::at_debug(id.as_str(), method, path) {
+                    span.answered(refusal.status().as_u16());
+                }
+                return refusal;
             }
-            return refusal;
-        }
+        };
         if !is_queued(request.uri().path()) {
-            return self.call_api(request, id).await;
+            return self.call_api(request, admitted, id).await;
         }
         let left = CancellationToken::new();
         request.extensions_mut().insert(ClientLeft(left.clone()));
         // Cancelled also where hyper gives the connection up.
         let _left = left.clone().drop_guard();
-        let answering = self.call_api(request, id);
+        let answering = self.call_api(request, admitted, id);
         tokio::pin!(answering);
         tokio::select! {
             response = &mut answering => response,
@@ -293,7 +295,12 @@ impl Dispatcher {
     }
 
     /// Answers on the main runtime, so that neither work nor connections of the API are on the worker.
-    async fn call_api(&self, request: Request<Incoming>, id: &RequestId) -> Response {
+    async fn call_api(
+        &self,
+        request: Request<Incoming>,
+        admitted: Arc<Admitted>,
+        id: &RequestId,
+    ) -> Response {
         let main = self.main.clone();
         let peer: Option<&Peer> = request.extensions().get();
         let is_trusted = peer.is_some_and(|peer| self.api.proxies.trust(peer.0.ip()));
@@ -306,17 +313,16 @@ impl Dispatcher {
         let request = request.map(Body::new);
         let api = self.api.router.clone();
         let admission = self.api.admission.clone();
-        let patience = Patience::new(self.api.min_read_rate);
         let answering = async move {
             let Ok(response) = api.oneshot(request).await;
             if response.body().size_hint().exact().is_some() {
-                return response;
+                return admitted.keep(response).await;
             }
             if response.extensions().get::<Unending>().is_some() {
-                return forward_body(response, &main, (), patience);
+                return forward_body(response, &main, (), admitted);
             }
-            match admission.stream() {
-                Ok(permit) => forward_body(response, &main, permit, patience),
+            match admission.stream(&admitted) {
+                Ok(permit) => forward_body(response, &main, permit, admitted),
                 Err(refusal) => refusal,
             }
         };

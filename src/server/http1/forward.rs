@@ -1,5 +1,6 @@
-//! Forwards a response that is still being made, for as long as its client reads it fast enough.
+//! Forwards a response that is still being made, for as long as its client is there.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -8,62 +9,25 @@ use futures_util::StreamExt;
 use futures_util::stream::unfold;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep};
 
-use crate::telemetry::metrics::LIMIT_HITS;
+use crate::http::Admitted;
+use crate::limits::Full;
 
 /// Chunks of a response body that may wait for a slow client.
 const CHUNKS_AHEAD: usize = 1;
 
-/// How long a client that reads at the least rate may pause.
-const PAUSE: Duration = Duration::from_secs(10);
+/// How long room is waited for that a chunk needs, and how often it is asked for.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
+const ROOM_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a client may pause where no rate is asked for.
-const PAUSE_WITHOUT_RATE: Duration = Duration::from_secs(30);
-
-/// How long the service still waits for a client: each byte that it reads earns it time.
-pub(super) struct Patience {
-    /// Bytes per second.
-    rate: u32,
-    left: Duration,
-}
-
-impl Patience {
-    /// Of a client that has to read `rate` bytes per second; 0: only something now and then.
-    pub(super) fn new(rate: u32) -> Self {
-        let left = if rate == 0 { PAUSE_WITHOUT_RATE } else { PAUSE };
-        Self { rate, left }
-    }
-
-    /// Waits until the client has taken `bytes`; `None` where that takes too long.
-    async fn wait<T>(&mut self, bytes: usize, taken: impl Future<Output = T>) -> Option<T> {
-        let (started, most) = (Instant::now(), self.most(bytes));
-        let taken = timeout(most, taken).await.ok()?;
-        self.spend(most, started.elapsed());
-        Some(taken)
-    }
-
-    /// How long the client may take for so many bytes.
-    fn most(&self, bytes: usize) -> Duration {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let earned = Duration::from_secs(bytes.into()).checked_div(self.rate);
-        self.left + earned.unwrap_or_default()
-    }
-
-    fn spend(&mut self, most: Duration, taken: Duration) {
-        if self.rate > 0 {
-            self.left = most.saturating_sub(taken).min(PAUSE);
-        }
-    }
-}
-
-/// Forwards a body that is still being made on the main runtime, until its end or until the client stops reading. The permit is
-/// kept for as long.
+/// Forwards a body that is still being made on the main runtime, until its end or until the client is gone. The permit is kept for as
+/// long.
 pub(super) fn forward_body(
     response: Response,
     main: &Handle,
     permit: impl Send + 'static,
-    mut patience: Patience,
+    admitted: Arc<Admitted>,
 ) -> Response {
     response.map(|body| {
         let (sender, receiver) = mpsc::channel::<Result<Bytes, axum::Error>>(CHUNKS_AHEAD);
@@ -71,18 +35,16 @@ pub(super) fn forward_body(
             let _permit = permit;
             let mut chunks = body.into_data_stream();
             while let Some(chunk) = chunks.next().await {
-                let length = chunk.as_ref().map_or(0, Bytes::len);
-                match patience.wait(length, sender.send(chunk)).await {
-                    Some(Ok(())) => {}
+                let chunk = match chunk {
+                    Ok(chunk) => Ok(with_room(chunk, &admitted).await?),
+                    Err(error) => Err(error),
+                };
+                if sender.send(chunk).await.is_err() {
                     // The client is gone.
-                    Some(Err(_)) => break,
-                    None => {
-                        metrics::counter!(LIMIT_HITS, "limit" => "read_rate").increment(1);
-                        return Err("the client reads too slowly");
-                    }
+                    break;
                 }
             }
-            Ok(())
+            Ok::<_, Full>(())
         });
         Body::from_stream(unfold(
             (receiver, Some(producer)),
@@ -93,7 +55,7 @@ pub(super) fn forward_body(
                 // A part of a response must not look like a whole one.
                 let failed = match producer?.await {
                     Ok(Ok(())) => return None,
-                    Ok(Err(slow)) => axum::Error::new(slow),
+                    Ok(Err(full)) => axum::Error::new(full),
                     Err(failed) => {
                         tracing::error!(%failed, "a response could not be finished");
                         axum::Error::new(failed)
@@ -105,17 +67,48 @@ pub(super) fn forward_body(
     })
 }
 
+/// A chunk that takes room until it is written. It waits for that: what the client has of it may just be on its way.
+async fn with_room(chunk: Bytes, admitted: &Admitted) -> Result<Bytes, Full> {
+    let deadline = Instant::now() + ROOM_TIMEOUT;
+    loop {
+        // A copy costs nothing: it is the same bytes.
+        match admitted.kept(chunk.clone(), false) {
+            Err(_) if Instant::now() < deadline => sleep(ROOM_PAUSE).await,
+            kept => return kept,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-    use tokio::time::sleep;
 
     use super::*;
+    use crate::config::Guards;
+    use crate::http::{Admission, TrustedProxies};
 
     fn permit() -> OwnedSemaphorePermit {
         Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap()
+    }
+
+    fn admitted() -> Arc<Admitted> {
+        let guards = Guards {
+            max_connections: 1,
+            max_connections_per_address: 1,
+            min_read_bytes_per_second: 0,
+            max_requests: 1,
+            database_queue: Duration::ZERO,
+            request_timeout: Duration::ZERO,
+            header_timeout: Duration::ZERO,
+            max_header_bytes: 1,
+            body_timeout: Duration::ZERO,
+            max_body_bytes: 1,
+        };
+        let admitted =
+            Admission::new(&guards).admit(&mut hyper::Request::new(()), &TrustedProxies::default());
+        admitted.unwrap()
     }
 
     fn response(
@@ -127,51 +120,11 @@ mod tests {
     #[tokio::test]
     async fn a_response_is_forwarded_whole() {
         let chunks = futures_util::stream::iter([Ok("[1,"), Ok("2]")]);
-        let response = forward_body(
-            response(chunks),
-            &Handle::current(),
-            permit(),
-            Patience::new(0),
-        );
+        let response = forward_body(response(chunks), &Handle::current(), permit(), admitted());
         let body = axum::body::to_bytes(response.into_body(), 100)
             .await
             .unwrap();
         assert_eq!(&*body, b"[1,2]");
-    }
-
-    #[tokio::test]
-    async fn a_client_that_reads_nothing_is_given_up() {
-        let chunks = futures_util::stream::iter((0..10).map(|_| Ok("chunk")));
-        let patience = Patience {
-            rate: 0,
-            left: Duration::from_millis(10),
-        };
-        let response = forward_body(response(chunks), &Handle::current(), permit(), patience);
-        sleep(Duration::from_millis(500)).await;
-        assert!(
-            axum::body::to_bytes(response.into_body(), 100)
-                .await
-                .is_err()
-        );
-    }
-
-    #[test]
-    fn a_client_that_reads_more_slowly_than_it_has_to_is_given_up() {
-        // A chunk of 5 bytes at each pause.
-        for (rate, pause, is_given_up) in [
-            (6, 1_000, true),
-            (6, 500, false),
-            (0, 20_000, false),
-            (0, 31_000, true),
-        ] {
-            let (mut patience, mut given_up) = (Patience::new(rate), false);
-            for _ in 0..100 {
-                let (most, taken) = (patience.most(5), Duration::from_millis(pause));
-                given_up |= taken > most;
-                patience.spend(most, taken);
-            }
-            assert_eq!(given_up, is_given_up, "{rate} {pause}");
-        }
     }
 
     #[tokio::test]
@@ -180,12 +133,7 @@ mod tests {
             assert!(number < 2, "this panic is part of the test");
             Some((Ok("chunk"), number + 1))
         });
-        let response = forward_body(
-            response(chunks),
-            &Handle::current(),
-            permit(),
-            Patience::new(0),
-        );
+        let response = forward_body(response(chunks), &Handle::current(), permit(), admitted());
         assert!(
             axum::body::to_bytes(response.into_body(), 100)
                 .await

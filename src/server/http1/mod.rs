@@ -7,7 +7,8 @@
 //! | `parse` | reads the head of a request for the fast path |
 //! | `request_target` | percent-encodes what hyper would refuse |
 //! | `dispatch` | answers the requests that hyper read: a redirect on the worker, any other on the main runtime |
-//! | `forward` | sends a response while it is being made, to a client that reads fast enough |
+//! | `forward` | sends a response while it is being made |
+//! | `paced` | a connection whose client has to read what it asked for |
 //! | `shared_stream` | a connection whose client is watched while its request is answered |
 //! | `error_bodies` | gives a body to the errors that hyper makes itself |
 //! | `render` | the only place that writes responses as bytes |
@@ -19,6 +20,7 @@ mod error_bodies;
 mod fast_path;
 mod forward;
 mod idle_timer;
+mod paced;
 mod parse;
 pub(super) mod render;
 mod request_target;

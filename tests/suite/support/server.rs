@@ -219,8 +219,17 @@ impl Server {
 
     /// The resident memory, in KiB.
     pub(crate) fn resident_kib(&self) -> u64 {
+        self.memory_kib("VmRSS:")
+    }
+
+    /// The most that was ever resident, in KiB.
+    pub(crate) fn peak_kib(&self) -> u64 {
+        self.memory_kib("VmHWM:")
+    }
+
+    fn memory_kib(&self, kind: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(kind));
         line.unwrap()
             .trim()
             .trim_end_matches(" kB")

@@ -1,5 +1,5 @@
-//! The queue for permits to hash a password, shared out by client: clients have their turns one after the other, however
-//! many requests each has sent. A request that is dropped leaves the queue at once.
+//! The queue for permits of one kind of work, to hash a password, say, shared out by client: clients have their turns one after
+//! the other, however many requests each has sent. A request that is dropped leaves the queue at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 /// Permits, and the requests that wait for them; cheap to clone.
 #[derive(Clone)]
-pub(super) struct WaitingRoom(Arc<Mutex<Queues>>);
+pub struct WaitingRoom(Arc<Mutex<Queues>>);
 
 struct Queues {
     free: usize,
@@ -25,12 +25,13 @@ struct Waiter {
     granted: oneshot::Sender<Permit>,
 }
 
-/// The permit to hash one password, until it is dropped.
-pub(super) struct Permit(WaitingRoom);
+/// The permit for one piece of work, until it is dropped.
+pub struct Permit(WaitingRoom);
 
 /// Every place is taken, and this client has no fewer than any other.
-#[derive(Debug)]
-pub(super) struct Full;
+#[derive(Debug, thiserror::Error)]
+#[error("every place is taken")]
+pub struct RoomIsFull;
 
 /// A request's place in the queue, until it is dropped.
 struct Place<'a> {
@@ -40,7 +41,9 @@ struct Place<'a> {
 }
 
 impl WaitingRoom {
-    pub(super) fn new(permits: usize, max_waiting: usize) -> Self {
+    /// With so many permits, and places to wait for one.
+    #[must_use]
+    pub fn new(permits: usize, max_waiting: usize) -> Self {
         Self(Arc::new(Mutex::new(Queues {
             free: permits,
             max_waiting,
@@ -52,7 +55,8 @@ impl WaitingRoom {
     }
 
     /// Returns a permit without waiting, if one is free.
-    pub(super) fn try_enter(&self) -> Option<Permit> {
+    #[must_use]
+    pub fn try_enter(&self) -> Option<Permit> {
         let mut queues = self.queues();
         queues.free = queues.free.checked_sub(1)?;
         drop(queues);
@@ -60,7 +64,10 @@ impl WaitingRoom {
     }
 
     /// Waits for a permit. Where every place is taken, the newest request of the client with most of them gives way.
-    pub(super) async fn enter(&self, client: &str) -> Result<Permit, Full> {
+    ///
+    /// # Errors
+    /// [`RoomIsFull`].
+    pub async fn enter(&self, client: &str) -> Result<Permit, RoomIsFull> {
         if let Some(permit) = self.try_enter() {
             return Ok(permit);
         }
@@ -73,7 +80,7 @@ impl WaitingRoom {
             client,
             id,
         };
-        granted.await.map_err(|_| Full)
+        granted.await.map_err(|_| RoomIsFull)
     }
 
     fn queues(&self) -> MutexGuard<'_, Queues> {
@@ -85,7 +92,7 @@ impl Queues {
     fn join(
         &mut self,
         client: &Arc<str>,
-    ) -> Result<(u64, oneshot::Receiver<Permit>, Option<Waiter>), Full> {
+    ) -> Result<(u64, oneshot::Receiver<Permit>, Option<Waiter>), RoomIsFull> {
         let evicted = if self.waiting < self.max_waiting {
             None
         } else {
@@ -103,21 +110,23 @@ impl Queues {
         Ok((id, receiver, evicted))
     }
 
-    fn make_room(&mut self, client: &Arc<str>) -> Result<Waiter, Full> {
+    fn make_room(&mut self, client: &Arc<str>) -> Result<Waiter, RoomIsFull> {
         let own = self.by_client.get(client).map_or(0, VecDeque::len);
         let longest = self.by_client.iter().max_by_key(|(_, queue)| queue.len());
         let (largest, length) = longest
             .map(|(of, queue)| (of.clone(), queue.len()))
-            .ok_or(Full)?;
+            .ok_or(RoomIsFull)?;
         if length <= own + 1 {
-            return Err(Full);
+            return Err(RoomIsFull);
         }
         let newest = self
             .by_client
             .get(&largest)
             .and_then(VecDeque::back)
             .map(|newest| newest.id);
-        newest.and_then(|id| self.leave(&largest, id)).ok_or(Full)
+        newest
+            .and_then(|id| self.leave(&largest, id))
+            .ok_or(RoomIsFull)
     }
 
     fn leave(&mut self, client: &Arc<str>, id: u64) -> Option<Waiter> {
