@@ -18,10 +18,12 @@ use crate::telemetry::metrics::LIMIT_HITS;
 mod bulk;
 mod failures;
 mod misses;
+mod searches;
 
 pub use bulk::MAX_BULK;
 pub use failures::{FailureGuard, FailureLimiter};
 pub use misses::MissLimiter;
+pub use searches::{Searches, Turn};
 
 /// The window of all limits but those of failures.
 const MINUTE: Duration = Duration::from_mins(1);

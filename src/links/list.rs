@@ -2,15 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::by_clicks::MAX_LOOKED_UP;
 use super::{LinkError, LinkService};
 use crate::clicks::counts::AsOf;
 use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, LinkStatus, Principal, Timestamp};
-use crate::store::{FoundLinks, LinkSearch, MAX_SCANNED, Position, ToCount};
-
-/// Links that are looked at for one page while none of them matches. A client that looks at the first page alone finds its
-/// link, and a text that no link has costs a bounded time.
-const MAX_LOOKED_AT: u32 = 100_000;
+use crate::store::{FoundLinks, LinkSearch, Position, Steps, ToCount};
 
 /// Which links of an owner are listed, and in which order; without anything, all of them, the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,7 +68,7 @@ impl LinkService {
     /// the work for each is bounded.
     ///
     /// # Errors
-    /// [`LinkError::Count`], [`LinkError::Store`].
+    /// [`LinkError::Count`], [`LinkError::Store`]; of a search [`LinkError::TooMany`], where many others of the account wait.
     pub async fn page(
         &self,
         owner: Principal,
@@ -94,7 +89,12 @@ impl LinkService {
                 limit,
                 now: read_at,
             };
-            let ToCount { value, has_parked } = self.first_match(owner, search).await?;
+            let _turn = self.searches.turn(owner.user).await?;
+            let ToCount { value, has_parked } = if listing.order.is_by_clicks() {
+                self.by_clicks(owner, &search).await?
+            } else {
+                self.by_moment(owner, &search).await?
+            };
             (value.links, value.next, has_parked)
         };
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
@@ -131,30 +131,34 @@ impl LinkService {
         })
     }
 
-    /// The first part of a search in which a link matches, or the last that is looked at.
-    async fn first_match(
+    /// A page by moments: its links are looked for step by step.
+    async fn by_moment(
         &self,
         owner: Principal,
-        mut search: LinkSearch<'_>,
+        search: &LinkSearch<'_>,
     ) -> Result<ToCount<FoundLinks>, LinkError> {
-        let mut has_parked = false;
-        let mut looked_at = 0;
-        loop {
-            let (mut part, size) = if search.order.is_by_clicks() {
-                (self.by_clicks(owner, &search).await?, MAX_LOOKED_UP)
-            } else {
-                let part = self.links.search_links(owner, &search).await?;
-                (part, MAX_SCANNED)
+        let mut steps = Steps::new(search.limit, search.after);
+        while let Some((after, limit)) = steps.next_step() {
+            let step = LinkSearch {
+                after,
+                limit,
+                ..*search
             };
-            looked_at += size;
-            has_parked |= part.has_parked;
-            part.has_parked = has_parked;
-            let is_last = part.value.next.is_none() || looked_at >= MAX_LOOKED_AT;
-            if is_last || !part.value.links.is_empty() {
-                return Ok(part);
-            }
-            search.after = part.value.next;
+            steps.add(self.links.scan_links(owner, &step).await?);
         }
+        let (matches, next) = steps.found();
+        let ids: Vec<_> = matches.iter().map(|position| position.id).collect();
+        let found = self
+            .links
+            .links_among(owner, &ids, search.filter, search.now)
+            .await?;
+        Ok(ToCount {
+            value: FoundLinks {
+                links: found.value,
+                next,
+            },
+            has_parked: found.has_parked,
+        })
     }
 
     async fn newest(

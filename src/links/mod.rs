@@ -6,7 +6,7 @@ use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
 use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost};
-use crate::limits::{CurrentLimits, Limiter, MissLimiter, TooMany};
+use crate::limits::{CurrentLimits, Limiter, MissLimiter, Searches, TooMany};
 use crate::store::{Details, Links, Outbox, Removals, StoreError};
 
 mod announce;
@@ -74,6 +74,8 @@ pub struct LinkService {
     pub cache: LinkCache,
     /// Orders of links by clicks, of owners of many.
     pub click_orders: ClickOrders,
+    /// Searches that run, and those that wait for their turn.
+    pub searches: Searches,
     /// How often a user may create links.
     pub limiter: Limiter,
     /// How many unknown codes an address may ask for.

@@ -22,7 +22,7 @@ use crate::clicks::{
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
 use crate::domain::Clock;
 use crate::http::paths;
-use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter};
+use crate::limits::{CurrentLimits, FailureLimiter, Limiter, MissLimiter, Searches};
 use crate::links::{AtOnce, ClickOrders, CodeLength, Creations, LinkService, LiveCounts};
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
 use crate::redis::{RedisShard, RedisShards};
@@ -150,9 +150,11 @@ impl App {
             &clock,
         )?;
         let blocklist = blocklist(config)?;
+        let searches = Searches::default();
         let abuse = Abuse::new(
             &store,
             limiter.clone(),
+            searches.clone(),
             misses.clone(),
             blocklist.clone(),
             Arc::clone(&clock),
@@ -171,6 +173,7 @@ impl App {
             before_limit: Arc::clone(&before_limit),
             cache: cache.clone(),
             click_orders: ClickOrders::new(Arc::clone(&store.links), Arc::clone(&clock)),
+            searches,
             limiter,
             misses: misses.clone(),
             limits: limits.clone(),

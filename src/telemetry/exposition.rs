@@ -82,7 +82,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 22] = [
+const LIMITS: [&str; 23] = [
     "connections",
     "requests",
     "request_time",
@@ -101,6 +101,7 @@ const LIMITS: [&str; 22] = [
     "create",
     "bulk",
     "bulk_calls",
+    "searches",
     "misses",
     "report",
     "links_of_account",

@@ -23,6 +23,7 @@ mod embedded;
 mod encrypted_redis;
 mod errors;
 mod growth;
+mod hostile_search;
 mod instances;
 mod journal;
 mod lifecycle;
