@@ -11,7 +11,7 @@ const ROW: char = '\u{1e}';
 /// Rows that are looked at for one page, and bytes that are read of them: a search costs no more than some plain pages, whatever
 /// the text and the links. Further ones come with the next page.
 const MAX_SCANNED: u32 = 10_000;
-const MAX_READ: usize = 3 << 20;
+const MAX_READ: usize = 2 << 20;
 
 /// Rows that are looked at in one step: at first few, as most may match.
 const FIRST_STEP: u32 = 250;
