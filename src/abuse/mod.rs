@@ -13,7 +13,7 @@ use crate::domain::{
     Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Report, SeenLink,
     SeenUser, ShortCode, UserId,
 };
-use crate::limits::{Action, Limiter, MissLimiter, TooMany};
+use crate::limits::{Action, Limiter, MissLimiter, Searches, TooMany};
 use crate::store::{
     Actor, Administration, Change, NewRemoval, Removals, Removed, StorageRoom, Store, StoreError,
     Users,
@@ -22,6 +22,7 @@ use crate::store::{
 mod blocklist;
 mod events;
 mod operator;
+mod searching;
 mod work;
 
 use events::Event;
@@ -36,6 +37,7 @@ pub struct Abuse {
     administration: Arc<dyn Administration>,
     users: Arc<dyn Users>,
     limiter: Limiter,
+    searches: Searches,
     misses: MissLimiter,
     room: StorageRoom,
     blocklist: CurrentBlocklist,
@@ -107,6 +109,7 @@ impl Abuse {
     pub fn new(
         store: &Store,
         limiter: Limiter,
+        searches: Searches,
         misses: MissLimiter,
         blocklist: CurrentBlocklist,
         clock: Arc<dyn Clock>,
@@ -116,6 +119,7 @@ impl Abuse {
             administration: Arc::clone(&store.administration),
             users: Arc::clone(&store.users),
             limiter,
+            searches,
             misses,
             room: store.room.clone(),
             blocklist,
@@ -273,20 +277,30 @@ impl Abuse {
         Ok(self.removals.reason_of(code).await?)
     }
 
-    /// Links of all accounts.
+    /// Links of all accounts; an administrator searches one after the other.
     ///
     /// # Errors
-    /// [`AbuseError::Store`].
-    pub async fn links(&self, wanted: &NewestWanted) -> Result<Newest<SeenLink>, AbuseError> {
-        Ok(self.administration.seen_links(wanted).await?)
+    /// [`AbuseError::TooMany`] where many searches of this administrator wait; [`AbuseError::Store`].
+    pub async fn links(
+        &self,
+        by: &Administrator,
+        wanted: &NewestWanted,
+    ) -> Result<Newest<SeenLink>, AbuseError> {
+        let _turn = self.searches.turn(by.user).await?;
+        Ok(searching::links(&*self.administration, wanted).await?)
     }
 
-    /// Accounts.
+    /// Accounts, as [`Abuse::links`].
     ///
     /// # Errors
-    /// [`AbuseError::Store`].
-    pub async fn accounts(&self, wanted: &NewestWanted) -> Result<Newest<SeenUser>, AbuseError> {
-        Ok(self.administration.seen_users(wanted).await?)
+    /// As [`Abuse::links`].
+    pub async fn accounts(
+        &self,
+        by: &Administrator,
+        wanted: &NewestWanted,
+    ) -> Result<Newest<SeenUser>, AbuseError> {
+        let _turn = self.searches.turn(by.user).await?;
+        Ok(searching::accounts(&*self.administration, wanted).await?)
     }
 
     /// The account with this number.
@@ -294,13 +308,12 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
     pub async fn account(&self, user: UserId) -> Result<SeenUser, AbuseError> {
-        let wanted = NewestWanted {
-            owner: Some(user),
-            limit: 1,
-            ..NewestWanted::default()
-        };
-        let found = self.accounts(&wanted).await?.entries;
-        found.into_iter().next().ok_or(AbuseError::Unknown)
+        let found = self.administration.seen_users(&[user.0]).await?;
+        // An account that is deleted has no address any more.
+        let found = found
+            .into_iter()
+            .find(|user| !user.email.as_str().is_empty());
+        found.ok_or(AbuseError::Unknown)
     }
 
     /// Reports of links.

@@ -77,7 +77,7 @@ impl Operator {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn users(&self, wanted: &NewestWanted) -> Result<Newest<SeenUser>, AbuseError> {
-        Ok(self.store.administration.seen_users(wanted).await?)
+        Ok(super::searching::accounts(&*self.store.administration, wanted).await?)
     }
 
     /// What administrators did, newest first.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::http::StatusCode;
 use futures_util::StreamExt;
 use futures_util::stream::try_unfold;
 use tokio::time::sleep;
@@ -109,13 +110,16 @@ impl WholeList {
     /// The page after those that were sent, with exact clicks where these had such.
     async fn next_page(&self, rest: &Rest) -> Result<Page, ApiError> {
         for _ in 0..EXACT_TRIES {
-            let page = self.page(Some(rest.after)).await?;
-            if page.as_of.is_none() || !rest.is_exact {
-                return Ok(page);
+            match self.page(Some(rest.after)).await {
+                Ok(page) if page.as_of.is_none() || !rest.is_exact => return Ok(page),
+                // Exact counts are away, or many searches of the account wait for their turn.
+                Ok(_) => {}
+                Err(error) if error.status() == StatusCode::TOO_MANY_REQUESTS => {}
+                Err(error) => return Err(error),
             }
             sleep(EXACT_PAUSE).await;
         }
-        let why = "exact click counts became unavailable in the middle of a list";
+        let why = "the rest of a list could not be read in the middle of it";
         Err(ApiError::unavailable(why))
     }
 

@@ -37,8 +37,9 @@ const MAX_LIMIT: u32 = 1_000;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListQuery {
-    /// Links that have this text anywhere in code, target or title, in any case.
-    #[param(max_length = 2048)]
+    /// Links that have all of these words, each anywhere in code, target or title, in any case. White space stands between words.
+    /// At most 200 bytes. One search of an account runs at a time: a further one waits for its turn.
+    #[param(max_length = 200)]
     q: Option<String>,
     /// Links that have exactly this tag.
     #[param(max_length = 50)]
@@ -54,8 +55,8 @@ pub(super) struct ListQuery {
     /// `full`: all fields of the links.
     #[param(value_type = Option<ViewWord>, inline)]
     view: Option<String>,
-    /// Links on this page, 1 to 1000. A page of a search may have fewer: the `Link` header says whether others follow. Only in an
-    /// account with more than 100,000 links may it be empty although others follow.
+    /// Links on this page, 1 to 1000. With `q`, `tag`, `status` or `sort` a page may be shorter, even empty, and yet have a next page: each
+    /// looks at 10,000 links or 2 MiB of them at most. Only the `Link` header says whether others follow.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000, example = 50)]
     limit: Option<String>,
     /// Where the page begins: from the `Link` header of the page before, in the same order.

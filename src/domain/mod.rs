@@ -24,6 +24,7 @@ mod reason;
 mod registration;
 mod removal;
 mod search;
+mod search_text;
 mod series_range;
 mod shard;
 mod target;
@@ -58,7 +59,8 @@ pub use registration::{Registration, RegistrationRefused};
 pub use removal::{
     AddressRange, InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
 };
-pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag, SearchText};
+pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag};
+pub use search_text::{InvalidSearchText, SearchText, TextFinder};
 pub use series_range::{InvalidRange, RangeQuery, SeriesRange, Tally};
 pub use shard::{Click, Shard};
 pub use target::{InvalidTarget, OwnHost, TargetUrl};

@@ -1,16 +1,9 @@
 //! What an owner looks for in a list of links, and in which order.
 
-use super::LinkStatus;
-
-/// Longest text that is searched for, in bytes: as long as a target.
-const MAX_TEXT: usize = 2048;
+use super::{InvalidSearchText, LinkStatus, SearchText};
 
 /// Longest tag, in characters.
 const MAX_TAG: usize = 50;
-
-/// A text that a link has in its code, its target or its title, in any case; without control characters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SearchText(Box<str>);
 
 /// A tag to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,9 +12,9 @@ pub struct SearchTag(Box<str>);
 /// Why a search is refused; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSearch {
-    /// Over 2048 bytes, or with control characters.
-    #[error("q: must be at most 2048 bytes long, without control characters")]
-    Text,
+    /// See [`InvalidSearchText`].
+    #[error(transparent)]
+    Text(#[from] InvalidSearchText),
     /// No link can have such a tag.
     #[error("tag: must be one tag of 1 to 50 characters, without commas and control characters")]
     Tag,
@@ -31,25 +24,6 @@ pub enum InvalidSearch {
     /// No order.
     #[error("sort: must be -created_at, created_at, -clicks or clicks")]
     Order,
-}
-
-impl SearchText {
-    /// An empty text is none: every link has it.
-    ///
-    /// # Errors
-    /// [`InvalidSearch::Text`].
-    pub fn parse(raw: &str) -> Result<Option<Self>, InvalidSearch> {
-        if raw.len() > MAX_TEXT || raw.chars().any(char::is_control) {
-            return Err(InvalidSearch::Text);
-        }
-        Ok((!raw.is_empty()).then(|| Self(raw.into())))
-    }
-
-    /// The text as it was given.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl SearchTag {
@@ -74,7 +48,7 @@ impl SearchTag {
 /// Which links of an owner are wanted: those that have all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkFilter {
-    /// A text in code, target or title.
+    /// Words that are in code, target or title.
     pub text: Option<SearchText>,
     /// A tag.
     pub tag: Option<SearchTag>,
@@ -156,17 +130,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_kept_as_given_or_refused(raw in "\\PC{0,30}|.{0,10}") {
-            match SearchText::parse(&raw) {
-                Ok(text) => prop_assert_eq!(text.as_ref().map_or("", SearchText::as_str), raw),
-                Err(error) => {
-                    prop_assert_eq!(error, InvalidSearch::Text);
-                    prop_assert!(raw.chars().any(char::is_control));
-                }
-            }
-        }
-
-        #[test]
         fn a_tag_that_a_link_may_have_can_be_looked_for_and_no_other(raw in "[ a-zé,\\t]{0,60}") {
             let as_link_has_it = Tags::parse([raw.as_str()]).ok().and_then(|tags| tags.as_slice().first().cloned());
             let wanted = SearchTag::parse(&raw).ok().map(|tag| tag.as_str().to_owned());
@@ -180,11 +143,5 @@ mod tests {
                 Err(error) => prop_assert_eq!(error, InvalidSearch::Order),
             }
         }
-    }
-
-    #[test]
-    fn a_text_may_be_as_long_as_a_target() {
-        assert!(SearchText::parse(&"x".repeat(2_048)).is_ok());
-        assert!(SearchText::parse(&"x".repeat(2_049)).is_err());
     }
 }

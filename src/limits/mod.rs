@@ -20,6 +20,7 @@ mod caller_hash;
 mod daily;
 mod failures;
 mod misses;
+mod searches;
 mod waiting_room;
 
 use added::Added;
@@ -29,6 +30,7 @@ pub use caller_hash::CallerHasher;
 pub use daily::Daily;
 pub use failures::{FailureGuard, FailureLimiter};
 pub use misses::MissLimiter;
+pub use searches::{Searches, Turn};
 pub use waiting_room::{Permit, WaitingRoom};
 
 /// The window of all limits but those of failures.

@@ -2,19 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::by_clicks::MAX_LOOKED_UP;
 use super::{LinkError, LinkService};
 use crate::clicks::counts::AsOf;
 use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, LinkStatus, Principal, Timestamp};
 use crate::limits::{Full, WaitingRoom};
-use crate::store::{FoundLinks, LinkSearch, MAX_SCANNED, Position, ToCount};
-
-/// Links that are looked at for one page while none of them matches. A client that looks at the first page alone finds its
-/// link, and a text that no link has costs a bounded time.
-const MAX_LOOKED_AT: u32 = 100_000;
+use crate::store::{FoundLinks, LinkSearch, Position, Steps, ToCount};
 
 /// Links of a page that is read in its turn.
-const LONG: u32 = 100;
+const LONG: u32 = 250;
 
 /// Long pages that are read at once: the memory of each may be some megabytes, and many wait for the database with theirs.
 const LONG_PAGES: usize = 4;
@@ -89,7 +84,7 @@ impl LinkService {
     /// the work for each is bounded.
     ///
     /// # Errors
-    /// [`LinkError::Count`], [`LinkError::Store`].
+    /// [`LinkError::Count`], [`LinkError::Store`]; of a search [`LinkError::TooMany`], where many others of the account wait.
     pub async fn page(
         &self,
         owner: Principal,
@@ -97,7 +92,14 @@ impl LinkService {
         after: Option<Position>,
         limit: u32,
     ) -> Result<Page, LinkError> {
-        let _turn = if limit > LONG {
+        let is_plain = listing.filter.is_open() && listing.order == LinkOrder::Newest;
+        // The turn that the account waits for comes first: while it waits, it keeps no other account from a long page.
+        let searching = if is_plain {
+            None
+        } else {
+            Some(self.searches.turn(owner.user).await?)
+        };
+        let long_page = if limit > LONG {
             let turn = self.long_pages.enter(&owner.user.0.to_string()).await;
             Some(turn.map_err(|_| Full::InAll)?)
         } else {
@@ -105,7 +107,6 @@ impl LinkService {
         };
         let read_at = self.clock.now();
         let counting = self.counts.begin();
-        let is_plain = listing.filter.is_open() && listing.order == LinkOrder::Newest;
         let (links, next, has_parked) = if is_plain {
             self.newest(owner, after, limit).await?
         } else {
@@ -116,9 +117,14 @@ impl LinkService {
                 limit,
                 now: read_at,
             };
-            let ToCount { value, has_parked } = self.first_match(owner, search).await?;
+            let ToCount { value, has_parked } = if listing.order.is_by_clicks() {
+                self.by_clicks(owner, &search).await?
+            } else {
+                self.by_moment(owner, &search).await?
+            };
             (value.links, value.next, has_parked)
         };
+        drop((searching, long_page));
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
         let to_count: Vec<_> = links.iter().map(click_of).collect();
         let AsOf { value, as_of } = counting.of_or_written(&to_count, has_parked).await?;
@@ -153,30 +159,34 @@ impl LinkService {
         })
     }
 
-    /// The first part of a search in which a link matches, or the last that is looked at.
-    async fn first_match(
+    /// A page by moments: its links are looked for step by step.
+    async fn by_moment(
         &self,
         owner: Principal,
-        mut search: LinkSearch<'_>,
+        search: &LinkSearch<'_>,
     ) -> Result<ToCount<FoundLinks>, LinkError> {
-        let mut has_parked = false;
-        let mut looked_at = 0;
-        loop {
-            let (mut part, size) = if search.order.is_by_clicks() {
-                (self.by_clicks(owner, &search).await?, MAX_LOOKED_UP)
-            } else {
-                let part = self.links.search_links(owner, &search).await?;
-                (part, MAX_SCANNED)
+        let mut steps = Steps::new(search.limit, search.after);
+        while let Some((after, limit)) = steps.next_step() {
+            let step = LinkSearch {
+                after,
+                limit,
+                ..*search
             };
-            looked_at += size;
-            has_parked |= part.has_parked;
-            part.has_parked = has_parked;
-            let is_last = part.value.next.is_none() || looked_at >= MAX_LOOKED_AT;
-            if is_last || !part.value.links.is_empty() {
-                return Ok(part);
-            }
-            search.after = part.value.next;
+            steps.add(self.links.scan_links(owner, &step).await?);
         }
+        let (matches, next) = steps.found();
+        let ids: Vec<_> = matches.iter().map(|position| position.id).collect();
+        let found = self
+            .links
+            .links_among(owner, &ids, search.filter, search.now)
+            .await?;
+        Ok(ToCount {
+            value: FoundLinks {
+                links: found.value,
+                next,
+            },
+            has_parked: found.has_parked,
+        })
     }
 
     async fn newest(

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
-use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost};
-use crate::limits::{AtOnce, CurrentLimits, Full, Limiter, MissLimiter, TooMany, WaitingRoom};
+use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost, Principal};
+use crate::limits::{
+    AtOnce, CurrentLimits, Full, Limiter, MissLimiter, Searches, TooMany, Turn, WaitingRoom,
+};
 use crate::store::{Details, Links, Outbox, Removals, StorageRoom, StoreError};
 
 mod announce;
@@ -74,6 +76,8 @@ pub struct LinkService {
     pub cache: LinkCache,
     /// Orders of links by clicks, of owners of many.
     pub click_orders: ClickOrders,
+    /// Searches that run, and those that wait for their turn.
+    pub searches: Searches,
     /// How often a user may create links.
     pub limiter: Limiter,
     /// How many unknown codes an address may ask for.
@@ -141,4 +145,14 @@ pub enum LinkError {
     /// No code could be drawn: a defect, or no randomness.
     #[error("no code could be drawn: {0}")]
     NoCode(String),
+}
+
+impl LinkService {
+    /// The turn of an owner for work on all links with a tag, which may be very many; `None` without a tag.
+    async fn turn_for_tag(&self, owner: Principal, has_tag: bool) -> Result<Option<Turn>, TooMany> {
+        if !has_tag {
+            return Ok(None);
+        }
+        self.searches.turn(owner.user).await.map(Some)
+    }
 }

@@ -22,7 +22,9 @@ use crate::clicks::{
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
 use crate::domain::Clock;
 use crate::http::paths;
-use crate::limits::{AtOnce, CallerHasher, CurrentLimits, FailureLimiter, Limiter, MissLimiter};
+use crate::limits::{
+    AtOnce, CallerHasher, CurrentLimits, FailureLimiter, Limiter, MissLimiter, Searches,
+};
 use crate::links::{
     ClickOrders, CodeLength, Creations, LinkService, LiveCounts, turns_of_long_pages,
 };
@@ -163,9 +165,11 @@ impl App {
             &clock,
         )?;
         let blocklist = blocklist(config)?;
+        let searches = Searches::default();
         let abuse = Abuse::new(
             &store,
             limiter.clone(),
+            searches.clone(),
             misses.clone(),
             blocklist.clone(),
             Arc::clone(&clock),
@@ -185,6 +189,7 @@ impl App {
             before_limit: Arc::clone(&before_limit),
             cache: cache.clone(),
             click_orders: ClickOrders::new(Arc::clone(&store.links), Arc::clone(&clock)),
+            searches,
             limiter,
             misses: misses.clone(),
             limits: limits.clone(),

@@ -7,21 +7,20 @@ use crate::domain::{
     UserId,
 };
 
-/// `id`, `short_code`, `target_url`, `owner_id`, address, `created_at` in microseconds, `is_active`, `removed_status`. The last row
-/// has the least number that was looked at, and in the place of the moment how many links were looked at.
+/// `id`, `short_code`, `target_url`, `owner_id`, address, `created_at` in microseconds, `is_active`, `removed_status`.
 pub(super) type SeenLinkRow = (
-    Option<i64>,
+    i64,
     String,
     String,
     i64,
     Option<String>,
     i64,
-    Option<bool>,
+    bool,
     Option<i64>,
 );
 
-/// `id`, `email`, `created_at` in microseconds, links, whether it has the role, whether it is banned. The last row is as for links.
-pub(super) type SeenUserRow = (Option<i64>, String, i64, i64, Option<bool>, Option<bool>);
+/// `id`, `email`, `created_at` in microseconds, links, whether it has the role, whether it is banned.
+pub(super) type SeenUserRow = (i64, String, i64, i64, bool, bool);
 
 /// `id`, `short_code`, `target_url`, `removed_status`, `reason`, the reporter, `reported_at` in microseconds.
 pub(super) type ReportRow = (i64, String, String, Option<i64>, String, String, i64);
@@ -29,68 +28,43 @@ pub(super) type ReportRow = (i64, String, String, Option<i64>, String, String, i
 /// `id`, `at` in microseconds, `user_id`, `address`, `action`, `subject`, `detail`.
 pub(super) type AuditRow = (i64, i64, Option<i64>, String, String, String, String);
 
-/// A page of up to `limit` entries, of which one more was asked for. `looked_at` is how many rows were looked at, and the least
-/// number among them.
-fn page<T>(
-    mut entries: Vec<T>,
-    number: impl Fn(&T) -> i64,
-    limit: u32,
-    looked_at: (i64, Option<i64>),
-) -> Newest<T> {
+/// A page of up to `limit` entries, of which one more was asked for.
+fn page<T>(mut entries: Vec<T>, number: impl Fn(&T) -> i64, limit: u32) -> Newest<T> {
     let is_full = entries.len() > limit as usize;
     entries.truncate(limit as usize);
-    let next = match looked_at {
-        _ if is_full => entries.last().map(number),
-        (count, least) if count >= super::administration::MAX_LOOKED_AT => least,
-        _ => None,
-    };
+    let next = entries.last().filter(|_| is_full).map(number);
     Newest { entries, next }
 }
 
-pub(super) fn seen_links(
-    rows: Vec<SeenLinkRow>,
-    limit: u32,
-) -> Result<Newest<SeenLink>, StoreError> {
-    let (mut links, mut looked_at) = (Vec::new(), (0, None));
-    for (id, stored_code, target, owner, address, created_at, is_active, removed) in rows {
-        let (Some(number), Some(is_active)) = (id, is_active) else {
-            looked_at = (created_at, id);
-            continue;
+pub(super) fn seen_links(rows: Vec<SeenLinkRow>) -> Result<Vec<SeenLink>, StoreError> {
+    let link =
+        |(id, stored_code, target, owner, address, created_at, is_active, removed): SeenLinkRow| {
+            Ok(SeenLink {
+                id,
+                code: code(&stored_code)?,
+                target: TargetUrl::from_stored(&target),
+                owner: UserId(owner),
+                address,
+                created_at: timestamp(created_at)?,
+                is_active,
+                removed: removed.map(removal_status).transpose()?,
+            })
         };
-        links.push(SeenLink {
-            id: number,
-            code: code(&stored_code)?,
-            target: TargetUrl::from_stored(&target),
-            owner: UserId(owner),
-            address,
-            created_at: timestamp(created_at)?,
-            is_active,
-            removed: removed.map(removal_status).transpose()?,
-        });
-    }
-    Ok(page(links, |link| link.id, limit, looked_at))
+    rows.into_iter().map(link).collect()
 }
 
-pub(super) fn seen_users(
-    rows: Vec<SeenUserRow>,
-    limit: u32,
-) -> Result<Newest<SeenUser>, StoreError> {
-    let (mut users, mut looked_at) = (Vec::new(), (0, None));
-    for (id, email, created_at, links, is_admin, is_banned) in rows {
-        let (Some(number), Some(is_admin)) = (id, is_admin) else {
-            looked_at = (created_at, id);
-            continue;
-        };
-        users.push(SeenUser {
-            id: UserId(number),
+pub(super) fn seen_users(rows: Vec<SeenUserRow>) -> Result<Vec<SeenUser>, StoreError> {
+    let user = |(id, email, created_at, links, is_admin, is_banned): SeenUserRow| {
+        Ok(SeenUser {
+            id: UserId(id),
             email: EmailAddress::from_stored(email),
             created_at: timestamp(created_at)?,
             links: links.unsigned_abs(),
             is_admin,
-            is_banned: is_banned.unwrap_or(false),
-        });
-    }
-    Ok(page(users, |user| user.id.0, limit, looked_at))
+            is_banned,
+        })
+    };
+    rows.into_iter().map(user).collect()
 }
 
 pub(super) fn reports(rows: Vec<ReportRow>, limit: u32) -> Result<Newest<Report>, StoreError> {
@@ -106,12 +80,7 @@ pub(super) fn reports(rows: Vec<ReportRow>, limit: u32) -> Result<Newest<Report>
         })
     };
     let reports: Result<_, StoreError> = rows.into_iter().map(report).collect();
-    Ok(page(
-        reports?,
-        |report: &Report| report.id,
-        limit,
-        (0, None),
-    ))
+    Ok(page(reports?, |report: &Report| report.id, limit))
 }
 
 pub(super) fn audit(rows: Vec<AuditRow>, limit: u32) -> Result<Newest<AuditEntry>, StoreError> {
@@ -127,12 +96,7 @@ pub(super) fn audit(rows: Vec<AuditRow>, limit: u32) -> Result<Newest<AuditEntry
         })
     };
     let entries: Result<_, StoreError> = rows.into_iter().map(entry).collect();
-    Ok(page(
-        entries?,
-        |entry: &AuditEntry| entry.id,
-        limit,
-        (0, None),
-    ))
+    Ok(page(entries?, |entry: &AuditEntry| entry.id, limit))
 }
 
 /// `id`, `kind`, `value`, `reason`, `status`, `removed_by`, `removed_at` and `taken_back_at` in microseconds, links that it covers,

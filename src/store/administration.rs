@@ -2,14 +2,11 @@
 
 use async_trait::async_trait;
 
-use super::{Actor, StoreError};
+use super::{Actor, ScannedLinks, StoreError};
 use crate::domain::{
     AuditEntry, Newest, NewestWanted, Principal, Reason, Report, SeenLink, SeenUser, ShortCode,
     Timestamp, TokenKey, UserId,
 };
-
-/// Rows that are looked at for one page.
-pub(super) const MAX_LOOKED_AT: i64 = 10_000;
 
 /// What is kept of the time before a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +40,17 @@ pub trait Administration: Send + Sync {
         at: Timestamp,
     ) -> Result<bool, StoreError>;
 
-    /// Links of all accounts. Looks at a bounded number of them for one page.
-    async fn seen_links(&self, wanted: &NewestWanted) -> Result<Newest<SeenLink>, StoreError>;
+    /// Looks at the next links of all accounts or of one, at most `limit` of them. Key and number of a position are that of a link.
+    async fn scan_seen_links(&self, wanted: &NewestWanted) -> Result<ScannedLinks, StoreError>;
 
-    /// Accounts whose address has the text in it. Looks at a bounded number of them for one page.
-    async fn seen_users(&self, wanted: &NewestWanted) -> Result<Newest<SeenUser>, StoreError>;
+    /// The links with these numbers, in their order.
+    async fn seen_links(&self, numbers: &[i64]) -> Result<Vec<SeenLink>, StoreError>;
+
+    /// Looks at the next accounts, as [`Administration::scan_seen_links`] does at links: their addresses have the text.
+    async fn scan_seen_users(&self, wanted: &NewestWanted) -> Result<ScannedLinks, StoreError>;
+
+    /// The accounts with these numbers, in their order.
+    async fn seen_users(&self, numbers: &[i64]) -> Result<Vec<SeenUser>, StoreError>;
 
     /// Notes a report of a link by a hash of its reporter's address. Of too many, one of the reporter who has most makes room. `false`:
     /// there is no such link.

@@ -171,9 +171,9 @@ fn is_passing(error: &dyn DatabaseError) -> bool {
         .try_downcast_ref::<sqlx::sqlite::SqliteError>()
         .is_some()
     {
-        // Low byte of SQLite's extended codes: busy, locked, read-only, I/O, full, cannot open.
+        // Low byte of SQLite's extended codes: busy, locked, read-only, interrupted, I/O, full, cannot open.
         let primary = code.parse::<u32>().unwrap_or_default() & 0xff;
-        return matches!(primary, 5 | 6 | 8 | 10 | 13 | 14);
+        return matches!(primary, 5 | 6 | 8 | 9 | 10 | 13 | 14);
     }
     // Postgres' classes: connection, resources, operator intervention (shutdown, statement timeout),
     // system error; read-only transaction; serialization failure and deadlock; a lock that is not available.

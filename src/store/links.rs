@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 
-use super::{Change, FoundLinks, LinkSearch, Position, StoreError, WrittenClicks};
+use super::{Change, LinkSearch, Position, ScannedLinks, StoreError, WrittenClicks};
 use crate::domain::{
     Link, LinkFilter, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal, RemovalStatus,
     ShortCode, Timestamp, UserId,
@@ -301,14 +301,32 @@ pub trait Links: Send + Sync {
         limit: u32,
     ) -> Result<ToCount<Vec<Link>>, StoreError>;
 
-    /// The links of an owner that match, in the wanted order. Looks at a bounded number of links where the order is by moments,
-    /// so that a page may be short, or empty, and others still follow. `used_up`, and the order by clicks, go by the clicks
-    /// that are written back. None of an owner whose account is gone or has another key.
-    async fn search_links(
+    /// Looks at the next links of an owner, at most `limit` of them, in an order by moments. `used_up` goes by the clicks that
+    /// are written back. None of an owner whose account is gone or has another key.
+    async fn scan_links(
         &self,
         owner: Principal,
         search: &LinkSearch<'_>,
-    ) -> Result<ToCount<FoundLinks>, StoreError>;
+    ) -> Result<ScannedLinks, StoreError>;
+
+    /// The positions of an owner's links of this tag and status in an order by the clicks that are written back, at most
+    /// `limit` of them; the text is left out. Reads all such links of the owner: for owners of few. None of an owner whose
+    /// account is gone or has another key.
+    async fn links_by_clicks(
+        &self,
+        owner: Principal,
+        search: &LinkSearch<'_>,
+    ) -> Result<ScannedLinks, StoreError>;
+
+    /// Looks at those of the links with these numbers that are the owner's. The key of a match is its place among the numbers,
+    /// from 1. None of an owner whose account is gone or has another key.
+    async fn scan_among(
+        &self,
+        owner: Principal,
+        ids: &[LinkId],
+        filter: &LinkFilter,
+        now: Timestamp,
+    ) -> Result<ScannedLinks, StoreError>;
 
     /// Whether an owner has at least so many links with this tag, and maybe of this status; the text is left out. `false` of an
     /// owner whose account is gone or has another key.

@@ -23,6 +23,11 @@ pub(super) struct Permits {
     refused: Counter,
 }
 
+/// Searches that use a pool of so many connections at once: a quarter of them.
+pub(super) fn searches_at_once(connections: usize) -> Semaphore {
+    Semaphore::new((connections / 4).max(1))
+}
+
 /// How many permits there are to be, and how many there are: free ones, and those in use.
 struct Adapted {
     limit: AdaptiveLimit,

@@ -1,8 +1,8 @@
 //! Rows that have the same form in both databases, turned into values.
 
 use super::{
-    Change, Credentials, DiskUsage, FoundLinks, LinkMade, OpenSession, Position, StoreError,
-    ToCount, Usage, UsedKey, WebSession,
+    Change, Credentials, DiskUsage, LinkMade, OpenSession, StoreError, ToCount, Usage, UsedKey,
+    WebSession,
 };
 use crate::domain::{
     ApiKey, EmailAddress, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal,
@@ -193,45 +193,6 @@ pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<ToCount<Vec<Lin
     Ok(ToCount {
         value: value.collect::<Result<_, StoreError>>()?,
         has_parked,
-    })
-}
-
-/// A row that was looked at in a search.
-pub(super) struct ScannedRow {
-    pub(super) link: LinkRow,
-    /// What the list is sorted by.
-    pub(super) key: i64,
-    /// Whether it is the last one that was looked at for this page, and others follow.
-    pub(super) is_last: bool,
-    pub(super) is_match: bool,
-}
-
-/// A page of up to `limit` links, of rows of which one more was asked for.
-pub(super) fn found(
-    owner: UserId,
-    rows: Vec<ScannedRow>,
-    limit: u32,
-) -> Result<ToCount<FoundLinks>, StoreError> {
-    let limit = limit as usize;
-    let is_full = rows.iter().filter(|row| row.is_match).count() > limit;
-    let end = if is_full {
-        rows.get(limit.saturating_sub(1))
-    } else {
-        rows.last().filter(|row| row.is_last)
-    };
-    let position = |row: &ScannedRow| {
-        let id = link_id(row.link.0)?;
-        Ok::<_, StoreError>(Position { key: row.key, id })
-    };
-    let next = end.map(position).transpose()?;
-    let matches = rows.into_iter().filter(|row| row.is_match).take(limit);
-    let read = links(owner, matches.map(|row| row.link).collect())?;
-    Ok(ToCount {
-        value: FoundLinks {
-            links: read.value,
-            next,
-        },
-        has_parked: read.has_parked,
     })
 }
 

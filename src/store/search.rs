@@ -1,9 +1,16 @@
-//! The contract of searches in an owner's links.
+//! The contract of searches. A database reads what a search looks at, in steps of so many rows; texts are found here, in a time
+//! that grows only with what was read: no database promises that of its own.
 
-use crate::domain::{Link, LinkFilter, LinkId, LinkOrder, SearchText, Timestamp};
+use crate::domain::{Link, LinkFilter, LinkId, LinkOrder, Timestamp};
 
-/// Links that are looked at in one search: it takes no longer, however many links the owner has.
-pub const MAX_SCANNED: u32 = 10_000;
+/// Rows that are looked at for one page, and bytes that are read of them: a search costs no more than some plain pages, whatever
+/// the text and the links. Further ones come with the next page.
+const MAX_SCANNED: u32 = 10_000;
+const MAX_READ: usize = 2 << 20;
+
+/// Rows that are looked at in one step: at first few, as most may match.
+const FIRST_STEP: u32 = 250;
+const STEP: u32 = 1_000;
 
 /// A place in a sorted list of links: just after one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,71 +73,81 @@ pub struct FoundLinks {
     pub next: Option<Position>,
 }
 
-/// How a text is looked for in any case, with the same result in both databases and in every locale. Databases agree on the case of
-/// ASCII only, in the order of bytes (`lower` of SQLite, and of Postgres with `COLLATE "C"`); the cases of other letters are listed here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Pattern {
-    /// A text to be found in the one that `lower` makes.
-    Folded(String),
-    /// Letters beyond ASCII have two cases: a list of characters for each place in the text as it is.
-    Classes(Vec<Vec<char>>),
+/// Links that were looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScannedLinks {
+    /// Those that match, in their order.
+    pub matches: Vec<Position>,
+    /// The last of all, unless they were the last of the list.
+    pub next: Option<Position>,
+    /// What was read of them, in bytes.
+    pub bytes: usize,
 }
 
-impl Pattern {
-    pub(super) fn of(text: &SearchText) -> Self {
-        let text = text.as_str();
-        let has_cases = |char: char| !char.is_ascii() && cases(char).len() > 1;
-        if text.chars().any(has_cases) {
-            return Self::Classes(text.chars().map(cases).collect());
-        }
-        Self::Folded(text.to_ascii_lowercase())
-    }
-
-    /// The two parameters of a statement that has both conditions, of which one is `NULL`.
-    pub(super) fn parameters(
-        text: Option<&SearchText>,
-        expression: impl FnOnce(&[Vec<char>]) -> String,
-    ) -> (Option<String>, Option<String>) {
-        match text.map(Self::of) {
-            None => (None, None),
-            Some(Self::Folded(text)) => (Some(text), None),
-            Some(Self::Classes(classes)) => (None, Some(expression(&classes))),
-        }
-    }
+/// A search for one page, by steps: each looks at a number of rows after a position.
+#[derive(Debug)]
+pub struct Steps {
+    limit: usize,
+    matches: Vec<Position>,
+    after: Option<Position>,
+    /// How many rows the next step looks at; `None` after the last step.
+    size: Option<u32>,
+    looked_at: u32,
+    max_looked_at: u32,
+    read: usize,
 }
 
-/// A character in each of its cases, without those that are several characters.
-fn cases(char: char) -> Vec<char> {
-    let mut cases = vec![char];
-    let mut add = |case: &mut dyn ExactSizeIterator<Item = char>| {
-        if let (1, Some(case)) = (case.len(), case.next())
-            && !cases.contains(&case)
-        {
-            cases.push(case);
+impl Steps {
+    /// To find up to `limit` rows from just after `after`.
+    #[must_use]
+    pub fn new(limit: u32, after: Option<Position>) -> Self {
+        Self {
+            limit: limit as usize,
+            matches: Vec::new(),
+            after,
+            size: Some(FIRST_STEP),
+            looked_at: 0,
+            max_looked_at: MAX_SCANNED,
+            read: 0,
         }
-    };
-    add(&mut char.to_lowercase());
-    add(&mut char.to_uppercase());
-    cases
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pattern(text: &str) -> Pattern {
-        Pattern::of(&SearchText::parse(text).unwrap().unwrap())
     }
 
-    #[test]
-    fn wildcards_in_a_text_are_themselves() {
-        assert_eq!(pattern(r"50%_A\b"), Pattern::Folded(r"50%_a\b".into()));
-        assert_eq!(pattern("日本"), Pattern::Folded("日本".into()));
+    /// The same, with another number of rows that are looked at.
+    #[must_use]
+    pub fn at_most(self, max_looked_at: u32) -> Self {
+        Self {
+            max_looked_at,
+            ..self
+        }
     }
 
-    #[test]
-    fn letters_beyond_ascii_are_looked_for_in_both_cases() {
-        let classes = Pattern::Classes(vec![vec!['Ä', 'ä'], vec!['x', 'X'], vec!['-']]);
-        assert_eq!(pattern("Äx-"), classes);
+    /// Where the next step begins, and how many rows it looks at; `None` where the page is full, or has cost enough.
+    #[must_use]
+    pub fn next_step(&self) -> Option<(Option<Position>, u32)> {
+        Some((self.after, self.size?))
+    }
+
+    /// Takes what a step found.
+    pub fn add(&mut self, found: ScannedLinks) {
+        self.looked_at += self.size.unwrap_or_default();
+        self.read += found.bytes;
+        self.matches.extend(found.matches);
+        self.after = found.next;
+        let is_full = self.matches.len() > self.limit;
+        if is_full {
+            self.matches.truncate(self.limit);
+            self.after = self.matches.last().copied();
+        }
+        let is_last = is_full
+            || self.after.is_none()
+            || self.looked_at >= self.max_looked_at
+            || self.read >= MAX_READ;
+        self.size = (!is_last).then_some(STEP);
+    }
+
+    /// What was found, and where the next page begins.
+    #[must_use]
+    pub fn found(self) -> (Vec<Position>, Option<Position>) {
+        (self.matches, self.after)
     }
 }

@@ -82,7 +82,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 27] = [
+const LIMITS: [&str; 28] = [
     "connections",
     "requests",
     "requests_of_client",
@@ -106,6 +106,7 @@ const LIMITS: [&str; 27] = [
     "bulk",
     "bulk_calls",
     "live",
+    "searches",
     "misses",
     "report",
     "links_of_account",

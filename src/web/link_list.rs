@@ -3,9 +3,9 @@
 use form_urlencoded::Serializer;
 use serde::Deserialize;
 
-use super::page::{Site, grouped};
+use super::page::{Site, grouped, minute, number_of};
 use crate::domain::{
-    InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText, Title,
+    InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText, Timestamp, Title,
 };
 use crate::http::{ApiError, cursor, parse_cursor};
 use crate::links::{ListedLink, Listing};
@@ -47,7 +47,10 @@ impl ListQuery {
                     .unwrap_or_default(),
             })
         };
-        parsed().map_err(|error: InvalidSearch| ApiError::invalid(error.to_string()))
+        parsed().map_err(|error: InvalidSearch| match error {
+            InvalidSearch::Text(_) => refused_text(),
+            error => ApiError::invalid(error.to_string()),
+        })
     }
 
     pub(super) fn after(&self, order: LinkOrder) -> Result<Option<Position>, ApiError> {
@@ -127,6 +130,22 @@ impl ListQuery {
             *field = value.into_owned();
         }
         query
+    }
+}
+
+/// The refusal of a text, in a person's words.
+pub(super) fn refused_text() -> ApiError {
+    let detail = "This search is too long, or has control characters. Shorten it to 200 letters (100 of other scripts than Latin), and search again";
+    ApiError::invalid(detail)
+}
+
+/// How far a search came that ends at this position.
+pub(super) fn searched_as_far_as(order: LinkOrder, end: Position) -> String {
+    if order.is_by_clicks() {
+        format!("links with {}", number_of(end.key.unsigned_abs(), "click"))
+    } else {
+        let made = Timestamp::from_micros(end.key).map(minute);
+        format!("links made at {}", made.unwrap_or_default())
     }
 }
 

@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use super::form::Form;
 use super::link_form::LinkForm;
-use super::link_list::{ListQuery, PER_PAGE, Row};
+use super::link_list::{ListQuery, PER_PAGE, Row, searched_as_far_as};
 use super::page::{Frame, Site, minute, own_page, own_page_as_of, refused_page, see_other};
 use super::selected_links::{PARTLY, act_on_all};
 use super::session::SignedIn;
@@ -25,6 +25,8 @@ struct LinksPage<'a> {
     query: &'a ListQuery,
     rows: Vec<Row>,
     next: Option<String>,
+    /// How far a search came that ended before the page was full.
+    searched_to: Option<String>,
     /// The moment as of which the clicks hold, where they are not exact.
     as_of: Option<String>,
     form: LinkForm,
@@ -90,13 +92,17 @@ async fn listed(
         .listing()
         .and_then(|listing| Ok((query.after(listing.order)?, listing)));
     let mut status = StatusCode::OK;
-    let (mut rows, mut next, mut fault, mut as_of) = (Vec::new(), None, None, None);
+    let (mut rows, mut next, mut searched_to) = (Vec::new(), None, None);
+    let (mut fault, mut as_of) = (None, None);
     match asked {
         Ok((after, listing)) => {
             let owner = signed_in.principal;
             let page = links.page(owner, &listing, after, PER_PAGE).await?;
             rows.extend(page.links().map(|link| Row::of(link, site)));
             next = page.next.map(|next| query.path_to(listing.order, next));
+            let is_short = rows.len() < PER_PAGE as usize && !query.is_plain();
+            let end = page.next.filter(|_| is_short);
+            searched_to = end.map(|end| searched_as_far_as(listing.order, end));
             as_of = page.as_of;
         }
         Err(error) => {
@@ -113,6 +119,7 @@ async fn listed(
         query,
         rows,
         next,
+        searched_to,
         as_of: as_of.map(minute),
         form: LinkForm::default(),
         fault,

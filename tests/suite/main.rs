@@ -25,6 +25,7 @@ mod encrypted_redis;
 mod errors;
 mod foreign_pages;
 mod growth;
+mod hostile_search;
 mod instances;
 mod journal;
 mod lifecycle;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, IntoResponses};
 
 use crate::abuse::Abuse;
-use crate::domain::{NamedUser, NewestWanted, SearchText};
+use crate::domain::{InvalidSearchText, NamedUser, NewestWanted, SearchText};
 use crate::http::{ApiError, ErrorBody};
 
 pub(super) mod audit;
@@ -67,7 +67,8 @@ impl PageQuery {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct SearchQuery {
-    /// Text anywhere in an entry, in any case.
+    /// Words that are anywhere in an entry, in any case.
+    #[param(max_length = 200)]
     q: Option<String>,
     /// The account that is wanted, or whose links are: its number, or its e-mail address.
     owner: Option<String>,
@@ -81,7 +82,7 @@ pub(super) struct SearchQuery {
 
 impl SearchQuery {
     async fn wanted(self, abuse: &Abuse) -> Result<NewestWanted, ApiError> {
-        let invalid = |error: crate::domain::InvalidSearch| ApiError::invalid(error.to_string());
+        let invalid = |error: InvalidSearchText| ApiError::invalid(error.to_string());
         let text = self.q.as_deref().map(SearchText::parse).transpose();
         let page = PageQuery {
             before: self.before,

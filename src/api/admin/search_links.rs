@@ -11,7 +11,7 @@ use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::api::words::status_of_link;
 use crate::domain::{RemovalStatus, SeenLink};
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, Json, QueryOf};
 
 /// A link as administrators see it.
@@ -76,16 +76,16 @@ pub(in crate::api) struct SeenLinksBody {
         (status = 404, description = "No account has this e-mail address", body = ErrorBody,
             example = json!({"detail": "value: there is nothing of this kind with this value"})),
         (status = 422, description = "A parameter breaks its rule", body = ErrorBody, example = json!({"detail": "limit: must be from 1 to 200"})),
-        TakesQuery, NeedsToken, NeedsRole, NeedsDatabase,
+        TakesQuery, NeedsToken, NeedsRole, Limited, NeedsDatabase,
     ),
 )]
 pub(in crate::api) async fn search_links(
     State(abuse): State<Arc<Abuse>>,
-    _: Admin,
+    Admin(administrator): Admin,
     QueryOf(query): QueryOf<SearchQuery>,
 ) -> Result<Json<SeenLinksBody>, ApiError> {
     let wanted = query.wanted(&abuse).await?;
-    let found = abuse.links(&wanted).await?;
+    let found = abuse.links(&administrator, &wanted).await?;
     Ok(Json(SeenLinksBody {
         links: found.entries.into_iter().map(SeenLinkBody::new).collect(),
         next: found.next,

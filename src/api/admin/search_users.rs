@@ -10,7 +10,7 @@ use super::{NeedsRole, SearchQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::domain::SeenUser;
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ErrorBody, Json, QueryOf};
 
 /// An account as administrators see it.
@@ -66,16 +66,16 @@ pub(in crate::api) struct SeenUsersBody {
         (status = 404, description = "No account has this e-mail address", body = ErrorBody,
             example = json!({"detail": "value: there is nothing of this kind with this value"})),
         (status = 422, description = "A parameter breaks its rule", body = ErrorBody, example = json!({"detail": "limit: must be from 1 to 200"})),
-        TakesQuery, NeedsToken, NeedsRole, NeedsDatabase,
+        TakesQuery, NeedsToken, NeedsRole, Limited, NeedsDatabase,
     ),
 )]
 pub(in crate::api) async fn search_users(
     State(abuse): State<Arc<Abuse>>,
-    _: Admin,
+    Admin(administrator): Admin,
     QueryOf(query): QueryOf<SearchQuery>,
 ) -> Result<Json<SeenUsersBody>, ApiError> {
     let wanted = query.wanted(&abuse).await?;
-    let found = abuse.accounts(&wanted).await?;
+    let found = abuse.accounts(&administrator, &wanted).await?;
     Ok(Json(SeenUsersBody {
         users: found.entries.iter().map(SeenUserBody::new).collect(),
         next: found.next,

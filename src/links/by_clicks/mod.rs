@@ -4,20 +4,23 @@
 mod order;
 mod orders;
 
-use std::cmp::min;
-
 use super::{LinkError, LinkService};
-use crate::domain::{Link, Principal};
-use crate::store::{FoundLinks, LinkSearch, Position, ToCount};
+use crate::domain::Principal;
+use crate::store::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, ToCount};
 
 use order::Order;
 pub use orders::ClickOrders;
 
-/// Links that are looked up for one page: one by one they cost more than those in the order in which they were made.
-pub(super) const MAX_LOOKED_UP: u32 = 2_500;
+/// Links that are looked at for one page: one by one they cost more than those in the order in which they were made.
+const MAX_LOOKED_UP: u32 = 2_500;
 
-/// Links that are looked up at first where not all of them match.
-const FIRST_LOOK: usize = 500;
+/// Positions by clicks, in the order of a list.
+enum Sorted<'a> {
+    /// Those of an order that is kept, and those of newer links.
+    Kept(&'a Order, Vec<Position>),
+    /// Those that the database has just sorted, which have the wanted tag and status, and where there may be others.
+    Read(std::vec::IntoIter<Position>, Option<Position>),
+}
 
 impl LinkService {
     /// A page by the clicks that are written back.
@@ -26,63 +29,109 @@ impl LinkService {
         owner: Principal,
         search: &LinkSearch<'_>,
     ) -> Result<ToCount<FoundLinks>, LinkError> {
-        match self.click_orders.of(owner, search.filter).await? {
-            Some(order) => self.in_order(owner, &order, search).await,
-            None => Ok(self.links.search_links(owner, search).await?),
+        let order = self.click_orders.of(owner, search.filter).await?;
+        let mut sorted = match &order {
+            Some(order) => {
+                let (since, count) = order.newer();
+                let newer = self.links.clicks_of_links(owner.user, since, count).await?;
+                Sorted::Kept(order, order.without_known(&newer))
+            }
+            None => self.sorted(owner, search).await?,
+        };
+        let is_matched = match sorted {
+            Sorted::Kept(..) => search.filter.is_open(),
+            Sorted::Read(..) => search.filter.text.is_none(),
+        };
+        let mut steps = Steps::new(search.limit, search.after).at_most(MAX_LOOKED_UP);
+        while let Some((after, size)) = steps.next_step() {
+            let (part, next) = sorted.next(after, search.order.is_falling(), size as usize);
+            let found = if is_matched || part.is_empty() {
+                ScannedLinks {
+                    matches: part,
+                    ..ScannedLinks::default()
+                }
+            } else {
+                self.matches_among(owner, &part, search).await?
+            };
+            steps.add(ScannedLinks { next, ..found });
         }
-    }
-
-    async fn in_order(
-        &self,
-        owner: Principal,
-        order: &Order,
-        search: &LinkSearch<'_>,
-    ) -> Result<ToCount<FoundLinks>, LinkError> {
-        let (since, count) = order.newer();
-        let newer = self.links.clicks_of_links(owner.user, since, count).await?;
-        let newer = order.without_known(&newer);
-        let (limit, max_looked_up) = (search.limit as usize, MAX_LOOKED_UP as usize);
-        let is_falling = search.order.is_falling();
-        // One more than asked for shows whether there is another page.
-        let mut size = if search.filter.is_open() {
-            limit + 1
-        } else {
-            (limit + 1).max(FIRST_LOOK)
-        };
-        let mut looked_at: Vec<Position> = Vec::new();
-        let mut found: Vec<Link> = Vec::new();
-        let mut has_parked = false;
-        let next = loop {
-            let after = looked_at.last().copied().or(search.after);
-            let part = order.next(&newer, after, is_falling, size);
-            let ids: Vec<_> = part.iter().map(|position| position.id).collect();
-            let is_last = part.len() < size;
-            looked_at.extend(part);
-            let links = self
-                .links
-                .links_among(owner, &ids, search.filter, search.now);
-            let links = links.await?;
-            has_parked |= links.has_parked;
-            found.extend(links.value);
-            if found.len() > limit {
-                found.truncate(limit);
-                let end = found.last().map(|link| link.id);
-                break looked_at.iter().find(|position| Some(position.id) == end);
-            }
-            if is_last {
-                break None;
-            }
-            if looked_at.len() >= max_looked_up {
-                break looked_at.last();
-            }
-            size = min(4 * size, max_looked_up - looked_at.len());
-        };
+        let (matches, next) = steps.found();
+        let ids: Vec<_> = matches.iter().map(|position| position.id).collect();
+        let links = self
+            .links
+            .links_among(owner, &ids, search.filter, search.now)
+            .await?;
         Ok(ToCount {
             value: FoundLinks {
-                next: next.copied(),
-                links: found,
+                links: links.value,
+                next,
             },
-            has_parked,
+            has_parked: links.has_parked,
         })
+    }
+
+    /// The positions of the links of an owner of few.
+    async fn sorted(
+        &self,
+        owner: Principal,
+        search: &LinkSearch<'_>,
+    ) -> Result<Sorted<'static>, LinkError> {
+        // One more than asked for shows whether there is another page.
+        let limit = match search.filter.text {
+            Some(_) => MAX_LOOKED_UP,
+            None => search.limit + 1,
+        };
+        let wanted = LinkSearch { limit, ..*search };
+        let read = self.links.links_by_clicks(owner, &wanted).await?;
+        Ok(Sorted::Read(read.matches.into_iter(), read.next))
+    }
+
+    /// Those positions whose links match.
+    async fn matches_among(
+        &self,
+        owner: Principal,
+        positions: &[Position],
+        search: &LinkSearch<'_>,
+    ) -> Result<ScannedLinks, LinkError> {
+        let ids: Vec<_> = positions.iter().map(|position| position.id).collect();
+        let found = self
+            .links
+            .scan_among(owner, &ids, search.filter, search.now);
+        let found = found.await?;
+        let place = |at: &Position| usize::try_from(at.key).ok()?.checked_sub(1);
+        let matches = found.matches.iter().filter_map(place);
+        Ok(ScannedLinks {
+            matches: matches
+                .filter_map(|place| positions.get(place).copied())
+                .collect(),
+            ..found
+        })
+    }
+}
+
+impl Sorted<'_> {
+    /// The next positions, and where there may be others.
+    fn next(
+        &mut self,
+        after: Option<Position>,
+        is_falling: bool,
+        size: usize,
+    ) -> (Vec<Position>, Option<Position>) {
+        match self {
+            Self::Kept(order, newer) => {
+                let part = order.next(newer, after, is_falling, size);
+                let next = part.last().copied().filter(|_| part.len() == size);
+                (part, next)
+            }
+            Self::Read(rest, end) => {
+                let part: Vec<_> = rest.by_ref().take(size).collect();
+                let next = if rest.as_slice().is_empty() {
+                    *end
+                } else {
+                    part.last().copied()
+                };
+                (part, next)
+            }
+        }
     }
 }

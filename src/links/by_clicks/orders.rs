@@ -87,8 +87,11 @@ impl ClickOrders {
         }))
     }
 
-    /// The order of an owner's links, where they are too many to be sorted for each page. `None`: they are few, or an order
-    /// cannot be made in time.
+    /// The order of an owner's links, where they are too many to be sorted for each page. `None`: they are few, or too many for
+    /// an order.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] where it cannot be made in time: to sort so many for one page would cost the database more.
     pub(super) async fn of(
         &self,
         owner: Principal,
@@ -116,10 +119,12 @@ impl ClickOrders {
             }
             None => self.making(owner.user),
         };
-        let Some(making) = making else {
-            return Ok(None);
-        };
-        Ok(timeout(PATIENCE, making).await.unwrap_or_default())
+        let making = making.ok_or(StoreError::Busy)?;
+        match timeout(PATIENCE, making).await {
+            Ok(Some(order)) => Ok(Some(order)),
+            Ok(None) if matches!(self.0.kept.get(&owner.user), Some(None)) => Ok(None),
+            Ok(None) | Err(_) => Err(StoreError::Busy),
+        }
     }
 
     /// The making of an owner's order, which goes on where the caller leaves; begins it unless it is under way. `None` where

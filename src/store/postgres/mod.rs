@@ -29,6 +29,7 @@ mod removed_details;
 mod replica;
 mod searched_links;
 mod seen;
+mod seen_rows;
 mod series;
 mod session;
 mod sessions;

@@ -14,11 +14,12 @@ use metrics::Counter;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::session::Session;
 use crate::store::failure::{of_pool, refused, unreachable};
-use crate::store::permits::Permits;
+use crate::store::permits::{Permits, searches_at_once};
 use crate::store::{OpenError, StoreSettings};
 use crate::telemetry::metrics::{Connections as InUse, DATABASE_OPERATIONS};
 
@@ -58,6 +59,8 @@ const PLANNING: [(&str, &str); 3] = [
 pub(super) struct Pool {
     connections: Connections,
     permits: Permits,
+    /// Searches that run at once.
+    searches: Semaphore,
     operations: Counter,
     deadline: Duration,
     /// How a transaction begins.
@@ -83,11 +86,13 @@ impl Pool {
             .options(PLANNING)
             .options([(MARK, "on")]);
         let permits = Permits::adaptive(settings.max_connections);
+        let searches = searches_at_once(settings.max_connections as usize);
         let operations = metrics::counter!(DATABASE_OPERATIONS);
         if let Some(connections) = direct_pool(direct, settings).await? {
             return Ok(Self {
                 connections,
                 permits,
+                searches,
                 operations,
                 deadline: settings.deadline,
                 begin: BEGIN.into_sql_str(),
@@ -101,6 +106,7 @@ impl Pool {
         Ok(Self {
             connections: pool(plain, settings, false).await?,
             permits,
+            searches,
             operations,
             deadline: settings.deadline,
             begin: AssertSqlSafe(begin).into_sql_str(),
@@ -125,6 +131,35 @@ impl Pool {
         })
         .await
         .unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    }
+
+    /// The same for a step of a search. All searches together use a part of the connections, however many there are.
+    ///
+    /// # Errors
+    /// As [`Pool::run`].
+    pub(super) async fn search<T>(
+        &self,
+        call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        let turn = timeout(self.deadline, self.searches.acquire()).await;
+        let _turn = turn.map_err(|_| sqlx::Error::PoolTimedOut)?;
+        self.run(call).await
+    }
+
+    /// [`Pool::search`] or [`Pool::run`].
+    ///
+    /// # Errors
+    /// As [`Pool::run`].
+    pub(super) async fn search_if<T>(
+        &self,
+        is_search: bool,
+        call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        if is_search {
+            self.search(call).await
+        } else {
+            self.run(call).await
+        }
     }
 
     /// The same, before operations for which no redirect waits.

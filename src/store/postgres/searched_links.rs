@@ -1,77 +1,59 @@
 //! Searches in an owner's links in Postgres.
 
-use sqlx::postgres::PgRow;
-use sqlx::{FromRow, Postgres, QueryBuilder, Row};
+use sqlx::{Postgres, QueryBuilder};
 
-use super::{PostgresStore, link_columns, micros};
-use crate::domain::{LinkFilter, LinkStatus, Principal, SearchText, Timestamp};
-use crate::store::rows::{self, LinkRow, ScannedRow};
-use crate::store::search::{MAX_SCANNED, Pattern};
-use crate::store::{FoundLinks, LinkSearch, StoreError, ToCount};
+use super::{PostgresStore, micros};
+use crate::domain::{LinkFilter, LinkStatus, Principal, Timestamp};
+use crate::store::scanned::scanned;
+use crate::store::{LinkSearch, ScannedLinks, StoreError};
 
-/// All that a text is looked for in. The fields have no control characters, so that no text is found across two of them.
+/// All that a text is looked for in.
 macro_rules! link_text {
     () => {
-        r"(short_code || E'\n' || target_url || E'\n' || title)"
+        r"links.short_code || E'\x1f' || links.target_url || E'\x1f' || links.title"
     };
 }
 
-/// Whether a text has another one in it, in any case: the parameters are those of `Pattern::parameters`.
-macro_rules! has_text {
-    ($text:expr, $folded:literal, $expression:literal) => {
-        concat!(
-            "(",
-            $folded,
-            "::text IS NULL OR strpos(lower(",
-            $text,
-            " COLLATE \"C\"), ",
-            $folded,
-            ") > 0)
-             AND (",
-            $expression,
-            "::text IS NULL OR ",
-            $text,
-            " COLLATE \"C\" ~ ",
-            $expression,
-            ")"
-        )
+/// The rows of `looked_at` in one text, as `scanned` takes them apart: rows of their own would cost several times as much.
+macro_rules! in_one_text {
+    () => {
+        r"SELECT string_agg(key || E'\x1f' || id || E'\x1f' || text, E'\x1e') FROM "
     };
 }
 
-pub(super) use {has_text, link_text};
+pub(super) use {in_one_text, link_text};
 
 pub(super) type Query = QueryBuilder<Postgres>;
 
 impl PostgresStore {
-    pub(super) async fn search(
+    pub(super) async fn scan(
         &self,
         owner: Principal,
         search: &LinkSearch<'_>,
-    ) -> Result<ToCount<FoundLinks>, StoreError> {
-        let mut query = if search.order.is_by_clicks() {
-            by_clicks(owner, search)
-        } else {
-            by_moment(owner, search)
-        };
-        let found = self.pool.run(async |session| {
-            let rows = query.build().fetch_all(session).await?;
-            rows.iter().map(scanned).collect::<Result<Vec<_>, _>>()
-        });
-        rows::found(owner.user, found.await?, search.limit)
+    ) -> Result<ScannedLinks, StoreError> {
+        let rows = self.in_one_text(by_moment(owner, search)).await?;
+        scanned(rows.as_deref(), search.filter.text.as_ref(), search.limit)
+    }
+
+    pub(super) async fn by_clicks(
+        &self,
+        owner: Principal,
+        search: &LinkSearch<'_>,
+    ) -> Result<ScannedLinks, StoreError> {
+        let rows = self.in_one_text(by_clicks(owner, search)).await?;
+        scanned(rows.as_deref(), None, search.limit)
+    }
+
+    /// What a query of `in_one_text` returns.
+    pub(super) async fn in_one_text(&self, mut query: Query) -> Result<Option<String>, StoreError> {
+        let rows = self
+            .pool
+            .search(async |session| query.build_query_scalar().fetch_one(session).await);
+        Ok(rows.await?)
     }
 }
 
-fn scanned(row: &PgRow) -> Result<ScannedRow, sqlx::Error> {
-    Ok(ScannedRow {
-        link: LinkRow::from_row(row)?,
-        key: row.try_get("sort_key")?,
-        is_last: row.try_get("is_last")?,
-        is_match: row.try_get("is_match")?,
-    })
-}
-
-/// One page by moments. It ends with the last row that is looked at, whether that one matches or not: there the next page
-/// begins.
+/// The next rows by moments, each with its text if it has the wanted tag and status.
 fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
     let (source, moment, id) = match &search.filter.tag {
         Some(_) => (
@@ -83,15 +65,15 @@ fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
     };
     let (direction, later) = direction(search);
     let mut query = Query::new(concat!(
-        "SELECT ",
-        link_columns!(),
-        ", ",
+        in_one_text!(),
+        "(SELECT ",
         micros!("links.created_at"),
-        " AS sort_key, n = "
+        " AS key, links.id, CASE WHEN "
     ));
+    push_filter(&mut query, search.filter, search.now);
     query.push(format_args!(
-        "{MAX_SCANNED} AS is_last, is_match FROM (
-             SELECT links.*, row_number() OVER (ORDER BY {moment} {direction}, {id} {direction}) AS n FROM {source} WHERE "
+        " THEN {} ELSE '' END AS text FROM {source} WHERE ",
+        link_text!()
     ));
     push_owner(&mut query, owner, search.filter);
     if let Some(after) = search.after {
@@ -103,20 +85,15 @@ fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
         query.push_bind(after.id.number()).push(")");
     }
     query.push(narrowing(search.filter));
+    // Not a parameter: a plan for any number of rows would sort all links of the owner.
     query.push(format_args!(
-        " ORDER BY {moment} {direction}, {id} {direction} LIMIT {MAX_SCANNED}
-         ) links CROSS JOIN LATERAL (SELECT "
+        " ORDER BY {moment} {direction}, {id} {direction} LIMIT {}) looked_at",
+        search.limit
     ));
-    push_filter(&mut query, search.filter, search.now);
-    query.push(format_args!(
-        " AS is_match) matched WHERE is_match OR n = {MAX_SCANNED}
-         ORDER BY links.created_at {direction}, links.id {direction} LIMIT "
-    ));
-    query.push_bind(i64::from(search.limit) + 1);
     query
 }
 
-/// One page by the clicks that are written back. All links of the owner are looked at: an index of clicks would have to
+/// Positions by the clicks that are written back. All links of the owner are looked at: an index of clicks would have to
 /// be changed with every click that is written back. An owner of many links has an order that the service keeps.
 fn by_clicks(owner: Principal, search: &LinkSearch<'_>) -> Query {
     const CLICKS: &str = "coalesce(counted.clicks, 0)";
@@ -126,9 +103,8 @@ fn by_clicks(owner: Principal, search: &LinkSearch<'_>) -> Query {
         None => "links",
     };
     let mut query = Query::new(format!(
-        "WITH chosen AS MATERIALIZED (
-             SELECT links.id, {CLICKS} AS clicks FROM {source} LEFT JOIN link_clicks counted ON counted.link_id = links.id
-             WHERE "
+        "{}(SELECT {CLICKS} AS key, links.id, '+' AS text FROM {source} LEFT JOIN link_clicks counted ON counted.link_id = links.id WHERE ",
+        in_one_text!()
     ));
     push_owner(&mut query, owner, search.filter);
     if let Some(after) = search.after {
@@ -139,17 +115,9 @@ fn by_clicks(owner: Principal, search: &LinkSearch<'_>) -> Query {
     query.push(narrowing(search.filter)).push(" AND ");
     push_filter(&mut query, search.filter, search.now);
     query.push(format_args!(
-        " ORDER BY clicks {direction}, links.id {direction} LIMIT "
+        " ORDER BY key {direction}, links.id {direction} LIMIT "
     ));
-    query.push_bind(i64::from(search.limit) + 1);
-    query.push(concat!(
-        ") SELECT ",
-        link_columns!(),
-        ", chosen.clicks AS sort_key, false AS is_last, true AS is_match FROM chosen JOIN links ON links.id = chosen.id"
-    ));
-    query.push(format_args!(
-        " ORDER BY chosen.clicks {direction}, chosen.id {direction}"
-    ));
+    query.push_bind(i64::from(search.limit)).push(") looked_at");
     query
 }
 
@@ -183,7 +151,7 @@ pub(super) fn push_owner(query: &mut Query, owner: Principal, filter: &LinkFilte
 /// Conditions that have an index of their own: links of a rare status are found without a look at all others.
 pub(super) fn narrowing(filter: &LinkFilter) -> &'static str {
     match filter.status {
-        Some(LinkStatus::Inactive) => " AND NOT links.is_active AND links.removed_status IS NULL",
+        Some(LinkStatus::Inactive) => " AND NOT links.is_active",
         Some(LinkStatus::Expired) => " AND links.expires_at IS NOT NULL",
         Some(LinkStatus::UsedUp) => " AND links.max_clicks IS NOT NULL",
         Some(LinkStatus::Removed) => " AND links.removed_status IS NOT NULL",
@@ -191,7 +159,7 @@ pub(super) fn narrowing(filter: &LinkFilter) -> &'static str {
     }
 }
 
-/// Whether a row of `links` is wanted.
+/// Whether a row of `links` has the wanted status.
 pub(super) fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp) {
     const IS_USED_UP: &str = "max_clicks IS NOT NULL
          AND max_clicks <= coalesce((SELECT clicks FROM link_clicks WHERE link_id = links.id), 0)";
@@ -213,50 +181,5 @@ pub(super) fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp
             }
         }
     }
-    if let Some(text) = &filter.text {
-        query.push(" AND ");
-        push_text(query, text);
-    }
     query.push(")");
-}
-
-fn push_text(query: &mut Query, text: &SearchText) {
-    match Pattern::of(text) {
-        Pattern::Folded(folded) => {
-            query.push(concat!("strpos(lower(", link_text!(), " COLLATE \"C\"), "));
-            query.push_bind(folded).push(") > 0");
-        }
-        Pattern::Classes(classes) => {
-            query.push(concat!(link_text!(), " COLLATE \"C\" ~ "));
-            query.push_bind(expression(&classes));
-        }
-    }
-}
-
-/// A regular expression of classes of characters.
-pub(super) fn expression(classes: &[Vec<char>]) -> String {
-    let mut expression = String::new();
-    for class in classes {
-        match class.as_slice() {
-            [char] if char.is_ascii_punctuation() => expression.extend(['\\', *char]),
-            [char] => expression.push(*char),
-            chars => {
-                expression.push('[');
-                expression.extend(chars);
-                expression.push(']');
-            }
-        }
-    }
-    expression
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn punctuation_in_an_expression_is_itself() {
-        let classes = [vec!['('], vec!['ä', 'Ä'], vec!['.'], vec!['日']];
-        assert_eq!(expression(&classes), r"\([äÄ]\.日");
-    }
 }

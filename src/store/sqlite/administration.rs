@@ -4,17 +4,14 @@ use async_trait::async_trait;
 use sqlx::SqliteConnection;
 
 use super::removals::note;
-use super::searched_links::{glob, has_text, link_text};
 use super::{SqliteStore, not_of_deleted_user};
 use crate::domain::{
     AuditEntry, Newest, NewestWanted, Principal, Reason, Report, SeenLink, SeenUser, ShortCode,
     Timestamp, TokenKey, UserId,
 };
-use crate::store::admin_rows::{self, AuditRow, ReportRow, SeenLinkRow, SeenUserRow};
-use crate::store::administration::MAX_LOOKED_AT;
+use crate::store::admin_rows::{self, AuditRow, ReportRow};
 use crate::store::reports::PRUNE;
-use crate::store::search::Pattern;
-use crate::store::{Actor, Administration, Kept, StoreError};
+use crate::store::{Actor, Administration, Kept, ScannedLinks, StoreError};
 
 #[async_trait]
 impl Administration for SqliteStore {
@@ -73,54 +70,20 @@ impl Administration for SqliteStore {
         Ok(is_reset)
     }
 
-    async fn seen_links(&self, wanted: &NewestWanted) -> Result<Newest<SeenLink>, StoreError> {
-        let (folded, matching) = Pattern::parameters(wanted.text.as_ref(), glob);
-        let found: Vec<SeenLinkRow> = sqlx::query_as(
-            concat!("WITH looked_at AS MATERIALIZED (
-                 SELECT * FROM links WHERE id < ?1 AND (?2 IS NULL OR owner_id = ?2) ORDER BY id DESC LIMIT ?3
-             ),
-             matching AS (
-                 SELECT * FROM looked_at
-                 WHERE ", has_text!(link_text!(), "?4", "?6"), " ORDER BY id DESC LIMIT ?5
-             )
-             SELECT id, short_code, target_url, owner_id, (SELECT address FROM link_addresses WHERE link_id = id), created_at,
-                 coalesce(active_unremoved, is_active), removed_status FROM matching
-             UNION ALL SELECT min(id), '', '', 0, NULL, count(*), NULL, NULL FROM looked_at"),
-        )
-        .bind(wanted.before.unwrap_or(i64::MAX))
-        .bind(wanted.owner.map(|owner| owner.0))
-        .bind(MAX_LOOKED_AT)
-        .bind(folded)
-        .bind(i64::from(wanted.limit) + 1)
-        .bind(matching)
-        .fetch_all(&mut *self.reader.get().await?)
-        .await?;
-        admin_rows::seen_links(found, wanted.limit)
+    async fn scan_seen_links(&self, wanted: &NewestWanted) -> Result<ScannedLinks, StoreError> {
+        self.scan_all_links(wanted).await
     }
 
-    async fn seen_users(&self, wanted: &NewestWanted) -> Result<Newest<SeenUser>, StoreError> {
-        let (folded, matching) = Pattern::parameters(wanted.text.as_ref(), glob);
-        let found: Vec<SeenUserRow> = sqlx::query_as(
-            concat!("WITH looked_at AS MATERIALIZED (
-                 SELECT * FROM users WHERE id < ?1 AND (?2 IS NULL OR id = ?2) ORDER BY id DESC LIMIT ?3
-             ),
-             matching AS (
-                 SELECT * FROM looked_at WHERE email <> '' AND ", has_text!("email", "?4", "?6"), " ORDER BY id DESC LIMIT ?5
-             )
-             SELECT id, email, created_at, coalesce((SELECT links FROM link_totals WHERE owner_id = id), 0),
-                 EXISTS (SELECT 1 FROM user_roles WHERE user_id = id AND role = 'admin'),
-                 EXISTS (SELECT 1 FROM banned_users WHERE user_id = id) FROM matching
-             UNION ALL SELECT min(id), '', count(*), 0, NULL, NULL FROM looked_at"),
-        )
-        .bind(wanted.before.unwrap_or(i64::MAX))
-        .bind(wanted.owner.map(|owner| owner.0))
-        .bind(MAX_LOOKED_AT)
-        .bind(folded)
-        .bind(i64::from(wanted.limit) + 1)
-        .bind(matching)
-        .fetch_all(&mut *self.reader.get().await?)
-        .await?;
-        admin_rows::seen_users(found, wanted.limit)
+    async fn seen_links(&self, numbers: &[i64]) -> Result<Vec<SeenLink>, StoreError> {
+        self.links_as_seen(numbers).await
+    }
+
+    async fn scan_seen_users(&self, wanted: &NewestWanted) -> Result<ScannedLinks, StoreError> {
+        self.scan_all_users(wanted).await
+    }
+
+    async fn seen_users(&self, numbers: &[i64]) -> Result<Vec<SeenUser>, StoreError> {
+        self.users_as_seen(numbers).await
     }
 
     async fn report(

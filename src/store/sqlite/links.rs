@@ -10,8 +10,9 @@ use crate::domain::{
 };
 use crate::store::rows::{self, CountedRow, LinkRow, TargetRow, UsedKeyRow};
 use crate::store::{
-    CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, FoundLinks, IsExpected,
-    LinkMade, LinkSearch, Links, NewLink, Position, StoreError, ToCount, UsedKey, WrittenClicks,
+    CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, IsExpected, LinkMade,
+    LinkSearch, Links, NewLink, Position, ScannedLinks, StoreError, ToCount, UsedKey,
+    WrittenClicks,
 };
 
 /// A link of an owner by its code, as it is now.
@@ -218,12 +219,30 @@ impl Links for SqliteStore {
         rows::links(owner.user, found)
     }
 
-    async fn search_links(
+    async fn scan_links(
         &self,
         owner: Principal,
         search: &LinkSearch<'_>,
-    ) -> Result<ToCount<FoundLinks>, StoreError> {
-        self.search(owner, search).await
+    ) -> Result<ScannedLinks, StoreError> {
+        self.scan(owner, search).await
+    }
+
+    async fn links_by_clicks(
+        &self,
+        owner: Principal,
+        search: &LinkSearch<'_>,
+    ) -> Result<ScannedLinks, StoreError> {
+        self.by_clicks(owner, search).await
+    }
+
+    async fn scan_among(
+        &self,
+        owner: Principal,
+        ids: &[LinkId],
+        filter: &LinkFilter,
+        now: Timestamp,
+    ) -> Result<ScannedLinks, StoreError> {
+        self.scan_ids(owner, ids, filter, now).await
     }
 
     async fn has_links(

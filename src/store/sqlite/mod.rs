@@ -52,6 +52,7 @@ mod removal_steps;
 mod removals;
 mod removed_details;
 mod searched_links;
+mod seen_rows;
 mod series;
 mod sessions;
 mod users;
@@ -108,28 +109,27 @@ impl SqliteStore {
             .pragma("wal_autocheckpoint", "0");
         writable(path)?;
         let presence = Arc::new(Presence::of(path).map_err(|error| cannot_make(path, &error))?);
-        let pool = |options, connections| {
+        let pool = |opener, connections| {
             let presence = Arc::clone(&presence);
-            Pool::open(
-                Opener::new(options),
-                presence,
-                connections,
-                settings.deadline,
-            )
+            Pool::open(opener, presence, connections, settings.deadline)
         };
         let log = companion_file(path, "-wal");
         let bounded = |options: SqliteConnectOptions, (name, value)| options.pragma(name, value);
         let writing = log::bounds(&log).into_iter().fold(options.clone(), bounded);
-        let writer = pool(writing, 1)
+        // A writer may wait for a write by hand first.
+        let writer = Opener::bounded(writing, settings.deadline + BUSY_TIMEOUT);
+        let writer = pool(writer, 1)
             .await
             .map_err(|error| cannot_open(path, error))?;
         let mut first = writer.get().await?;
+        first.without_deadline();
         migrate::bring_up_to_date(&mut first, settings.schema).await?;
         let installation = sqlx::query_scalar("SELECT id FROM installation")
             .fetch_one(&mut *first)
             .await?;
         drop(first);
-        let checkpointer = pool(options.clone().busy_timeout(Duration::ZERO), 1).await?;
+        let checkpointer = Opener::new(options.clone().busy_timeout(Duration::ZERO));
+        let checkpointer = pool(checkpointer, 1).await?;
         let in_background = Opener::background(
             options
                 .clone()
@@ -139,7 +139,8 @@ impl SqliteStore {
         );
         let background =
             Pool::open(in_background, Arc::clone(&presence), 2, settings.deadline).await?;
-        let reader = pool(options.read_only(true), READERS).await?;
+        let reader = Opener::bounded(options.read_only(true), settings.deadline);
+        let reader = pool(reader, READERS).await?;
         let writer = Arc::new(writer);
         let log = Arc::new(Log::new(log, checkpointer, background));
         Ok(Self {

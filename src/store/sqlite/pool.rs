@@ -4,25 +4,30 @@
 //! batch of clicks itself does.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use deadpool::Runtime;
 use deadpool::managed::{self, Manager, Metrics, Object, RecycleError, RecycleResult, Timeouts};
 use metrics::Counter;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::presence::Presence;
 use crate::store::StoreError;
 use crate::store::failure::{of_pool, unreachable};
-use crate::store::permits::{Permit, Permits};
+use crate::store::permits::{Permit, Permits, searches_at_once};
 use crate::telemetry::metrics::{Connections, DATABASE_OPERATIONS};
 
 /// After so long without use, and after so many uses, a connection is pinged: its thread may have died.
 const IDLE: Duration = Duration::from_secs(1);
 const USES: usize = 64;
+
+/// A statement looks at its deadline each time after so many instructions of SQLite's machine: less than a millisecond.
+const INSTRUCTIONS: i32 = 10_000;
 
 /// Name of the threads for background work; the system keeps 15 bytes of it.
 const BACKGROUND: &str = "sqlite-backgrnd";
@@ -36,6 +41,8 @@ pub(super) struct Pool {
     connections: managed::Pool<Opener>,
     presence: Arc<Presence>,
     permits: Permits,
+    /// Searches that run at once.
+    searches: Semaphore,
     operations: Counter,
     deadline: Duration,
 }
@@ -44,6 +51,24 @@ pub(super) struct Pool {
 pub(super) struct Lease<'a> {
     connection: Object<Opener>,
     _permit: Option<Permit<'a>>,
+    _search: Option<SemaphorePermit<'a>>,
+}
+
+/// A connection of the pool.
+pub(super) struct Connected {
+    sqlite: SqliteConnection,
+    /// How long its user may work with it.
+    takes_at_most: Option<Duration>,
+    /// When statements are interrupted, in milliseconds since [`BEGINNING`].
+    interrupted_at: Arc<AtomicU64>,
+}
+
+/// What deadlines are counted from.
+static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+fn millis_after(time: Duration) -> u64 {
+    let millis = (BEGINNING.elapsed() + time).as_millis();
+    u64::try_from(millis).unwrap_or(u64::MAX)
 }
 
 impl Pool {
@@ -69,9 +94,29 @@ impl Pool {
             connections: pool,
             presence,
             permits: Permits::new(connections),
+            searches: searches_at_once(connections),
             operations: metrics::counter!(DATABASE_OPERATIONS),
             deadline,
         })
+    }
+
+    /// A connection for a step of a search. All searches together use a part of the connections, however many there are.
+    pub(super) async fn get_for_search(&self) -> Result<Lease<'_>, StoreError> {
+        let turn = timeout(self.deadline, self.searches.acquire()).await;
+        let turn = turn.map_err(|_| sqlx::Error::PoolTimedOut)?;
+        Ok(Lease {
+            _search: turn.ok(),
+            ..self.get().await?
+        })
+    }
+
+    /// [`Pool::get_for_search`] or [`Pool::get`].
+    pub(super) async fn get_for_search_if(&self, is_search: bool) -> Result<Lease<'_>, StoreError> {
+        if is_search {
+            self.get_for_search().await
+        } else {
+            self.get().await
+        }
     }
 
     /// A connection, within the deadline.
@@ -91,9 +136,18 @@ impl Pool {
     pub(super) async fn get_with_priority(&self) -> Result<Lease<'_>, StoreError> {
         self.operations.increment(1);
         self.presence.require()?;
+        let connection = self.connections.get().await.map_err(unreachable)?;
+        let interrupted_at = match connection.takes_at_most {
+            Some(time) => millis_after(time),
+            None => u64::MAX,
+        };
+        connection
+            .interrupted_at
+            .store(interrupted_at, Ordering::Relaxed);
         Ok(Lease {
-            connection: self.connections.get().await.map_err(unreachable)?,
+            connection,
             _permit: None,
+            _search: None,
         })
     }
 
@@ -105,7 +159,14 @@ impl Pool {
 impl Lease<'_> {
     /// Begins a transaction that holds the write lock from its first statement on: no deadlock by upgrade.
     pub(super) async fn begin_immediate(&mut self) -> Result<Transaction<'_, Sqlite>, StoreError> {
-        Ok(self.connection.begin_with("BEGIN IMMEDIATE").await?)
+        Ok(self.connection.sqlite.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
+    /// Lets this use of the connection take as long as it needs: that of a migration.
+    pub(super) fn without_deadline(&mut self) {
+        self.connection
+            .interrupted_at
+            .store(u64::MAX, Ordering::Relaxed);
     }
 }
 
@@ -113,19 +174,20 @@ impl Deref for Lease<'_> {
     type Target = SqliteConnection;
 
     fn deref(&self) -> &SqliteConnection {
-        &self.connection
+        &self.connection.sqlite
     }
 }
 
 impl DerefMut for Lease<'_> {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
-        &mut self.connection
+        &mut self.connection.sqlite
     }
 }
 
 /// Opens connections.
 pub(super) struct Opener {
     options: SqliteConnectOptions,
+    takes_at_most: Option<Duration>,
     is_background: bool,
 }
 
@@ -133,36 +195,58 @@ impl Opener {
     pub(super) fn new(options: SqliteConnectOptions) -> Self {
         Self {
             options,
+            takes_at_most: None,
             is_background: false,
+        }
+    }
+
+    /// Connections with which each user may work for so long: then their statements are interrupted.
+    pub(super) fn bounded(options: SqliteConnectOptions, takes_at_most: Duration) -> Self {
+        Self {
+            takes_at_most: Some(takes_at_most),
+            ..Self::new(options)
         }
     }
 
     /// Connections whose threads have low priority.
     pub(super) fn background(options: SqliteConnectOptions) -> Self {
         Self {
-            options: options.thread_name(|_| BACKGROUND.to_owned()),
             is_background: true,
+            ..Self::new(options.thread_name(|_| BACKGROUND.to_owned()))
         }
     }
 }
 
 impl Manager for Opener {
-    type Type = SqliteConnection;
+    type Type = Connected;
     type Error = sqlx::Error;
 
-    async fn create(&self) -> Result<SqliteConnection, sqlx::Error> {
-        let connection = Box::pin(SqliteConnection::connect_with(&self.options)).await?;
+    async fn create(&self) -> Result<Connected, sqlx::Error> {
+        let mut sqlite = Box::pin(SqliteConnection::connect_with(&self.options)).await?;
         if self.is_background {
             lower_priority(BACKGROUND);
         }
-        Ok(connection)
+        let interrupted_at = Arc::new(AtomicU64::new(u64::MAX));
+        if self.takes_at_most.is_some() {
+            let interrupted_at = Arc::clone(&interrupted_at);
+            let goes_on =
+                move || millis_after(Duration::ZERO) < interrupted_at.load(Ordering::Relaxed);
+            let mut handle = sqlite.lock_handle().await?;
+            handle.set_progress_handler(INSTRUCTIONS, goes_on);
+        }
+        Ok(Connected {
+            sqlite,
+            takes_at_most: self.takes_at_most,
+            interrupted_at,
+        })
     }
 
     async fn recycle(
         &self,
-        connection: &mut SqliteConnection,
+        connected: &mut Connected,
         used: &Metrics,
     ) -> RecycleResult<sqlx::Error> {
+        let connection = &mut connected.sqlite;
         // A dropped transaction is rolled back by the connection's thread before it handles the ping.
         if connection.is_in_transaction()
             || used.last_used() > IDLE
@@ -200,3 +284,42 @@ fn lower_priority(name: &str) {
 /// This system has no such priorities: all threads are equal.
 #[cfg(not(target_os = "linux"))]
 fn lower_priority(_name: &str) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENDLESS: &str =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+    #[tokio::test]
+    async fn a_statement_is_interrupted_at_its_deadline_and_the_connection_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shunt.db");
+        let options = SqliteConnectOptions::new()
+            .filename(&path)
+            .create_if_missing(true);
+        drop(SqliteConnection::connect_with(&options).await.unwrap());
+        let presence = Arc::new(Presence::of(&path).unwrap());
+        let opener = Opener::bounded(options, Duration::from_millis(50));
+        let pool = Pool::open(opener, presence, 1, Duration::from_secs(5));
+        let pool = pool.await.unwrap();
+        let mut lease = pool.get().await.unwrap();
+        let endless = sqlx::query(ENDLESS).fetch_one(&mut *lease).await;
+        let error = StoreError::from(endless.err().unwrap());
+        assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
+        drop(lease);
+        let mut transaction_of = pool.get().await.unwrap();
+        let mut transaction = transaction_of.begin_immediate().await.unwrap();
+        let endless = sqlx::query(ENDLESS).fetch_one(&mut *transaction).await;
+        assert!(endless.is_err());
+        drop(transaction);
+        drop(transaction_of);
+        let mut lease = pool.get().await.unwrap();
+        let one: i64 = sqlx::query_scalar("SELECT 1")
+            .fetch_one(&mut *lease)
+            .await
+            .unwrap();
+        assert_eq!(one, 1);
+    }
+}

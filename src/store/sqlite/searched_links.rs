@@ -1,130 +1,90 @@
 //! Searches in an owner's links in SQLite.
 
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Connection, FromRow, QueryBuilder, Row, Sqlite};
+use sqlx::{QueryBuilder, Sqlite};
 
-use super::{SqliteStore, link_columns};
-use crate::domain::{LinkFilter, LinkStatus, Principal, SearchText, Timestamp};
-use crate::store::rows::{self, LinkRow, ScannedRow};
-use crate::store::search::{MAX_SCANNED, Pattern};
-use crate::store::{FoundLinks, LinkSearch, Position, StoreError, ToCount};
+use super::SqliteStore;
+use crate::domain::{LinkFilter, LinkStatus, Principal, Timestamp};
+use crate::store::scanned::scanned;
+use crate::store::{LinkSearch, ScannedLinks, StoreError};
 
-/// All that a text is looked for in. The fields have no control characters, so that no text is found across two of them.
+/// All that a text is looked for in.
 macro_rules! link_text {
     () => {
-        "(short_code || char(10) || target_url || char(10) || title)"
+        "links.short_code || char(31) || links.target_url || char(31) || links.title"
     };
 }
 
-/// Whether a text has another one in it, in any case: the parameters are those of `Pattern::parameters`.
-macro_rules! has_text {
-    ($text:expr, $folded:literal, $glob:literal) => {
-        concat!(
-            "(",
-            $folded,
-            " IS NULL OR instr(lower(",
-            $text,
-            "), ",
-            $folded,
-            ") > 0)
-             AND (",
-            $glob,
-            " IS NULL OR ",
-            $text,
-            " GLOB ",
-            $glob,
-            ")"
-        )
+/// The rows of `looked_at` in one text, as `scanned` takes them apart: rows of their own would cost several times as much.
+macro_rules! in_one_text {
+    () => {
+        "SELECT group_concat(key || char(31) || id || char(31) || text, char(30)) FROM "
     };
 }
 
-pub(super) use {has_text, link_text};
+pub(super) use {in_one_text, link_text};
 
 pub(super) type Query = QueryBuilder<Sqlite>;
 
 impl SqliteStore {
-    pub(super) async fn search(
+    pub(super) async fn scan(
         &self,
         owner: Principal,
         search: &LinkSearch<'_>,
-    ) -> Result<ToCount<FoundLinks>, StoreError> {
-        let mut reader = self.reader.get().await?;
-        // One snapshot for both statements.
-        let mut snapshot = reader.begin().await?;
-        let mut query = if search.order.is_by_clicks() {
-            by_clicks(owner, search)
-        } else {
-            by_moment(owner, search)
-        };
-        let found = query.build().fetch_all(&mut *snapshot).await?;
-        let found = found.iter().map(scanned).collect::<Result<_, _>>()?;
-        let mut found = rows::found(owner.user, found, search.limit)?;
-        if found.value.next.is_none() && !search.order.is_by_clicks() {
-            let last: Option<(i64, i64)> = last_scanned(owner, search)
-                .build_query_as()
-                .fetch_optional(&mut *snapshot)
-                .await?;
-            if let Some((key, id)) = last {
-                let id = rows::link_id(id)?;
-                found.value.next = Some(Position { key, id });
-            }
-        }
-        snapshot.rollback().await?;
-        Ok(found)
+    ) -> Result<ScannedLinks, StoreError> {
+        let rows = self.in_one_text(by_moment(owner, search)).await?;
+        scanned(rows.as_deref(), search.filter.text.as_ref(), search.limit)
+    }
+
+    pub(super) async fn by_clicks(
+        &self,
+        owner: Principal,
+        search: &LinkSearch<'_>,
+    ) -> Result<ScannedLinks, StoreError> {
+        let rows = self.in_one_text(by_clicks(owner, search)).await?;
+        scanned(rows.as_deref(), None, search.limit)
+    }
+
+    /// What a query of `in_one_text` returns.
+    pub(super) async fn in_one_text(&self, mut query: Query) -> Result<Option<String>, StoreError> {
+        let mut reader = self.reader.get_for_search().await?;
+        Ok(query.build_query_scalar().fetch_one(&mut *reader).await?)
     }
 }
 
-fn scanned(row: &SqliteRow) -> Result<ScannedRow, sqlx::Error> {
-    Ok(ScannedRow {
-        link: LinkRow::from_row(row)?,
-        key: row.try_get("sort_key")?,
-        is_last: false,
-        is_match: true,
-    })
-}
-
-/// One page by moments.
+/// The next rows by moments, each with its text if it has the wanted tag and status.
 fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
     let (moment, id) = keys(search);
     let mut query = Query::new(concat!(
-        "SELECT ",
-        link_columns!(),
-        ", links.created_at AS sort_key FROM (SELECT links.* FROM "
+        in_one_text!(),
+        "(SELECT links.created_at AS key, links.id AS id, CASE WHEN "
+    ));
+    push_filter(&mut query, search.filter, search.now);
+    query.push(concat!(
+        " THEN ",
+        link_text!(),
+        " ELSE '' END AS text FROM "
     ));
     push_source(&mut query, owner, search, moment, id);
     push_order(&mut query, search, moment, id);
-    query.push(format_args!(" LIMIT {MAX_SCANNED}) AS links WHERE "));
-    // The rows come in the order of the inner query; a second order would make SQLite read all of them first.
-    push_filter(&mut query, search.filter, search.now);
-    query.push(" LIMIT ");
-    query.push_bind(i64::from(search.limit) + 1);
+    query.push(format_args!(" LIMIT {}) AS looked_at", search.limit));
     query
 }
 
-/// The last row that a page by moments looks at, where there are so many.
-fn last_scanned(owner: Principal, search: &LinkSearch<'_>) -> Query {
-    let (moment, id) = keys(search);
-    let mut query = Query::new(format!("SELECT {moment}, {id} FROM "));
-    push_source(&mut query, owner, search, moment, id);
-    push_order(&mut query, search, moment, id);
-    query.push(format_args!(" LIMIT 1 OFFSET {}", MAX_SCANNED - 1));
-    query
-}
-
-/// One page by the clicks that are written back. All links of the owner are looked at: an index of clicks would have to
+/// Positions by the clicks that are written back. All links of the owner are looked at: an index of clicks would have to
 /// be changed with every click that is written back. An owner of many links has an order that the service keeps.
 fn by_clicks(owner: Principal, search: &LinkSearch<'_>) -> Query {
     let mut query = Query::new(concat!(
-        "SELECT ",
-        link_columns!(),
-        ", links.clicks AS sort_key FROM "
+        in_one_text!(),
+        "(SELECT links.clicks AS key, links.id AS id, '+' AS text FROM "
     ));
     push_source(&mut query, owner, search, "links.clicks", "links.id");
     query.push(" AND ");
     push_filter(&mut query, search.filter, search.now);
     push_order(&mut query, search, "links.clicks", "links.id");
     query.push(" LIMIT ");
-    query.push_bind(i64::from(search.limit) + 1);
+    query
+        .push_bind(i64::from(search.limit))
+        .push(") AS looked_at");
     query
 }
 
@@ -173,7 +133,7 @@ fn push_source(query: &mut Query, owner: Principal, search: &LinkSearch<'_>, key
 /// Conditions that have an index of their own: links of a rare status are found without a look at all others.
 pub(super) fn narrowing(filter: &LinkFilter) -> &'static str {
     match filter.status {
-        Some(LinkStatus::Inactive) => " AND NOT links.is_active AND links.removed_status IS NULL",
+        Some(LinkStatus::Inactive) => " AND NOT links.is_active",
         Some(LinkStatus::Expired) => " AND links.expires_at IS NOT NULL",
         Some(LinkStatus::UsedUp) => " AND links.max_clicks IS NOT NULL",
         Some(LinkStatus::Removed) => " AND links.removed_status IS NOT NULL",
@@ -192,7 +152,7 @@ fn push_order(query: &mut Query, search: &LinkSearch<'_>, key: &str, id: &str) {
     ));
 }
 
-/// Whether a row of `links` is wanted.
+/// Whether a row of `links` has the wanted status.
 pub(super) fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp) {
     const IS_USED_UP: &str = "(max_clicks IS NOT NULL AND max_clicks <= clicks)";
     query.push("(true");
@@ -213,50 +173,5 @@ pub(super) fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp
             }
         }
     }
-    if let Some(text) = &filter.text {
-        query.push(" AND ");
-        push_text(query, text);
-    }
     query.push(")");
-}
-
-fn push_text(query: &mut Query, text: &SearchText) {
-    match Pattern::of(text) {
-        Pattern::Folded(folded) => {
-            query.push(concat!("instr(lower(", link_text!(), "), "));
-            query.push_bind(folded).push(") > 0");
-        }
-        Pattern::Classes(classes) => {
-            query.push(concat!(link_text!(), " GLOB "));
-            query.push_bind(glob(&classes));
-        }
-    }
-}
-
-/// A pattern of classes of characters.
-pub(super) fn glob(classes: &[Vec<char>]) -> String {
-    let mut glob = String::from("*");
-    for class in classes {
-        match class.as_slice() {
-            [char] if !matches!(char, '*' | '?' | '[') => glob.push(*char),
-            chars => {
-                glob.push('[');
-                glob.extend(chars);
-                glob.push(']');
-            }
-        }
-    }
-    glob.push('*');
-    glob
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wildcards_in_a_glob_are_themselves() {
-        let classes = [vec!['*'], vec!['ä', 'Ä'], vec![']'], vec!['[']];
-        assert_eq!(glob(&classes), "*[*][äÄ]][[]*");
-    }
 }

@@ -61,7 +61,11 @@ pub(in crate::web) async fn show(
     admin: Admin,
     QueryOf(query): QueryOf<ListQuery>,
 ) -> Result<Response, ApiError> {
-    let found = async { Ok(abuse.accounts(&query.wanted(&abuse).await?).await?) };
+    let found = async {
+        Ok(abuse
+            .accounts(&admin.administrator, &query.wanted(&abuse).await?)
+            .await?)
+    };
     let page = AccountsPage {
         frame: Frame::own(&site, admin.signed_in.owner()),
         section: Section::new(&admin, PATH),

@@ -66,7 +66,11 @@ pub(in crate::web) async fn show(
     admin: Admin,
     QueryOf(query): QueryOf<ListQuery>,
 ) -> Result<Response, ApiError> {
-    let found = async { Ok(abuse.links(&query.wanted(&abuse).await?).await?) };
+    let found = async {
+        Ok(abuse
+            .links(&admin.administrator, &query.wanted(&abuse).await?)
+            .await?)
+    };
     let page = LinksPage {
         frame: Frame::own(&site, admin.signed_in.owner()),
         section: Section::new(&admin, PATH),

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use form_urlencoded::Serializer;
 use serde::Deserialize;
 
+use super::link_list::refused_text;
 use super::page::Site;
 use super::session::SignedIn;
 use crate::abuse::{Abuse, Administrator};
@@ -112,7 +113,7 @@ impl ListQuery {
             }
         };
         Ok(NewestWanted {
-            text: text.map_err(|error| ApiError::invalid(error.to_string()))?,
+            text: text.map_err(|_| refused_text())?,
             owner,
             before: self.before.parse().ok(),
             limit: PER_PAGE,
