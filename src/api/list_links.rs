@@ -56,7 +56,7 @@ pub(super) struct ListQuery {
     #[param(value_type = Option<ViewWord>, inline)]
     view: Option<String>,
     /// Links on this page, 1 to 1000. With `q`, `tag`, `status` or `sort` a page may be shorter, even empty, and yet have a next page: each
-    /// looks at 10,000 links or 3 MiB of them at most. Only the `Link` header says whether others follow.
+    /// looks at 10,000 links or 2 MiB of them at most. Only the `Link` header says whether others follow.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000, example = 50)]
     limit: Option<String>,
     /// Where the page begins: from the `Link` header of the page before, in the same order.

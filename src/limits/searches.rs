@@ -18,7 +18,7 @@ use crate::telemetry::metrics::LIMIT_HITS;
 const MAX_WAITING: usize = 15;
 
 /// How long a search waits for its turn: many times as long as one takes.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// When it is worth trying again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);

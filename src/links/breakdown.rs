@@ -75,10 +75,10 @@ impl LinkService {
         Ok(Some(self.by_each_dimension(of, wanted).await?))
     }
 
-    /// The same of all links of an owner, or of those with a tag.
+    /// The same of all links of an owner, or of those with a tag: for one such request of an account at a time.
     ///
     /// # Errors
-    /// [`LinkError::Store`].
+    /// [`LinkError::TooMany`], [`LinkError::Store`].
     pub async fn breakdown_of_owner(
         &self,
         owner: Principal,
@@ -86,6 +86,7 @@ impl LinkService {
         by: Dimension,
         wanted: WantedBreakdown,
     ) -> Result<Breakdown, LinkError> {
+        let _turn = self.turn_for_tag(owner, tag.is_some()).await?;
         let query = self.query(of_owner(owner, tag), by, wanted);
         Ok(self.details.breakdown(&query).await?)
     }
@@ -100,6 +101,7 @@ impl LinkService {
         tag: Option<SearchTag>,
         wanted: WantedBreakdown,
     ) -> Result<Vec<Breakdown>, LinkError> {
+        let _turn = self.turn_for_tag(owner, tag.is_some()).await?;
         self.by_each_dimension(of_owner(owner, tag), wanted).await
     }
 

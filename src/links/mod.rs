@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
-use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost};
-use crate::limits::{CurrentLimits, Limiter, MissLimiter, Searches, TooMany};
+use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost, Principal};
+use crate::limits::{CurrentLimits, Limiter, MissLimiter, Searches, TooMany, Turn};
 use crate::store::{Details, Links, Outbox, Removals, StoreError};
 
 mod announce;
@@ -138,4 +138,14 @@ pub enum LinkError {
     /// No code could be drawn: a defect, or no randomness.
     #[error("no code could be drawn: {0}")]
     NoCode(String),
+}
+
+impl LinkService {
+    /// The turn of an owner for work on all links with a tag, which may be very many; `None` without a tag.
+    async fn turn_for_tag(&self, owner: Principal, has_tag: bool) -> Result<Option<Turn>, TooMany> {
+        if !has_tag {
+            return Ok(None);
+        }
+        self.searches.turn(owner.user).await.map(Some)
+    }
 }

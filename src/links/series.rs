@@ -138,16 +138,18 @@ impl LinkService {
         Ok(Some((counted, ComparedSeries::of(range, &tallies, as_of))))
     }
 
-    /// The series of all links of an owner, or of those with a tag. Without clicks also where the owner's account is gone.
+    /// The series of all links of an owner, or of those with a tag: for one such request of an account at a time. Without clicks
+    /// also where the owner's account is gone.
     ///
     /// # Errors
-    /// [`LinkError::Count`], [`LinkError::Store`].
+    /// [`LinkError::TooMany`], [`LinkError::Count`], [`LinkError::Store`].
     pub async fn series_of_owner(
         &self,
         owner: Principal,
         tag: Option<&SearchTag>,
         range: &SeriesRange,
     ) -> Result<Series, LinkError> {
+        let _turn = self.turn_for_tag(owner, tag.is_some()).await?;
         let counting = self.counts.begin();
         let intervals = range.intervals();
         let read = counting.series_of_owner(owner, tag, intervals.clone());
@@ -166,6 +168,7 @@ impl LinkService {
         tag: Option<&SearchTag>,
         range: &SeriesRange,
     ) -> Result<ComparedSeries, LinkError> {
+        let _turn = self.turn_for_tag(owner, tag.is_some()).await?;
         let counting = self.counts.begin();
         let intervals = ComparedSeries::intervals(range);
         let read = counting.series_of_owner_or_written(owner, tag, intervals.clone());

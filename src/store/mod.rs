@@ -36,6 +36,7 @@ mod postgres;
 mod queue_delay;
 mod removals;
 mod rows;
+mod scanned;
 mod search;
 mod series;
 mod sessions;

@@ -12,7 +12,7 @@ use order::Order;
 pub use orders::ClickOrders;
 
 /// Links that are looked at for one page: one by one they cost more than those in the order in which they were made.
-const MAX_LOOKED_UP: u32 = 5_000;
+const MAX_LOOKED_UP: u32 = 2_500;
 
 /// Positions by clicks, in the order of a list.
 enum Sorted<'a> {

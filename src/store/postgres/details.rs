@@ -137,7 +137,7 @@ impl Details for PostgresStore {
         wanted: &OwnerSeries<'_>,
     ) -> Result<Vec<(Interval, u64)>, StoreError> {
         let statement = wanted.tag.map_or(owner_series::BOTS, |_| BOTS_OF_TAG);
-        let found = self.pool.run(async |session| {
+        let found = self.pool.search_if(wanted.tag.is_some(), async |session| {
             let mut asked = sqlx::query_as(statement)
                 .bind(wanted.owner.user.0)
                 .bind(wanted.owner.key.as_bytes())
@@ -157,7 +157,7 @@ impl Details for PostgresStore {
             ClicksOf::Owner(owner) => (OF_OWNER, owner.0, None),
             ClicksOf::Tagged(owner, tag) => (OF_TAG, owner.0, Some(tag.as_str())),
         };
-        let found = self.pool.run(async |session| {
+        let found = self.pool.search_if(tag.is_some(), async |session| {
             let mut asked = sqlx::query_as(statement).bind(id);
             for bound in Spans::of(&query.range).bounds() {
                 asked = asked.bind(bound);

@@ -7,7 +7,7 @@ use super::searched_links::{Query, in_one_text, link_text, narrowing, push_filte
 use super::{PostgresStore, link_columns, micros};
 use crate::domain::{Link, LinkFilter, LinkId, Principal, Timestamp, UserId};
 use crate::store::rows::{self, LinkRow};
-use crate::store::search::{scanned, with_text};
+use crate::store::scanned::{scanned, with_text};
 use crate::store::{Position, ScannedLinks, StoreError, ToCount, WrittenClicks, written_clicks};
 
 impl PostgresStore {

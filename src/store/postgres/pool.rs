@@ -146,6 +146,22 @@ impl Pool {
         self.run(call).await
     }
 
+    /// [`Pool::search`] or [`Pool::run`].
+    ///
+    /// # Errors
+    /// As [`Pool::run`].
+    pub(super) async fn search_if<T>(
+        &self,
+        is_search: bool,
+        call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        if is_search {
+            self.search(call).await
+        } else {
+            self.run(call).await
+        }
+    }
+
     /// The same, before operations for which no redirect waits.
     ///
     /// # Errors

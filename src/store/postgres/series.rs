@@ -129,7 +129,7 @@ impl Series for PostgresStore {
     ) -> Result<OwnerSnapshot, StoreError> {
         let asked: Vec<_> = asked.iter().map(|link| link.number()).collect();
         let statement = wanted.tag.map_or(OWNER_SERIES, |_| TAG_SERIES);
-        let found = self.pool.run(async |session| {
+        let found = self.pool.search_if(wanted.tag.is_some(), async |session| {
             sqlx::query_as(statement)
                 .bind(wanted.owner.user.0)
                 .bind(wanted.owner.key.as_bytes())

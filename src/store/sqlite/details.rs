@@ -121,7 +121,7 @@ impl Details for SqliteStore {
             .bind(wanted.tag.map(SearchTag::as_str))
             .bind(wanted.range.start.number())
             .bind(wanted.range.end.number())
-            .fetch_all(&mut *self.reader.get().await?)
+            .fetch_all(&mut *self.reader.get_for_search_if(wanted.tag.is_some()).await?)
             .await?;
         Ok(details::bots(found))
     }
@@ -132,6 +132,7 @@ impl Details for SqliteStore {
             ClicksOf::Owner(owner) => (OF_OWNER, owner.0, None),
             ClicksOf::Tagged(owner, tag) => (OF_TAG, owner.0, Some(tag.as_str())),
         };
+        let mut reader = self.reader.get_for_search_if(tag.is_some()).await?;
         let mut asked = sqlx::query_as(statement).bind(id);
         for bound in Spans::of(&query.range).bounds() {
             asked = asked.bind(bound);
@@ -145,7 +146,7 @@ impl Details for SqliteStore {
         if let Some(tag) = tag {
             asked = asked.bind(tag);
         }
-        let found: Vec<BreakdownRow> = asked.fetch_all(&mut *self.reader.get().await?).await?;
+        let found: Vec<BreakdownRow> = asked.fetch_all(&mut *reader).await?;
         Ok(details::breakdown(found, query.limit))
     }
 }

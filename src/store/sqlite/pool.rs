@@ -110,6 +110,15 @@ impl Pool {
         })
     }
 
+    /// [`Pool::get_for_search`] or [`Pool::get`].
+    pub(super) async fn get_for_search_if(&self, is_search: bool) -> Result<Lease<'_>, StoreError> {
+        if is_search {
+            self.get_for_search().await
+        } else {
+            self.get().await
+        }
+    }
+
     /// A connection, within the deadline.
     pub(super) async fn get(&self) -> Result<Lease<'_>, StoreError> {
         let lease = async {

@@ -4,7 +4,7 @@ use sqlx::{QueryBuilder, Sqlite};
 
 use super::SqliteStore;
 use crate::domain::{LinkFilter, LinkStatus, Principal, Timestamp};
-use crate::store::search::scanned;
+use crate::store::scanned::scanned;
 use crate::store::{LinkSearch, ScannedLinks, StoreError};
 
 /// All that a text is looked for in.

@@ -4,7 +4,7 @@ use super::SqliteStore;
 use super::searched_links::{Query, in_one_text, link_text};
 use crate::domain::{NewestWanted, SeenLink, SeenUser};
 use crate::store::admin_rows::{self, SeenLinkRow, SeenUserRow};
-use crate::store::search::scanned;
+use crate::store::scanned::scanned;
 use crate::store::{ScannedLinks, StoreError};
 
 impl SqliteStore {

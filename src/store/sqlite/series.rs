@@ -84,7 +84,7 @@ impl Series for SqliteStore {
             .bind(wanted.range.end.number())
             .bind(serde_json::json!(asked).to_string())
             .bind(self.clock.now().micros())
-            .fetch_all(&mut *self.reader.get().await?)
+            .fetch_all(&mut *self.reader.get_for_search_if(wanted.tag.is_some()).await?)
             .await?;
         owner_rows::owner_snapshot(found)
     }

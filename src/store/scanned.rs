@@ -1,0 +1,94 @@
+//! Rows that a database looked at, and which of them have a text.
+
+use super::{Position, ScannedLinks, StoreError, ToCount, rows};
+use crate::domain::{Link, LinkFilter, SearchText, Title};
+
+/// Between the fields of a row that was looked at, and between such rows. No link has such a character in it.
+const FIELD: char = '\u{1f}';
+const ROW: char = '\u{1e}';
+
+/// The rows that a database looked at: of each its key, its number and, if it has all that the database looks for, its text.
+/// `limit` is how many rows were asked for.
+pub(super) fn scanned(
+    rows: Option<&str>,
+    text: Option<&SearchText>,
+    limit: u32,
+) -> Result<ScannedLinks, StoreError> {
+    let rows = rows.unwrap_or_default();
+    let mut finder = text.map(SearchText::finder);
+    let mut scanned = ScannedLinks {
+        bytes: rows.len(),
+        ..ScannedLinks::default()
+    };
+    let (mut last, mut count) = (None, 0);
+    for row in rows.split_terminator(ROW) {
+        let (position, text) = scanned_row(row)?;
+        (last, count) = (Some(position), count + 1);
+        let mut is_match = || finder.as_mut().is_none_or(|finder| finder.is_in(text));
+        if !text.is_empty() && is_match() {
+            scanned.matches.push(position);
+        }
+    }
+    scanned.next = last.filter(|_| count >= limit);
+    Ok(scanned)
+}
+
+fn scanned_row(row: &str) -> Result<(Position, &str), StoreError> {
+    let fields = || {
+        let (key, rest) = row.split_once(FIELD)?;
+        let (id, text) = rest.split_once(FIELD)?;
+        Some((key.parse().ok()?, id.parse().ok()?, text))
+    };
+    let (key, id, text) = fields().ok_or_else(|| {
+        StoreError::Unexpected("a row that was looked at has other fields".into())
+    })?;
+    let id = rows::link_id(id)?;
+    Ok((Position { key, id }, text))
+}
+
+/// Those links that have the text of a filter in code, target or title.
+pub(super) fn with_text(mut read: ToCount<Vec<Link>>, filter: &LinkFilter) -> ToCount<Vec<Link>> {
+    let Some(text) = &filter.text else {
+        return read;
+    };
+    let mut finder = text.finder();
+    read.value.retain(|link| {
+        let (target, title) = (&link.properties.target, &link.properties.title);
+        let title = title.as_ref().map_or("", Title::as_str);
+        let fields = [link.code.as_str(), target.as_str(), title];
+        finder.is_in(&fields.join("\u{1f}"))
+    });
+    read
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::LinkId;
+
+    fn position(key: i64, id: i64) -> Position {
+        let id = LinkId::parse(id).unwrap();
+        Position { key, id }
+    }
+
+    #[test]
+    fn rows_are_matched_and_the_last_one_says_where_to_go_on() {
+        let text = SearchText::parse("org spring").unwrap();
+        let rows = "9\u{1f}1\u{1f}code\u{1f}https://example.org/\u{1f}Spring\u{1e}8\u{1f}2\u{1f}\u{1e}7\u{1f}3\u{1f}spring\u{1f}https://example.com/\u{1f}";
+        let found = scanned(Some(rows), text.as_ref(), 3).unwrap();
+        assert_eq!(
+            (found.matches, found.next, found.bytes),
+            (vec![position(9, 1)], Some(position(7, 3)), rows.len())
+        );
+        let found = scanned(Some(rows), None, 4).unwrap();
+        assert_eq!(
+            (found.matches, found.next),
+            (vec![position(9, 1), position(7, 3)], None)
+        );
+        assert_eq!(
+            scanned(None, text.as_ref(), 3).unwrap(),
+            ScannedLinks::default()
+        );
+        assert!(scanned(Some("nonsense"), None, 3).is_err());
+    }
+}
