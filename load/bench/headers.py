@@ -76,7 +76,7 @@ KINDS: dict[str, Kind] = {
     "a value of 15,000 bytes": lambda links, n: head(links.plain, f"User-Agent: {FIREFOX}", f"X: {n}" + "v" * 15_000),
     "a cookie of 3,800 bytes": lambda links, n: head(
         links.plain, f"User-Agent: {FIREFOX}", f"Cookie: n={n}; " + "a=b; " * 750),
-    "700 languages": lambda links, n: head(
+    "470 languages": lambda links, n: head(
         links.plain, f"User-Agent: {FIREFOX}", f"Accept-Language: x{n}," + "e;q=0.1," * 470),
     "900 forwarded addresses": lambda links, n: head(
         links.plain, f"User-Agent: {FIREFOX}", "X-Forwarded-For: 127.0.0.1" + ",127.0.0.1" * 900),

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.processes import wait_for
 from testbed.programs import Failed
 
 from .api import Api
@@ -96,6 +97,8 @@ def beside(shunt: Shunt, running: Running, attack: str, target: Target, results:
     with under(attack, target), others(running) as found:
         time.sleep(BEGINNING)
         load = generators.paced(running.port, paths, CONNECTIONS, seconds=seconds, rate=RATE)
+    api = running.api
+    wait_for("the API answers after the attack", lambda: api.status("GET", "/urls/my?limit=1")[0] == 200)
     if load.errors or load.refused:
         raise Failed(f"{load.errors} redirects failed and {load.refused} were refused beside {attack}")
     count.check(warm, without, load)

@@ -20,6 +20,11 @@ const PURPOSES: [HeaderName; 4] = [
 #[must_use]
 pub fn is_speculative(purpose: &[u8]) -> bool {
     const WORDS: [&str; 4] = ["prefetch", "prerender", "preview", "instant"];
+    // Browsers send up to 40 bytes; to look through thousands would take longer than a redirect.
+    const LONGEST: usize = 64;
+    if purpose.len() > LONGEST {
+        return false;
+    }
     let mut values = purpose.split(|byte| matches!(byte, b',' | b';'));
     values.any(|value| {
         let value = value.trim_ascii();
