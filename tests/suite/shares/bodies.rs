@@ -124,7 +124,7 @@ async fn an_account_leaves_permits_to_others(mode: Mode) {
     let app = App::start_with(mode, &[("MAX_REQUESTS", "32")]).await;
     let (owner, other) = (app.register().await, app.register().await);
     let lock = DatabaseLock::on_writes(&app, "links").await;
-    let made = (0..20).map(|_| app.try_shorten(&owner, "https://example.org/"));
+    let links = (0..20).map(|_| app.try_shorten(&owner, "https://example.org/"));
     let others = async {
         eventually("four are one too many", async || {
             app.limit_hits("requests_of_client").await == 4
@@ -135,9 +135,9 @@ async fn an_account_leaves_permits_to_others(mode: Mode) {
         refused.is_error(503, "The service is busy; try again");
         drop(lock);
     };
-    let (made, ()) = tokio::join!(join_all(made), others);
-    let made = made.iter().filter(|response| response.status == 200);
-    assert_eq!(made.count(), 16);
+    let (links, ()) = tokio::join!(join_all(links), others);
+    let links = links.iter().filter(|response| response.status == 200);
+    assert_eq!(links.count(), 16);
     assert_eq!(app.get_as(&owner, "/auth/me").await.status, 200);
     app.finish().await;
 }
