@@ -336,8 +336,8 @@ impl Abuse {
             "{:016x}",
             self.limiter.hasher().hash("reporter", &[address])
         );
-        let reported = self.administration.report(code, reason, &reporter, now);
-        if reported.await? {
+        let noted = self.administration.report(code, reason, &reporter, now);
+        if noted.await? {
             return Ok(());
         }
         self.misses.count(address);
