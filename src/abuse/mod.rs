@@ -348,8 +348,8 @@ impl Abuse {
         let now = self.clock.now();
         let reporter = self.limiter.hasher().hash("reporter", &[&network(address)]);
         let reporter = format!("{reporter:016x}");
-        let reported = self.administration.report(code, reason, &reporter, now);
-        if reported.await? {
+        let noted = self.administration.report(code, reason, &reporter, now);
+        if noted.await? {
             return Ok(());
         }
         self.misses.count(address);

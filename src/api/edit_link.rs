@@ -118,6 +118,7 @@ impl LinkPatch {
         TakesBody, NeedsToken, NeedsWriteKey, Limited, NeedsRoom, NeedsDatabase,
     ),
 )]
+#[expect(clippy::too_many_arguments, reason = "each is a part of the request")]
 pub(super) async fn edit(
     State(links): State<Arc<LinkService>>,
     State(accounts): State<Arc<Accounts>>,

@@ -51,8 +51,7 @@ fn accounts(
     store: &Store,
     redis: Option<&RedisShards>,
     base_url: &BaseUrl,
-    limits: &CurrentLimits,
-    limiter: &Limiter,
+    (limits, limiter): (&CurrentLimits, &Limiter),
     secrets: &Secrets,
     clock: &Arc<dyn Clock>,
 ) -> Result<Accounts, ServeError> {
@@ -159,8 +158,7 @@ impl App {
             &store,
             redis.as_ref(),
             base_url,
-            limits,
-            &limiter,
+            (limits, &limiter),
             &secrets,
             &clock,
         )?;

@@ -92,7 +92,7 @@ impl Administration for PostgresStore {
         reporter: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        let reported = self.pool.transaction(async |session| {
+        let noted = self.pool.transaction(async |session| {
             // Reports of one link are made one after the other.
             let link: Option<i64> = sqlx::query_scalar(concat!(
                 "SELECT id FROM links WHERE short_code = $1",
@@ -125,7 +125,7 @@ impl Administration for PostgresStore {
             }
             Ok(true)
         });
-        Ok(reported.await?)
+        Ok(noted.await?)
     }
 
     async fn close_report(
