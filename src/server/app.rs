@@ -172,8 +172,6 @@ impl App {
             blocklist.clone(),
             Arc::clone(&clock),
         );
-        let own_host = base_url.own_host().clone();
-        let own_host = own_host.with_private_refused(config.private_targets);
         let links = LinkService {
             links: Arc::clone(&store.links),
             room: store.room.clone(),
@@ -196,7 +194,7 @@ impl App {
             long_pages: turns_of_long_pages(),
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
-            own_host,
+            own_host: (base_url.own_host().clone()).with_private_refused(config.private_targets),
             is_kept_word: paths::is_kept_word,
             clock: Arc::clone(&clock),
         };

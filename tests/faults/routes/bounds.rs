@@ -253,16 +253,11 @@ async fn cost(app: &App, client: &Client, idle: f64, times: usize, request: &Req
     used / u32::try_from(times).unwrap()
 }
 
-/// A number of one significant digit, or two above ten.
-fn rounded(number: f64) -> u64 {
+/// A number of two digits at most that say something.
+fn rounded(number: f64) -> String {
     let unit = 10_f64.powf(number.max(1.0).log10().floor() - 1.0).max(1.0);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "small"
-    )]
     let number = (number.max(1.0) / unit).round() * unit;
-    number as u64
+    format!("{number:.0}")
 }
 
 /// Measures the column of the table, and writes it if `UPDATE` is set.
@@ -332,7 +327,7 @@ async fn cost_of_every_route_against_a_redirect() {
     if std::env::var_os("UPDATE").is_some() {
         let (before, mut rows, after) = table();
         for row in &mut rows {
-            row[CPU] = rounded(costs[&route_of(row)]).to_string();
+            row[CPU] = rounded(costs[&route_of(row)]);
         }
         let rows = rows.iter().map(|row| format!("| {} |\n", row.join(" | ")));
         fs::write(
