@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 
-use super::AddressOf;
+/// The address of a client, which is found out only where it is needed.
+pub type AddressOf<'a> = &'a (dyn Fn() -> String + Sync);
 
 /// How long each period of a budget is.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -34,6 +34,7 @@ mod memo;
 mod referrer;
 
 use agents::{Agent, UserAgents};
+pub use budget::AddressOf;
 use budget::Budget;
 pub use countries::{Countries, CountriesError};
 pub use filter::{InvalidFilter, filter};
@@ -69,9 +70,6 @@ pub struct Visitor<'a> {
     /// Whether it asks not to be analysed: `Sec-GPC: 1` or `DNT: 1`.
     pub opts_out: bool,
 }
-
-/// The address of a client, which is found out only where it is needed.
-pub type AddressOf<'a> = &'a (dyn Fn() -> String + Sync);
 
 /// What all workers share: parsers and countries. Cheap to clone.
 #[derive(Clone)]

@@ -21,6 +21,7 @@ use crate::http::documented::{
     Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey, TakesQuery,
 };
 use crate::http::{ApiError, BodyLimits, ClientAddress, ErrorBody, JSON, QueryOf, read_body};
+use crate::limits::Place;
 use crate::links::{LinkRequest, LinkService};
 
 /// 10,000 links with the longest targets need two thirds of this.
@@ -31,6 +32,9 @@ const LIMITS: BodyLimits = BodyLimits {
 
 /// Links that are parsed and created at once: so many are in memory beside the body.
 const SLICE: usize = 1_000;
+
+/// Bytes of a result beside the target, which was in the body.
+const RESULT_FIELDS: usize = 160;
 
 /// The results of one call are too many to be kept for a day.
 const NO_KEY: &str = "Idempotency-Key: must be left out here; give each link a custom_code instead, and a repetition makes none twice";
@@ -153,8 +157,11 @@ pub(super) async fn bulk(
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok());
     let mut document = Document::of(kind.unwrap_or_default(), &body)?;
+    // Before anything is made: what is committed has to be answered.
+    let mut room = (links.bulk_results).of(Some(owner.user), Some(client.as_str()));
+    room.add(body.len() + RESULT_FIELDS * document.len())?;
     links.begin_bulk(owner, document.len(), !dry_run).await?;
-    let mut results = Results::new();
+    let mut results = Results::new(room);
     // Why the links from some place on are not created.
     let mut failure: Option<ApiError> = None;
     loop {
@@ -257,13 +264,22 @@ struct Results {
     json: Vec<u8>,
     /// Whether a link is created.
     has_created: bool,
+    /// Given back once the client has read them.
+    _room: Place,
+}
+
+impl AsRef<[u8]> for Results {
+    fn as_ref(&self) -> &[u8] {
+        &self.json
+    }
 }
 
 impl Results {
-    fn new() -> Self {
+    fn new(room: Place) -> Self {
         Self {
             json: vec![b'['],
             has_created: false,
+            _room: room,
         }
     }
 
@@ -285,6 +301,6 @@ impl Results {
 
     fn response(mut self) -> Response {
         self.json.extend_from_slice(b"]\n");
-        ([(CONTENT_TYPE, JSON)], Bytes::from(self.json)).into_response()
+        ([(CONTENT_TYPE, JSON)], Bytes::from_owner(self)).into_response()
     }
 }

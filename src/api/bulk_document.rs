@@ -17,6 +17,10 @@ use crate::links::{LinkRequest, imported_request};
 /// Links of one call at most.
 const MAX_LINKS: usize = MAX_BULK as usize;
 
+/// Bytes of one link, all of whose fields take a third of this with every character escaped. Its text is parsed as a whole, and values
+/// take more memory than their text.
+const MAX_OBJECT: usize = 64 * 1024;
+
 /// The refusal of a body that is no array and is not said to be anything else: perhaps a table, by a client that names no
 /// kind or its own.
 pub(super) const WRONG_KIND: &str = "Content-Type: must be text/csv for a table with a header line, or application/json for an array of objects";
@@ -92,6 +96,11 @@ impl<'a> Document<'a> {
 }
 
 fn parse(object: &str, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
+    if object.len() > MAX_OBJECT {
+        return Err(ApiError::invalid(format!(
+            "body: each link must have at most {MAX_OBJECT} bytes of JSON"
+        )));
+    }
     let object: BulkObject = parse_object(object.as_bytes()).map_err(ApiError::invalid)?;
     object.parse(own_host)
 }

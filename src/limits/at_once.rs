@@ -100,6 +100,12 @@ impl AtOnce {
         Self::with(usize::MAX, 0, [part, part], ["bodies_of_client"; 2])
     }
 
+    /// Bytes of the results of such calls, which are sent in any case once links are made. The largest call fits into a quarter.
+    #[must_use]
+    pub fn bulk_results() -> Self {
+        Self::new(128 << 20, ["buffers", "buffers_of_client"])
+    }
+
     /// Calls that make many links.
     #[must_use]
     pub fn bulk_calls() -> Self {

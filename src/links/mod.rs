@@ -88,6 +88,8 @@ pub struct LinkService {
     pub lists_at_once: AtOnce,
     /// Calls that make many links.
     pub bulk_calls_at_once: AtOnce,
+    /// Memory for the results of such calls, until clients have read them.
+    pub bulk_results: AtOnce,
     /// Where requests for long pages wait for their turn.
     pub long_pages: WaitingRoom,
     /// The service's own host: a target on it would loop.

@@ -191,6 +191,7 @@ impl App {
             limits: limits.clone(),
             lists_at_once: AtOnce::lists(),
             bulk_calls_at_once: AtOnce::bulk_calls(),
+            bulk_results: AtOnce::bulk_results(),
             long_pages: turns_of_long_pages(),
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),

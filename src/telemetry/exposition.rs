@@ -82,7 +82,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 28] = [
+const LIMITS: [&str; 31] = [
     "connections",
     "requests",
     "requests_of_client",
@@ -110,6 +110,9 @@ const LIMITS: [&str; 28] = [
     "misses",
     "report",
     "links_of_account",
+    "accounts_of_day",
+    "bytes_of_day",
+    "database_size",
     "connections_of_address",
 ];
 

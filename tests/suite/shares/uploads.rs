@@ -85,4 +85,33 @@ both_modes! {
         let grown = app.server.peak_kib().saturating_sub(before);
         assert!(grown < 100 * 1024, "{grown} KiB for 20 MB");
     }
+
+    async fn the_results_of_a_call_take_a_part_of_the_memory_until_they_are_read(app) {
+        let token = app.register().await;
+        let target = format!("https://example.org/{}", "a".repeat(2_000));
+        let link = json!({ "target_url": target });
+        let links = serde_json::to_string(&vec![link; 10_000]).unwrap();
+        let post = async || {
+            let request = app.request(Method::POST, "/urls/bulk?dry_run=true").bearer_auth(&token);
+            request.body(links.clone()).send().await.unwrap()
+        };
+        let unread = post().await;
+        assert_eq!(unread.status(), 200);
+        let refused = post().await;
+        assert_eq!((refused.status(), &refused.headers()["retry-after"]), (429.try_into().unwrap(), &"1".parse().unwrap()));
+        assert_eq!(app.get_as(&token, "/urls/my").await.status, 200);
+        drop(unread);
+        eventually("the room is given back", async || post().await.status() == 200).await;
+    }
+
+    async fn a_link_of_many_that_is_very_long_is_refused_and_stops_no_other(app) {
+        let token = app.register().await;
+        let zeros = vec![0; 100_000];
+        let body = json!([{ "x": zeros }, { "target_url": "https://example.org/" }, { "tags": vec![""; 100_000] }]);
+        let request = app.request(Method::POST, "/urls/bulk").bearer_auth(&token);
+        let results = Response::of(request.json(&body)).await.json();
+        let statuses: Vec<_> = results.as_array().unwrap().iter().map(|result| result["status"].as_u64()).collect();
+        assert_eq!(statuses, [Some(422), Some(200), Some(422)]);
+        assert_eq!(results[0]["detail"], "body: each link must have at most 65536 bytes of JSON");
+    }
 }
