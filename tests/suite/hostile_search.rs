@@ -125,6 +125,13 @@ both_modes! {
         let me = app.get_as(&token, "/auth/me").await.json()["id"].to_string();
         app.backend.execute(end, &me).await;
         assert_eq!(pages(app, &token, "/urls/my?status=active&limit=50").await, [0, 0]);
+        let tag = "INSERT INTO link_tags (link_id, tag, owner_id, created_at)
+            SELECT id, 'spring', owner_id, created_at FROM links WHERE CAST(owner_id AS text) = $1";
+        app.backend.execute(tag, &me).await;
+        for status in ["active", "inactive", "used_up", "removed"] {
+            let tagged = format!("/urls/my?tag=spring&status={status}&limit=50");
+            assert_eq!(pages(app, &token, &tagged).await, [0, 0], "{status}: one look at all links of the tag would be one page");
+        }
         assert_eq!(app.get_as(&token, "/urls/my?status=active").await.text, "[]\n");
     }
 

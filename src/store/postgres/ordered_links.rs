@@ -18,7 +18,7 @@ impl PostgresStore {
         count: u32,
     ) -> Result<bool, StoreError> {
         let source = match &filter.tag {
-            Some(_) => "link_tags tagged JOIN links ON links.id = tagged.link_id",
+            Some(_) => "link_tags tagged",
             None => "links",
         };
         let mut query = Query::new(format!("SELECT count(*) FROM (SELECT FROM {source} WHERE "));
@@ -27,7 +27,7 @@ impl PostgresStore {
         query.push_bind(i64::from(count)).push(") found");
         let found: i64 = self
             .pool
-            .run(async |session| query.build_query_scalar().fetch_one(session).await)
+            .search(async |session| query.build_query_scalar().fetch_one(session).await)
             .await?;
         Ok(found >= i64::from(count))
     }

@@ -18,7 +18,7 @@ impl SqliteStore {
         push_owner(&mut query, owner, filter);
         query.push(narrowing(filter)).push(" LIMIT ");
         query.push_bind(i64::from(count)).push(")");
-        let mut reader = self.reader.get().await?;
+        let mut reader = self.reader.get_for_search().await?;
         let found: i64 = query.build_query_scalar().fetch_one(&mut *reader).await?;
         Ok(found >= i64::from(count))
     }

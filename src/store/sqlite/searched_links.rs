@@ -130,8 +130,12 @@ fn push_source(query: &mut Query, owner: Principal, search: &LinkSearch<'_>, key
     query.push(narrowing(search.filter));
 }
 
-/// Conditions that have an index of their own: links of a rare status are found without a look at all others.
+/// Conditions that have an index of their own: links of a rare status are found without a look at all others. Among those with a
+/// tag there is no such index: to find few, all of the tag would be looked at in one step.
 pub(super) fn narrowing(filter: &LinkFilter) -> &'static str {
+    if filter.tag.is_some() {
+        return "";
+    }
     match filter.status {
         Some(LinkStatus::Inactive) => " AND NOT links.is_active",
         Some(LinkStatus::Expired) => " AND links.expires_at IS NOT NULL",
