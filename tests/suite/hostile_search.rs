@@ -1,6 +1,8 @@
 //! Searches whose texts and links are made to cost much, and many searches at once.
 
+use futures_util::StreamExt;
 use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
 use reqwest::Method;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection};
@@ -185,22 +187,6 @@ both_modes! {
         assert_eq!(refused.status, 422);
         assert!(refused.text.contains("This search is too long") && refused.text.contains(&long), "{}", refused.text);
     }
-
-    async fn searches_of_an_account_wait_in_turn_and_of_very_many_some_are_refused(app) {
-        let token = app.register().await;
-        add_copies(app, &token, &target("a")).await;
-        let few = searches(app, &token, 4).await;
-        assert!(few.iter().all(|response| response.status == 200), "{few:?}");
-        let many = searches(app, &token, 100).await;
-        let refused: Vec<_> = many.iter().filter(|response| response.status != 200).collect();
-        assert!(refused.len() <= 84, "one runs and fifteen wait");
-        for response in &refused {
-            response.is_error(429, "Too many requests; try again in 1 s");
-            assert_eq!(response.header("retry-after"), "1");
-        }
-        assert_eq!(app.limit_hits("searches").await, refused.len() as u64);
-        assert!(searches(app, &token, 1).await.iter().all(|response| response.status == 200));
-    }
 }
 
 /// 10 connections: a quarter are 2.
@@ -262,5 +248,62 @@ async fn searches_use_at_most_a_quarter_of_the_connections_and_an_account_one() 
             .flatten()
             .all(|response| response.status == 200)
     );
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn searches_of_an_account_wait_in_turn_and_of_very_many_some_are_refused() {
+    let app = App::start_with(Mode::Production, &[]).await;
+    let token = app.register().await;
+    app.shorten(&token, "https://example.org/").await;
+    let mut holder = PgConnection::connect(&app.backend.database_url())
+        .await
+        .unwrap();
+    let held = locked(&mut holder, "LOCK TABLE links IN ACCESS EXCLUSIVE MODE").await;
+    let search = |_| app.get_as(&token, "/urls/my?q=nowhere&limit=50");
+    let mut searches: FuturesUnordered<_> = (0..100).map(search).collect();
+    // One runs and 63 wait, so these are answered while the lock is held.
+    for _ in 0..36 {
+        let refused = searches.next().await.unwrap();
+        refused.is_error(429, "Too many requests; try again in 1 s");
+        assert_eq!(refused.header("retry-after"), "1");
+    }
+    held.rollback().await.unwrap();
+    let found: Vec<_> = searches.collect().await;
+    assert_eq!(found.len(), 64);
+    assert!(
+        found.iter().all(|response| response.status == 200),
+        "{found:?}"
+    );
+    assert_eq!(app.limit_hits("searches").await, 36);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn pages_that_cost_what_plain_pages_cost_wait_for_no_search() {
+    let app = App::start_with(Mode::Production, &[]).await;
+    let token = app.register().await;
+    app.shorten(&token, "https://example.org/").await;
+    let url = app.backend.database_url();
+    let (mut holder, observer) = (
+        PgConnection::connect(&url).await.unwrap(),
+        PgConnection::connect(&url).await.unwrap(),
+    );
+    let observer = tokio::sync::Mutex::new(observer);
+    let held = locked(&mut holder, "LOCK TABLE link_tags IN ACCESS EXCLUSIVE MODE").await;
+    let plain = async {
+        eventually("a search runs", async || {
+            waiting_for(&mut *observer.lock().await, "string_agg").await == 1
+        })
+        .await;
+        let page = |_| app.get_as(&token, "/urls/my?sort=created_at&status=active&limit=50");
+        let pages = join_all((0..100).map(page)).await;
+        held.rollback().await.unwrap();
+        pages
+    };
+    let search = app.get_as(&token, "/urls/my?q=nowhere&tag=spring&limit=50");
+    let (_, pages) = tokio::join!(search, plain);
+    let is_whole = |page: &Response| page.status == 200 && page.json()[0]["status"] == "active";
+    assert!(pages.iter().all(is_whole), "{pages:?}");
     app.finish().await;
 }

@@ -73,7 +73,7 @@ fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
     push_filter(&mut query, search.filter, search.now);
     query.push(format_args!(
         " THEN {} ELSE '' END AS text FROM {source} WHERE ",
-        link_text!()
+        wanted_text(search.filter)
     ));
     push_owner(&mut query, owner, search.filter);
     if let Some(after) = search.after {
@@ -91,6 +91,14 @@ fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
         search.limit
     ));
     query
+}
+
+/// What is read of a row that has the wanted tag and status: without a text to look for, only that it has.
+fn wanted_text(filter: &LinkFilter) -> &'static str {
+    match filter.text {
+        Some(_) => link_text!(),
+        None => "'+'",
+    }
 }
 
 /// Positions by the clicks that are written back. All links of the owner are looked at: an index of clicks would have to

@@ -59,15 +59,22 @@ fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
         "(SELECT links.created_at AS key, links.id AS id, CASE WHEN "
     ));
     push_filter(&mut query, search.filter, search.now);
-    query.push(concat!(
-        " THEN ",
-        link_text!(),
-        " ELSE '' END AS text FROM "
+    query.push(format_args!(
+        " THEN {} ELSE '' END AS text FROM ",
+        wanted_text(search.filter)
     ));
     push_source(&mut query, owner, search, moment, id);
     push_order(&mut query, search, moment, id);
     query.push(format_args!(" LIMIT {}) AS looked_at", search.limit));
     query
+}
+
+/// What is read of a row that has the wanted tag and status: without a text to look for, only that it has.
+fn wanted_text(filter: &LinkFilter) -> &'static str {
+    match filter.text {
+        Some(_) => link_text!(),
+        None => "'+'",
+    }
 }
 
 /// Positions by the clicks that are written back. All links of the owner are looked at: an index of clicks would have to
