@@ -78,7 +78,7 @@ impl PostgresStore {
         push_wanted(&mut query, owner, ids, filter);
         query.push(" ORDER BY wanted.n) looked_at");
         let rows = self.in_one_text(query).await?;
-        scanned(rows.as_deref(), filter.text.as_ref(), u32::MAX)
+        scanned(rows.as_deref(), filter.text.as_ref(), u32::MAX).await
     }
 
     pub(super) async fn links_among_ids(
@@ -97,7 +97,7 @@ impl PostgresStore {
             .pool
             .search(async |session| query.build_query_as().fetch_all(session).await);
         let found: Vec<LinkRow> = found.await?;
-        Ok(with_text(rows::links(owner.user, found)?, filter))
+        Ok(with_text(rows::links(owner.user, found)?, filter).await)
     }
 }
 

@@ -32,7 +32,7 @@ impl PostgresStore {
         search: &LinkSearch<'_>,
     ) -> Result<ScannedLinks, StoreError> {
         let rows = self.in_one_text(by_moment(owner, search)).await?;
-        scanned(rows.as_deref(), search.filter.text.as_ref(), search.limit)
+        scanned(rows.as_deref(), search.filter.text.as_ref(), search.limit).await
     }
 
     pub(super) async fn by_clicks(
@@ -41,7 +41,7 @@ impl PostgresStore {
         search: &LinkSearch<'_>,
     ) -> Result<ScannedLinks, StoreError> {
         let rows = self.in_one_text(by_clicks(owner, search)).await?;
-        scanned(rows.as_deref(), None, search.limit)
+        scanned(rows.as_deref(), None, search.limit).await
     }
 
     /// What a query of `in_one_text` returns.
