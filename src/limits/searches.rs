@@ -14,8 +14,9 @@ use super::TooMany;
 use crate::domain::UserId;
 use crate::telemetry::metrics::LIMIT_HITS;
 
-/// Searches of an account that wait, beside the one that runs: more than the tabs in which a person searches.
-const MAX_WAITING: usize = 15;
+/// Searches of an account that wait, beside the one that runs: more than the tabs in which a person searches, or the calls that a
+/// program makes at once. Each keeps one of the account's share of requests.
+const MAX_WAITING: usize = 63;
 
 /// How long a search waits for its turn: many times as long as one takes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -126,7 +127,9 @@ mod tests {
     async fn of_very_many_searches_of_an_account_the_last_are_refused() {
         let searches = Searches::default();
         let first = searches.turn(ONE).await.unwrap();
-        let mut waiting: Vec<_> = (0..15).map(|_| Box::pin(searches.turn(ONE))).collect();
+        let mut waiting: Vec<_> = (0..MAX_WAITING)
+            .map(|_| Box::pin(searches.turn(ONE)))
+            .collect();
         for turn in &mut waiting {
             assert!(turn.now_or_never().is_none());
         }

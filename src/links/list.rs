@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{LinkError, LinkService};
 use crate::clicks::counts::AsOf;
 use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, LinkStatus, Principal, Timestamp};
-use crate::limits::{Full, WaitingRoom};
+use crate::limits::{Full, Turn, WaitingRoom};
 use crate::store::{FoundLinks, LinkSearch, Position, Steps, ToCount};
 
 /// Links of a page that is read in its turn.
@@ -94,11 +94,12 @@ impl LinkService {
     ) -> Result<Page, LinkError> {
         let is_plain = listing.filter.is_open() && listing.order == LinkOrder::Newest;
         // The turn that the account waits for comes first: while it waits, it keeps no other account from a long page.
-        let searching = if is_plain {
-            None
-        } else {
-            Some(self.searches.turn(owner.user).await?)
-        };
+        let has_text = listing.filter.text.is_some();
+        let is_dear = has_text || listing.order.is_by_clicks() || limit > LONG;
+        let mut searching = None;
+        if !is_plain && is_dear {
+            searching = Some(self.searches.turn(owner.user).await?);
+        }
         let long_page = if limit > LONG {
             let turn = self.long_pages.enter(&owner.user.0.to_string()).await;
             Some(turn.map_err(|_| Full::InAll)?)
@@ -120,7 +121,7 @@ impl LinkService {
             let ToCount { value, has_parked } = if listing.order.is_by_clicks() {
                 self.by_clicks(owner, &search).await?
             } else {
-                self.by_moment(owner, &search).await?
+                self.by_moment(owner, &search, &mut searching).await?
             };
             (value.links, value.next, has_parked)
         };
@@ -159,11 +160,12 @@ impl LinkService {
         })
     }
 
-    /// A page by moments: its links are looked for step by step.
+    /// A page by moments: its links are looked for step by step, from the second step on in the account's turn.
     async fn by_moment(
         &self,
         owner: Principal,
         search: &LinkSearch<'_>,
+        searching: &mut Option<Turn>,
     ) -> Result<ToCount<FoundLinks>, LinkError> {
         let mut steps = Steps::new(search.limit, search.after);
         while let Some((after, limit)) = steps.next_step() {
@@ -173,6 +175,10 @@ impl LinkService {
                 ..*search
             };
             steps.add(self.links.scan_links(owner, &step).await?);
+            // A page that is whole by now has cost what a plain one costs.
+            if searching.is_none() && steps.next_step().is_some() {
+                *searching = Some(self.searches.turn(owner.user).await?);
+            }
         }
         let (matches, next) = steps.found();
         let ids: Vec<_> = matches.iter().map(|position| position.id).collect();

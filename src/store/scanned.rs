@@ -1,7 +1,12 @@
 //! Rows that a database looked at, and which of them have a text.
 
+use tokio::task::yield_now;
+
 use super::{Position, ScannedLinks, StoreError, ToCount, rows};
 use crate::domain::{Link, LinkFilter, SearchText, Title};
+
+/// Text that is looked through without a pause: some tenths of a millisecond.
+const BYTES_AT_ONCE: usize = 64 << 10;
 
 /// Between the fields of a row that was looked at, and between such rows. No link has such a character in it.
 const FIELD: char = '\u{1f}';
@@ -9,7 +14,7 @@ const ROW: char = '\u{1e}';
 
 /// The rows that a database looked at: of each its key, its number and, if it has all that the database looks for, its text.
 /// `limit` is how many rows were asked for.
-pub(super) fn scanned(
+pub(super) async fn scanned(
     rows: Option<&str>,
     text: Option<&SearchText>,
     limit: u32,
@@ -21,6 +26,7 @@ pub(super) fn scanned(
         ..ScannedLinks::default()
     };
     let (mut last, mut count) = (None, 0);
+    let mut pauses = Pauses::default();
     for row in rows.split_terminator(ROW) {
         let (position, text) = scanned_row(row)?;
         (last, count) = (Some(position), count + 1);
@@ -28,6 +34,7 @@ pub(super) fn scanned(
         if !text.is_empty() && is_match() {
             scanned.matches.push(position);
         }
+        pauses.after(row.len()).await;
     }
     scanned.next = last.filter(|_| count >= limit);
     Ok(scanned)
@@ -47,18 +54,41 @@ fn scanned_row(row: &str) -> Result<(Position, &str), StoreError> {
 }
 
 /// Those links that have the text of a filter in code, target or title.
-pub(super) fn with_text(mut read: ToCount<Vec<Link>>, filter: &LinkFilter) -> ToCount<Vec<Link>> {
+pub(super) async fn with_text(
+    mut read: ToCount<Vec<Link>>,
+    filter: &LinkFilter,
+) -> ToCount<Vec<Link>> {
     let Some(text) = &filter.text else {
         return read;
     };
     let mut finder = text.finder();
-    read.value.retain(|link| {
+    let mut pauses = Pauses::default();
+    for link in std::mem::take(&mut read.value) {
         let (target, title) = (&link.properties.target, &link.properties.title);
         let title = title.as_ref().map_or("", Title::as_str);
-        let fields = [link.code.as_str(), target.as_str(), title];
-        finder.is_in(&fields.join("\u{1f}"))
-    });
+        let fields = [link.code.as_str(), target.as_str(), title].join("\u{1f}");
+        if finder.is_in(&fields) {
+            read.value.push(link);
+        }
+        pauses.after(fields.len()).await;
+    }
     read
+}
+
+/// Lets other work of the thread go on while much text is looked through.
+#[derive(Default)]
+struct Pauses {
+    since_last: usize,
+}
+
+impl Pauses {
+    async fn after(&mut self, bytes: usize) {
+        self.since_last += bytes;
+        if self.since_last >= BYTES_AT_ONCE {
+            self.since_last = 0;
+            yield_now().await;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -71,24 +101,24 @@ mod tests {
         Position { key, id }
     }
 
-    #[test]
-    fn rows_are_matched_and_the_last_one_says_where_to_go_on() {
+    #[tokio::test]
+    async fn rows_are_matched_and_the_last_one_says_where_to_go_on() {
         let text = SearchText::parse("org spring").unwrap();
         let rows = "9\u{1f}1\u{1f}code\u{1f}https://example.org/\u{1f}Spring\u{1e}8\u{1f}2\u{1f}\u{1e}7\u{1f}3\u{1f}spring\u{1f}https://example.com/\u{1f}";
-        let found = scanned(Some(rows), text.as_ref(), 3).unwrap();
+        let found = scanned(Some(rows), text.as_ref(), 3).await.unwrap();
         assert_eq!(
             (found.matches, found.next, found.bytes),
             (vec![position(9, 1)], Some(position(7, 3)), rows.len())
         );
-        let found = scanned(Some(rows), None, 4).unwrap();
+        let found = scanned(Some(rows), None, 4).await.unwrap();
         assert_eq!(
             (found.matches, found.next),
             (vec![position(9, 1), position(7, 3)], None)
         );
         assert_eq!(
-            scanned(None, text.as_ref(), 3).unwrap(),
+            scanned(None, text.as_ref(), 3).await.unwrap(),
             ScannedLinks::default()
         );
-        assert!(scanned(Some("nonsense"), None, 3).is_err());
+        assert!(scanned(Some("nonsense"), None, 3).await.is_err());
     }
 }

@@ -8,7 +8,7 @@ use crate::domain::{Link, LinkFilter, LinkId, LinkOrder, Timestamp};
 const MAX_SCANNED: u32 = 10_000;
 const MAX_READ: usize = 2 << 20;
 
-/// Rows that are looked at in one step: at first few, as most may match.
+/// Rows that are looked at in one step: at first few, as most may match, and one more than wanted at least.
 const FIRST_STEP: u32 = 250;
 const STEP: u32 = 1_000;
 
@@ -105,7 +105,7 @@ impl Steps {
             limit: limit as usize,
             matches: Vec::new(),
             after,
-            size: Some(FIRST_STEP),
+            size: Some(FIRST_STEP.max(limit.saturating_add(1))),
             looked_at: 0,
             max_looked_at: MAX_SCANNED,
             read: 0,

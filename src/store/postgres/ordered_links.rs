@@ -18,7 +18,7 @@ impl PostgresStore {
         count: u32,
     ) -> Result<bool, StoreError> {
         let source = match &filter.tag {
-            Some(_) => "link_tags tagged JOIN links ON links.id = tagged.link_id",
+            Some(_) => "link_tags tagged",
             None => "links",
         };
         let mut query = Query::new(format!("SELECT count(*) FROM (SELECT FROM {source} WHERE "));
@@ -27,7 +27,7 @@ impl PostgresStore {
         query.push_bind(i64::from(count)).push(") found");
         let found: i64 = self
             .pool
-            .run(async |session| query.build_query_scalar().fetch_one(session).await)
+            .search(async |session| query.build_query_scalar().fetch_one(session).await)
             .await?;
         Ok(found >= i64::from(count))
     }
@@ -78,7 +78,7 @@ impl PostgresStore {
         push_wanted(&mut query, owner, ids, filter);
         query.push(" ORDER BY wanted.n) looked_at");
         let rows = self.in_one_text(query).await?;
-        scanned(rows.as_deref(), filter.text.as_ref(), u32::MAX)
+        scanned(rows.as_deref(), filter.text.as_ref(), u32::MAX).await
     }
 
     pub(super) async fn links_among_ids(
@@ -97,7 +97,7 @@ impl PostgresStore {
             .pool
             .search(async |session| query.build_query_as().fetch_all(session).await);
         let found: Vec<LinkRow> = found.await?;
-        Ok(with_text(rows::links(owner.user, found)?, filter))
+        Ok(with_text(rows::links(owner.user, found)?, filter).await)
     }
 }
 

@@ -32,7 +32,7 @@ impl PostgresStore {
         search: &LinkSearch<'_>,
     ) -> Result<ScannedLinks, StoreError> {
         let rows = self.in_one_text(by_moment(owner, search)).await?;
-        scanned(rows.as_deref(), search.filter.text.as_ref(), search.limit)
+        scanned(rows.as_deref(), search.filter.text.as_ref(), search.limit).await
     }
 
     pub(super) async fn by_clicks(
@@ -41,7 +41,7 @@ impl PostgresStore {
         search: &LinkSearch<'_>,
     ) -> Result<ScannedLinks, StoreError> {
         let rows = self.in_one_text(by_clicks(owner, search)).await?;
-        scanned(rows.as_deref(), None, search.limit)
+        scanned(rows.as_deref(), None, search.limit).await
     }
 
     /// What a query of `in_one_text` returns.
@@ -73,7 +73,7 @@ fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
     push_filter(&mut query, search.filter, search.now);
     query.push(format_args!(
         " THEN {} ELSE '' END AS text FROM {source} WHERE ",
-        link_text!()
+        wanted_text(search.filter)
     ));
     push_owner(&mut query, owner, search.filter);
     if let Some(after) = search.after {
@@ -91,6 +91,14 @@ fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
         search.limit
     ));
     query
+}
+
+/// What is read of a row that has the wanted tag and status: without a text to look for, only that it has.
+fn wanted_text(filter: &LinkFilter) -> &'static str {
+    match filter.text {
+        Some(_) => link_text!(),
+        None => "'+'",
+    }
 }
 
 /// Positions by the clicks that are written back. All links of the owner are looked at: an index of clicks would have to
@@ -148,8 +156,12 @@ pub(super) fn push_owner(query: &mut Query, owner: Principal, filter: &LinkFilte
     }
 }
 
-/// Conditions that have an index of their own: links of a rare status are found without a look at all others.
+/// Conditions that have an index of their own: links of a rare status are found without a look at all others. Among those with a
+/// tag there is no such index: to find few, all of the tag would be looked at in one step.
 pub(super) fn narrowing(filter: &LinkFilter) -> &'static str {
+    if filter.tag.is_some() {
+        return "";
+    }
     match filter.status {
         Some(LinkStatus::Inactive) => " AND NOT links.is_active",
         Some(LinkStatus::Expired) => " AND links.expires_at IS NOT NULL",

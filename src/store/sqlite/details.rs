@@ -78,6 +78,8 @@ impl Details for SqliteStore {
             return Ok(false);
         };
         let mut writer = self.writer.get().await?;
+        // In one piece: interrupted, it would begin again and again, and never end.
+        writer.without_deadline();
         let mut transaction = writer.begin_immediate().await?;
         owner_series::make_sums(&mut transaction, owner).await?;
         transaction.commit().await?;

@@ -18,7 +18,7 @@ impl SqliteStore {
         push_owner(&mut query, owner, filter);
         query.push(narrowing(filter)).push(" LIMIT ");
         query.push_bind(i64::from(count)).push(")");
-        let mut reader = self.reader.get().await?;
+        let mut reader = self.reader.get_for_search().await?;
         let found: i64 = query.build_query_scalar().fetch_one(&mut *reader).await?;
         Ok(found >= i64::from(count))
     }
@@ -63,7 +63,7 @@ impl SqliteStore {
         push_wanted(&mut query, owner, ids, filter);
         query.push(") AS looked_at");
         let rows = self.in_one_text(query).await?;
-        scanned(rows.as_deref(), filter.text.as_ref(), u32::MAX)
+        scanned(rows.as_deref(), filter.text.as_ref(), u32::MAX).await
     }
 
     pub(super) async fn links_among_ids(
@@ -80,7 +80,7 @@ impl SqliteStore {
         query.push(" ORDER BY wanted.key");
         let mut reader = self.reader.get_for_search().await?;
         let found: Vec<LinkRow> = query.build_query_as().fetch_all(&mut *reader).await?;
-        Ok(with_text(rows::links(owner.user, found)?, filter))
+        Ok(with_text(rows::links(owner.user, found)?, filter).await)
     }
 }
 

@@ -162,7 +162,7 @@ impl Lease<'_> {
         Ok(self.connection.sqlite.begin_with("BEGIN IMMEDIATE").await?)
     }
 
-    /// Lets this use of the connection take as long as it needs: that of a migration.
+    /// Lets this use of the connection take as long as it needs: that of a migration, or of a job whose work is not in steps.
     pub(super) fn without_deadline(&mut self) {
         self.connection
             .interrupted_at
@@ -292,18 +292,23 @@ mod tests {
     const ENDLESS: &str =
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
 
-    #[tokio::test]
-    async fn a_statement_is_interrupted_at_its_deadline_and_the_connection_goes_on() {
-        let folder = tempfile::tempdir().unwrap();
+    /// A pool of one connection with which each user may work for so long.
+    async fn bounded(folder: &tempfile::TempDir, takes_at_most: Duration) -> Pool {
         let path = folder.path().join("shunt.db");
         let options = SqliteConnectOptions::new()
             .filename(&path)
             .create_if_missing(true);
         drop(SqliteConnection::connect_with(&options).await.unwrap());
         let presence = Arc::new(Presence::of(&path).unwrap());
-        let opener = Opener::bounded(options, Duration::from_millis(50));
+        let opener = Opener::bounded(options, takes_at_most);
         let pool = Pool::open(opener, presence, 1, Duration::from_secs(5));
-        let pool = pool.await.unwrap();
+        pool.await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_statement_is_interrupted_at_its_deadline_and_the_connection_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let pool = bounded(&folder, Duration::from_millis(50)).await;
         let mut lease = pool.get().await.unwrap();
         let endless = sqlx::query(ENDLESS).fetch_one(&mut *lease).await;
         let error = StoreError::from(endless.err().unwrap());
@@ -321,5 +326,20 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(one, 1);
+    }
+
+    #[tokio::test]
+    async fn a_use_without_a_deadline_is_not_interrupted_and_the_next_one_has_a_deadline_again() {
+        const LONG: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT count(*) FROM n";
+        let folder = tempfile::tempdir().unwrap();
+        let pool = bounded(&folder, Duration::ZERO).await;
+        for has_deadline in [true, false, true] {
+            let mut lease = pool.get().await.unwrap();
+            if !has_deadline {
+                lease.without_deadline();
+            }
+            let ended = sqlx::query(LONG).fetch_one(&mut *lease).await;
+            assert_eq!(ended.is_err(), has_deadline);
+        }
     }
 }

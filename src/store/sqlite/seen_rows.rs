@@ -59,7 +59,7 @@ impl SqliteStore {
         wanted: &NewestWanted,
     ) -> Result<ScannedLinks, StoreError> {
         let rows = self.in_one_text(query).await?;
-        scanned(rows.as_deref(), wanted.text.as_ref(), wanted.limit)
+        scanned(rows.as_deref(), wanted.text.as_ref(), wanted.limit).await
     }
 
     pub(super) async fn links_as_seen(&self, numbers: &[i64]) -> Result<Vec<SeenLink>, StoreError> {
