@@ -299,6 +299,12 @@ impl Blocklist {
         if self.entries() == 0 {
             return false;
         }
+        // A location has an escape in place of `\`, so that two dots after it lead elsewhere than they do in the target.
+        let location = url.contains('\\').then(|| url.replace('\\', "%5C"));
+        self.blocks_as_written(url) || location.is_some_and(|url| self.blocks_as_written(&url))
+    }
+
+    fn blocks_as_written(&self, url: &str) -> bool {
         let Some(url) = Url::parse(url).ok().as_ref().and_then(Canonical::of) else {
             return false;
         };

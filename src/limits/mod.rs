@@ -31,7 +31,7 @@ pub use daily::Daily;
 pub use failures::{FailureGuard, FailureLimiter};
 pub use misses::MissLimiter;
 pub use searches::{Searches, Turn};
-pub use waiting_room::{Permit, WaitingRoom};
+pub use waiting_room::{Permit, RoomIsFull, WaitingRoom};
 
 /// The window of all limits but those of failures.
 const MINUTE: Duration = Duration::from_mins(1);

@@ -206,6 +206,20 @@ fn a_way_out_of_a_listed_path_is_no_way_past_the_list() {
 }
 
 #[test]
+fn a_backslash_leads_to_no_listed_url_as_a_slash_or_as_its_escape() {
+    let list = list("docs.example/x\ndocs.example/a/y\n");
+    for target in [
+        r"https://docs.example/bad\/../x",
+        r"https://docs.example/bad\..\x",
+        r"https://docs.example/a\y",
+        r"https://docs.example/a/b\/../y",
+    ] {
+        assert!(blocks(&list, target), "{target}");
+    }
+    assert!(!blocks(&list, r"https://docs.example/bad\x"));
+}
+
+#[test]
 fn a_forwarded_query_is_read_only_if_the_list_has_one_for_the_page() {
     let list = list("docs.example/form?id=7\n");
     let forwarded =
