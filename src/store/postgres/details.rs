@@ -269,12 +269,17 @@ fn as_waiting((id, quarter, packed, links, limits): WaitingRow) -> (i64, Waiting
 
 /// The owner of each link that still exists.
 async fn owners(session: &mut Session, links: Vec<i64>) -> Result<HashMap<i64, i64>, sqlx::Error> {
-    let found: Vec<(i64, i64)> =
-        sqlx::query_as("SELECT id, owner_id FROM links WHERE id = ANY ($1)")
-            .bind(links)
-            .fetch_all(session)
-            .await?;
-    Ok(found.into_iter().collect())
+    // One by one: a plan that was made while links were few would read all of them.
+    let found: Vec<(i64, Option<i64>)> = sqlx::query_as(
+        "SELECT id, (SELECT owner_id FROM links WHERE links.id = asked.id) FROM unnest($1::bigint[]) AS asked (id)",
+    )
+    .bind(links)
+    .fetch_all(session)
+    .await?;
+    let owned = found
+        .into_iter()
+        .filter_map(|(link, owner)| Some((link, owner?)));
+    Ok(owned.collect())
 }
 
 async fn referrers(
