@@ -18,7 +18,7 @@ use crate::links::{LinkService, ListedLink, Listing, Page};
 use crate::store::Position;
 
 /// Links per page: so many are in memory at once.
-const PAGE: u32 = 250;
+const PAGE: u32 = 100;
 
 /// The same by clicks, where each page costs a look at all links of the owner.
 const PAGE_BY_CLICKS: u32 = 500;

@@ -9,7 +9,7 @@ use crate::limits::{Full, Turn, WaitingRoom};
 use crate::store::{FoundLinks, LinkSearch, Position, Steps, ToCount};
 
 /// Links of a page that is read in its turn.
-const LONG: u32 = 250;
+const LONG: u32 = 100;
 
 /// Long pages that are read at once: the memory of each may be some megabytes, and many wait for the database with theirs.
 const LONG_PAGES: usize = 4;
