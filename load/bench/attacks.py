@@ -18,7 +18,7 @@ from signal import SIGTERM
 from testbed.processes import end_with_parent
 
 ADDRESS = "127.0.0.2"
-"""Of the attacker; nobody else has it."""
+"""Only the attacker has it."""
 LETTERS = 2_000
 """Of a target, of a search and of an agent."""
 

@@ -177,5 +177,5 @@ def attacks_of(text: str) -> list[str]:
     """The attacks of a list with commas."""
     chosen = text.split(",")
     if unknown := set(chosen) - set(ATTACKS):
-        raise Failed(f"{min(unknown)!r} is none of {', '.join(ATTACKS)}")
+        raise Failed(f"{min(unknown)!r} is not one of {', '.join(ATTACKS)}")
     return chosen

@@ -11,7 +11,7 @@ use regex_syntax::hir::literal::{Extractor, Seq};
 
 const BROKEN: &str = "the patterns are a part of the program, and a test compiles them";
 
-/// The words of bots, and those of people's devices and programs that look like them.
+/// The words of bots, and the words of people's devices and programs that look like bots.
 pub(super) struct Bots {
     words: Vec<Box<[u8]>>,
     /// Finds `words` in any case.

@@ -1,4 +1,4 @@
-//! What a worker spends on headers that it never met, so that nobody can make redirects dear with headers that nobody sends.
+//! What a worker spends on headers that it never met, so that no stranger makes redirects dear with headers that no browser sends.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;

@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(class(&hidden).value(Dimension::Bot), Some("false"));
     }
 
-    /// Agents that nobody sends, each of which takes longer to read than a hundred of browsers'.
+    /// Agents that no browser sends, each of which takes longer to read than a hundred real agents.
     fn made_up(number: usize) -> String {
         format!("{number} {}", "bot".repeat(168))
     }

@@ -14,7 +14,7 @@ const LAST: [usize; 4] = [12, 13, 14, 15];
 const SIX_TO_FOUR: u8 = 16;
 
 /// The one spelling of an address: an IPv6 address that is only another way to write an IPv4 address is that one. So are
-/// mapped (RFC 4291), compatible and translated addresses (RFC 2765), those of NAT64's own prefix (RFC 6052), and those of 6to4.
+/// mapped (RFC 4291), compatible and translated addresses (RFC 2765), addresses of NAT64's own prefix (RFC 6052), and of 6to4.
 #[must_use]
 pub fn canonical_address(address: IpAddr) -> IpAddr {
     match address {

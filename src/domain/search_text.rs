@@ -30,7 +30,7 @@ impl Eq for SearchText {}
 pub struct InvalidSearchText;
 
 impl SearchText {
-    /// A text without words is none: every link has it.
+    /// A text without words is no condition: every link matches.
     ///
     /// # Errors
     /// [`InvalidSearchText`].

@@ -18,7 +18,7 @@ pub(super) const SMALL: usize = 16 * 1024;
 #[derive(Clone)]
 pub(super) struct Shares {
     pub(super) requests: AtOnce,
-    /// Bodies that are still to come. They have no permit, so the connections alone bound them in all.
+    /// Bodies that are still to come. They have no permit, so only the connections bound their number.
     pub(super) bodies: AtOnce,
     /// Bytes of bodies and of responses.
     pub(super) room: AtOnce,
@@ -128,7 +128,7 @@ impl Admitted {
         shared.of(self.held().account, self.address.as_deref())
     }
 
-    /// The response, which takes room until the client has read it; a refusal where there is none left. What is the same for all
+    /// The response, which takes room until the client has read it; a refusal if no room is left. What is the same for all
     /// clients is in memory once.
     pub async fn keep(&self, response: Response) -> Response {
         let (parts, body) = response.into_parts();

@@ -166,7 +166,7 @@ pub async fn read_body(request: Request, limits: BodyLimits) -> Result<ReadBody,
 }
 
 impl ReadBody {
-    /// The room alone, for what was made of the body.
+    /// Only the room, for what was made of the body.
     #[must_use]
     pub fn into_room(self) -> Option<Place> {
         self.room

@@ -33,7 +33,7 @@ pub struct AtOnce(Arc<Shared>);
 
 struct Shared {
     in_all: usize,
-    /// Up to so much is held by whoever asks: a client alone is not refused what others do not use.
+    /// Below this sum no client has a share: one client is not refused what others do not use.
     unshared: usize,
     of_account: usize,
     of_address: usize,
@@ -50,7 +50,7 @@ struct Held {
     by_client: HashMap<Client, usize>,
 }
 
-/// Why no more of a thing is to be had.
+/// Why no more of a thing is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Full {
     /// Everything is held.
@@ -87,7 +87,7 @@ impl AtOnce {
         Self::with(in_all, in_all / 2, [part, part], limits)
     }
 
-    /// Whole lists that are being sent: an eighth of those that an instance sends to one account, a quarter to one address.
+    /// Whole lists that are being sent: an eighth of the lists that an instance sends at once to one account, a quarter to one address.
     #[must_use]
     pub fn lists() -> Self {
         Self::with(usize::MAX, 0, [4, 8], ["lists"; 2])

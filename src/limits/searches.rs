@@ -1,4 +1,4 @@
-//! Searches, one at a time for each account: a further one waits in turn. Whoever types quickly waits for a moment, and one account
+//! Searches, one at a time for each account: a further one waits in turn. A person who types quickly waits for a moment, and one account
 //! takes no more of the database than one search does.
 
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub struct Searches {
     refused: Counter,
 }
 
-/// The turn of a search, until it is dropped, or its place among those that wait.
+/// The turn of a search, until it is dropped, or its place in the queue.
 pub struct Turn {
     searches: Searches,
     account: UserId,

@@ -76,7 +76,7 @@ pub struct LinkService {
     pub cache: LinkCache,
     /// Orders of links by clicks, of owners of many.
     pub click_orders: ClickOrders,
-    /// Searches that run, and those that wait for their turn.
+    /// Searches that run or wait for their turn.
     pub searches: Searches,
     /// How often a user may create links.
     pub limiter: Limiter,

@@ -318,7 +318,7 @@ pub trait Links: Send + Sync {
         search: &LinkSearch<'_>,
     ) -> Result<ScannedLinks, StoreError>;
 
-    /// Looks at those of the links with these numbers that are the owner's. The key of a match is its place among the numbers,
+    /// Looks at the owner's links among these numbers. The key of a match is its place among the numbers,
     /// from 1. None of an owner whose account is gone or has another key.
     async fn scan_among(
         &self,

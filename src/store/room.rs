@@ -12,7 +12,7 @@ use super::StoreError;
 pub struct StorageRoom(Arc<AtomicBool>);
 
 impl StorageRoom {
-    /// Notes that the database has this many bytes, of those that it may have; 0: any number.
+    /// Notes how many bytes the database has, and how many it may have; 0: any number.
     pub fn note(&self, bytes: u64, max: u64) {
         let is_full = max > 0 && bytes >= max;
         if self.0.swap(is_full, Ordering::Relaxed) != is_full {

@@ -1,7 +1,7 @@
 //! A URL as the blocklist compares it: every spelling of a URL, in the list or as a target, comes to the same.
 //!
 //! - Host: as everywhere ([`crate::domain::host`]); of an IPv6 address also each address of IPv4 within it.
-//! - Path: all percent-encoding undone, `\` as `/`, without empty segments and those of one dot, without a slash at its end. Case
+//! - Path: all percent-encoding undone, `\` as `/`, without empty segments and segments of one dot, without a slash at its end. Case
 //!   stays as it is. Servers read some paths in several ways, and all of these are compared: with segments of two dots resolved or
 //!   not, and with what follows a `;` in a segment or without it.
 //! - Parameters: decoded as forms are (`+` is a space), each once and in no order, without empty ones; `a` is `a=`.

@@ -249,7 +249,7 @@ fn every_row_of_the_private_names_is_private_with_all_below_it() {
     }
 }
 
-/// Addresses anywhere, and those of blocks that the registries have.
+/// Addresses anywhere, and addresses of the registries' blocks.
 fn addresses() -> impl Strategy<Value = Ipv4Addr> {
     let v4 = BLOCKS.iter().filter_map(|(block, _)| match block {
         IpNet::V4(block) => Some(*block),

@@ -16,7 +16,7 @@ const MAX_LOOKED_UP: u32 = 2_500;
 
 /// Positions by clicks, in the order of a list.
 enum Sorted<'a> {
-    /// Those of an order that is kept, and those of newer links.
+    /// Links of an order that is kept, and newer links.
     Kept(&'a Order, Vec<Position>),
     /// Those that the database has just sorted, which have the wanted tag and status, and where there may be others.
     Read(std::vec::IntoIter<Position>, Option<Position>),

@@ -13,7 +13,7 @@ pub(super) const MAX_HEAD_BYTES: usize = 16 * 1024;
 /// Most headers of a request, for hyper as well; browsers send about 15.
 const MAX_HEADERS: usize = 100;
 
-/// Most bytes of the names of a request's headers together; those of a browser take 250. hyper works 12 us for each 1,024.
+/// Most bytes of the names of a request's headers together; the names that a browser sends take 250. hyper works 12 us for each 1,024.
 pub(super) const MAX_NAME_BYTES: usize = 4 * 1024;
 
 /// The head of a request, or the bytes of it that have come.

@@ -19,7 +19,7 @@ fn link(letter: &str) -> Value {
     json!({ "target_url": format!("https://example.org/{}", letter.repeat(2_000)) })
 }
 
-/// Makes links, a hundred at a time, for a client at this address; those that are made until one call is refused.
+/// Makes links, a hundred at a time, for a client at this address, until one call is refused; returns the links that were made.
 async fn fills(app: &App, token: &str, address: &str) -> (usize, Response) {
     let mut made = 0;
     loop {

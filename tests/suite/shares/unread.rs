@@ -1,4 +1,4 @@
-//! Responses that nobody reads.
+//! Responses that clients do not read.
 
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -117,7 +117,7 @@ both_modes! {
         assert!(sent > CONNECTIONS / 8, "{sent} were sent");
         let peak = app.server.peak_kib();
         assert!(peak < 512 * MIB, "{} MiB", peak / MIB);
-        // Who reads is served: small responses at any time, and large ones while the four do not hold everything.
+        // A client that reads is served: small responses at any time, and large ones while the four addresses do not hold everything.
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
