@@ -159,6 +159,17 @@ impl Admitted {
         Ok(Bytes::from_owner(Kept { bytes, _room: room }))
     }
 
+    /// Bytes of a response that take room until they are dropped; `None` if there is no room now. Metrics count no refusal.
+    #[must_use]
+    pub fn try_keep(&self, bytes: Bytes) -> Option<Bytes> {
+        if bytes.len() <= SMALL {
+            return self.kept(bytes, false).ok();
+        }
+        let mut room = self.room();
+        room.try_add(bytes.len()).ok()?;
+        Some(Bytes::from_owner(Kept { bytes, _room: room }))
+    }
+
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -61,6 +61,11 @@ pub enum Full {
     OfClient(#[from] TooMany),
 }
 
+/// The client holds its part.
+const OF_CLIENT: Full = Full::OfClient(TooMany {
+    retry_after: RETRY_AFTER,
+});
+
 /// What one piece of work holds, until it is dropped.
 pub struct Place {
     of: AtOnce,
@@ -174,21 +179,26 @@ impl Place {
     /// Holds so much more.
     ///
     /// # Errors
-    /// [`Full`]: then it holds as much as before.
+    /// [`Full`]: then it holds as much as before. Metrics count the refusal.
     pub fn add(&mut self, more: usize) -> Result<(), Full> {
+        self.try_add(more).inspect_err(|full| self.refused(full))
+    }
+
+    /// The same without a count of the refusal: the caller tries again.
+    ///
+    /// # Errors
+    /// [`Full`].
+    pub fn try_add(&mut self, more: usize) -> Result<(), Full> {
         let shared = &self.of.0;
         let mut held = self.of.held();
         let sum = held.in_all.saturating_add(more);
         if sum > shared.in_all {
-            drop(held);
-            shared.full.increment(1);
             return Err(Full::InAll);
         }
         let has_its_part =
             |client| held.of_client(client).saturating_add(more) > shared.of_client(client);
         if sum > shared.unshared && self.clients().any(has_its_part) {
-            drop(held);
-            return Err(self.too_many());
+            return Err(OF_CLIENT);
         }
         self.count(&mut held, more);
         drop(held);
@@ -215,7 +225,8 @@ impl Place {
         let sum = held.of_client(&account).saturating_add(self.size);
         if sum > self.of.0.of_account && held.in_all > self.of.0.unshared {
             drop(held);
-            return Err(self.too_many());
+            self.refused(&OF_CLIENT);
+            return Err(OF_CLIENT);
         }
         if sum > 0 {
             held.by_client.insert(account.clone(), sum);
@@ -236,11 +247,12 @@ impl Place {
         }
     }
 
-    fn too_many(&self) -> Full {
-        self.of.0.full_of_client.increment(1);
-        Full::OfClient(TooMany {
-            retry_after: RETRY_AFTER,
-        })
+    fn refused(&self, full: &Full) {
+        let counter = match full {
+            Full::InAll => &self.of.0.full,
+            Full::OfClient(_) => &self.of.0.full_of_client,
+        };
+        counter.increment(1);
     }
 }
 

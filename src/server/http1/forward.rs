@@ -36,7 +36,10 @@ pub(super) fn forward_body(
             let mut chunks = body.into_data_stream();
             while let Some(chunk) = chunks.next().await {
                 let chunk = match chunk {
-                    Ok(chunk) => Ok(with_room(chunk, &admitted).await?),
+                    Ok(chunk) => tokio::select! {
+                        kept = with_room(chunk, &admitted) => Ok(kept?),
+                        () = sender.closed() => break,
+                    },
                     Err(error) => Err(error),
                 };
                 if sender.send(chunk).await.is_err() {
@@ -67,16 +70,18 @@ pub(super) fn forward_body(
     })
 }
 
-/// A chunk that takes room until it is written. It waits for that: what the client has of it may just be on its way.
+/// A chunk that takes room until it is written. It waits for that: what the client has of it may just be on its way. Only the last
+/// try counts as a refusal.
 async fn with_room(chunk: Bytes, admitted: &Admitted) -> Result<Bytes, Full> {
     let deadline = Instant::now() + ROOM_TIMEOUT;
-    loop {
+    while Instant::now() < deadline {
         // A copy costs nothing: it is the same bytes.
-        match admitted.kept(chunk.clone(), false) {
-            Err(_) if Instant::now() < deadline => sleep(ROOM_PAUSE).await,
-            kept => return kept,
+        if let Some(kept) = admitted.try_keep(chunk.clone()) {
+            return Ok(kept);
         }
+        sleep(ROOM_PAUSE).await;
     }
+    admitted.kept(chunk, false)
 }
 
 #[cfg(test)]
