@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::iter;
 
 use foldhash::fast::RandomState;
 use percent_encoding::{percent_decode, percent_encode_byte};
@@ -80,7 +81,9 @@ impl Location {
         };
         let (path, own) = location.split_once('?').unwrap_or((location, ""));
         let replaced = replaced(own, &added);
-        let is_kept = |pair: &&str| !pair.is_empty() && !replaced.contains(&name_of(pair));
+        let is_kept = |pair: &&str| {
+            !pair.is_empty() && (replaced.is_empty() || !replaced.contains(&name_of(pair)))
+        };
         let mut merged = String::with_capacity(self.0.len() + 1 + added.len());
         merged.push_str(path);
         let mut separator = '?';
@@ -130,14 +133,29 @@ pub(super) fn authority(raw: &str) -> Option<&str> {
 }
 
 /// The parameters of the first query that the second has, too, by their names. Each query is gone through once, and takes little
-/// more than its bytes where no name is escaped.
+/// more than its bytes: a stranger chooses the second.
 fn replaced<'a>(own: &'a str, added: &str) -> HashSet<Cow<'a, [u8]>, RandomState> {
     let mut found: HashMap<Cow<'a, [u8]>, bool, RandomState> = HashMap::default();
+    if !own.is_empty() {
+        found.reserve(own.bytes().filter(|byte| *byte == b'&').count() + 1);
+    }
     let pairs = own.split('&').filter(|pair| !pair.is_empty());
     found.extend(pairs.map(|pair| (name_of(pair), false)));
     if !found.is_empty() {
-        for pair in added.split('&').filter(|pair| !pair.is_empty()) {
-            if let Some(is_given) = found.get_mut(&*name_of(pair)) {
+        // One buffer for all names: most have no escape, and none gets memory of its own.
+        let mut decoded = Vec::new();
+        for pair in added.as_bytes().split(|byte| *byte == b'&') {
+            let name = raw_name(pair);
+            let name = if name.iter().any(|byte| matches!(byte, b'%' | b'+')) {
+                decoded.clear();
+                decoded.extend(decoded_name(name));
+                &decoded
+            } else {
+                name
+            };
+            if let Some(is_given) = found.get_mut(name)
+                && !pair.is_empty()
+            {
                 *is_given = true;
             }
         }
@@ -148,12 +166,44 @@ fn replaced<'a>(own: &'a str, added: &str) -> HashSet<Cow<'a, [u8]>, RandomState
 
 /// The name of a parameter as bytes.
 fn name_of(pair: &str) -> Cow<'_, [u8]> {
-    let name = pair.split_once('=').map_or(pair, |(name, _)| name);
-    if name.contains('+') {
-        Cow::Owned(percent_decode(name.replace('+', " ").as_bytes()).collect())
+    let name = raw_name(pair.as_bytes());
+    if name.iter().any(|byte| matches!(byte, b'%' | b'+')) {
+        Cow::Owned(decoded_name(name).collect())
     } else {
-        percent_decode(name.as_bytes()).into()
+        Cow::Borrowed(name)
     }
+}
+
+/// The name of a parameter as it is written.
+fn raw_name(pair: &[u8]) -> &[u8] {
+    let end = pair.iter().position(|byte| *byte == b'=');
+    &pair[..end.unwrap_or(pair.len())]
+}
+
+/// The bytes of a name: its escapes decoded, `+` as a space.
+fn decoded_name(name: &[u8]) -> impl Iterator<Item = u8> {
+    let mut rest = name;
+    iter::from_fn(move || {
+        let (first, after) = rest.split_first()?;
+        rest = after;
+        match first {
+            b'+' => Some(b' '),
+            b'%' => {
+                let escaped = after.first_chunk().and_then(escaped);
+                if escaped.is_some() {
+                    rest = &after[2..];
+                }
+                escaped.or(Some(b'%'))
+            }
+            byte => Some(*byte),
+        }
+    })
+}
+
+/// The byte of an escape with these digits.
+fn escaped(digits: &[u8; 2]) -> Option<u8> {
+    let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
+    u8::try_from(high? * 16 + low?).ok()
 }
 
 /// The authority of a target whose host is international, with that host in punycode.
@@ -182,25 +232,39 @@ fn encoded_authority(authority: &str) -> String {
 /// A part of a URI with everything percent-encoded that no part has room for, without `%` before two digits: that is an
 /// escape already.
 fn encoded(part: &str) -> String {
+    let bytes = part.as_bytes();
     let mut encoded = String::with_capacity(part.len());
-    for (at, byte) in part.bytes().enumerate() {
+    // Where the part begins that is copied as it is.
+    let mut start = 0;
+    for (at, byte) in bytes.iter().enumerate() {
         let is_escape = || {
-            let digits = part.as_bytes().get(at + 1..at + 3);
+            let digits = bytes.get(at + 1..at + 3);
             digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
         };
-        if is_plain(byte) || byte == b'%' && is_escape() {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(percent_encode_byte(byte));
+        if !(is_plain(*byte) || *byte == b'%' && is_escape()) {
+            // A byte beyond ASCII is not plain, so what is copied begins and ends between characters.
+            encoded.push_str(part.get(start..at).unwrap_or_default());
+            encoded.push_str(percent_encode_byte(*byte));
+            start = at + 1;
         }
     }
+    encoded.push_str(part.get(start..).unwrap_or_default());
     encoded
 }
 
 /// Whether a path, a query or a fragment may have this byte as it is (RFC 3986, 3.3 to 3.5). A `?` ends the path, so none is
 /// within it.
 fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(&byte)
+    const PLAIN: [bool; 256] = {
+        let (mut plain, mut byte) = ([false; 256], 0);
+        while byte < 128 {
+            plain[byte as usize] = matches!(byte, b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' | b'!'
+                | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':' | b'@' | b'/' | b'?');
+            byte += 1;
+        }
+        plain
+    };
+    PLAIN[usize::from(byte)]
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{LinkError, LinkService};
 use crate::clicks::counts::AsOf;
 use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, LinkStatus, Principal, Timestamp};
-use crate::limits::{Full, Turn, WaitingRoom};
+use crate::limits::{Full, Permit, Turn, WaitingRoom};
 use crate::store::{FoundLinks, LinkSearch, Position, Steps, ToCount};
 
 /// Links of a page that is read in its turn.
@@ -27,7 +27,6 @@ pub struct Listing {
 }
 
 /// Links of one owner and their clicks, in the order of the listing. A link that was deleted meanwhile has no clicks.
-#[derive(Debug)]
 pub struct Page {
     links: Vec<Link>,
     clicks: HashMap<LinkId, u64>,
@@ -37,6 +36,8 @@ pub struct Page {
     pub as_of: Option<Timestamp>,
     /// Where the next page begins, where there may be one.
     pub next: Option<Position>,
+    /// Of a long page: the account's next one begins when this one is written out.
+    _turns: Option<(Turn, Permit)>,
 }
 
 /// A link of a page.
@@ -84,7 +85,8 @@ impl LinkService {
     /// the work for each is bounded.
     ///
     /// # Errors
-    /// [`LinkError::Count`], [`LinkError::Store`]; of a search [`LinkError::TooMany`], where many others of the account wait.
+    /// [`LinkError::Count`], [`LinkError::Store`]; of a search or a long page [`LinkError::TooMany`], if many others of the account
+    /// wait.
     pub async fn page(
         &self,
         owner: Principal,
@@ -97,7 +99,7 @@ impl LinkService {
         let has_text = listing.filter.text.is_some();
         let is_dear = has_text || listing.order.is_by_clicks() || limit > LONG;
         let mut searching = None;
-        if !is_plain && is_dear {
+        if is_dear {
             searching = Some(self.searches.turn(owner.user).await?);
         }
         let long_page = if limit > LONG {
@@ -125,7 +127,7 @@ impl LinkService {
             };
             (value.links, value.next, has_parked)
         };
-        drop((searching, long_page));
+        let turns = searching.zip(long_page);
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
         let to_count: Vec<_> = links.iter().map(click_of).collect();
         let AsOf { value, as_of } = counting.of_or_written(&to_count, has_parked).await?;
@@ -136,6 +138,7 @@ impl LinkService {
             read_at,
             as_of,
             next,
+            _turns: turns,
         })
     }
 
@@ -157,6 +160,7 @@ impl LinkService {
             read_at,
             as_of: counted.as_of,
             next: None,
+            _turns: None,
         })
     }
 
