@@ -22,6 +22,7 @@ PACKAGES = {
     "psql": "postgresql-client",
     "redis-cli": "redis-tools",
     "redis-server": "redis-server",
+    "valgrind": "valgrind",
     "wrk": "wrk",
 }
 """Debian's package of each program."""
