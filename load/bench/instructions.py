@@ -1,0 +1,159 @@
+"""`load/instructions`: the user-space instructions of a warm redirect, counted by callgrind.
+
+Unlike time, they are the same on a busy machine as on a quiet one. The kernel's share is not among them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+
+from testbed.processes import Process, wait_for
+from testbed.programs import Command, Failed, require, run
+
+from .backends import start_postgres, start_redis
+from .contenders import Contender, Embedded, Production, Running, Shunt
+from .headers import FIREFOX, head, redirected
+from .links import codes
+from .logins import UnpinnedTestbed
+from .pinned import say
+from .tools import ROOT, target_folder
+
+SHARED = 32
+"""Connections that send at once: their clicks share batches, as under load."""
+REQUESTS = 1_280
+"""Redirects of a window."""
+ROUNDS = 5
+SLOW = 300.0
+"""Seconds for the start of a program under callgrind."""
+SETTINGS = {"WORKERS": "1", "FLUSH_INTERVAL_MS": "600000"}
+"""Write-back is not part of a redirect; `load/scale` measures it."""
+WORKERS_CODE = "fast_path"
+"""A name in the code that only workers run."""
+BOUNDS: dict[str, int] = {}
+"""The most instructions of a redirect that `--check` lets pass: 5 % above the figures of load/README.md."""
+
+
+class Counted(Contender):
+    """A mode of shunt that runs under callgrind, which counts only while it is told to."""
+
+    def serve(self, command: Command, port: int, environment: Mapping[str, str]) -> Process:
+        """Starts the program under callgrind and waits until it listens."""
+        callgrind: Command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes",
+                              "--callgrind-out-file=callgrind", *command]
+        process = self.testbed.start(self.name.replace(" ", "-"), callgrind, port, environment=environment)
+        wait_for(f"{self.name} listens", process.listens, SLOW)
+        return process
+
+
+class ProductionCounted(Counted, Production):
+    """Postgres and Redis."""
+
+
+class EmbeddedCounted(Counted, Embedded):
+    """SQLite."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    options = parse(arguments)
+    try:
+        found = measure(options)
+    except Failed as failure:
+        print(f"load/instructions: {failure}", file=sys.stderr)
+        return 1
+    too_many = False
+    for case, instructions in found.items():
+        bound = BOUNDS.get(case) if options.check else None
+        print(f"{case}: {instructions:,} instructions" + (f" (at most {bound:,})" if bound else ""))
+        too_many |= bound is not None and instructions > bound
+    if too_many:
+        print("load/instructions: a warm redirect takes more instructions than it may", file=sys.stderr)
+    return int(too_many)
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(prog="load/instructions", description=(
+        "Counts the user-space instructions of a warm redirect in both modes, by callgrind: of one visitor at a time, whose"
+        f" click is a batch of its own, and of {SHARED} at once."))
+    parser.add_argument("--program", type=Path, metavar="PATH", help="another program than that of `cargo build --release`")
+    parser.add_argument("--check", action="store_true", help="fail past the bounds in load/bench/instructions.py")
+    return parser.parse_args(arguments)
+
+
+def measure(options: argparse.Namespace) -> dict[str, int]:
+    """The instructions of a redirect, by case."""
+    tools = require(["redis-server", "redis-cli", "postgres", "initdb", "psql", "valgrind"])
+    programs = options.program.resolve().parent if options.program else build()
+    found: dict[str, int] = {}
+    with UnpinnedTestbed(0, 1) as testbed:
+        known = list(codes(SHARED))
+        production = ProductionCounted(testbed, tools, programs, known, redis=start_redis(testbed, tools),
+                                       postgres=start_postgres(testbed, tools))
+        for shunt in (EmbeddedCounted(testbed, tools, programs, known), production):
+            shunt.settings = dict(SETTINGS)
+            shunt.prepare()
+            with shunt.running() as running:
+                for connections, name in ((1, "one at a time"), (SHARED, f"{SHARED} at once")):
+                    found[f"{shunt.name}, {name}"] = of_a_redirect(shunt, running, connections)
+    return found
+
+
+def build() -> Path:
+    """Builds the program as `cargo run --release` does; returns its folder."""
+    say("cargo build --release --locked")
+    run(["cargo", "build", "--release", "--locked", "--quiet", "--manifest-path", ROOT / "Cargo.toml"], seconds=3600)
+    return target_folder() / "release"
+
+
+def of_a_redirect(shunt: Shunt, running: Running, count: int) -> int:
+    """The instructions of one redirect of `count` at once: the median of the windows."""
+    assert running.api
+    requests = [head(code, f"User-Agent: {FIREFOX}") for code in shunt.known[:count]]
+    connections = [socket.create_connection(("127.0.0.1", running.port), timeout=60) for _ in requests]
+
+    def ask() -> None:
+        for _ in range(REQUESTS // count):
+            redirected(connections, requests)
+
+    try:
+        before = sum(running.api.clicks().values())
+        ask()
+        counts = [of_workers(running.server, ask) / REQUESTS for _ in range(ROUNDS)]
+        counted = sum(running.api.clicks().values()) - before
+    finally:
+        for connection in connections:
+            connection.close()
+    say(f"  {shunt.name}, {count} at once: " + ", ".join(f"{each:,.0f}" for each in counts))
+    if counted != (ROUNDS + 1) * REQUESTS:
+        raise Failed(f"{(ROUNDS + 1) * REQUESTS} redirects were answered, {counted} were counted")
+    return round(median(counts))
+
+
+def of_workers(server: Process, act: Callable[[], None]) -> int:
+    """The instructions of the threads that answer redirects, while `act` runs. Other threads work by the clock, not by redirect."""
+    control(server, "zero")
+    control(server, "instrumentation", "on")
+    act()
+    # Before the end: callgrind forgets its counts then.
+    control(server, "dump")
+    control(server, "instrumentation", "off")
+    instructions = 0
+    for file in server.log.parent.glob("callgrind.*"):
+        text = file.read_text()
+        file.unlink()
+        if WORKERS_CODE in text:
+            instructions += int(text.rpartition("\ntotals: ")[2].split()[0])
+    if not instructions:
+        raise Failed(f"no thread ran {WORKERS_CODE}")
+    return instructions
+
+
+def control(server: Process, *command: str) -> None:
+    """Tells callgrind what to do."""
+    run(["vgdb", f"--pid={server.pid}", *command], seconds=SLOW)
