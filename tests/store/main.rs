@@ -19,7 +19,6 @@ mod recorders;
 mod removals;
 mod replica;
 mod series;
-mod upgrade;
 
 use backend::{both_stores, delete_link, link, plain, user};
 use shunt::domain::{Clock, EmailAddress, Principal, ShortCode, SystemClock, TokenKey, UserId};

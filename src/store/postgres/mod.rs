@@ -33,7 +33,6 @@ mod seen_rows;
 mod series;
 mod session;
 mod sessions;
-mod step_lock;
 mod users;
 
 use pool::Pool;
