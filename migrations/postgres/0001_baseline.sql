@@ -49,7 +49,7 @@ CREATE TABLE users (
     -- token of the account that had it must not be the next one's. Another key ends all tokens of an account:
     -- UPDATE users SET token_key = DEFAULT WHERE id = …
     -- The service draws the keys of its own accounts; the default serves accounts that are made by hand.
-    token_key     bytea DEFAULT decode(md5(random()::text || random()::text || clock_timestamp()::text), 'hex')
+    token_key     bytea       NOT NULL DEFAULT decode(md5(random()::text || random()::text || clock_timestamp()::text), 'hex')
 );
 
 -- The addresses that logged in to each account, as hashes: failed log-ins of strangers do not lock them out.
@@ -105,25 +105,23 @@ CREATE TABLE deleted_users (
 -- # Links
 
 CREATE TABLE links (
-    id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    short_code       text        NOT NULL CONSTRAINT links_short_code_unique UNIQUE,
-    target_url       text        NOT NULL,
-    owner_id         bigint      NOT NULL CONSTRAINT links_owner_exists REFERENCES users (id) ON DELETE CASCADE,
-    title            text        NOT NULL DEFAULT '',
-    tags             text[]      NOT NULL DEFAULT '{}',
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    short_code     text        NOT NULL CONSTRAINT links_short_code_unique UNIQUE,
+    target_url     text        NOT NULL,
+    owner_id       bigint      NOT NULL CONSTRAINT links_owner_exists REFERENCES users (id) ON DELETE CASCADE,
+    title          text        NOT NULL DEFAULT '',
+    tags           text[]      NOT NULL DEFAULT '{}',
     -- Whether a visitor's query is added to that of the target.
-    forward_query    boolean     NOT NULL DEFAULT false,
-    is_active        boolean     NOT NULL DEFAULT true,
-    created_at       timestamptz NOT NULL,
+    forward_query  boolean     NOT NULL DEFAULT false,
+    is_active      boolean     NOT NULL DEFAULT true,
+    created_at     timestamptz NOT NULL,
     -- NULL: since the link was made.
-    updated_at       timestamptz,
-    expires_at       timestamptz,
+    updated_at     timestamptz,
+    expires_at     timestamptz,
     -- Redirects answered in all.
-    max_clicks       bigint,
+    max_clicks     bigint,
     -- 410 or 451 while a removal covers the link: the largest of theirs.
-    removed_status   integer,
-    -- What is_active becomes again when no removal covers the link any more.
-    active_unremoved boolean
+    removed_status integer
 );
 
 -- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
@@ -133,17 +131,6 @@ CREATE INDEX ending_links ON links (owner_id, created_at DESC, id DESC) WHERE ex
 CREATE INDEX limited_links ON links (owner_id, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
 CREATE INDEX removed_links ON links (owner_id, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
 CREATE INDEX links_by_end ON links (owner_id, expires_at, id) WHERE expires_at IS NOT NULL;
-
-CREATE FUNCTION link_stays_removed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    NEW.active_unremoved := NEW.is_active;
-    NEW.is_active := false;
-    RETURN NEW;
-END
-$$;
-
-CREATE TRIGGER links_stay_removed BEFORE UPDATE OF is_active ON links
-    FOR EACH ROW WHEN (NEW.removed_status IS NOT NULL AND NEW.is_active) EXECUTE FUNCTION link_stays_removed();
 
 -- The tags of links, in the order of an owner's list.
 CREATE TABLE link_tags (
@@ -165,7 +152,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
 CREATE TRIGGER links_made_with_tags AFTER INSERT ON links
     FOR EACH ROW WHEN (NEW.tags <> '{}') EXECUTE FUNCTION link_tagged();
 CREATE TRIGGER links_tagged AFTER UPDATE OF tags ON links
@@ -217,7 +203,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
 CREATE TRIGGER links_changed
     AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, removed_status OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION link_changed();
@@ -253,7 +238,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
 CREATE TRIGGER link_totals_begin AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION link_totals_begin();
 CREATE TRIGGER link_totals_add AFTER INSERT ON links REFERENCING NEW TABLE AS made
     FOR EACH STATEMENT EXECUTE FUNCTION link_totals_add();
@@ -290,15 +274,12 @@ $$;
 -- A link that was never clicked has no row. No foreign key: checking it would lock the link at every first
 -- click; ids of links are never used again, so a row left behind by a deletion counts for nobody.
 CREATE TABLE link_clicks (
-    link_id         bigint  PRIMARY KEY,
-    clicks          bigint  NOT NULL CHECK (clicks >= 0),
-    -- The newest interval, and the clicks in it; older ones are in link_series. 0 is that of a count with which a link was
-    -- made: it belongs to the interval in which the link was made.
-    quarter         integer NOT NULL DEFAULT 0,
-    -- Changes with every addition to an older quarter, which changes nothing else here but the count.
-    late_writes     integer NOT NULL DEFAULT 0,
-    in_quarter      bigint  NOT NULL DEFAULT 0,
-    in_owner_series boolean NOT NULL DEFAULT false
+    link_id    bigint  PRIMARY KEY,
+    clicks     bigint  NOT NULL CHECK (clicks >= 0),
+    -- The newest interval, and the clicks in it; older ones are in link_series. A count with which a link was made belongs to
+    -- the interval in which the link was made.
+    quarter    integer NOT NULL,
+    in_quarter bigint  NOT NULL
 )
 -- Counts are updated in their pages, which are cleaned as they are read. What is left grows with the table; a fifth of
 -- millions of rows, the default, would be many pages more to cache.
@@ -313,54 +294,27 @@ CREATE TABLE link_series (
 )
 WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
-CREATE FUNCTION quarter_now() RETURNS integer LANGUAGE sql STABLE AS $$
-    SELECT floor(extract(epoch FROM now()) / 900)::integer
-$$;
-
 -- Moves the sum of the interval that ends.
 CREATE FUNCTION link_quarter_ends() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-DECLARE
-    ended integer := OLD.quarter;
-    moved bigint := OLD.in_quarter;
 BEGIN
-    IF NEW.quarter = OLD.quarter AND NEW.in_quarter = OLD.in_quarter AND NEW.late_writes = OLD.late_writes THEN
-        NEW.quarter := greatest(OLD.quarter, quarter_now());
-        NEW.in_quarter := NEW.clicks - OLD.clicks + CASE WHEN NEW.quarter = OLD.quarter THEN OLD.in_quarter ELSE 0 END;
-        IF NEW.in_owner_series THEN
-            INSERT INTO owner_series_log (owner_id, quarter, clicks)
-            SELECT owner_id, NEW.quarter, NEW.clicks - OLD.clicks FROM links WHERE id = NEW.link_id;
-        END IF;
-    END IF;
-    IF NEW.quarter <> OLD.quarter THEN
-        IF ended = 0 THEN
-            moved := OLD.clicks;
-            SELECT greatest(floor(extract(epoch FROM created_at) / 900), 1) INTO ended FROM links WHERE id = OLD.link_id;
-        END IF;
-        IF moved > 0 AND ended IS NOT NULL THEN
-            INSERT INTO link_series (link_id, quarter, clicks) VALUES (OLD.link_id, ended, moved)
-            ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks;
-        END IF;
-    END IF;
+    INSERT INTO link_series (link_id, quarter, clicks) VALUES (OLD.link_id, OLD.quarter, OLD.in_quarter)
+    ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks;
     RETURN NEW;
 END
 $$;
-
-CREATE TRIGGER link_quarter_ends BEFORE UPDATE ON link_clicks FOR EACH ROW
-    WHEN (NEW.quarter <> OLD.quarter
-        OR NEW.clicks <> OLD.clicks AND NEW.in_quarter = OLD.in_quarter AND NEW.late_writes = OLD.late_writes)
-    EXECUTE FUNCTION link_quarter_ends();
+CREATE TRIGGER link_quarter_ends BEFORE UPDATE OF quarter ON link_clicks
+    FOR EACH ROW WHEN (NEW.quarter <> OLD.quarter AND OLD.in_quarter > 0) EXECUTE FUNCTION link_quarter_ends();
 
 -- Adds clicks of one interval to links, each named once, and to the sums of their owners. In rising order of ids, so that
 -- compaction and flushes, also those of several instances, do not deadlock. One look at `links` for each row: what is added
 -- for a deleted link is taken back. Returns the number of links.
 CREATE FUNCTION count_clicks(ids bigint[], counts bigint[], of_quarter integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    others bigint[];
-    gone   bigint[];
+    gone bigint[];
 BEGIN
     WITH added AS (
-        INSERT INTO link_clicks (link_id, clicks, quarter, in_quarter, in_owner_series)
-        SELECT id, n, of_quarter, n, true FROM unnest(ids, counts) AS pair (id, n) ORDER BY id
+        INSERT INTO link_clicks (link_id, clicks, quarter, in_quarter)
+        SELECT id, n, of_quarter, n FROM unnest(ids, counts) AS pair (id, n) ORDER BY id
         ON CONFLICT (link_id) DO UPDATE SET
             clicks = link_clicks.clicks + excluded.clicks,
             quarter = greatest(link_clicks.quarter, excluded.quarter),
@@ -368,20 +322,13 @@ BEGIN
                 WHEN link_clicks.quarter = excluded.quarter THEN link_clicks.in_quarter + excluded.clicks
                 WHEN link_clicks.quarter < excluded.quarter THEN excluded.clicks
                 ELSE link_clicks.in_quarter
-            END,
-            late_writes = CASE
-                WHEN link_clicks.quarter > excluded.quarter THEN (link_clicks.late_writes + 1) % 1000000
-                ELSE link_clicks.late_writes
             END
-        RETURNING link_id, quarter, in_owner_series
-    ),
-    late AS (
-        INSERT INTO link_series (link_id, quarter, clicks)
-        SELECT link_id, of_quarter, n FROM added JOIN unnest(ids, counts) AS pair (id, n) ON id = link_id
-        WHERE added.quarter > of_quarter
-        ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks
+        RETURNING link_id, quarter
     )
-    SELECT array_agg(link_id) FILTER (WHERE NOT in_owner_series) INTO others FROM added;
+    INSERT INTO link_series (link_id, quarter, clicks)
+    SELECT link_id, of_quarter, n FROM added JOIN unnest(ids, counts) AS pair (id, n) ON id = link_id
+    WHERE added.quarter > of_quarter
+    ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks;
     -- A statement of its own: its snapshot is younger than the locks on these rows, for which a deletion of a link waits, too.
     -- So a link is either seen here, and its deletion sees these clicks, or is deleted, and has no part in the sums.
     WITH owned AS MATERIALIZED (
@@ -389,8 +336,7 @@ BEGIN
     ),
     logged AS (
         INSERT INTO owner_series_log (owner_id, quarter, clicks)
-        SELECT owner_id, of_quarter, sum(n) FROM owned
-        WHERE owner_id IS NOT NULL AND (others IS NULL OR id <> ALL (others)) GROUP BY owner_id
+        SELECT owner_id, of_quarter, sum(n) FROM owned WHERE owner_id IS NOT NULL GROUP BY owner_id
     )
     SELECT array_agg(id) INTO gone FROM owned WHERE owner_id IS NULL;
     IF gone IS NOT NULL THEN
@@ -414,7 +360,7 @@ CREATE TABLE click_journal (
     held     boolean  NOT NULL,
     -- The epoch of the Redis data set that a parked batch may be in.
     epoch    text,
-    quarter  integer,
+    quarter  integer  NOT NULL,
     link_ids bigint[] NOT NULL,
     clicks   bigint[] NOT NULL,
     -- Packed classes; NULL if no class of the batch is known.
@@ -447,7 +393,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
 CREATE TRIGGER journal_left AFTER DELETE ON click_journal REFERENCING OLD TABLE AS gone
     FOR EACH STATEMENT EXECUTE FUNCTION journal_left();
 
@@ -469,7 +414,7 @@ BEGIN
 END
 $$;
 
--- Compacts batches of the journal, interval by interval. Returns how many batches, links and clicks that were. Both settings
+-- Compacts batches of the journal, interval by interval, and queues their classes. Returns how many batches, links and clicks that were. Both settings
 -- keep the plan from reading the whole journal, whose dead rows are many while another session holds a snapshot.
 CREATE FUNCTION compact_batches(
     recorders bigint[], numbers bigint[], OUT batch_count bigint, OUT link_count bigint, OUT click_count bigint)
@@ -477,20 +422,23 @@ LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off AS $$
 DECLARE
     step record;
 BEGIN
+    INSERT INTO click_detail_queue (quarter, details)
+    SELECT quarter, details FROM click_journal
+    WHERE (recorder, number) IN (SELECT * FROM unnest(recorders, numbers)) AND details IS NOT NULL;
     batch_count := 0;
     link_count := 0;
     click_count := 0;
     FOR step IN
         WITH taken AS (
             DELETE FROM click_journal WHERE (recorder, number) IN (SELECT * FROM unnest(recorders, numbers))
-            RETURNING coalesce(quarter, quarter_now()) AS quarter, link_ids, clicks
+            RETURNING quarter, link_ids, clicks
         ),
         sums AS (
             SELECT quarter, id, sum(n)::bigint AS n FROM taken, unnest(link_ids, clicks) AS pair (id, n) GROUP BY quarter, id
         )
         SELECT quarter, array_agg(id ORDER BY id) AS ids, array_agg(n ORDER BY id) AS counts, sum(n)::bigint AS total,
             (SELECT count(*) FROM taken) AS batches,
-            -- A second quarter begins with the first ids again: another writer may wait for one of them with a later one.
+            -- A second interval begins with the first ids again: another writer may wait for one of them with a later one.
             CASE WHEN (SELECT min(quarter) < max(quarter) FROM taken) THEN (SELECT array_agg(id) FROM sums) END AS all_ids
         FROM sums GROUP BY quarter ORDER BY quarter
     LOOP
@@ -501,18 +449,6 @@ BEGIN
         link_count := link_count + count_clicks(step.ids, step.counts, step.quarter);
         click_count := click_count + step.total;
     END LOOP;
-END
-$$;
-
-CREATE FUNCTION compact_detailed_batches(
-    of_recorders bigint[], with_numbers bigint[], OUT batch_count bigint, OUT link_count bigint, OUT click_count bigint)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off AS $$
-BEGIN
-    INSERT INTO click_detail_queue (quarter, details)
-    SELECT coalesce(quarter, quarter_now()), details FROM click_journal
-    WHERE (recorder, number) IN (SELECT * FROM unnest(of_recorders, with_numbers)) AND details IS NOT NULL;
-    SELECT compacted.batch_count, compacted.link_count, compacted.click_count INTO batch_count, link_count, click_count
-    FROM compact_batches(of_recorders, with_numbers) AS compacted;
 END
 $$;
 
@@ -539,7 +475,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
 CREATE TRIGGER links_made_with_limit AFTER INSERT ON links
     FOR EACH ROW WHEN (NEW.max_clicks IS NOT NULL) EXECUTE FUNCTION link_made_with_limit();
 
@@ -550,7 +485,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
 CREATE TRIGGER links_limit_came_or_went AFTER UPDATE OF max_clicks ON links
     FOR EACH ROW WHEN ((OLD.max_clicks IS NULL) <> (NEW.max_clicks IS NULL)) EXECUTE FUNCTION link_limit_came_or_went();
 
@@ -572,7 +506,8 @@ WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 -- grants in order, are the lock here, too: a repetition asks for the same links, waits for the original, and gets the same
 -- answer. It is refused by the primary key of click_grants in the one case without a common row: no link had a limit at the
 -- original, and one got it meanwhile. Sent once more it gets the answer.
-CREATE FUNCTION grant_clicks(of_recorder bigint, with_number bigint, ids bigint[], counts bigint[], of_quarter integer)
+CREATE FUNCTION grant_clicks(
+    of_recorder bigint, with_number bigint, ids bigint[], counts bigint[], of_quarter integer, with_details bytea)
 RETURNS SETOF click_grants LANGUAGE plpgsql AS $$
 DECLARE
     granted_ids    bigint[];
@@ -618,24 +553,11 @@ BEGIN
         IF granted_ids IS NOT NULL THEN
             PERFORM count_clicks(granted_ids, granted_counts, of_quarter);
         END IF;
-    END IF;
-    RETURN QUERY SELECT * FROM click_grants WHERE recorder = of_recorder AND number = with_number;
-END
-$$;
-
-CREATE FUNCTION grant_clicks(
-    of_recorder bigint, with_number bigint, ids bigint[], counts bigint[], of_quarter integer, with_details bytea)
-RETURNS SETOF click_grants LANGUAGE plpgsql AS $$
-DECLARE
-    is_new boolean;
-BEGIN
-    PERFORM FROM link_limits WHERE link_id = ANY (ids) ORDER BY link_id FOR UPDATE;
-    is_new := NOT EXISTS (SELECT FROM click_grants WHERE recorder = of_recorder AND number >= with_number);
-    PERFORM grant_clicks(of_recorder, with_number, ids, counts, of_quarter);
-    IF is_new AND with_details IS NOT NULL THEN
-        INSERT INTO click_detail_queue (quarter, details, limit_links, limits)
-        SELECT of_quarter, with_details, link_ids, clicks FROM click_grants
-        WHERE recorder = of_recorder AND number = with_number;
+        IF with_details IS NOT NULL THEN
+            INSERT INTO click_detail_queue (quarter, details, limit_links, limits)
+            SELECT of_quarter, with_details, link_ids, clicks FROM click_grants
+            WHERE recorder = of_recorder AND number = with_number;
+        END IF;
     END IF;
     RETURN QUERY SELECT * FROM click_grants WHERE recorder = of_recorder AND number = with_number;
 END
@@ -664,48 +586,20 @@ CREATE TABLE owner_series_log (
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 CREATE INDEX owner_series_log_owner ON owner_series_log (owner_id);
 
-CREATE TABLE owner_series_state (
-    only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    clicks_up_to bigint  NOT NULL DEFAULT -1,
-    bots_up_to   bigint  NOT NULL DEFAULT -1,
-    bots_quarter integer NOT NULL DEFAULT -1,
-    is_whole     boolean NOT NULL DEFAULT false
-);
-INSERT INTO owner_series_state (is_whole) VALUES (true);
-
--- Counts with which links are made.
-CREATE FUNCTION owner_series_begin() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    INSERT INTO owner_series_log (owner_id, quarter, clicks)
-    SELECT owner_id, CASE NEW.quarter WHEN 0 THEN greatest(floor(extract(epoch FROM created_at) / 900), 1) ELSE NEW.quarter END,
-        NEW.clicks
-    FROM links WHERE id = NEW.link_id;
-    UPDATE link_clicks SET in_owner_series = true WHERE link_id = NEW.link_id;
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER owner_series_begin AFTER INSERT ON link_clicks FOR EACH ROW
-    WHEN (NOT NEW.in_owner_series) EXECUTE FUNCTION owner_series_begin();
-
 -- A link that is deleted leaves the sums with all of its clicks. Its row in link_clicks is locked first, and made if it is
 -- missing: who adds clicks at this moment is waited for, or waits.
 CREATE FUNCTION owner_series_less() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    INSERT INTO link_clicks (link_id, clicks, in_owner_series) VALUES (OLD.id, 0, true) ON CONFLICT (link_id) DO NOTHING;
+    INSERT INTO link_clicks (link_id, clicks, quarter, in_quarter) VALUES (OLD.id, 0, 0, 0) ON CONFLICT (link_id) DO NOTHING;
     PERFORM FROM link_clicks WHERE link_id = OLD.id FOR UPDATE;
     INSERT INTO owner_series_log (owner_id, quarter, clicks)
-    SELECT OLD.owner_id, at, -sum(n) FROM link_clicks AS counted CROSS JOIN LATERAL (
-        SELECT series.quarter AS at, series.clicks AS n FROM link_series AS series WHERE series.link_id = OLD.id
-        UNION ALL
-        SELECT CASE counted.quarter
-                WHEN 0 THEN greatest(floor(extract(epoch FROM OLD.created_at) / 900), 1)::integer ELSE counted.quarter END,
-            CASE counted.quarter WHEN 0 THEN counted.clicks ELSE counted.in_quarter END
-    ) AS points WHERE counted.link_id = OLD.id AND counted.in_owner_series AND n > 0 GROUP BY at;
+    SELECT OLD.owner_id, at, -sum(n) FROM (
+        SELECT quarter AS at, clicks AS n FROM link_series WHERE link_id = OLD.id
+        UNION ALL SELECT quarter, in_quarter FROM link_clicks WHERE link_id = OLD.id
+    ) AS points WHERE n > 0 GROUP BY at;
     RETURN OLD;
 END
 $$;
-
 CREATE TRIGGER owner_series_less BEFORE DELETE ON links FOR EACH ROW EXECUTE FUNCTION owner_series_less();
 
 CREATE FUNCTION owner_series_end() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -715,58 +609,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
 CREATE TRIGGER owner_series_end AFTER DELETE ON users REFERENCING OLD TABLE AS deleted
     FOR EACH STATEMENT EXECUTE FUNCTION owner_series_end();
-
-CREATE FUNCTION take_into_owner_series(most integer) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
-DECLARE
-    state    owner_series_state;
-    taken    bigint[];
-    quarters integer[];
-BEGIN
-    SELECT * INTO state FROM owner_series_state FOR UPDATE;
-    IF state.clicks_up_to < 0 THEN
-        -- Waits for those who are in a function of the version before.
-        LOCK TABLE link_clicks IN SHARE ROW EXCLUSIVE MODE;
-    END IF;
-    taken := ARRAY(SELECT link_id FROM link_clicks WHERE link_id > state.clicks_up_to ORDER BY link_id LIMIT most FOR UPDATE);
-    IF cardinality(taken) > 0 THEN
-        -- In statements of their own: their snapshots are younger than the locks.
-        INSERT INTO owner_series_log (owner_id, quarter, clicks)
-        SELECT owner_id, at, sum(n) FROM unnest(taken) AS id JOIN links USING (id)
-        JOIN link_clicks AS counted ON counted.link_id = id CROSS JOIN LATERAL (
-            SELECT series.quarter AS at, series.clicks AS n FROM link_series AS series WHERE series.link_id = id
-            UNION ALL
-            SELECT CASE counted.quarter
-                    WHEN 0 THEN greatest(floor(extract(epoch FROM created_at) / 900), 1)::integer ELSE counted.quarter END,
-                CASE counted.quarter WHEN 0 THEN counted.clicks ELSE counted.in_quarter END
-        ) AS points WHERE NOT counted.in_owner_series AND n > 0 GROUP BY owner_id, at;
-        UPDATE link_clicks SET in_owner_series = true WHERE link_id = ANY (taken) AND NOT in_owner_series;
-        UPDATE owner_series_state SET clicks_up_to = (SELECT max(id) FROM unnest(taken) AS id);
-        RETURN QUERY SELECT unnest(taken);
-        RETURN;
-    END IF;
-    SELECT array_agg(link_id), array_agg(quarter) INTO taken, quarters FROM (
-        SELECT link_id, quarter FROM link_bots WHERE (link_id, quarter) > (state.bots_up_to, state.bots_quarter)
-        ORDER BY link_id, quarter LIMIT most FOR UPDATE
-    ) AS next_rows;
-    IF cardinality(taken) > 0 THEN
-        INSERT INTO owner_series_log (owner_id, quarter, bots)
-        SELECT owner_id, bots.quarter, sum(bots.clicks) FROM unnest(taken, quarters) AS row (link_id, quarter)
-        JOIN link_bots AS bots USING (link_id, quarter) JOIN (
-            SELECT id, owner_id FROM links UNION ALL SELECT link_id, owner_id FROM deleted_details
-        ) AS owned ON owned.id = bots.link_id
-        WHERE NOT bots.in_owner_series GROUP BY owner_id, bots.quarter;
-        UPDATE link_bots SET in_owner_series = true
-        WHERE (link_id, quarter) IN (SELECT * FROM unnest(taken, quarters)) AND NOT in_owner_series;
-        UPDATE owner_series_state SET bots_up_to = taken[cardinality(taken)], bots_quarter = quarters[cardinality(quarters)];
-        RETURN QUERY SELECT unnest(taken);
-        RETURN;
-    END IF;
-    UPDATE owner_series_state SET is_whole = true;
-END
-$$;
 
 -- # Classes of clicks
 
@@ -823,7 +667,6 @@ BEGIN
     RETURN NEW;
 END
 $$;
-
 CREATE TRIGGER click_detail_room BEFORE INSERT ON click_detail_queue FOR EACH ROW EXECUTE FUNCTION click_detail_room();
 
 CREATE FUNCTION click_details_summed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -833,7 +676,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
 CREATE TRIGGER click_details_summed AFTER DELETE ON click_detail_queue REFERENCING OLD TABLE AS summed
     FOR EACH STATEMENT EXECUTE FUNCTION click_details_summed();
 
@@ -879,10 +721,9 @@ CREATE TABLE click_detail_growth (
 
 -- Clicks of known bots by interval, for ever: what a series is without.
 CREATE TABLE link_bots (
-    link_id         bigint  NOT NULL,
-    quarter         integer NOT NULL,
-    clicks          bigint  NOT NULL,
-    in_owner_series boolean NOT NULL DEFAULT true,
+    link_id bigint  NOT NULL,
+    quarter integer NOT NULL,
+    clicks  bigint  NOT NULL,
     PRIMARY KEY (link_id, quarter)
 );
 
@@ -913,12 +754,10 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
 CREATE TRIGGER owner_bots_begin AFTER INSERT ON link_bots FOR EACH ROW EXECUTE FUNCTION owner_bots();
 CREATE TRIGGER owner_bots_more AFTER UPDATE ON link_bots FOR EACH ROW
-    WHEN (OLD.in_owner_series AND NEW.clicks <> OLD.clicks) EXECUTE FUNCTION owner_bots();
-CREATE TRIGGER owner_bots_end AFTER DELETE ON link_bots FOR EACH ROW
-    WHEN (OLD.in_owner_series) EXECUTE FUNCTION owner_bots();
+    WHEN (NEW.clicks <> OLD.clicks) EXECUTE FUNCTION owner_bots();
+CREATE TRIGGER owner_bots_end AFTER DELETE ON link_bots FOR EACH ROW EXECUTE FUNCTION owner_bots();
 
 -- Deleted links whose rows in these tables are to be removed, once nothing can be writing them any more.
 CREATE TABLE deleted_details (
@@ -935,7 +774,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
 CREATE TRIGGER link_details_end AFTER DELETE ON links REFERENCING OLD TABLE AS deleted
     FOR EACH STATEMENT EXECUTE FUNCTION link_details_end();
 
@@ -1016,10 +854,12 @@ WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_thr
 
 CREATE INDEX data_sets_newest ON data_sets (tag, term);
 
--- Row locks put terms of one tag in order: servers that only speak the protocol of Postgres may lack advisory locks.
-CREATE TABLE data_set_locks (
-    tag text PRIMARY KEY
+-- Rows to lock: servers that only speak the protocol of Postgres may lack advisory locks. That of a tag puts its terms in order;
+-- the others let one instance at a time do a job.
+CREATE TABLE locks (
+    name text PRIMARY KEY
 );
+INSERT INTO locks (name) VALUES ('owner series');
 
 -- Into how many shards the data sets of a Redis Cluster are divided, for each prefix of keys: all instances have the same
 -- number, and former data sets are written back before the number changes.
@@ -1108,158 +948,3 @@ CREATE TABLE reports (
 );
 CREATE INDEX reports_by_link ON reports (link_id);
 CREATE INDEX reports_by_time ON reports (reported_at);
-
--- What only older versions need. It goes.
-
-CREATE TABLE click_recorders (
-    recorder   bigint PRIMARY KEY,
-    last_batch bigint      NOT NULL,
-    seen_at    timestamptz NOT NULL DEFAULT now()
-);
-CREATE INDEX click_recorders_seen_at ON click_recorders (seen_at);
-
-CREATE TABLE flush_ledger (
-    epoch      text        NOT NULL,
-    number     bigint      NOT NULL,
-    up_to      bigint      NOT NULL,
-    applied_at timestamptz NOT NULL,
-    life       text,
-    PRIMARY KEY (epoch, number)
-)
-WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
-CREATE INDEX flush_ledger_applied_at ON flush_ledger (applied_at);
-
-CREATE FUNCTION note_flush_of_former_version() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    UPDATE data_sets SET flush = NEW.number, up_to = NEW.up_to
-    WHERE epoch = NEW.epoch AND (flush < NEW.number OR flush = NEW.number AND up_to < NEW.up_to);
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER flush_of_former_version AFTER INSERT OR UPDATE ON flush_ledger
-    FOR EACH ROW WHEN (NEW.up_to > 0 AND pg_trigger_depth() = 0) EXECUTE FUNCTION note_flush_of_former_version();
-CREATE FUNCTION note_flush_for_former_version() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    INSERT INTO flush_ledger (epoch, number, up_to, applied_at) VALUES (NEW.epoch, NEW.flush, NEW.up_to, now())
-    ON CONFLICT (epoch, number) DO UPDATE SET up_to = excluded.up_to;
-    DELETE FROM flush_ledger WHERE epoch = NEW.epoch AND number = NEW.flush - 10;
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER flush_for_former_version AFTER UPDATE OF flush, up_to ON data_sets
-    FOR EACH ROW WHEN (NEW.up_to > 0 AND pg_trigger_depth() = 0) EXECUTE FUNCTION note_flush_for_former_version();
-CREATE FUNCTION flush_without_name() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    NEW.flush_name := '';
-    RETURN NEW;
-END
-$$;
-
-CREATE TRIGGER flush_without_name BEFORE UPDATE ON data_sets FOR EACH ROW
-    WHEN (NEW.flush <> OLD.flush AND NEW.flush_name = OLD.flush_name) EXECUTE FUNCTION flush_without_name();
-CREATE FUNCTION append_clicks(of_recorder bigint, with_number bigint, parked_in text, ids bigint[], counts bigint[])
-RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM pg_advisory_xact_lock(of_recorder);
-    INSERT INTO click_journal (recorder, number, held, epoch, link_ids, clicks)
-    SELECT of_recorder, with_number, parked_in IS NOT NULL, parked_in, ids, counts
-    WHERE NOT EXISTS (SELECT FROM click_journal WHERE recorder = of_recorder AND number >= with_number)
-      AND NOT EXISTS (SELECT FROM journal_marks WHERE recorder = of_recorder AND number >= with_number);
-END
-$$;
-
-CREATE FUNCTION append_clicks(
-    of_recorder bigint, with_number bigint, parked_in text, ids bigint[], counts bigint[], of_quarter integer)
-RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO click_journal (recorder, number, held, epoch, link_ids, clicks, quarter)
-    SELECT of_recorder, with_number, parked_in IS NOT NULL, parked_in, ids, counts, of_quarter
-    WHERE NOT EXISTS (SELECT FROM click_journal WHERE recorder = of_recorder AND number >= with_number)
-      AND NOT EXISTS (SELECT FROM journal_marks WHERE recorder = of_recorder AND number >= with_number)
-    ON CONFLICT (recorder, number) DO NOTHING;
-    IF FOUND AND EXISTS (SELECT FROM journal_marks WHERE recorder = of_recorder AND number >= with_number) THEN
-        DELETE FROM click_journal WHERE recorder = of_recorder AND number = with_number;
-    END IF;
-END
-$$;
-
-CREATE FUNCTION compact_batches(chosen tid[], OUT batch_count bigint, OUT link_count bigint, OUT click_count bigint)
-LANGUAGE plpgsql AS $$
-DECLARE
-    step record;
-BEGIN
-    batch_count := 0;
-    link_count := 0;
-    click_count := 0;
-    FOR step IN
-        WITH taken AS (
-            DELETE FROM click_journal WHERE ctid = ANY (chosen)
-            RETURNING coalesce(quarter, quarter_now()) AS quarter, link_ids, clicks
-        ),
-        sums AS (
-            SELECT quarter, id, sum(n)::bigint AS n FROM taken, unnest(link_ids, clicks) AS pair (id, n) GROUP BY quarter, id
-        )
-        SELECT quarter, array_agg(id ORDER BY id) AS ids, array_agg(n ORDER BY id) AS counts, sum(n)::bigint AS total,
-            (SELECT count(*) FROM taken) AS batches,
-            -- A second quarter begins with the first ids again: another writer may wait for one of them with a later one.
-            CASE WHEN (SELECT min(quarter) < max(quarter) FROM taken) THEN (SELECT array_agg(id) FROM sums) END AS all_ids
-        FROM sums GROUP BY quarter ORDER BY quarter
-    LOOP
-        IF batch_count = 0 AND step.all_ids IS NOT NULL THEN
-            PERFORM FROM link_clicks WHERE link_id = ANY (step.all_ids) ORDER BY link_id FOR UPDATE;
-        END IF;
-        batch_count := step.batches;
-        link_count := link_count + count_clicks(step.ids, step.counts, step.quarter);
-        click_count := click_count + step.total;
-    END LOOP;
-END
-$$;
-
-CREATE FUNCTION grant_clicks(of_recorder bigint, with_number bigint, ids bigint[], counts bigint[])
-RETURNS SETOF click_grants LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM pg_advisory_xact_lock(of_recorder);
-    IF NOT EXISTS (SELECT FROM click_grants WHERE recorder = of_recorder AND number >= with_number) THEN
-        PERFORM FROM link_limits WHERE link_id = ANY (ids) ORDER BY link_id FOR UPDATE;
-        -- A statement of its own: its snapshot is younger than the locks, and shows every grant before (READ COMMITTED).
-        WITH asked AS (
-            SELECT id, n,
-                (SELECT coalesce(max_clicks, 9223372036854775807) FROM links WHERE links.id = pair.id) AS max_clicks,
-                (SELECT clicks_before + granted FROM link_limits WHERE link_id = pair.id) AS granted_before,
-                (SELECT clicks FROM link_clicks WHERE link_id = pair.id) AS counted_before
-            FROM unnest(ids, counts) AS pair (id, n)
-        ),
-        states AS (
-            SELECT id, n, CASE
-                -- The link is deleted.
-                WHEN max_clicks IS NULL THEN 0
-                WHEN max_clicks = 9223372036854775807 THEN max_clicks
-                WHEN granted_before IS NOT NULL THEN max_clicks - greatest(granted_before, counted_before)
-            END AS clicks_left
-            FROM asked
-        ),
-        answers AS (
-            SELECT id, clicks_left,
-                CASE WHEN clicks_left < 9223372036854775807 THEN greatest(least(n, clicks_left), 0) ELSE 0 END AS n
-            FROM states
-        ),
-        noted AS (
-            -- By key, however the answers are joined.
-            UPDATE link_limits SET granted = granted + n FROM answers
-            WHERE link_id = ANY (ids) AND link_id = id AND n > 0
-        ),
-        counted AS (
-            INSERT INTO link_clicks (link_id, clicks) SELECT id, n FROM answers WHERE n > 0 ORDER BY id
-            ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks
-        )
-        INSERT INTO click_grants (recorder, number, link_ids, clicks, clicks_left)
-        SELECT of_recorder, with_number, array_agg(id ORDER BY id), array_agg(n ORDER BY id),
-            array_agg(CASE WHEN clicks_left < 9223372036854775807 THEN clicks_left - n ELSE clicks_left END ORDER BY id)
-        FROM answers;
-    END IF;
-    RETURN QUERY SELECT * FROM click_grants WHERE recorder = of_recorder AND number = with_number;
-END
-$$;
-

@@ -86,35 +86,29 @@ CREATE TABLE deleted_users (
 -- # Links
 
 CREATE TABLE links (
-    id               INTEGER PRIMARY KEY AUTOINCREMENT,
-    short_code       TEXT    NOT NULL UNIQUE,
-    target_url       TEXT    NOT NULL,
-    owner_id         INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-    title            TEXT    NOT NULL DEFAULT '',
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    short_code     TEXT    NOT NULL UNIQUE,
+    target_url     TEXT    NOT NULL,
+    owner_id       INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    title          TEXT    NOT NULL DEFAULT '',
     -- A JSON array of texts.
-    tags             TEXT    NOT NULL DEFAULT '[]',
+    tags           TEXT    NOT NULL DEFAULT '[]',
     -- Whether a visitor's query is added to that of the target.
-    forward_query    INTEGER NOT NULL DEFAULT 0,
-    is_active        INTEGER NOT NULL DEFAULT 1 CHECK (is_active IN (0, 1)),
-    created_at       INTEGER NOT NULL,
+    forward_query  INTEGER NOT NULL DEFAULT 0,
+    is_active      INTEGER NOT NULL DEFAULT 1 CHECK (is_active IN (0, 1)),
+    created_at     INTEGER NOT NULL,
     -- NULL: since the link was made.
-    updated_at       INTEGER,
-    expires_at       INTEGER,
+    updated_at     INTEGER,
+    expires_at     INTEGER,
     -- Redirects answered in all.
-    max_clicks       INTEGER,
+    max_clicks     INTEGER,
     -- 410 or 451 while a removal covers the link: the largest of theirs.
-    removed_status   INTEGER,
-    -- What is_active becomes again when no removal covers the link any more.
-    active_unremoved INTEGER,
-    clicks           INTEGER NOT NULL DEFAULT 0 CHECK (clicks >= 0),
-    -- The newest interval, and the clicks in it; older ones are in link_series. 0 is that of a count with which a link was
-    -- made: it belongs to the interval in which the link was made.
-    quarter          INTEGER NOT NULL DEFAULT 0,
-    in_quarter       INTEGER NOT NULL DEFAULT 0,
-    -- Changes with every addition to an older quarter, which changes nothing else here but the count.
-    late_writes      INTEGER NOT NULL DEFAULT 0,
-    -- Changes with every addition that is in the sums, too.
-    owner_writes     INTEGER NOT NULL DEFAULT 0
+    removed_status INTEGER,
+    clicks         INTEGER NOT NULL DEFAULT 0 CHECK (clicks >= 0),
+    -- The newest interval with clicks, 0 before the first, and the clicks in it; older ones are in link_series. A count with which
+    -- a link was made belongs to the interval in which the link was made.
+    quarter        INTEGER NOT NULL DEFAULT 0,
+    in_quarter     INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
@@ -124,12 +118,6 @@ CREATE INDEX ending_links ON links (owner_id, created_at DESC, id DESC) WHERE ex
 CREATE INDEX limited_links ON links (owner_id, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
 CREATE INDEX removed_links ON links (owner_id, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
 CREATE INDEX links_by_end ON links (owner_id, expires_at, id) WHERE expires_at IS NOT NULL;
-
-CREATE TRIGGER link_stays_removed AFTER UPDATE OF is_active ON links
-WHEN new.removed_status IS NOT NULL AND new.is_active
-BEGIN
-    UPDATE links SET is_active = 0, active_unremoved = 1 WHERE id = new.id;
-END;
 
 -- The tags of links, in the order of an owner's list.
 CREATE TABLE link_tags (
@@ -169,31 +157,18 @@ CREATE TABLE link_changes (
 CREATE INDEX link_changes_short_code ON link_changes (short_code);
 
 -- Whoever changes or deletes a link, also by hand, tells the service through the outbox. The code of a deleted link is
--- retired, whoever deleted the link or its owner.
-CREATE TRIGGER link_changed AFTER UPDATE OF short_code, target_url, is_active ON links
-BEGIN
-    INSERT INTO link_changes (short_code) VALUES (old.short_code);
-END;
-CREATE TRIGGER link_changed_in_use AFTER UPDATE OF expires_at, max_clicks, forward_query ON links
-WHEN old.expires_at IS NOT new.expires_at OR old.max_clicks IS NOT new.max_clicks OR old.forward_query <> new.forward_query
+-- retired, whoever deleted the link or its owner; that of a removed link has no owner any more.
+CREATE TRIGGER link_changed
+AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, removed_status ON links
 BEGIN
     INSERT INTO link_changes (short_code) VALUES (old.short_code);
 END;
 CREATE TRIGGER link_deleted AFTER DELETE ON links
 BEGIN
     INSERT INTO link_changes (short_code) VALUES (old.short_code);
-    INSERT OR IGNORE INTO retired_codes (short_code, retired_at) VALUES (old.short_code, CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
-END;
-CREATE TRIGGER link_deleted_by_owner AFTER DELETE ON links
-BEGIN
     INSERT INTO retired_codes (short_code, retired_at, owner_id)
-    VALUES (old.short_code, CAST(strftime('%s', 'now') AS INTEGER) * 1000000, old.owner_id)
-    ON CONFLICT (short_code) DO UPDATE SET owner_id = excluded.owner_id;
-END;
-CREATE TRIGGER link_retired_by_owner BEFORE DELETE ON links
-BEGIN
-    INSERT INTO retired_codes (short_code, retired_at, owner_id)
-    VALUES (old.short_code, CAST(strftime('%s', 'now') AS INTEGER) * 1000000, old.owner_id)
+    VALUES (old.short_code, CAST(strftime('%s', 'now') AS INTEGER) * 1000000,
+        CASE WHEN old.removed_status IS NULL THEN old.owner_id END)
     ON CONFLICT (short_code) DO UPDATE SET retired_at = excluded.retired_at, owner_id = excluded.owner_id;
 END;
 
@@ -235,20 +210,10 @@ CREATE TABLE link_series (
     PRIMARY KEY (link_id, quarter)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER link_quarter_ends AFTER UPDATE OF quarter ON links
-WHEN new.quarter <> old.quarter AND CASE old.quarter WHEN 0 THEN old.clicks ELSE old.in_quarter END > 0
+CREATE TRIGGER link_quarter_ends AFTER UPDATE OF quarter ON links WHEN new.quarter <> old.quarter AND old.in_quarter > 0
 BEGIN
-    INSERT INTO link_series (link_id, quarter, clicks) VALUES (
-        old.id,
-        CASE old.quarter WHEN 0 THEN max(old.created_at / 900000000, 1) ELSE old.quarter END,
-        CASE old.quarter WHEN 0 THEN old.clicks ELSE old.in_quarter END)
+    INSERT INTO link_series (link_id, quarter, clicks) VALUES (old.id, old.quarter, old.in_quarter)
     ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks;
-END;
-CREATE TRIGGER link_clicked_by_former_version AFTER UPDATE OF clicks ON links
-WHEN new.clicks <> old.clicks AND new.quarter = old.quarter AND new.quarter > 0
-    AND new.in_quarter = old.in_quarter AND new.late_writes = old.late_writes
-BEGIN
-    UPDATE links SET in_quarter = in_quarter + new.clicks - old.clicks WHERE id = new.id;
 END;
 CREATE TRIGGER link_series_ends AFTER DELETE ON links
 BEGIN
@@ -266,7 +231,7 @@ CREATE TABLE click_journal (
     held     INTEGER NOT NULL,
     -- The epoch of the Redis data set that a parked batch may be in.
     epoch    TEXT,
-    quarter  INTEGER,
+    quarter  INTEGER NOT NULL,
     clicks   TEXT    NOT NULL,
     -- Packed classes; NULL if no class of the batch is known.
     details  BLOB,
@@ -344,30 +309,15 @@ CREATE TABLE owner_series (
     PRIMARY KEY (owner_id, quarter)
 ) STRICT, WITHOUT ROWID;
 
--- The accounts whose sums have all of their clicks. Those of others are made by a job, or read by link.
-CREATE TABLE owner_series_whole (owner_id INTEGER PRIMARY KEY) STRICT;
-
-CREATE TRIGGER owner_series_begin AFTER INSERT ON users
-BEGIN
-    INSERT INTO owner_series_whole (owner_id) VALUES (new.id);
-END;
 CREATE TRIGGER owner_series_end AFTER DELETE ON users
 BEGIN
     DELETE FROM owner_series WHERE owner_id = old.id;
-    DELETE FROM owner_series_whole WHERE owner_id = old.id;
-END;
-CREATE TRIGGER owner_series_unknown AFTER UPDATE OF clicks ON links
-WHEN new.clicks <> old.clicks AND new.owner_writes = old.owner_writes
-BEGIN
-    DELETE FROM owner_series_whole WHERE owner_id = new.owner_id;
 END;
 
 -- Counts with which links are made.
 CREATE TRIGGER owner_series_made AFTER INSERT ON links WHEN new.clicks > 0
 BEGIN
-    INSERT INTO owner_series (owner_id, quarter, clicks)
-    SELECT new.owner_id, CASE new.quarter WHEN 0 THEN max(new.created_at / 900000000, 1) ELSE new.quarter END, new.clicks
-    FROM owner_series_whole WHERE owner_id = new.owner_id
+    INSERT INTO owner_series (owner_id, quarter, clicks) VALUES (new.owner_id, new.quarter, new.clicks)
     ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks;
 END;
 
@@ -375,17 +325,11 @@ END;
 CREATE TRIGGER owner_series_less BEFORE DELETE ON links WHEN old.clicks > 0
 BEGIN
     INSERT INTO owner_series (owner_id, quarter, clicks)
-    SELECT old.owner_id, link_series.quarter, -link_series.clicks
-    FROM link_series JOIN owner_series_whole ON owner_id = old.owner_id WHERE link_id = old.id
-    ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks;
-    INSERT INTO owner_series (owner_id, quarter, clicks)
-    SELECT old.owner_id, CASE old.quarter WHEN 0 THEN max(old.created_at / 900000000, 1) ELSE old.quarter END,
-        -CASE old.quarter WHEN 0 THEN old.clicks ELSE old.in_quarter END
-    FROM owner_series_whole WHERE owner_id = old.owner_id
+    SELECT old.owner_id, quarter, -clicks FROM link_series WHERE link_id = old.id
+    UNION ALL SELECT old.owner_id, old.quarter, -old.in_quarter
     ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks;
     INSERT INTO owner_series (owner_id, quarter, clicks, bots)
-    SELECT old.owner_id, link_bots.quarter, 0, -link_bots.clicks
-    FROM link_bots JOIN owner_series_whole ON owner_id = old.owner_id WHERE link_id = old.id
+    SELECT old.owner_id, quarter, 0, -clicks FROM link_bots WHERE link_id = old.id
     ON CONFLICT (owner_id, quarter) DO UPDATE SET bots = bots + excluded.bots;
 END;
 
@@ -496,14 +440,13 @@ CREATE TABLE link_bots (
 CREATE TRIGGER owner_bots_begin AFTER INSERT ON link_bots
 BEGIN
     INSERT INTO owner_series (owner_id, quarter, clicks, bots)
-    SELECT owner_id, new.quarter, 0, new.clicks FROM links JOIN owner_series_whole USING (owner_id) WHERE links.id = new.link_id
+    SELECT owner_id, new.quarter, 0, new.clicks FROM links WHERE id = new.link_id
     ON CONFLICT (owner_id, quarter) DO UPDATE SET bots = bots + excluded.bots;
 END;
 CREATE TRIGGER owner_bots_more AFTER UPDATE OF clicks ON link_bots
 BEGIN
     INSERT INTO owner_series (owner_id, quarter, clicks, bots)
-    SELECT owner_id, new.quarter, 0, new.clicks - old.clicks FROM links JOIN owner_series_whole USING (owner_id)
-    WHERE links.id = new.link_id
+    SELECT owner_id, new.quarter, 0, new.clicks - old.clicks FROM links WHERE id = new.link_id
     ON CONFLICT (owner_id, quarter) DO UPDATE SET bots = bots + excluded.bots;
 END;
 
@@ -629,14 +572,3 @@ CREATE TABLE reports (
 ) STRICT;
 CREATE INDEX reports_by_link ON reports (link_id);
 CREATE INDEX reports_by_time ON reports (reported_at);
-
--- What only older versions need. It goes.
-CREATE TABLE flush_ledger (
-    epoch      TEXT    NOT NULL,
-    number     INTEGER NOT NULL,
-    up_to      INTEGER NOT NULL,
-    applied_at INTEGER NOT NULL,
-    life       TEXT,
-    PRIMARY KEY (epoch, number)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX flush_ledger_applied_at ON flush_ledger (applied_at);

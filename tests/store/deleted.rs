@@ -92,7 +92,7 @@ async fn a_deleted_link_leaves_no_clicks_behind_though_a_flush_saw_it_just_befor
         // As a flush does it whose statement began before the deletion.
         run(
             &mut by_hand,
-            "INSERT INTO link_clicks SELECT min(link_id), 1 FROM deleted_links",
+            "INSERT INTO link_clicks SELECT min(link_id), 1, 2000000, 1 FROM deleted_links",
         )
         .await;
         uncount(&store, 2).await;
