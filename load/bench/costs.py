@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from testbed.databases import Postgres, Redis
-from testbed.programs import Failed
 
 from .accounting import usage
 from .contenders import Running
 from .pinned import say
 from .results import Results
 from .stock import Stock
-from .tools import ROOT
 
 SERVERS = ("server", "redis", "postgres")
 PART = 500
 """Links per transaction, as the flusher has them."""
 ROWS = ("first", "again", "in the next quarter")
-PUBLIC, WITHOUT_OWNERS, COUNTS_ALONE = "public", "without_owners", "counts_alone"
-SCHEMAS = {PUBLIC: "", WITHOUT_OWNERS: ", without sums by owner", COUNTS_ALONE: ", counts alone"}
-"""As it is, and as it was twice before, with what is said of each."""
+PUBLIC, COUNTS_ALONE = "public", "counts_alone"
+SCHEMAS = {PUBLIC: "", COUNTS_ALONE: ", counts alone"}
+"""As it is, and with counts alone, with what is said of each."""
 
 
 @contextmanager
@@ -56,8 +53,8 @@ def size_of(postgres: Postgres, table: str) -> int:
 
 def rows(stock: Stock, results: Results, count: int) -> None:
     """Links spread over the whole table, written back in rising order as a flush does: for the first time, again in the
-    same quarter of an hour, and in the next one, which moves the sum of the quarter before to its series. Beside the schema as it is, two
-    of before, each in tables of its own: with series and without the sums by owner, and with counts alone."""
+    same quarter of an hour, and in the next one, which moves the sum of the quarter before to its series. Beside the schema as it is,
+    a schema without series and sums by owner, in tables of its own."""
     postgres = stock.postgres
     assert postgres
     # Those after the links that other parts have clicked.
@@ -67,7 +64,7 @@ def rows(stock: Stock, results: Results, count: int) -> None:
     quarter = 2_000_000
     # As all parts of a flush but the last.
     postgres.sql(f"alter database {postgres.database} set synchronous_commit = off")
-    make_schemas(postgres)
+    make_counts_alone(postgres)
     for what, of_quarter in zip(ROWS, (quarter, quarter, quarter + 1), strict=True):
         cpu = {}
         for schema, suffix in SCHEMAS.items():
@@ -94,38 +91,17 @@ def rows(stock: Stock, results: Results, count: int) -> None:
                     grown = size_of(postgres, f"{PUBLIC}.{table}") - size
                     results.figure(f"a row written back, {what}: bytes of {table}", grown / count)
             say(f"costs: a row written back, {what}{suffix}: {cpu[schema]:.1f} us of Postgres, {log / count:.0f} bytes of its log")
-        for schema in (WITHOUT_OWNERS, COUNTS_ALONE):
-            results.figure(f"a row written back, {what}: CPU against{SCHEMAS[schema][1:]}", cpu[PUBLIC] / cpu[schema])
+        results.figure(f"a row written back, {what}: CPU against{SCHEMAS[COUNTS_ALONE][1:]}", cpu[PUBLIC] / cpu[COUNTS_ALONE])
     postgres.sql(f"alter database {postgres.database} reset search_path")
     counted = int(postgres.sql(f"select count(*) from link_clicks where quarter = {quarter + 1}"))
     assert counted >= count // PART * PART, f"{counted} of {count} rows are there"
-    for schema in (WITHOUT_OWNERS, COUNTS_ALONE):
-        alone = int(postgres.sql(f"select sum(clicks) from {schema}.link_clicks"))
-        assert alone == 3 * (count // PART * PART), f"{schema} has {alone} clicks"
-        postgres.sql(f"drop schema {schema} cascade")
+    alone = int(postgres.sql(f"select sum(clicks) from {COUNTS_ALONE}.link_clicks"))
+    assert alone == 3 * (count // PART * PART), f"{COUNTS_ALONE} has {alone} clicks"
+    postgres.sql(f"drop schema {COUNTS_ALONE} cascade")
 
 
-def make_schemas(postgres: Postgres) -> None:
-    """Schemas with the tables of clicks as they were, empty, and `count_clicks` for them. The links are those of all."""
-    migrations = ROOT / "migrations" / "postgres"
-    series = (migrations / "0036_link_series.sql").read_text()
-
-    def taken(pattern: str) -> str:
-        found = re.search(pattern, series, re.DOTALL)
-        if not found:
-            raise Failed(f"the migration of series has no {pattern}")
-        return found[0]
-
-    postgres.sql(f"""
-        create schema {WITHOUT_OWNERS}; set search_path = {WITHOUT_OWNERS}, public;
-        create table {WITHOUT_OWNERS}.link_clicks (link_id bigint primary key, clicks bigint not null check (clicks >= 0),
-            quarter integer not null default 0, late_writes integer not null default 0, in_quarter bigint not null default 0)
-            with (fillfactor = 50);
-        {taken("CREATE TABLE link_series .*?;")}
-        {taken("CREATE FUNCTION link_quarter_ends.*?[$][$];")}
-        {taken("CREATE TRIGGER link_quarter_ends.*?;")}
-        {taken("CREATE FUNCTION count_clicks.*?END.[$][$];")}""")
-    # As each flush did before there were series.
+def make_counts_alone(postgres: Postgres) -> None:
+    """A schema with a table of counts alone, empty, and `count_clicks` for it. The links are those of all."""
     postgres.sql(f"""
         create schema {COUNTS_ALONE}; set search_path = {COUNTS_ALONE}, public;
         create table {COUNTS_ALONE}.link_clicks (link_id bigint primary key, clicks bigint not null check (clicks >= 0))

@@ -122,13 +122,13 @@ def fill(stock: Stock, hot: str, times: Times, results: Results) -> int:
         f"""insert into link_series (link_id, quarter, clicks)
             select id, {times.year} + (id * 7919 + number * 104729) % {older}, 1 + id % 5
             from links cross join generate_series(0, 1) number where owner_id = {owner} and id <> {link}""",
-        f"""insert into link_clicks (link_id, clicks, quarter, in_quarter, in_owner_series)
-            select id, 2 * (1 + id % 5) + 1, {times.newest} - id % {DAY}, 1, true
+        f"""insert into link_clicks (link_id, clicks, quarter, in_quarter)
+            select id, 2 * (1 + id % 5) + 1, {times.newest} - id % {DAY}, 1
             from links where owner_id = {owner} and id <> {link}""",
         f"""insert into link_series (link_id, quarter, clicks)
             select {link}, q, {in_quarter} from generate_series({times.year}, {times.newest} - 1) q""",
-        f"""insert into link_clicks (link_id, clicks, quarter, in_quarter, in_owner_series)
-            values ({link}, {CLICKS}, {times.newest}, {base}, true)""",
+        f"""insert into link_clicks (link_id, clicks, quarter, in_quarter)
+            values ({link}, {CLICKS}, {times.newest}, {base})""",
         *classes(owner, link, times, in_quarter),
         f"""insert into owner_series (owner_id, quarter, clicks, bots)
             select {owner}, quarter, sum(n), sum(bots) from (

@@ -50,7 +50,7 @@ struct Keys {
 /// Why a token is refused; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFault {
-    /// It is no token, or not one that this service signed; or it is of before tokens named the account's key.
+    /// It is not a token, or not one that this service signed.
     #[error("the token is malformed, or was not issued by this service")]
     Malformed,
     /// It is a key for programs, on a route that needs a log-in.
@@ -65,21 +65,17 @@ pub enum TokenFault {
 }
 
 /// RFC 7519: subject, issued at, expires; times in seconds since 1970. And the account's key, a claim of this service's
-/// own: tokens of before there were keys are refused.
+/// own.
 #[derive(Serialize, Deserialize)]
 struct Claims {
     sub: String,
     iat: u64,
     exp: u64,
     key: String,
-    /// For readers alone: the account's key ties a token to this database, also when `BASE_URL` changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    iss: Option<String>,
-    /// Tokens of the version before have no audience and no type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    aud: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    typ: Option<String>,
+    /// Only for readers: the account's key ties a token to this database, also when `BASE_URL` changes.
+    iss: String,
+    aud: String,
+    typ: String,
 }
 
 impl Tokens {
@@ -92,7 +88,7 @@ impl Tokens {
         // `exp` is compared with the clock that was handed in.
         validation.validate_exp = false;
         validation.validate_nbf = true;
-        validation.set_required_spec_claims(&["exp", "sub"]);
+        validation.set_required_spec_claims(&["aud", "exp", "sub"]);
         validation.set_audience(&[AUDIENCE]);
         let decoding = |secret: &TokenSecret| DecodingKey::from_secret(secret.expose());
         let keys = Keys {
@@ -117,9 +113,9 @@ impl Tokens {
             iat,
             exp: iat + self.ttl.as_secs(),
             key: of.key.to_string(),
-            iss: Some(self.issuer.to_string()),
-            aud: Some(AUDIENCE.to_owned()),
-            typ: Some(ACCESS.to_owned()),
+            iss: self.issuer.to_string(),
+            aud: AUDIENCE.to_owned(),
+            typ: ACCESS.to_owned(),
         };
         encode(&Header::new(Algorithm::HS256), &claims, &self.keys.encoding)
     }
@@ -144,7 +140,7 @@ impl Tokens {
         }
         let TokenData { header, claims } = self.decoded(token)?;
         // Extensions that a recipient has to understand (RFC 7515, 4.1.11): none is supported here.
-        if header.crit.is_some() || claims.typ.is_some_and(|typ| typ != ACCESS) {
+        if header.crit.is_some() || claims.typ != ACCESS {
             return Err(TokenFault::Malformed);
         }
         let now = self.clock.now().unix_seconds();
@@ -217,9 +213,9 @@ mod tests {
             iat,
             exp,
             key: account(7).key.to_string(),
-            iss: None,
-            aud: None,
-            typ: None,
+            iss: "https://sho.rt".into(),
+            aud: AUDIENCE.into(),
+            typ: ACCESS.into(),
         };
         encode(header, &claims, &tokens("a").keys.encoding).unwrap()
     }
@@ -264,9 +260,26 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_the_version_before_is_good_until_it_expires() {
-        let token = minted(Algorithm::HS256, now(), now() + 60);
-        assert_eq!(tokens("a").principal(&token), Ok(account(7)));
+    fn a_token_without_an_audience_or_a_type_is_refused() {
+        let now = now();
+        let whole = serde_json::json!({
+            "sub": "7", "iat": now, "exp": now + 60, "key": account(7).key.to_string(), "iss": "https://sho.rt",
+            "aud": AUDIENCE, "typ": ACCESS,
+        });
+        let token = |claims: &serde_json::Value| {
+            let key = &tokens("a").keys.encoding;
+            encode(&Header::new(Algorithm::HS256), claims, key).unwrap()
+        };
+        assert_eq!(tokens("a").principal(&token(&whole)), Ok(account(7)));
+        for missing in ["aud", "typ", "key", "exp"] {
+            let mut claims = whole.clone();
+            claims.as_object_mut().unwrap().remove(missing);
+            assert_eq!(
+                tokens("a").principal(&token(&claims)),
+                Err(Malformed),
+                "{missing}"
+            );
+        }
     }
 
     #[test]
@@ -277,9 +290,9 @@ mod tests {
                 iat: now(),
                 exp: now() + 60,
                 key: account(7).key.to_string(),
-                iss: Some("https://other.example".into()),
-                aud: Some(aud.into()),
-                typ: Some(typ.into()),
+                iss: "https://other.example".into(),
+                aud: aud.into(),
+                typ: typ.into(),
             };
             encode(
                 &Header::new(Algorithm::HS256),

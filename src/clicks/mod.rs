@@ -68,13 +68,12 @@
 //!     pending in Redis is of one interval, too: a batch of a newer one first turns it into a flush, and one of an older
 //!     interval goes to a flush that no flusher has read. So a flush has one interval, and the transaction that adds it to
 //!     the counts adds it to the sum of that interval, and in Postgres to that of the link's owner. The sum of a link's series is
-//!     its count at every moment (see [`counts::Counting::series_of`]). What an instance of the version before records or writes
-//!     back, which notes no interval, is of the interval in which that is noticed.
+//!     its count at every moment (see [`counts::Counting::series_of`]).
 //!
 //! 11. **Classes follow the clicks, and never hold them up.** A batch carries its classes as one packed value, in Redis to a list
 //!     that has the number of the flush that its clicks will be in, and in the journal beside its clicks. The transaction that
 //!     counts clicks queues their classes, so each is summed once, as its click is. Where a class gets lost on the way (no
-//!     room, an instance of the version before, a form that cannot be read) its click has the class of which nothing is known.
+//!     room, a form that cannot be read) its click has the class of which nothing is known.
 //!
 //! On a Redis Cluster all of this holds for each shard by itself: each has recorders of its own, so a redirect waits for
 //! the acknowledgement of its own shard alone.

@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use crate::domain::Shard;
 use crate::redis::keys::Keys;
 use crate::redis::{Call, Candidate, FindMasterError, RedisFailure, RedisShard, Term, scripts};
-use crate::store::{Clicks, DataSet, Raise, StoreError, is_of_former_version};
+use crate::store::{Clicks, DataSet, Raise, StoreError};
 use crate::telemetry::metrics::{REDIS_ROLLED_BACK, counter_of_shard};
 
 /// How often recovery starts again because the data set or the ledger changed meanwhile.
@@ -276,7 +276,6 @@ async fn is_known(
     let newest = in_use.map_or(0, |in_use| in_use.term);
     Ok(in_use.is_some_and(|in_use| in_use.epoch == epoch)
         || state.term.is_some_and(|term| term > newest)
-        || state.term.is_none() && is_of_former_version(epoch)
         || clicks.data_set(epoch).await?.is_some())
 }
 

@@ -87,13 +87,6 @@ impl Keys {
         }
     }
 
-    /// Tags of the data sets that versions without `REDIS_SHARDS` made on a cluster: of sixteen shards, `{prefix:3}`, and
-    /// of the whole, `{prefix}`, where the cluster was given as one address.
-    pub fn tags_of_former_version(prefix: &str) -> impl Iterator<Item = String> {
-        let of_shards = (0..16).map(move |shard| format!("{{{prefix}:{shard}}}"));
-        of_shards.chain([format!("{{{prefix}}}")])
-    }
-
     /// The shard of a cluster; `None` for a single Redis.
     #[must_use]
     pub fn shard(&self) -> Option<Shard> {
@@ -223,7 +216,7 @@ mod tests {
 
     #[test]
     fn every_number_of_shards_has_one_in_each_window_and_tags_of_its_own() {
-        let mut tags: HashSet<_> = Keys::tags_of_former_version("shunt").collect();
+        let mut tags = HashSet::from([Keys::new("shunt").tag().to_owned()]);
         for count in [1, 2, 3, 7, 16, 32, 100, 256] {
             for shard in Shard::all(count) {
                 let keys = Keys::of_shard("shunt", shard, count);

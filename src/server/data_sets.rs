@@ -109,7 +109,7 @@ impl DataSets<'_> {
         drained.map_err(|error| match error.into() {
             AttemptError::Transient(why) => {
                 let former = noted.map_or_else(
-                    || "an older version".to_owned(),
+                    || "a single Redis".to_owned(),
                     |noted| format!("{noted} shards"),
                 );
                 AttemptError::Transient(format!(
@@ -130,13 +130,13 @@ impl DataSets<'_> {
     }
 }
 
-/// The tags of the data sets of another number of shards, or of a version that noted none.
+/// The tags of the data sets of another number of shards, or of a single Redis that became a cluster.
 fn former_tags(prefix: &str, noted: Option<u16>) -> Box<dyn Iterator<Item = String> + Send + '_> {
     match noted {
         Some(noted) => Box::new(
             Shard::all(noted)
                 .map(move |shard| Keys::of_shard(prefix, shard, noted).tag().to_owned()),
         ),
-        None => Box::new(Keys::tags_of_former_version(prefix)),
+        None => Box::new(std::iter::once(Keys::new(prefix).tag().to_owned())),
     }
 }

@@ -166,12 +166,6 @@ pub trait Ledger: Send + Sync {
     async fn written_back_up_to(&self, tags: &[&str]) -> Result<Option<Timestamp>, StoreError>;
 }
 
-/// Whether an epoch was named by the version before, which has no terms. Its data sets become known when they are first
-/// used, and are kept for ever: without them, an old copy would look like one that is not known yet.
-pub(crate) fn is_of_former_version(epoch: &str) -> bool {
-    epoch.contains('-')
-}
-
 /// The moment up to which a data set that is replaced now is drained at first, in microseconds.
 pub(super) fn drains_until(now: Timestamp) -> i64 {
     let time = i64::try_from(DRAIN_TIME.as_micros()).unwrap_or(i64::MAX);

@@ -1,135 +1,310 @@
-//! The migrations of both databases, embedded.
+//! The migrations of both databases, embedded, and whether this program may run on what a database has of them.
 //!
-//! Those that were there before versions ran side by side are run by sqlx, which notes them in a table of its own. A binary
-//! of that time refuses to start where it finds an unknown row there. So later migrations are *steps*: they are noted in
-//! `shunt_migrations`, each with the oldest version that may run once it is applied. An instance whose own version (that of
-//! its newest migration) is not below that mark starts on a newer schema.
-//!
-//! | file | what it does |
-//! | --- | --- |
-//! | `set` | all migrations of a program |
-//! | `step` | one migration, how it runs, and which versions may run on it |
-//! | `history` | what a database has of them, and whether this program may run on it |
-//! | `progress` | the reports meanwhile |
-//! | `patience` | how long a step waits for locks |
-//! | `postgres/migrate.rs`, `sqlite/migrate.rs` | run them |
+//! sqlx applies them and notes each in `_sqlx_migrations`; [`Schema`] says who does so. All that are missing are applied in one
+//! transaction under one lock, so instances may start together. Migrations only add: a program runs on a schema with more
+//! migrations than it knows, unless one of these says by its name that it takes something away (`contract N`: only programs
+//! whose newest migration is N or later may run).
 //!
 //! sqlx has a macro that embeds migrations. It would compile both database drivers a second time, for the compiler's own
 //! use: a tenth of a cold build.
 
-use set::Files;
+use std::time::Duration;
 
-mod history;
-mod patience;
-mod progress;
-mod set;
-mod step;
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+use tokio::time::sleep;
 
-pub(in crate::store) use history::{History, Standing};
-pub use patience::Patience;
-pub use progress::{Progress, Report, Schema, log};
-pub use set::Migrations;
-pub(in crate::store) use step::{Step, Way};
-
-/// The last migrations that sqlx runs. A binary that knows no later one refuses to start if sqlx's table has one.
-const LAST_BY_SQLX: (i64, i64) = (7, 8);
-
-macro_rules! files {
-    ($folder:literal: $($version:literal $description:literal $file:literal),+ $(,)?) => {
-        &[$(($version, $description, include_str!(concat!("../../migrations/", $folder, "/", $file)))),+]
-    };
-}
-
-const POSTGRES: Files = files! { "postgres":
-    1 "initial" "0001_initial.sql",
-    2 "link clicks" "0002_link_clicks.sql",
-    3 "held epoch" "0003_held_epoch.sql",
-    4 "changes by anyone" "0004_changes_by_anyone.sql",
-    5 "fences" "0005_fences.sql",
-    6 "held and untold" "0006_held_and_untold.sql",
-    7 "installation" "0007_installation.sql",
-    9 "journal marks" "0009_journal_marks.sql",
-    10 "account key column" "0010_account_key_column.sql",
-    11 "account keys" "0011_account_keys.sql",
-    12 "growth" "0012_growth.sql",
-    13 "history" "0013_history.sql",
-    14 "clicks of deleted links" "0014_clicks_of_deleted_links.sql",
-    15 "known addresses" "0015_known_addresses.sql",
-    16 "link totals" "0016_link_totals.sql",
-    17 "data sets" "0017_data_sets.sql",
-    18 "redis shards" "0018_redis_shards.sql",
-    19 "managed links" "0019_managed_links.sql",
-    20 "inactive links" "0020_inactive_links.sql",
-    21 "ending links" "0021_ending_links.sql",
-    22 "limited links" "0022_limited_links.sql",
-    30 "deleted users" "0030_deleted_users.sql",
-    31 "api keys" "0031_api_keys.sql",
-    35 "ids left out" "0035_ids_left_out.sql",
-    36 "link series" "0036_link_series.sql",
-    37 "click details" "0037_click_details.sql",
-    41 "flush names" "0041_flush_names.sql",
-    46 "removals" "0046_removals.sql",
-    47 "removed links" "0047_removed_links.sql",
-    48 "banned users" "0048_banned_users.sql",
-    53 "portable locks" "0053_portable_locks.sql",
-    56 "web sessions" "0056_web_sessions.sql",
-    57 "links by end" "0057_links_by_end.sql",
-    60 "owner series" "0060_owner_series.sql",
-    61 "owner series of before" "0061_owner_series_of_before.sql",
-    75 "bounded details" "0075_bounded_details.sql",
-    80 "class sums" "0080_class_sums.sql",
-    82 "owners at once" "0082_owners_at_once.sql",
-    83 "written back up to" "0083_written_back_up_to.sql",
-};
-
-const SQLITE: Files = files! { "sqlite":
-    1 "initial" "0001_initial.sql",
-    3 "held epoch" "0003_held_epoch.sql",
-    4 "journal in one tree" "0004_journal_in_one_tree.sql",
-    5 "changes by anyone" "0005_changes_by_anyone.sql",
-    6 "fences" "0006_fences.sql",
-    7 "held and untold" "0007_held_and_untold.sql",
-    8 "installation" "0008_installation.sql",
-    9 "data sets" "0009_data_sets.sql",
-    10 "account keys" "0010_account_keys.sql",
-    14 "known addresses" "0014_known_addresses.sql",
-    15 "link totals" "0015_link_totals.sql",
-    16 "redis shards" "0016_redis_shards.sql",
-    17 "managed links" "0017_managed_links.sql",
-    18 "links by status" "0018_links_by_status.sql",
-    19 "owners of retired codes" "0019_owners_of_retired_codes.sql",
-    30 "deleted users" "0030_deleted_users.sql",
-    31 "api keys" "0031_api_keys.sql",
-    36 "link series" "0036_link_series.sql",
-    37 "click details" "0037_click_details.sql",
-    41 "flush names" "0041_flush_names.sql",
-    46 "removals" "0046_removals.sql",
-    48 "banned users" "0048_banned_users.sql",
-    56 "web sessions" "0056_web_sessions.sql",
-    57 "links by end" "0057_links_by_end.sql",
-    75 "bounded details" "0075_bounded_details.sql",
-    76 "owner series" "0076_owner_series.sql",
-    81 "taken classes" "0081_taken_classes.sql",
-    83 "written back up to" "0083_written_back_up_to.sql",
-};
+use super::OpenError;
 
 /// The migrations of Postgres.
 #[must_use]
 pub fn postgres() -> Migrations {
-    Migrations::of(POSTGRES, LAST_BY_SQLX.0)
+    let baseline = include_str!("../../migrations/postgres/0001_baseline.sql");
+    Migrations(Vec::new()).and(1, "baseline", baseline)
 }
 
 /// The migrations of SQLite.
 #[must_use]
 pub fn sqlite() -> Migrations {
-    Migrations::of(SQLITE, LAST_BY_SQLX.1)
+    let baseline = include_str!("../../migrations/sqlite/0001_baseline.sql");
+    Migrations(Vec::new()).and(1, "baseline", baseline)
+}
+
+/// All migrations of one kind of database, in their order.
+pub struct Migrations(Vec<Migration>);
+
+/// A migration that a database has: its version, its description and its checksum.
+pub(super) type Applied = (i64, String, Vec<u8>);
+
+/// How a database stands to the migrations of this program.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It has all of them, as this tells.
+    Complete(Progress<'static>),
+    /// It lacks some; its newest one.
+    Lacking(Option<i64>),
+}
+
+impl Migrations {
+    /// The same and a later one.
+    #[must_use]
+    pub fn and(mut self, version: i64, description: &'static str, sql: &'static str) -> Self {
+        let (sql, kind) = (sql.into_sql_str(), MigrationType::Simple);
+        self.0.push(Migration::new(
+            version,
+            description.into(),
+            kind,
+            sql,
+            false,
+        ));
+        self
+    }
+
+    /// The version that a database has once all are applied, and the version of a program that has them.
+    #[must_use]
+    pub fn newest(&self) -> i64 {
+        self.0.last().map_or(0, |migration| migration.version)
+    }
+
+    pub(super) fn migrator(&self) -> Migrator {
+        let mut migrator = Migrator::with_migrations(self.0.clone());
+        migrator.set_locking(false).set_ignore_missing(true);
+        migrator
+    }
+
+    /// How a database with these migrations stands; `has_links`: it has a table of links, whoever made it.
+    ///
+    /// # Errors
+    /// This program may not run on it.
+    pub(super) fn standing(
+        &self,
+        applied: &[Applied],
+        has_links: bool,
+    ) -> Result<Standing, OpenError> {
+        let newest = applied.iter().map(|(version, ..)| *version).max();
+        let checksum_of = |of: i64| {
+            let found = applied.iter().find(|(version, ..)| *version == of);
+            found.map(|(.., checksum)| checksum.as_slice())
+        };
+        let has = |migration: &Migration| checksum_of(migration.version).is_some();
+        let is_foreign = match self.0.first() {
+            Some(baseline) if newest.is_some() => {
+                checksum_of(baseline.version) != Some(&*baseline.checksum)
+            }
+            _ => has_links,
+        };
+        if is_foreign {
+            return Err(OpenError::Wrong(
+                "the database has tables that this shunt cannot use, of another program or of an older shunt; name an empty database, to which `shunt export` of the older shunt and `shunt import` of this one bring the links".into(),
+            ));
+        }
+        let (own, newest) = (self.newest(), newest.unwrap_or_default());
+        let oldest = applied.iter().filter_map(contract).max();
+        if let Some(oldest) = oldest.filter(|oldest| own < *oldest) {
+            return Err(OpenError::Wrong(format!(
+                "the schema is at version {newest}, of a newer shunt, and this shunt (version {own}) is older than the oldest that may run on it (version {oldest}); start the newer shunt, or take the links to an empty database by its `shunt export`"
+            )));
+        }
+        let is_changed = |migration: &&Migration| {
+            checksum_of(migration.version).is_some_and(|sum| *sum != *migration.checksum)
+        };
+        if let Some(changed) = self.0.iter().find(is_changed) {
+            return Err(OpenError::Wrong(format!(
+                "migration {} was applied in another form than this shunt has it; start the shunt that applied it, or restore a backup from before",
+                changed.version
+            )));
+        }
+        if !self.0.iter().all(has) {
+            return Ok(Standing::Lacking((newest > 0).then_some(newest)));
+        }
+        Ok(Standing::Complete(if own < newest {
+            let version = newest;
+            Progress::Newer { version, own }
+        } else {
+            Progress::UpToDate { version: newest }
+        }))
+    }
+
+    /// Why an instance that does not migrate cannot start.
+    pub(super) fn refusal(&self, newest: Option<i64>) -> OpenError {
+        let has = match newest {
+            None => "the database has no schema".to_owned(),
+            Some(version) => format!("the schema is at version {version}"),
+        };
+        OpenError::Wrong(format!(
+            "{has}, and this shunt needs version {}; run `shunt migrate` of this shunt first, or start without NO_MIGRATE",
+            self.newest()
+        ))
+    }
+
+    /// Reports what is about to be applied, applies it by `attempt`, and reports it. While a lock is held elsewhere (`is_locked`),
+    /// it is tried again.
+    pub(super) async fn bring_up_to_date(
+        &self,
+        newest: Option<i64>,
+        patience: Patience,
+        report: Report,
+        is_locked: fn(&sqlx::Error) -> bool,
+        mut attempt: impl AsyncFnMut() -> Result<(), MigrateError>,
+    ) -> Result<(), OpenError> {
+        let to = self.newest();
+        report(&Progress::Begins { from: newest, to });
+        let mut pauses = patience.pauses();
+        loop {
+            let (error, version) = match attempt().await {
+                Ok(()) => break,
+                Err(MigrateError::Execute(error)) if is_locked(&error) => (error, None),
+                Err(MigrateError::ExecuteMigration(error, version)) if is_locked(&error) => {
+                    (error, Some(version))
+                }
+                Err(MigrateError::Execute(sqlx::Error::PoolTimedOut)) => {
+                    let why = "it does not answer, or another instance is migrating it";
+                    return Err(OpenError::NotYet(why.into()));
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let at = |migration: &&Migration| Some(migration.version) == version;
+            let what = self.0.iter().find(at).map_or_else(
+                || "the schema".to_owned(),
+                |migration| {
+                    format!(
+                        "migration {} ({})",
+                        migration.version, migration.description
+                    )
+                },
+            );
+            let Some(pause) = pauses.next() else {
+                return Err(OpenError::Wrong(format!(
+                    "{what} waits for a lock that another session holds, and was tried {} times ({error}); end that session (in Postgres see pg_stat_activity and pg_blocking_pids), then start again",
+                    patience.tries
+                )));
+            };
+            let pause_ms = pause.as_millis();
+            tracing::warn!(
+                "{what} waits for a lock that another session holds: trying again in {pause_ms} ms"
+            );
+            sleep(pause).await;
+        }
+        let from = newest.unwrap_or_default();
+        for migration in self.0.iter().filter(|migration| migration.version > from) {
+            let (version, description) = (migration.version, &*migration.description);
+            report(&Progress::Applied {
+                version,
+                description,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The oldest version that may run once this migration is applied, if it takes something away.
+fn contract((version, description, _): &Applied) -> Option<i64> {
+    let oldest = description.strip_prefix("contract ")?.split(' ').next()?;
+    Some(oldest.parse().unwrap_or(*version))
+}
+
+/// How long migrations wait for a lock, and how often they are tried.
+///
+/// A statement that waits for a strong lock holds up all later ones on that table. So it waits for a moment only, and is tried
+/// again after a pause in which those go on.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// One wait for a lock.
+    pub lock_timeout: Duration,
+    /// How often migrations are tried.
+    pub tries: u32,
+    /// The first pause; each is twice as long as the one before, up to [`Patience::MAX_PAUSE`].
+    pub first_pause: Duration,
+}
+
+impl Patience {
+    /// About six minutes. A wait is shorter than any redirect waits for its click or its look-up.
+    pub const USUAL: Self = Self {
+        lock_timeout: Duration::from_millis(300),
+        tries: 40,
+        first_pause: Duration::from_millis(250),
+    };
+
+    /// The longest pause.
+    pub const MAX_PAUSE: Duration = Duration::from_secs(10);
+
+    /// The pauses between tries.
+    fn pauses(self) -> impl Iterator<Item = Duration> {
+        let pauses = std::iter::successors(Some(self.first_pause), |pause| Some(*pause * 2));
+        let tries = usize::try_from(self.tries).unwrap_or(usize::MAX);
+        pauses
+            .map(|pause| pause.min(Self::MAX_PAUSE))
+            .take(tries.saturating_sub(1))
+    }
+}
+
+/// Who brings the schema up to date.
+#[derive(Clone, Copy, Debug)]
+pub enum Schema {
+    /// The instance that opens the database; it reports what it does.
+    Migrate(Report),
+    /// `shunt migrate`: a schema that lacks something is refused.
+    Require,
+}
+
+/// Receives each [`Progress`].
+pub type Report = fn(&Progress<'_>);
+
+/// What happens to the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress<'a> {
+    /// There was nothing to do.
+    UpToDate {
+        /// The version of the schema.
+        version: i64,
+    },
+    /// A newer program made it, and this one may run on it.
+    Newer {
+        /// The version of the schema.
+        version: i64,
+        /// The version that this program would make.
+        own: i64,
+    },
+    /// Some migrations are missing.
+    Begins {
+        /// The version of the schema; `None` if there is none.
+        from: Option<i64>,
+        /// The version that it will have.
+        to: i64,
+    },
+    /// A migration is done.
+    Applied {
+        /// Its number.
+        version: i64,
+        /// What it is about.
+        description: &'a str,
+    },
+}
+
+/// Writes progress to the log.
+pub fn log(progress: &Progress<'_>) {
+    match *progress {
+        Progress::UpToDate { .. } => {}
+        Progress::Newer { version, own } => tracing::info!(
+            "the schema is at version {version}, of a newer shunt; this one, of version {own}, may run on it"
+        ),
+        Progress::Begins { from: None, to } => {
+            tracing::info!("the database is empty: making the schema, version {to}");
+        }
+        Progress::Begins {
+            from: Some(from),
+            to,
+        } => tracing::info!("bringing the schema from version {from} to {to}"),
+        Progress::Applied {
+            version,
+            description,
+        } => tracing::debug!("migration {version} ({description}) is done"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-
-    use sqlx::migrate::{Migration, Migrator};
 
     use super::*;
 
@@ -140,26 +315,26 @@ mod tests {
                 .join("migrations")
                 .join(folder);
             let read = Migrator::new(path).await.unwrap();
-            let fields = |migrations: &mut dyn Iterator<Item = &Migration>| -> Vec<_> {
-                migrations
-                    .map(|migration| {
-                        let migration = migration.clone();
-                        let kind = migration.migration_type;
-                        (
-                            migration.version,
-                            migration.description,
-                            kind,
-                            migration.checksum,
-                            migration.no_tx,
-                        )
-                    })
-                    .collect()
+            let fields = |migration: &Migration| {
+                let migration = migration.clone();
+                let kind = migration.migration_type;
+                let (version, description) = (migration.version, migration.description);
+                (version, description, kind, migration.checksum)
             };
+            let embedded: Vec<_> = embedded.0.iter().map(fields).collect();
             assert_eq!(
-                fields(&mut embedded.all()),
-                fields(&mut read.iter()),
+                embedded,
+                read.iter().map(fields).collect::<Vec<_>>(),
                 "{folder}"
             );
         }
+    }
+
+    #[test]
+    fn a_mark_that_cannot_be_read_lets_no_older_version_run() {
+        let oldest = |description: &str| contract(&(20, description.to_owned(), Vec::new()));
+        assert_eq!(oldest("a table"), None);
+        assert_eq!(oldest("contract 12 no target"), Some(12));
+        assert_eq!(oldest("contract x"), Some(20));
     }
 }

@@ -62,7 +62,6 @@ pub use details::{
 };
 pub use failure::{OpenError, StoreError};
 pub use history::{HistoryCheck, HistoryNote};
-pub(crate) use ledger::is_of_former_version;
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
 pub use links::{
     CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, EditedLink,

@@ -177,7 +177,7 @@ fn migrate_says_which_database_it_is_and_what_it_did() {
     let lines: Vec<_> = first.lines().collect();
     assert_eq!(lines[0], format!("database: SQLite, in {}", path.display()));
     assert!(lines[1].starts_with("empty: making version "), "{first}");
-    assert_eq!(lines[2].trim(), "1  initial", "{first}");
+    assert_eq!(lines[2].trim(), "1  baseline", "{first}");
     let newest = lines[1].trim_start_matches("empty: making version ");
     let last = lines.last().unwrap().trim();
     assert!(last.starts_with(newest), "{first}");

@@ -1,13 +1,11 @@
 //! Migrations only add: an older version goes on to run on the new schema. What takes something away says which versions
-//! may still run, in a header (see CONTRIBUTING.md).
+//! may still run, in the name of its file (see CONTRIBUTING.md).
 
 use std::fs;
 use std::path::Path;
 
-/// Files from these numbers on, of Postgres and of SQLite: earlier ones were there before versions ran side by side.
-const FROM: [(&str, u64); 2] = [("postgres", 9), ("sqlite", 9)];
-
-const CONTRACT: &str = "-- contract: oldest version ";
+/// How the description in a file's name begins if the migration takes something away; the oldest version that may run follows.
+const CONTRACT: &str = "contract_";
 
 /// What an older version may miss, or be refused by.
 const TAKES_AWAY: [&str; 11] = [
@@ -101,16 +99,8 @@ fn fault(statement: &str, made_here: &[String]) -> Option<String> {
     None
 }
 
-/// What a file takes away without saying so.
+/// What a file takes away.
 fn faults(sql: &str) -> Vec<String> {
-    let first_comments = sql.lines().take_while(|line| line.starts_with("--"));
-    let mut contracts = first_comments.filter_map(|line| line.strip_prefix(CONTRACT));
-    if contracts
-        .next()
-        .is_some_and(|oldest| oldest.parse::<u64>().is_ok())
-    {
-        return Vec::new();
-    }
     let statements = statements(sql);
     let made_here: Vec<_> = statements
         .iter()
@@ -128,62 +118,29 @@ fn faults(sql: &str) -> Vec<String> {
 fn a_migration_that_takes_something_away_says_which_versions_may_still_run() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
     let (mut read, mut wrong) = (0, Vec::new());
-    for (kind, from) in FROM {
+    for kind in ["postgres", "sqlite"] {
         for entry in fs::read_dir(folder.join(kind)).unwrap() {
             let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap();
-            let version: u64 = name.split('_').next().unwrap().parse().unwrap();
-            if version < from {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let (version, description) = name.split_once('_').unwrap();
+            let version: u64 = version.parse().unwrap();
+            read += 1;
+            if let Some(oldest) = description.strip_prefix(CONTRACT) {
+                let oldest = oldest.split('_').next().map(str::parse::<u64>);
+                let oldest = oldest.and_then(Result::ok);
+                let is_read = oldest.is_some_and(|oldest| oldest <= version);
+                assert!(is_read, "{kind}/{name} names no oldest version");
                 continue;
             }
-            read += 1;
             for fault in faults(&fs::read_to_string(&path).unwrap()) {
                 wrong.push(format!(
-                    "{kind}/{name}: {fault}; add `{CONTRACT}N`, or only add"
+                    "{kind}/{name}: {fault}; only add, or name it N_{CONTRACT}OLDEST_…"
                 ));
             }
         }
     }
     assert!(read > 0, "no file was read");
     assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-#[test]
-fn headers_of_migrations_are_spelt_as_the_program_reads_them() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
-    for (kind, from) in FROM {
-        for entry in fs::read_dir(folder.join(kind)).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap();
-            let version: u64 = name.split('_').next().unwrap().parse().unwrap();
-            let text = fs::read_to_string(&path).unwrap();
-            let is_concurrent = text.to_uppercase().contains("INDEX CONCURRENTLY");
-            let mut is_announced = false;
-            for line in text.lines().take_while(|line| line.starts_with("--")) {
-                let line = line.trim_start_matches("--").trim();
-                if let Some(oldest) = line.strip_prefix("contract:") {
-                    let oldest = oldest
-                        .strip_prefix(" oldest version ")
-                        .map(str::parse::<u64>);
-                    let oldest = oldest.and_then(Result::ok);
-                    assert!(
-                        oldest.is_some_and(|oldest| oldest <= version),
-                        "{name}: {line}"
-                    );
-                }
-                if let Some(way) = line.strip_prefix("runs:") {
-                    let index = way.strip_prefix(" concurrently, index ");
-                    is_announced |= index.is_some_and(|index| text.matches(index).count() > 1);
-                    assert!(way == " in batches" || index.is_some(), "{name}: {line}");
-                    assert!(index.is_none() || kind == "postgres", "{name}: {line}");
-                }
-            }
-            assert!(
-                version < from || is_concurrent == is_announced,
-                "{name}: its header names no index, or another"
-            );
-        }
-    }
 }
 
 #[test]
@@ -203,12 +160,9 @@ fn what_takes_something_away_is_found() {
         "ALTER TABLE links ADD COLUMN note text UNIQUE;",
         "CREATE UNIQUE INDEX one_target ON links (target_url);",
         "TRUNCATE link_changes;",
-        "DELETE FROM flush_ledger;",
+        "DELETE FROM link_changes;",
         "CREATE TABLE t (id bigint);\nALTER TABLE links RENAME TO t2;",
         "CREATE TRIGGER t AFTER DELETE ON links BEGIN DELETE FROM a; END;\nDROP TABLE links;",
-        "-- contract: oldest version\nDROP TABLE links;",
-        "-- contract: oldest version x\nDROP TABLE links;",
-        "SELECT 1;\n-- contract: oldest version 9\nDROP TABLE links;",
     ] {
         assert!(!faults(sql).is_empty(), "{sql}");
     }
@@ -225,7 +179,6 @@ fn what_only_adds_passes() {
         "CREATE TRIGGER t AFTER DELETE ON links FOR EACH ROW EXECUTE FUNCTION f();",
         "INSERT INTO t SELECT 'DROP TABLE x';",
         "ALTER TABLE links SET (autovacuum_vacuum_threshold = 1000);",
-        "-- The old column is not read any more.\n-- contract: oldest version 12\nALTER TABLE links DROP COLUMN note;",
     ] {
         assert_eq!(faults(sql), Vec::<String>::new(), "{sql}");
     }

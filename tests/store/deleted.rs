@@ -1,14 +1,10 @@
 //! Clicks of links that are gone, in Postgres: removed step by step, without a flush that waits.
 
 use shunt::domain::{Interval, LinkId};
-use shunt::store::migrations::{self, Patience};
-use shunt::store::{
-    ClickDetails, FlushId, FlushMark, PostgresStore, Raise, Store, migrate_postgres,
-};
+use shunt::store::{ClickDetails, FlushId, FlushMark, Raise, Store};
 use sqlx::{Connection, PgConnection};
 
-use crate::backend::{SETTINGS, link, user, with_empty_postgres, with_primary};
-use crate::migrations::silent;
+use crate::backend::{link, user, with_primary};
 
 async fn number(by_hand: &mut PgConnection, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(by_hand).await.unwrap()
@@ -22,18 +18,6 @@ const CLICKS: &str = "SELECT count(*) FROM link_clicks";
 const LIMITS: &str = "SELECT count(*) FROM link_limits";
 const LISTED: &str = "SELECT count(*) FROM deleted_links";
 const A_MINUTE_LATER: &str = "UPDATE deleted_links SET recheck_at = now() - interval '1 second'";
-
-/// The last version that left the clicks of deleted links behind.
-const LEAVES_CLICKS: i64 = 9;
-
-/// A link, and clicks of three links of which it is one.
-const LEFT_BEHIND: &str = "
-    INSERT INTO users (id, email, email_key, password_hash, created_at) OVERRIDING SYSTEM VALUE
-        VALUES (1, 'a@example.org', 'a@example.org', 'hash', now());
-    INSERT INTO links (id, short_code, target_url, owner_id, created_at) OVERRIDING SYSTEM VALUE
-        VALUES (7, 'seven', 'https://example.org/', 1, now());
-    INSERT INTO link_clicks VALUES (3, 30), (7, 70), (9, 90);
-";
 
 /// Links with a click each, in the database.
 async fn clicked(store: &Store, count: usize) -> Vec<LinkId> {
@@ -108,7 +92,7 @@ async fn a_deleted_link_leaves_no_clicks_behind_though_a_flush_saw_it_just_befor
         // As a flush does it whose statement began before the deletion.
         run(
             &mut by_hand,
-            "INSERT INTO link_clicks SELECT min(link_id), 1 FROM deleted_links",
+            "INSERT INTO link_clicks SELECT min(link_id), 1, 2000000, 1 FROM deleted_links",
         )
         .await;
         uncount(&store, 2).await;
@@ -165,25 +149,6 @@ async fn the_removal_of_clicks_waits_for_no_flush_and_comes_back_to_what_it_pass
         run(&mut by_hand, A_MINUTE_LATER).await;
         uncount(&store, 10).await;
         assert_eq!(number(&mut by_hand, CLICKS).await, 0);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn clicks_that_an_older_version_left_behind_are_removed() {
-    with_empty_postgres(async |url| {
-        let then = migrations::postgres().up_to(LEAVES_CLICKS);
-        migrate_postgres(&url, SETTINGS, &then, Patience::USUAL, silent)
-            .await
-            .unwrap();
-        let mut by_hand = PgConnection::connect(&url).await.unwrap();
-        run(&mut by_hand, LEFT_BEHIND).await;
-        let store = PostgresStore::connect(&url, SETTINGS).await.unwrap();
-        let store = Store::of(std::sync::Arc::new(store));
-        assert_eq!(number(&mut by_hand, LISTED).await, 2);
-        uncount(&store, 10).await;
-        let kept = "SELECT CASE WHEN count(*) = 1 THEN max(link_id) END FROM link_clicks";
-        assert_eq!(number(&mut by_hand, kept).await, 7);
     })
     .await;
 }

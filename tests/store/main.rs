@@ -19,13 +19,12 @@ mod recorders;
 mod removals;
 mod replica;
 mod series;
-mod upgrade;
 
 use backend::{both_stores, delete_link, link, plain, user};
 use shunt::domain::{Clock, EmailAddress, Principal, ShortCode, SystemClock, TokenKey, UserId};
 use shunt::store::{CreateLinkError, CreateUserError, NewLink};
 
-/// Two accounts, as an older version or a person makes them.
+/// Two accounts, as a person makes them.
 const BY_HAND: &str = "
     INSERT INTO users (email, email_key, password_hash, created_at)
     SELECT name, name, 'hash', created_at FROM users, (SELECT 'ada@example.org' AS name UNION ALL SELECT 'bob@example.org') AS made";

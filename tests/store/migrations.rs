@@ -1,37 +1,38 @@
-//! How migrations of Postgres run beside a service at work, and which versions may run on which schema.
+//! How migrations run beside a service at work, and which versions may run on which schema.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use shunt::domain::SystemClock;
 use shunt::store::migrations::{self, Migrations, Patience, Progress, Schema};
-use shunt::store::{OpenError, PostgresStore, StoreSettings, migrate_postgres};
-use sqlx::{Connection, PgConnection};
+use shunt::store::{
+    OpenError, PostgresStore, SqliteStore, Store, StoreSettings, migrate_postgres, migrate_sqlite,
+};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
 use crate::backend::{SETTINGS, with_empty_postgres};
 
-/// The newest migration of the last version that knew no mark.
-const BEFORE_MARKS: i64 = 7;
-
 /// A version above all that exist.
-pub(crate) const LATER: i64 = 900;
+const LATER: i64 = 900;
 
-pub(crate) const ADDS: &str = "CREATE TABLE added_later (id bigint);";
-pub(crate) const CONTRACTS: &str =
-    "-- contract: oldest version 900\nCREATE TABLE contracted (id bigint);";
+/// The description of a migration after which only versions from that one on may run.
+const CONTRACT: &str = "contract 900 takes away";
+
+const ADDS: &str = "CREATE TABLE added_later (id bigint);";
+const CONTRACTS: &str = "CREATE TABLE contracted (id bigint);";
 const LOCKS: &str = "ALTER TABLE links ADD COLUMN note text;";
-const IN_BATCHES: &str = "-- runs: in batches
-    UPDATE numbers SET doubled = 2 * id WHERE id IN (SELECT id FROM numbers WHERE doubled IS NULL LIMIT 100);";
-const INDEX: &str = "-- runs: concurrently, index numbers_doubled
-    CREATE UNIQUE INDEX CONCURRENTLY numbers_doubled ON numbers (doubled);";
 
-pub(crate) const IMPATIENT: Patience = Patience {
+const IMPATIENT: Patience = Patience {
     lock_timeout: Duration::from_millis(50),
     tries: 3,
     first_pause: Duration::from_millis(20),
     ..Patience::USUAL
 };
 
-pub(crate) fn silent(_: &Progress<'_>) {}
+fn silent(_: &Progress<'_>) {}
 
 async fn migrated(url: &str, to: &Migrations, patience: Patience) -> Result<(), OpenError> {
     migrate_postgres(url, SETTINGS, to, patience, silent).await
@@ -69,48 +70,20 @@ async fn until_it_waits(observer: &mut PgConnection, what: &str) {
 }
 
 #[tokio::test]
-async fn versions_without_marks_start_on_the_newest_schema_of_postgres() {
-    with_empty_postgres(async |url| {
-        opened(&url).await.unwrap();
-        let mut connection = PgConnection::connect(&url).await.unwrap();
-        let newest = "SELECT max(version) FROM _sqlx_migrations";
-        assert_eq!(number(&mut connection, newest).await, BEFORE_MARKS);
-        let own = "SELECT max(version) FROM shunt_migrations";
-        assert_eq!(
-            number(&mut connection, own).await,
-            migrations::postgres().newest()
-        );
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn a_newer_schema_of_postgres_is_used_unless_its_mark_forbids_it() {
     with_empty_postgres(async |url| {
         let newer = migrations::postgres().and(LATER - 1, "adds", ADDS);
         migrated(&url, &newer, Patience::USUAL).await.unwrap();
         opened(&url).await.unwrap();
-        let newer = newer.and(LATER, "contracts", CONTRACTS);
+        let newer = newer.and(LATER, CONTRACT, CONTRACTS);
         migrated(&url, &newer, Patience::USUAL).await.unwrap();
         let Err(OpenError::Wrong(why)) = opened(&url).await else {
             panic!("it runs on a schema that forbids it");
         };
         assert!(why.contains("at version 900"), "{why}");
-        assert!(why.contains("start that one"), "{why}");
+        assert!(why.contains("start the newer shunt"), "{why}");
+        assert!(why.contains("`shunt export`"), "{why}");
         migrated(&url, &newer, Patience::USUAL).await.unwrap();
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_contract_keeps_out_versions_without_marks_too() {
-    with_empty_postgres(async |url| {
-        let newer = migrations::postgres().and(LATER, "contracts", CONTRACTS);
-        migrated(&url, &newer, Patience::USUAL).await.unwrap();
-        let mut connection = PgConnection::connect(&url).await.unwrap();
-        // Those refuse a row that they do not know.
-        let newest = "SELECT max(version) FROM _sqlx_migrations";
-        assert_eq!(number(&mut connection, newest).await, LATER);
     })
     .await;
 }
@@ -180,125 +153,76 @@ async fn a_step_that_never_gets_its_lock_fails_with_a_line_and_changes_nothing()
     .await;
 }
 
-/// The newest schema, and a table of numbers.
-async fn with_numbers(test: impl AsyncFnOnce(&str, Migrations, PgConnection)) {
+#[tokio::test]
+async fn instances_that_start_at_once_apply_each_migration_once() {
     with_empty_postgres(async |url| {
-        opened(&url).await.unwrap();
-        let mut connection = PgConnection::connect(&url).await.unwrap();
-        let table = "CREATE TABLE numbers (id bigint PRIMARY KEY, doubled bigint);
-            INSERT INTO numbers SELECT generate_series(1, 1000)";
-        run(&mut connection, table).await;
-        test(&url, migrations::postgres(), connection).await;
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_large_step_runs_in_batches_each_of_which_stays_done() {
-    with_numbers(async |url, all, mut observer| {
-        let mut holder = PgConnection::connect(url).await.unwrap();
-        let mut row = holder.begin().await.unwrap();
-        // Batches go by id, so some come before this row.
-        run(&mut row, "SELECT FROM numbers WHERE id = 950 FOR UPDATE").await;
-        let newer = all.and(LATER, "doubled", IN_BATCHES);
-        assert!(migrated(url, &newer, IMPATIENT).await.is_err());
-        let done = "SELECT count(doubled) FROM numbers";
-        let before = number(&mut observer, done).await;
-        assert!((100..1000).contains(&before), "{before} rows are done");
-        row.rollback().await.unwrap();
-        migrated(url, &newer, IMPATIENT).await.unwrap();
-        assert_eq!(number(&mut observer, done).await, 1000);
-        let wrong = "SELECT count(*) FROM numbers WHERE doubled <> 2 * id";
-        assert_eq!(number(&mut observer, wrong).await, 0);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn an_index_is_built_beside_writers() {
-    with_numbers(async |url, all, mut service| {
-        let mut holder = PgConnection::connect(url).await.unwrap();
-        let mut observer = PgConnection::connect(url).await.unwrap();
-        let mut unfinished = holder.begin().await.unwrap();
-        run(&mut unfinished, "INSERT INTO numbers VALUES (2000, 1)").await;
-        let newer = all.and(LATER, "an index", INDEX);
-        let index = migrated(url, &newer, Patience::USUAL);
-        let writes = async {
-            until_it_waits(&mut observer, "CREATE UNIQUE INDEX").await;
-            let passes = run(&mut service, "INSERT INTO numbers VALUES (2001, 2)");
-            timeout(Duration::from_secs(20), passes)
-                .await
-                .expect("a write passes while the index is built");
-            // An instance that starts meanwhile waits for no index, and the index not for it.
-            let beside = timeout(Duration::from_secs(30), opened(url)).await;
-            beside.expect("it starts").unwrap();
-            unfinished.commit().await.unwrap();
-        };
-        let (built, ()) = tokio::join!(index, writes);
-        built.unwrap();
-        let valid = "SELECT count(*) FROM pg_index WHERE indexrelid = 'numbers_doubled'::regclass AND indisvalid";
-        assert_eq!(number(&mut observer, valid).await, 1);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn an_index_that_was_left_behind_unfinished_is_built_again() {
-    with_numbers(async |url, all, mut by_hand| {
-        run(
-            &mut by_hand,
-            "INSERT INTO numbers VALUES (2000, 1), (2001, 1)",
-        )
-        .await;
-        let newer = all.and(LATER, "an index", INDEX);
-        // Two rows are alike: the build fails, and Postgres leaves the index as it is.
-        assert!(migrated(url, &newer, IMPATIENT).await.is_err());
-        let invalid = "SELECT count(*) FROM pg_index WHERE NOT indisvalid";
-        assert_eq!(number(&mut by_hand, invalid).await, 1);
-        run(&mut by_hand, "DELETE FROM numbers WHERE id = 2001").await;
-        migrated(url, &newer, IMPATIENT).await.unwrap();
-        assert_eq!(number(&mut by_hand, invalid).await, 0);
-        let applied = "SELECT count(*) FROM shunt_migrations WHERE version = 900";
-        assert_eq!(number(&mut by_hand, applied).await, 1);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn instances_that_start_at_once_apply_each_step_once() {
-    with_empty_postgres(async |url| {
-        let newer = migrations::postgres()
-            .and(LATER, "adds", ADDS)
-            .and(LATER + 1, "an index", "-- runs: concurrently, index added_id\nCREATE INDEX CONCURRENTLY added_id ON added_later (id);");
+        let newer = migrations::postgres().and(LATER, "adds", ADDS);
         let starts = (0..4).map(|_| migrated(&url, &newer, Patience::USUAL));
         for migrated in futures_util::future::join_all(starts).await {
             migrated.unwrap();
         }
+        let mut connection = PgConnection::connect(&url).await.unwrap();
+        let applied = "SELECT count(*) FROM _sqlx_migrations WHERE success";
+        assert_eq!(number(&mut connection, applied).await, 2);
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_instance_that_does_not_migrate_names_what_postgres_lacks() {
+async fn a_second_start_on_postgres_changes_nothing() {
+    with_empty_postgres(async |url| {
+        opened(&url).await.unwrap();
+        let mut connection = PgConnection::connect(&url).await.unwrap();
+        // The rows of the catalogue that the latest transaction wrote.
+        let written = "SELECT max(n) FROM (SELECT max(xmin::text::bigint) AS n FROM pg_class
+            UNION ALL SELECT max(xmin::text::bigint) FROM _sqlx_migrations) AS newest";
+        let before = number(&mut connection, written).await;
+        opened(&url).await.unwrap();
+        assert_eq!(number(&mut connection, written).await, before);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_postgres_of_another_program_or_of_an_older_shunt_is_refused() {
+    for tables in [
+        "CREATE TABLE links (id bigint)",
+        "CREATE TABLE _sqlx_migrations (version bigint, description text, checksum bytea, success boolean);
+         INSERT INTO _sqlx_migrations VALUES (1, 'initial', 'another', true)",
+    ] {
+        with_empty_postgres(async |url| {
+            let mut connection = PgConnection::connect(&url).await.unwrap();
+            run(&mut connection, tables).await;
+            refused_for_its_tables(opened(&url).await);
+            let made = "SELECT count(*) FROM pg_class WHERE relname = 'users'";
+            assert_eq!(number(&mut connection, made).await, 0);
+        })
+        .await;
+    }
+}
+
+fn refused_for_its_tables(opened: Result<(), OpenError>) {
+    let Err(OpenError::Wrong(why)) = opened else {
+        panic!("it runs on the tables of another program");
+    };
+    assert!(why.contains("tables that this shunt cannot use"), "{why}");
+    assert!(why.contains("`shunt export`"), "{why}");
+    assert_eq!(why.lines().count(), 1, "{why}");
+}
+
+#[tokio::test]
+async fn an_instance_that_does_not_migrate_refuses_a_postgres_without_a_schema() {
     with_empty_postgres(async |url| {
         let required = StoreSettings {
             schema: Schema::Require,
             ..SETTINGS
         };
-        let refusal = async || match PostgresStore::connect(&url, required).await {
-            Err(OpenError::Wrong(why)) => why,
-            _ => panic!("it starts on a schema that lacks something"),
+        let Err(OpenError::Wrong(why)) = PostgresStore::connect(&url, required).await else {
+            panic!("it starts without a schema");
         };
-        let why = refusal().await;
+        assert!(why.contains("has no schema"), "{why}");
         assert!(
-            why.contains("has no schema") && why.contains("shunt migrate"),
-            "{why}"
-        );
-        let older = migrations::postgres().up_to(BEFORE_MARKS);
-        migrated(&url, &older, Patience::USUAL).await.unwrap();
-        let why = refusal().await;
-        assert!(
-            why.contains("at version 7") && why.contains("missing: 9"),
+            why.contains("needs version 1; run `shunt migrate`"),
             "{why}"
         );
         opened(&url).await.unwrap();
@@ -308,4 +232,107 @@ async fn an_instance_that_does_not_migrate_names_what_postgres_lacks() {
             .unwrap();
     })
     .await;
+}
+
+async fn open_file(path: &Path) -> Result<(), OpenError> {
+    let store = SqliteStore::open(path, SETTINGS, Arc::new(SystemClock)).await?;
+    let store = Store::of(Arc::new(store));
+    // Its connections are closed then, and so are the locks of the file.
+    store.database.close().await.unwrap();
+    Ok(())
+}
+
+async fn file(path: &Path) -> SqliteConnection {
+    let options = SqliteConnectOptions::new().filename(path);
+    let options = options.busy_timeout(Duration::from_millis(20));
+    options.create_if_missing(true).connect().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_newer_schema_of_sqlite_is_used_unless_its_mark_forbids_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    open_file(&path).await.unwrap();
+    let newer = migrations::sqlite().and(LATER - 1, "adds", ADDS);
+    let mut connection = file(&path).await;
+    let migrate = async |connection: &mut SqliteConnection, to: &Migrations| {
+        migrate_sqlite(connection, to, Patience::USUAL, silent)
+            .await
+            .unwrap();
+    };
+    migrate(&mut connection, &newer).await;
+    open_file(&path).await.unwrap();
+    migrate(&mut connection, &newer.and(LATER, CONTRACT, CONTRACTS)).await;
+    let Err(OpenError::Wrong(why)) = open_file(&path).await else {
+        panic!("it runs on a schema that forbids it");
+    };
+    assert!(why.contains("at version 900"), "{why}");
+}
+
+#[tokio::test]
+async fn a_step_waits_for_another_program_that_writes_to_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    open_file(&path).await.unwrap();
+    let newer = migrations::sqlite().and(LATER, "adds", ADDS);
+    let (mut holder, mut connection) = (file(&path).await, file(&path).await);
+    let writer = holder.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let Err(OpenError::Wrong(why)) =
+        migrate_sqlite(&mut connection, &newer, IMPATIENT, silent).await
+    else {
+        panic!("it got the lock");
+    };
+    assert!(why.contains("waits for a lock"), "{why}");
+    assert!(why.contains("tried 3 times"), "{why}");
+    let migration = migrate_sqlite(&mut connection, &newer, Patience::USUAL, silent);
+    let ends = async {
+        sleep(Duration::from_millis(300)).await;
+        writer.rollback().await.unwrap();
+    };
+    let (migrated, ()) = tokio::join!(migration, ends);
+    migrated.unwrap();
+}
+
+#[tokio::test]
+async fn an_instance_that_does_not_migrate_makes_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let required = StoreSettings {
+        schema: Schema::Require,
+        ..SETTINGS
+    };
+    let open = async || SqliteStore::open(&path, required, Arc::new(SystemClock)).await;
+    let Err(OpenError::Wrong(why)) = open().await else {
+        panic!("it starts without a database");
+    };
+    assert!(why.contains("shunt migrate"), "{why}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    open_file(&path).await.unwrap();
+    open().await.map(drop).unwrap();
+}
+
+#[tokio::test]
+async fn a_second_start_on_a_file_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let version = async || -> i64 {
+        let mut connection = file(&path).await;
+        let version = sqlx::query_scalar("PRAGMA schema_version");
+        version.fetch_one(&mut connection).await.unwrap()
+    };
+    open_file(&path).await.unwrap();
+    let before = version().await;
+    open_file(&path).await.unwrap();
+    assert_eq!(version().await, before);
+}
+
+#[tokio::test]
+async fn a_file_of_another_program_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let mut connection = file(&path).await;
+    let table = sqlx::raw_sql("CREATE TABLE links (id INTEGER)");
+    table.execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    refused_for_its_tables(open_file(&path).await);
 }

@@ -11,9 +11,7 @@ use shunt::store::{
     ClickBatch, ClickDetails, DataSet, FlushId, NewLink, OwnerSeries, Raise, Store,
 };
 
-use crate::backend::{
-    both_stores, delete_link, link, moment, plain, user, with_postgres, with_sqlite,
-};
+use crate::backend::{both_stores, delete_link, link, moment, plain, user, with_sqlite};
 
 const NOON: i64 = 2_000_000;
 
@@ -88,97 +86,16 @@ async fn sum_all(store: &Store) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clicks_from_before_there_were_sums_of_owners_are_in_them_at_every_moment() {
-    with_postgres(async |store| {
-        let owner = user(&store).await;
-        let mut links = Vec::new();
-        for clicks in [0, 3, 0] {
-            links.push(made(&store, owner, plain(), clicks).await);
-        }
-        let data_set = began(&store).await;
-        let both = [(links[0], 1), (links[1], 10)];
-        for number in 1..4 {
-            flush(&store, &data_set, number, NOON * 2 + number % 3, &both).await;
-        }
-        store
-            .by_hand(
-                "INSERT INTO link_bots SELECT id, 2000000, 2 FROM links;
-                 UPDATE link_clicks SET in_owner_series = false;
-                 UPDATE link_bots SET in_owner_series = false;
-                 DELETE FROM owner_series; DELETE FROM owner_series_log;
-                 UPDATE owner_series_state
-                 SET clicks_up_to = -1, bots_up_to = -1, bots_quarter = -1, is_whole = false",
-            )
-            .await;
-        let of_bots = async || {
-            let found = store.details.bots_of_owner(&all(owner)).await.unwrap();
-            let of_all = found.iter().map(|(_, clicks)| clicks).sum::<u64>();
-            assert_eq!(of_all, 6, "{found:?}");
-        };
-        for number in 4..12 {
-            assert_eq!(
-                points(&store, &all(owner)).await,
-                points_of(&store, &links).await
-            );
-            of_bots().await;
-            let at = NOON * 2 + number % 3;
-            flush(&store, &data_set, number, at, &[(links[2], 5), both[0]]).await;
-            store.by_hand("SELECT take_into_owner_series(1)").await;
-            sum_all(&store).await;
-        }
-        store
-            .by_hand("DO $$ BEGIN ASSERT (SELECT is_whole FROM owner_series_state); END $$")
-            .await;
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sums_of_an_owner_from_before_there_were_any_in_sqlite_are_made_and_are_kept_from_then_on()
-{
+async fn the_series_of_an_owner_in_sqlite_is_read_from_sums_and_not_by_link() {
     with_sqlite(async |store| {
         let owner = user(&store).await;
-        let mut links = Vec::new();
-        for clicks in [0, 3, 0] {
-            links.push(made(&store, owner, plain(), clicks).await);
-        }
+        let link = link(&store, owner).await.1;
         let data_set = began(&store).await;
-        let both = [(links[0], 1), (links[1], 10)];
-        for number in 1..4 {
-            flush(&store, &data_set, number, NOON * 2 + number % 3, &both).await;
-        }
-        store
-            .by_hand(
-                "DELETE FROM owner_series_whole; DELETE FROM owner_series;
-                 INSERT INTO link_bots SELECT id, 2000000, 2 FROM links",
-            )
-            .await;
-        let is_exact = async || {
-            let found = points(&store, &all(owner)).await;
-            assert_eq!(found, points_of(&store, &links).await);
-            let found = store.details.bots_of_owner(&all(owner)).await.unwrap();
-            assert_eq!(found.iter().map(|(_, clicks)| clicks).sum::<u64>(), 6);
-        };
-        is_exact().await;
-        flush(&store, &data_set, 4, NOON * 2, &both).await;
-        is_exact().await;
-        sum_all(&store).await;
-        is_exact().await;
-        flush(&store, &data_set, 5, NOON * 2 - 1, &both).await;
-        is_exact().await;
-        // A process of the version before.
-        store
-            .by_hand("UPDATE links SET clicks = clicks + 1, in_quarter = in_quarter + 1")
-            .await;
-        is_exact().await;
-        sum_all(&store).await;
-        is_exact().await;
-        // Points by link are not looked at where there are sums.
+        flush(&store, &data_set, 1, NOON, &[(link, 1)]).await;
         store
             .by_hand("UPDATE owner_series SET clicks = clicks + 1000")
             .await;
-        let read = points(&store, &all(owner)).await;
-        assert!(read.iter().all(|(_, clicks)| *clicks >= 1000), "{read:?}");
+        assert_eq!(points(&store, &all(owner)).await, [(NOON, 1001)]);
     })
     .await;
 }
@@ -229,28 +146,6 @@ both_stores! {
         assert_eq!(points(&store, &all(owner)).await, expected);
         sum_all(&store).await;
         assert_eq!(points(&store, &all(owner)).await, expected);
-    }
-
-    async fn what_the_version_before_writes_is_in_the_series_of_an_owner(store) {
-        let owner = user(&store).await;
-        let links = [link(&store, owner).await.1, link(&store, owner).await.1];
-        let data_set = began(&store).await;
-        flush(&store, &data_set, 1, NOON, &[(links[0], 7)]).await;
-        for _ in 0..2 {
-            store.by_hand(if store.is_sqlite() {
-                "UPDATE links SET clicks = clicks + 5"
-            } else {
-                "INSERT INTO link_clicks (link_id, clicks) SELECT id, 5 FROM links
-                 ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks"
-            }).await;
-            let expected = points_of(&store, &links).await;
-            assert_eq!(points(&store, &all(owner)).await, expected);
-            sum_all(&store).await;
-            assert_eq!(points(&store, &all(owner)).await, expected);
-        }
-        flush(&store, &data_set, 2, NOON * 2, &[(links[1], 7)]).await;
-        let points = points(&store, &all(owner)).await;
-        assert_eq!(points.iter().map(|(_, clicks)| clicks).sum::<u64>(), 34);
     }
 
     async fn the_series_of_an_owner_is_the_sum_of_those_of_the_links(store) {

@@ -77,7 +77,7 @@ const BLOCKED: (bool, Option<RemovalStatus>) = (false, Some(RemovalStatus::Legal
 const FOLLOWED: (bool, Option<RemovalStatus>) = (true, None);
 
 both_stores! {
-    async fn a_removed_link_is_inactive_in_its_row_and_announced_once(store) {
+    async fn a_removed_link_is_not_followed_and_its_removal_is_announced_once(store) {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
         let removed = remove(&store, "link", code.as_str(), RemovalStatus::Gone).await;
@@ -91,7 +91,7 @@ both_stores! {
         assert_eq!(state(&store, &code).await, FOLLOWED);
     }
 
-    async fn an_instance_that_knows_no_removals_cannot_switch_a_removed_link_on(store) {
+    async fn a_removed_link_cannot_be_switched_on_by_hand(store) {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
         let removed = remove(&store, "link", code.as_str(), RemovalStatus::LegalReasons).await;

@@ -214,28 +214,4 @@ both_stores! {
             assert_eq!(series(&store, link).await, expected);
         }
     }
-
-    async fn writers_of_the_version_before_leave_the_sum_exact(store) {
-        let owner = user(&store).await;
-        let (_, id) = link(&store, owner).await;
-        let is_sqlite = store.is_sqlite();
-        let add = if is_sqlite {
-            "UPDATE links SET clicks = clicks + 5"
-        } else {
-            "INSERT INTO link_clicks (link_id, clicks) SELECT id, 5 FROM links
-             ON CONFLICT (link_id) DO UPDATE SET clicks = link_clicks.clicks + excluded.clicks"
-        };
-        store.by_hand(add).await;
-        assert_eq!(series(&store, id).await.len(), 1);
-        store.by_hand(add).await;
-        series(&store, id).await;
-        let data_set = began(&store).await;
-        flush(&store, &data_set, 1, NOON * 2, &[(id, 1)]).await;
-        store.by_hand(add).await;
-        flush(&store, &data_set, 2, NOON, &[(id, 2)]).await;
-        store.by_hand(add).await;
-        let points = series(&store, id).await;
-        assert_eq!(points.iter().map(|(_, clicks)| clicks).sum::<u64>(), 23);
-        assert!(points.contains(&(NOON, 2)), "{points:?}");
-    }
 }

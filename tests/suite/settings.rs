@@ -179,8 +179,7 @@ fn a_schema_of_a_newer_version_is_left_alone() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let mut connection = SqliteConnection::connect(&database).await.unwrap();
-        let newer = sqlx::raw_sql("CREATE TABLE IF NOT EXISTS shunt_migrations (version INTEGER, description TEXT, checksum BLOB, oldest INTEGER);
-             INSERT INTO shunt_migrations (version, description, checksum, oldest) VALUES (999, 'newer', x'00', 999)");
+        let newer = sqlx::raw_sql("INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) VALUES (999, 'contract 999 newer', true, x'00', 0)");
         newer.execute(&mut connection).await.unwrap();
         connection.close().await.unwrap();
     });

@@ -136,9 +136,9 @@ async fn a_change_of_the_number_of_shards_loses_no_click_and_revives_no_deleted_
     app.finish().await;
 }
 
-/// As a version without `REDIS_SHARDS` left it: with pending clicks, a flush under way, and a parked batch.
+/// As a single Redis left it: with pending clicks, a flush under way, and a parked batch.
 #[tokio::test]
-async fn clicks_in_the_data_sets_of_an_older_version_are_written_back_at_the_first_start() {
+async fn clicks_of_a_single_redis_that_became_a_cluster_are_written_back_at_the_first_start() {
     let cluster = RedisCluster::start().await;
     let urls = cluster.urls();
     let mut app = App::start_with(Mode::Production, &[("REDIS_URL", "")]).await;
@@ -147,40 +147,39 @@ async fn clicks_in_the_data_sets_of_an_older_version_are_written_back_at_the_fir
     let list = app.get_as(&token, "/urls/my").await.json();
     let id = list[0]["id"].to_string();
     app.server.stop().await;
-    let (prefix, epoch) = (
-        app.backend.prefix().to_owned(),
-        "3:0123456789abcdef-1700000000000000",
-    );
-    for (tag, epoch) in [
-        (format!("{{{prefix}:3}}"), epoch),
-        (format!("{{{prefix}}}"), &epoch[2..]),
+    let tag = format!("{{{}}}", app.backend.prefix());
+    let change = "1700000000000000";
+    let state = ["epoch", "7", "term", "7", "change", change, "flush", "1"];
+    for command in [
+        [&["HSET", &format!("{tag}:state")][..], &state].concat(),
+        vec!["HSET", &format!("{tag}:pending"), &id, "10"],
+        vec!["SADD", &format!("{tag}:flushing"), "1"],
+        vec!["HSET", &format!("{tag}:flush:7:1"), &id, "100"],
+        vec![
+            "HSET",
+            &format!("{tag}:intervals"),
+            "1",
+            "2000000",
+            "2",
+            "2000001",
+        ],
     ] {
-        let change = "1700000000000000";
-        let state = ["epoch", epoch, "change", change, "flush", "1"];
-        for command in [
-            [&["HSET", &format!("{tag}:state")][..], &state].concat(),
-            vec!["HSET", &format!("{tag}:pending"), &id, "10"],
-            vec!["SADD", &format!("{tag}:flushing"), "1"],
-            vec!["HSET", &format!("{tag}:flush:{epoch}:1"), &id, "100"],
-        ] {
-            cluster.execute(&command).await;
-        }
+        cluster.execute(&command).await;
     }
-    app.backend
-        .execute(
-            "INSERT INTO click_journal (recorder, number, held, epoch, link_ids, clicks)
-             SELECT 77, 1, true, '3:0123456789abcdef-1700000000000000', ARRAY[id], ARRAY[1000] FROM links
-             WHERE short_code = $1",
-            &code,
-        )
-        .await;
+    for sql in [
+        "INSERT INTO data_sets (epoch, tag, term, replication_id) VALUES ('7', $1, 7, 'single')",
+        "INSERT INTO click_journal (recorder, number, held, epoch, quarter, link_ids, clicks)
+         SELECT 77, 1, true, '7', 2000000, ARRAY[id], ARRAY[1000] FROM links, data_sets WHERE tag = $1",
+    ] {
+        app.backend.execute(sql, &tag).await;
+    }
 
     app.server = app.another(&[("REDIS_URL", &urls)]).await;
-    app.written_back(&code, 1_220).await;
-    assert_eq!(app.clicks(&code).await, 1_220);
+    app.written_back(&code, 1_110).await;
+    assert_eq!(app.clicks(&code).await, 1_110);
     for master in &cluster.masters {
         let mut find = redis::cmd("KEYS");
-        find.arg(format!("{{{prefix}:3}}:*"));
+        find.arg(format!("{tag}:*"));
         let mut connection = master.connection().await;
         let mut left: Vec<String> = find.query_async(&mut connection).await.unwrap();
         // It expires by itself.

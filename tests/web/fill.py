@@ -38,6 +38,11 @@ def main() -> None:
         )
         rows = [(link, quarter, clicks) for quarter, clicks in series.items() if quarter != newest]
         database.executemany("INSERT INTO link_series (link_id, quarter, clicks) VALUES (?, ?, ?)", rows)
+        database.executemany(
+            "INSERT INTO owner_series (owner_id, quarter, clicks) SELECT owner_id, ?, ? FROM links WHERE id = ?"
+            " ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks",
+            [(quarter, clicks, link) for quarter, clicks in series.items()],
+        )
         visitors_of(random.Random(place), database, link, series)
     database.commit()
 

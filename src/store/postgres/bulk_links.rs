@@ -171,13 +171,15 @@ async fn insert_clicks(
     let (numbers, clicks): (Vec<_>, Vec<_>) = clicked
         .filter_map(|link| Some((*ids.get(link.code.as_str())?, signed(link.clicks))))
         .unzip();
-    sqlx::query(
-        "INSERT INTO link_clicks (link_id, clicks) SELECT * FROM unnest($1::bigint[], $2::bigint[])",
-    )
-    .bind(numbers)
-    .bind(clicks)
-    .execute(&mut *session)
-    .await?;
+    let Some(first) = links.first().filter(|_| !numbers.is_empty()) else {
+        return Ok(());
+    };
+    sqlx::query("SELECT count_clicks($1, $2, $3)")
+        .bind(numbers)
+        .bind(clicks)
+        .bind(Interval::of(first.created_at).number())
+        .execute(&mut *session)
+        .await?;
     let id_of = |link: &NewLink<'_>| LinkId::parse(*ids.get(link.code.as_str())?);
     match imported_clicks(links, id_of) {
         Some(imported) => queue_details(session, &imported).await,

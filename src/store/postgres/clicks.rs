@@ -1,6 +1,6 @@
 //! Counted clicks in Postgres.
 //!
-//! The functions `count_clicks` and `compact_detailed_batches` of the schema do what has to be one transaction.
+//! The functions `count_clicks` and `compact_batches` of the schema do what has to be one transaction.
 
 use async_trait::async_trait;
 
@@ -34,7 +34,7 @@ macro_rules! compact {
         concat!(
             "SELECT compacted.* FROM (SELECT array_agg(recorder) AS recorders, array_agg(number) AS numbers FROM (",
             $chosen,
-            ") chosen) keys, compact_detailed_batches(recorders, numbers) AS compacted"
+            ") chosen) keys, compact_batches(recorders, numbers) AS compacted"
         )
     };
 }
@@ -150,7 +150,7 @@ impl Clicks for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks, tag, coalesce(quarter, quarter_now()), details
+            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks, tag, quarter, details
              FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE held AND (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
         )
         .bind(recorder)
@@ -194,15 +194,18 @@ impl Clicks for PostgresStore {
     }
 
     async fn prune(&self, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
-        let pruned = self.pool.run(async |session| sqlx::query(concat!(
-            "WITH old_marks AS (
+        let pruned = self
+            .pool
+            .run(async |session| {
+                sqlx::query(concat!(
+                    "WITH old_marks AS (
                  DELETE FROM journal_marks WHERE (recorder, number) IN (
                      SELECT recorder, number FROM journal_marks old WHERE EXISTS (
                          SELECT FROM journal_marks newer
                          WHERE newer.recorder = old.recorder AND newer.number > old.number)
                      OR compacted_at < least(now(), ",
-            moment!("$1"),
-            ") - interval '7 days'
+                    moment!("$1"),
+                    ") - interval '7 days'
                      LIMIT $2)
                  RETURNING 1
              ),
@@ -212,28 +215,19 @@ impl Clicks for PostgresStore {
                          SELECT FROM click_grants newer
                          WHERE newer.recorder = old.recorder AND newer.number > old.number)
                      OR granted_at < least(now(), ",
-            moment!("$1"),
-            ") - interval '7 days'
+                    moment!("$1"),
+                    ") - interval '7 days'
                      LIMIT $2)
                  RETURNING 1
-             ),
-             -- Those of instances of an older version.
-             old_recorders AS (
-                 DELETE FROM click_recorders WHERE recorder = ANY (ARRAY(
-                     SELECT recorder FROM click_recorders r WHERE seen_at < least(now(), ",
-            moment!("$1"),
-            ") - interval '7 days' AND NOT EXISTS (SELECT FROM click_journal j WHERE j.recorder = r.recorder) LIMIT $2))
-                 -- Once more: one that came back meanwhile is waited for, and looked at again by this alone.
-                 AND seen_at < least(now(), ",
-            moment!("$1"),
-            ") - interval '7 days'
-                 RETURNING 1
              )
-             SELECT 1 FROM old_marks UNION ALL SELECT 1 FROM old_grants UNION ALL SELECT 1 FROM old_recorders"
-        ))
-        .bind(now.micros())
-        .bind(i64::from(limit))
-        .fetch_all(session).await).await?;
+             SELECT 1 FROM old_marks UNION ALL SELECT 1 FROM old_grants"
+                ))
+                .bind(now.micros())
+                .bind(i64::from(limit))
+                .fetch_all(session)
+                .await
+            })
+            .await?;
         Ok(pruned.len() as u64)
     }
 

@@ -2,7 +2,7 @@
 
 use super::history::{CHECKS, unchecked};
 use super::{PostgresStore, micros, moment};
-use crate::domain::{Principal, Timestamp};
+use crate::domain::{Interval, Principal, Timestamp};
 use crate::store::links::quota;
 use crate::store::rows::{self, UsedKeyRow, signed};
 use crate::store::{CreateLinkError, CreatedLink, NewLink, StoreError, UsedKey};
@@ -58,7 +58,12 @@ impl PostgresStore {
                          RETURNING id
                      ),
                      clicked AS (
-                         INSERT INTO link_clicks (link_id, clicks) SELECT id, $14::bigint FROM created WHERE $14::bigint > 0
+                         INSERT INTO link_clicks (link_id, clicks, quarter, in_quarter)
+                         SELECT id, $14::bigint, $18, $14::bigint FROM created WHERE $14::bigint > 0
+                     ),
+                     summed AS (
+                         INSERT INTO owner_series_log (owner_id, quarter, clicks)
+                         SELECT $3, $18, $14::bigint FROM created WHERE $14::bigint > 0
                      ),
                      announced AS (
                          INSERT INTO link_changes (short_code) SELECT $1 FROM created WHERE $13 RETURNING number
@@ -94,6 +99,7 @@ impl PostgresStore {
                 .bind(link.request.map(|request| request.key))
                 .bind(link.request.map(|request| request.fingerprint))
                 .bind(link.address)
+                .bind(Interval::of(link.created_at).number())
                 .fetch_all(session)
                 .await
             })

@@ -3,11 +3,9 @@
 use super::session::Session;
 
 /// Whether no other instance changes the sums now. What this transaction writes may be lost in a crash: it is done again then.
-/// The row is the lock; the version before has the advisory one alone.
 pub(super) async fn is_alone(session: &mut Session) -> Result<bool, sqlx::Error> {
     let is_alone: Option<bool> = sqlx::query_scalar(
-        "SELECT pg_try_advisory_xact_lock(hashtext('shunt click details'), 0)
-         FROM click_detail_state, set_config('synchronous_commit', 'off', true)
+        "SELECT true FROM click_detail_state, set_config('synchronous_commit', 'off', true)
          FOR UPDATE OF click_detail_state SKIP LOCKED",
     )
     .fetch_optional(session)

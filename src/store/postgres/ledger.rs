@@ -74,33 +74,18 @@ impl Ledger for PostgresStore {
                 return Ok(None);
             };
             // The row is locked while a part of a flush is being written: this waits for it.
-            let known = sqlx::query_as(returning!(
-                "UPDATE data_sets SET term = $4, tag = $2, replication_id = $3, drains_until = NULL
-                 WHERE epoch = $1"
+            let raised = sqlx::query_as(returning!(
+                "INSERT INTO data_sets (epoch, tag, term, replication_id) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (epoch) DO UPDATE
+                 SET tag = excluded.tag, term = excluded.term, replication_id = excluded.replication_id, drains_until = NULL"
             ))
             .bind(epoch)
             .bind(raise.tag)
-            .bind(raise.replication_id)
             .bind(term)
-            .fetch_all(&mut *session)
-            .await?;
-            if let Some(known) = rows::written(known) {
-                return Ok(Some(known));
-            }
-            // Instances of the version before may be writing flushes of it. Their table has its newest one.
-            session.run("LOCK TABLE flush_ledger IN SHARE ROW EXCLUSIVE MODE").await?;
-            let adopted = sqlx::query_as(returning!(
-                "INSERT INTO data_sets (epoch, tag, replication_id, term, flush, up_to)
-                 SELECT $1, $2, $3, $4, coalesce(max(number), 0), coalesce((array_agg(up_to ORDER BY number DESC))[1], 0)
-                 FROM flush_ledger WHERE epoch = $1 AND up_to > 0"
-            ))
-            .bind(epoch)
-            .bind(raise.tag)
             .bind(raise.replication_id)
-            .bind(term)
             .fetch_all(session)
             .await?;
-            Ok(rows::written(adopted))
+            Ok(rows::written(raised))
         });
         Ok(raised.await?.map(click_rows::data_set))
     }
@@ -115,7 +100,7 @@ impl Ledger for PostgresStore {
                 return Ok(None);
             };
             sqlx::query(
-                "DELETE FROM data_sets WHERE drains_until < now() - $1 * interval '1 second' AND epoch NOT LIKE '%-%'",
+                "DELETE FROM data_sets WHERE drains_until < now() - $1 * interval '1 second'",
             )
             .bind(RETENTION.as_secs_f64())
             .execute(&mut *session)
@@ -165,7 +150,7 @@ impl Ledger for PostgresStore {
         let written: Option<i64> = self.pool.run(async |session| sqlx::query_scalar(
             "WITH noted AS (
                  UPDATE data_sets SET flush = $3, up_to = $5, flush_name = $10 WHERE epoch = $1 AND term = $2
-                 AND (flush = $3 AND up_to = $4 AND flush_name IN ('', $10) OR flush < $3 AND $4 = 0)
+                 AND (flush = $3 AND up_to = $4 AND flush_name = $10 OR flush < $3 AND $4 = 0)
                  RETURNING up_to
              ),
              queued AS (
@@ -197,7 +182,7 @@ impl Ledger for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_scalar(
-                    "SELECT CASE WHEN flush < $3 THEN 0 WHEN flush > $3 THEN -1 WHEN flush_name IN ('', $4) THEN up_to ELSE -2 END
+                    "SELECT CASE WHEN flush < $3 THEN 0 WHEN flush > $3 THEN -1 WHEN flush_name = $4 THEN up_to ELSE -2 END
                      FROM data_sets WHERE epoch = $1 AND term = $2",
                 )
                 .bind(&flush.epoch)
@@ -276,11 +261,10 @@ async fn replace(
     raise: Raise<'_>,
     epoch: &str,
 ) -> Result<Option<i64>, sqlx::Error> {
-    // A row of its own: where a tag is new, there is nothing else to lock. The advisory lock is that of the version before.
+    // A row of its own: where a tag is new, there is nothing else to lock.
     for lock in [
-        "INSERT INTO data_set_locks (tag) VALUES ($1) ON CONFLICT DO NOTHING",
-        "SELECT FROM data_set_locks WHERE tag = $1 FOR UPDATE",
-        "SELECT pg_advisory_xact_lock(hashtext('shunt data set'), hashtext($1))",
+        "INSERT INTO locks (name) VALUES ($1) ON CONFLICT DO NOTHING",
+        "SELECT FROM locks WHERE name = $1 FOR UPDATE",
     ] {
         sqlx::query(lock)
             .bind(raise.tag)

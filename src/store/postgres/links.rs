@@ -236,7 +236,7 @@ impl Links for PostgresStore {
                     "SELECT ",
                     link_columns!(),
                     " FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
-                     AND is_active AND expires_at > ",
+                     AND is_active AND removed_status IS NULL AND expires_at > ",
                     moment!("$3"),
                     " ORDER BY expires_at, id LIMIT $4"
                 ))

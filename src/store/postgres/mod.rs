@@ -33,7 +33,6 @@ mod seen_rows;
 mod series;
 mod session;
 mod sessions;
-mod step_lock;
 mod users;
 
 use pool::Pool;
@@ -97,7 +96,7 @@ macro_rules! micros {
 macro_rules! target_columns {
     () => {
         concat!(
-            "links.id, target_url, is_active, ",
+            "links.id, target_url, is_active AND removed_status IS NULL, ",
             $crate::store::postgres::micros!("expires_at"),
             ", max_clicks IS NOT NULL, forward_query, removed_status::bigint"
         )
@@ -115,7 +114,7 @@ macro_rules! not_of_deleted_user {
 macro_rules! link_columns {
     () => {
         concat!(
-            "links.id, short_code, target_url, coalesce(active_unremoved, is_active), title, array_to_json(tags)::text, forward_query, ",
+            "links.id, short_code, target_url, is_active, title, array_to_json(tags)::text, forward_query, ",
             $crate::store::postgres::micros!("links.created_at"),
             ", ",
             $crate::store::postgres::micros!("updated_at"),

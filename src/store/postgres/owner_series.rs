@@ -1,32 +1,21 @@
 //! Sums over all links of an owner, in Postgres.
 //!
-//! Each writer that changes the clicks of links adds a row to `owner_series_log` for each owner and quarter, in the same transaction: the
-//! functions and triggers of the step "owner series" do. So writers of one owner never wait for each other. A job adds the rows
-//! up in `owner_series`; a sum is read from both tables in one snapshot, and is exact at every moment. Rows of links from before
-//! that step are read by link until the step after it has taken them in.
+//! Each writer that changes the clicks of links adds a row to `owner_series_log` for each owner and interval, in the same
+//! transaction. So writers of one owner never wait for each other. A job adds the rows up in `owner_series`; a sum is read from both
+//! tables in one snapshot, and is exact at every moment.
 
 use super::session::Session;
 
 /// Rows of the log that are added up in one transaction.
 const ROWS_PER_STEP: i64 = 10_000;
 
-/// Points of all links of an owner that are counted. The database asks once whether there are rows that are read by link still.
-/// Bound are the owner's id and key, no tag, and the quarters.
+/// Points of all links of an owner that are counted. Bound are the owner's id and key, no tag, and the quarters.
 macro_rules! points_of_owner {
     () => {
         "SELECT 0, '', quarter::bigint, sum(n)::bigint FROM (
                  SELECT quarter, clicks AS n FROM owner_series WHERE owner_id = $1 AND quarter >= $4 AND quarter < $5
                  UNION ALL
                  SELECT quarter, clicks FROM owner_series_log WHERE owner_id = $1 AND quarter >= $4 AND quarter < $5
-                 UNION ALL
-                 SELECT at, n FROM link_clicks AS counted JOIN links ON id = link_id CROSS JOIN LATERAL (
-                     SELECT series.quarter AS at, series.clicks AS n FROM link_series AS series WHERE series.link_id = id
-                     UNION ALL
-                     SELECT CASE counted.quarter
-                             WHEN 0 THEN greatest(floor(extract(epoch FROM created_at) / 900), 1)::integer ELSE counted.quarter END,
-                         CASE counted.quarter WHEN 0 THEN counted.clicks ELSE counted.in_quarter END
-                 ) AS points
-                 WHERE owner_id = $1 AND NOT in_owner_series AND at >= $4 AND at < $5 AND NOT (SELECT is_whole FROM owner_series_state)
              ) AS parts WHERE $3::text IS NULL AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
              GROUP BY quarter HAVING sum(n) > 0"
     };
@@ -41,20 +30,16 @@ pub(super) const BOTS: &str = "SELECT quarter::bigint, sum(n)::bigint FROM (
          SELECT quarter, bots FROM owner_series_log WHERE owner_id = $1 AND quarter >= $3 AND quarter < $4
          UNION ALL
          SELECT quarter, -clicks FROM deleted_details JOIN link_bots USING (link_id)
-         WHERE owner_id = $1 AND in_owner_series AND quarter >= $3 AND quarter < $4
-         UNION ALL
-         SELECT quarter, clicks FROM link_bots JOIN links ON id = link_id
-         WHERE owner_id = $1 AND NOT in_owner_series AND quarter >= $3 AND quarter < $4 AND NOT (SELECT is_whole FROM owner_series_state)
+         WHERE owner_id = $1 AND quarter >= $3 AND quarter < $4
      ) AS parts WHERE EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
      GROUP BY quarter HAVING sum(n) > 0";
 
-/// Adds rows of the log up; returns whether there are more. Another instance may be at it: the row is the lock, and the version before
-/// has the advisory one alone. The rows of the log have no key, which would make writing them a quarter dearer.
+/// Adds rows of the log up; returns whether there are more. Another instance may be at it: the row is the lock. The rows of the
+/// log have no key, which would make writing them a quarter dearer.
 pub(super) async fn sum_log(session: &mut Session) -> Result<bool, sqlx::Error> {
     let is_alone: Option<bool> = sqlx::query_scalar(
-        "SELECT pg_try_advisory_xact_lock(hashtext('shunt owner series'), 0)
-         FROM owner_series_state, set_config('synchronous_commit', 'off', true)
-         FOR UPDATE OF owner_series_state SKIP LOCKED",
+        "SELECT true FROM locks, set_config('synchronous_commit', 'off', true)
+         WHERE name = 'owner series' FOR UPDATE OF locks SKIP LOCKED",
     )
     .fetch_optional(&mut *session)
     .await?;

@@ -221,11 +221,6 @@ impl Pool {
         done.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
-    /// Whether the database is behind a proxy.
-    pub(super) fn is_proxied(&self) -> bool {
-        self.is_proxied
-    }
-
     pub(super) fn connections(&self) -> InUse {
         self.permits.connections(&self.connections.status())
     }

@@ -53,10 +53,7 @@ pub(super) async fn put_back(
 /// Gives links the state that the removals that cover them make. Triggers note the changes.
 async fn settle(session: &mut Session, links: &[i64]) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "UPDATE links SET removed_status = state.status,
-             active_unremoved = CASE WHEN state.status IS NOT NULL THEN coalesce(active_unremoved, is_active) END,
-             is_active = state.status IS NULL AND coalesce(active_unremoved, is_active)
-         FROM (
+        "UPDATE links SET removed_status = state.status FROM (
              SELECT id, (SELECT max(status) FROM link_removals WHERE link_id = id) AS status FROM unnest($1::bigint[]) AS id
          ) AS state
          WHERE links.id = state.id AND removed_status IS DISTINCT FROM state.status",

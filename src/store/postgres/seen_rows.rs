@@ -68,7 +68,7 @@ impl PostgresStore {
             sqlx::query_as(concat!(
                 "SELECT id, short_code, target_url, owner_id, (SELECT address FROM link_addresses WHERE link_id = id), ",
                 micros!("created_at"),
-                ", coalesce(active_unremoved, is_active), removed_status::bigint
+                ", is_active, removed_status::bigint
                  FROM unnest($1::bigint[]) WITH ORDINALITY wanted (link_id, n)
                  CROSS JOIN LATERAL (SELECT * FROM links WHERE id = wanted.link_id LIMIT 1) links ORDER BY wanted.n"
             ))

@@ -11,8 +11,7 @@ use crate::domain::{Interval, LinkId, SearchTag};
 use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
 use crate::store::{click_rows, owner_rows};
 
-/// The series and the count of a link, in one statement and so of one snapshot. The moment at which the link was made is a
-/// look-up of its own: a join that was planned while links were few would read all of them.
+/// The series and the count of a link, in one statement and so of one snapshot.
 const SERIES: &str = concat!(
     counts!(),
     "
@@ -20,14 +19,9 @@ const SERIES: &str = concat!(
     SELECT 5, quarter, clicks FROM link_series WHERE link_id = ANY ($1) AND quarter >= $6 AND quarter < $7
     UNION ALL
     SELECT 5, at, n FROM (
-        SELECT CASE quarter WHEN 0
-                THEN (SELECT greatest(floor(extract(epoch FROM created_at) / 900)::bigint, 1) FROM links WHERE links.id = link_id)
-                ELSE quarter END AS at,
-            CASE quarter WHEN 0 THEN clicks ELSE in_quarter END AS n
-        FROM link_clicks WHERE link_id = ANY ($1)
+        SELECT quarter AS at, in_quarter AS n FROM link_clicks WHERE link_id = ANY ($1)
         UNION ALL
-        SELECT coalesce(quarter, quarter_now()), n
-        FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) WHERE NOT held AND id = ANY ($1)
+        SELECT quarter, n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) WHERE NOT held AND id = ANY ($1)
     ) AS newest WHERE at >= $6 AND at < $7
     UNION ALL
     SELECT 6, quarter, clicks FROM link_bots WHERE link_id = ANY ($1) AND quarter >= $6 AND quarter < $7"
@@ -54,14 +48,7 @@ macro_rules! points_of_tag {
     SELECT 0, '', quarter::bigint, sum(in_quarter)::bigint FROM link_clicks JOIN links ON links.id = link_id
     WHERE quarter >= $4 AND quarter < $5 AND ",
     is_wanted!(),
-    " GROUP BY quarter
-    UNION ALL
-    SELECT 0, '', at, sum(n)::bigint FROM (
-        SELECT greatest(floor(extract(epoch FROM created_at) / 900)::bigint, 1) AS at, link_clicks.clicks AS n
-        FROM link_clicks JOIN links ON links.id = link_id WHERE quarter = 0 AND ",
-    is_wanted!(),
-    "
-    ) AS first WHERE at >= $4 AND at < $5 GROUP BY at"
+    " GROUP BY quarter"
         )
     };
 }
@@ -75,7 +62,7 @@ macro_rules! owner_series {
     "
     UNION ALL
     SELECT 0, '', at, sum(n)::bigint FROM (
-        SELECT coalesce(quarter, quarter_now())::bigint AS at, n
+        SELECT quarter::bigint AS at, n
         FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) JOIN links USING (id) WHERE NOT held AND ",
     is_wanted!(),
     "

@@ -7,7 +7,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use super::SqliteStore;
 use super::counted::queue_details;
 use super::written_links::TOTAL;
-use crate::domain::{LinkId, Timestamp};
+use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::bulk::{
     imported_clicks, imported_one_by_one, many_outcomes, one_by_one, or_rest,
 };
@@ -112,8 +112,8 @@ async fn insert(
 ) -> Result<HashMap<String, i64>, StoreError> {
     let mut query = QueryBuilder::<Sqlite>::new(
         "INSERT INTO links (short_code, target_url, owner_id, created_at,
-             is_active, title, tags, expires_at, max_clicks, forward_query, clicks)
-         SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11 FROM (",
+             is_active, title, tags, expires_at, max_clicks, forward_query, clicks, in_quarter, quarter)
+         SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11, column11, column12 FROM (",
     );
     query.push_values(links, |mut row, link| {
         let properties = link.properties;
@@ -127,7 +127,8 @@ async fn insert(
             .push_bind(properties.expires_at.map(Timestamp::micros))
             .push_bind(rows::stored_max(properties))
             .push_bind(properties.forward_query)
-            .push_bind(signed(link.clicks));
+            .push_bind(signed(link.clicks))
+            .push_bind(Interval::of(link.created_at).number());
     });
     let is_chosen = links.first().is_some_and(|link| link.is_chosen);
     query.push(

@@ -20,7 +20,7 @@ type ParkedRow = (
     String,
     String,
     Option<String>,
-    Option<i64>,
+    i64,
     Option<Vec<u8>>,
 );
 
@@ -31,8 +31,7 @@ macro_rules! counts {
     () => {
         "WITH asked AS (SELECT value AS id FROM json_each(?1)),
     journal AS MATERIALIZED (
-        SELECT CAST(pair.key AS INTEGER) AS id, coalesce(quarter, ?6 / 900000000) AS quarter,
-            sum(pair.value) AS n
+        SELECT CAST(pair.key AS INTEGER) AS id, quarter, sum(pair.value) AS n
         FROM click_journal LEFT JOIN folding_cuts USING (recorder), json_each(clicks) AS pair
         WHERE NOT held AND CAST(pair.key AS INTEGER) IN (SELECT id FROM asked)
           AND (last_batch IS NULL OR number > last_batch
@@ -110,8 +109,7 @@ impl Clicks for SqliteStore {
                     let batch = ClickBatch {
                         recorder: recorder.cast_unsigned(),
                         number: number.cast_unsigned(),
-                        interval: interval
-                            .map_or_else(|| Interval::of(self.clock.now()), Interval::from_number),
+                        interval: Interval::from_number(interval),
                         clicks: from_json(&clicks)?,
                         details: click_rows::details(details),
                     };

@@ -54,7 +54,7 @@ struct Compaction {
 type Cut = (i64, i64);
 
 /// `number`, `clicks` and `quarter` of a batch.
-type JournalRow = (i64, String, Option<i64>);
+type JournalRow = (i64, String, i64);
 
 impl Compactor {
     pub(super) fn new(writer: Arc<Pool>, log: Arc<Log>, clock: Arc<dyn Clock>) -> Self {
@@ -109,8 +109,7 @@ impl Compactor {
                 };
                 after = *newest;
                 for (_, batch, interval) in batches {
-                    let interval = interval
-                        .map_or_else(|| Interval::of(self.clock.now()), Interval::from_number);
+                    let interval = Interval::from_number(interval);
                     for (link, clicks) in from_json(&batch)? {
                         if link.number() > up_to {
                             let of_link: &mut BTreeMap<_, _> = rest.entry(link).or_default();
@@ -270,12 +269,11 @@ impl Compactor {
             .await?;
             sqlx::query(
                 "INSERT INTO click_detail_queue (quarter, details)
-                 SELECT coalesce(quarter, ?3 / 900000000), details FROM click_journal
+                 SELECT quarter, details FROM click_journal
                  WHERE recorder = ?1 AND number <= ?2 AND NOT held AND details IS NOT NULL",
             )
             .bind(recorder)
             .bind(up_to)
-            .bind(self.clock.now().micros())
             .execute(&mut *transaction)
             .await?;
             sqlx::query(

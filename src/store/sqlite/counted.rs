@@ -24,9 +24,7 @@ pub(super) async fn count(
          ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks",
         "UPDATE links SET clicks = links.clicks + pair.value, quarter = max(quarter, ?2),
              in_quarter = CASE WHEN quarter = ?2 THEN in_quarter + pair.value WHEN quarter < ?2 THEN pair.value
-                 ELSE in_quarter END,
-             late_writes = CASE WHEN quarter > ?2 THEN (late_writes + 1) % 1000000 ELSE late_writes END,
-             owner_writes = (owner_writes + 1) % 1000000
+                 ELSE in_quarter END
          FROM json_each(?1) AS pair WHERE links.id = CAST(pair.key AS INTEGER)",
         owner_series::ADD,
     ] {

@@ -31,12 +31,6 @@ impl SqliteStore {
                 return Ok(Deleted::Refused);
             }
         }
-        let is_removed: Option<bool> = sqlx::query_scalar(
-            "SELECT removed_status IS NOT NULL FROM links WHERE short_code = ?1",
-        )
-        .bind(code.as_str())
-        .fetch_optional(&mut *transaction)
-        .await?;
         // A trigger notes the change and retires the code.
         let deleted = sqlx::query(
             "DELETE FROM links
@@ -50,13 +44,6 @@ impl SqliteStore {
         .await?;
         if deleted.rows_affected() == 0 {
             return Ok(Deleted::NotFound);
-        }
-        if is_removed == Some(true) {
-            // It has no owner any more.
-            sqlx::query("UPDATE retired_codes SET owner_id = NULL WHERE short_code = ?1")
-                .bind(code.as_str())
-                .execute(&mut *transaction)
-                .await?;
         }
         // The newest change of the code is this one.
         let number =

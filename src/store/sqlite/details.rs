@@ -70,20 +70,7 @@ const OF_TAG: &str = breakdown!(
 #[async_trait]
 impl Details for SqliteStore {
     async fn sum_details(&self, rows_per_day: u64) -> Result<bool, StoreError> {
-        if self.class_sums.step(rows_per_day).await? {
-            return Ok(true);
-        }
-        let owner = owner_series::without_sums(&mut *self.log.background().await?).await?;
-        let Some(owner) = owner else {
-            return Ok(false);
-        };
-        let mut writer = self.writer.get().await?;
-        // In one piece: interrupted, it would begin again and again, and never end.
-        writer.without_deadline();
-        let mut transaction = writer.begin_immediate().await?;
-        owner_series::make_sums(&mut transaction, owner).await?;
-        transaction.commit().await?;
-        Ok(true)
+        self.class_sums.step(rows_per_day).await
     }
 
     async fn prune_details(&self, before: Interval, limit: u32) -> Result<u64, StoreError> {

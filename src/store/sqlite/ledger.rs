@@ -79,7 +79,7 @@ impl Ledger for SqliteStore {
         let Some(term) = replace(&mut transaction, raise, "", now).await? else {
             return Ok(None);
         };
-        sqlx::query("DELETE FROM data_sets WHERE drains_until < ?1 AND epoch NOT LIKE '%-%'")
+        sqlx::query("DELETE FROM data_sets WHERE drains_until < ?1")
             .bind(now.before(RETENTION).micros())
             .execute(&mut *transaction)
             .await?;
@@ -216,7 +216,7 @@ async fn mark(
     flush: &FlushId,
 ) -> Result<FlushMark, sqlx::Error> {
     let mark: Option<i64> = sqlx::query_scalar(
-        "SELECT CASE WHEN flush < ?3 THEN 0 WHEN flush > ?3 THEN -1 WHEN flush_name IN ('', ?4) THEN up_to ELSE -2 END
+        "SELECT CASE WHEN flush < ?3 THEN 0 WHEN flush > ?3 THEN -1 WHEN flush_name = ?4 THEN up_to ELSE -2 END
          FROM data_sets WHERE epoch = ?1 AND term = ?2",
     )
     .bind(&flush.epoch)

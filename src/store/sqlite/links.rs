@@ -207,7 +207,7 @@ impl Links for SqliteStore {
             link_columns!(),
             " FROM links
              WHERE owner_id = ?1 AND EXISTS (SELECT 1 FROM account_keys WHERE user_id = ?1 AND key = ?2)
-             AND is_active AND expires_at > ?3
+             AND is_active AND removed_status IS NULL AND expires_at > ?3
              ORDER BY expires_at, id LIMIT ?4"
         ))
         .bind(owner.user.0)

@@ -1,56 +1,33 @@
-//! Brings the schema of an SQLite file up to date: each step in a transaction of its own. The opening of the file keeps
-//! other processes of this service out; any other program may hold the file's lock.
-
-use std::time::Duration;
+//! Brings the schema of an SQLite file up to date, in one transaction. The opening of the file keeps other processes of this
+//! service out; any other program may hold the file's lock.
 
 use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrateError;
 use sqlx::{Connection, SqliteConnection};
-use tokio::time::sleep;
 
 use crate::store::OpenError;
-use crate::store::migrations::{
-    self, History, Migrations, Patience, Progress, Report, Schema, Standing, Step, Way,
-};
+use crate::store::migrations::{self, Applied, Migrations, Patience, Report, Schema, Standing};
 
-/// The errors for a lock that was not to be had in time, in the low byte of SQLite's codes: busy, locked.
+/// The errors for a lock that was not free in time, in the low byte of SQLite's codes: busy, locked.
 const LOCKED: [u32; 2] = [5, 6];
-
-const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS shunt_migrations (
-    version     INTEGER PRIMARY KEY,
-    description TEXT    NOT NULL,
-    checksum    BLOB    NOT NULL,
-    -- The oldest version that may run once this one is applied; 0: any.
-    oldest      INTEGER NOT NULL,
-    applied_at  INTEGER NOT NULL DEFAULT (CAST(strftime('%s', 'now') AS INTEGER) * 1000000)
-) STRICT";
 
 /// Brings the schema up to date, or refuses one that lacks something.
 pub(super) async fn bring_up_to_date(
     connection: &mut SqliteConnection,
     schema: Schema,
 ) -> Result<(), OpenError> {
-    let encoding: String = sqlx::query_scalar("PRAGMA encoding")
-        .fetch_one(&mut *connection)
-        .await?;
-    if encoding != "UTF-8" {
-        return Err(OpenError::Wrong(format!(
-            "the file has the encoding {encoding}, but shunt needs UTF-8; name another file, or a file that does not exist yet"
-        )));
-    }
     let migrations = migrations::sqlite();
     match schema {
         Schema::Migrate(report) => {
             migrate_sqlite(connection, &migrations, Patience::USUAL, report).await
         }
-        Schema::Require => {
-            let history = inspect(connection, &migrations).await?;
-            match history.standing(&migrations)? {
-                Standing::Complete(progress) => migrations::log(&progress),
-                Standing::Lacking => return Err(history.refusal(&migrations)),
+        Schema::Require => match standing(connection, &migrations).await? {
+            Standing::Complete(progress) => {
+                migrations::log(&progress);
+                Ok(())
             }
-            Ok(())
-        }
+            Standing::Lacking(newest) => Err(migrations.refusal(newest)),
+        },
     }
 }
 
@@ -64,145 +41,47 @@ pub async fn migrate_sqlite(
     patience: Patience,
     report: Report,
 ) -> Result<(), OpenError> {
-    let history = inspect(connection, migrations).await?;
-    if let Standing::Complete(progress) = history.standing(migrations)? {
-        report(&progress);
-        return Ok(());
-    }
-    report(&history.beginning(migrations));
-    let missing = history.missing(migrations);
-    if missing
-        .iter()
-        .any(|version| migrations.is_by_sqlx(*version))
-    {
-        migrations.by_sqlx().run(&mut *connection).await?;
-    }
-    if !history.notes_steps {
-        sqlx::raw_sql(CREATE_TABLE)
-            .execute(&mut *connection)
-            .await?;
-    }
-    for migration in migrations.all() {
-        let version = migration.version;
-        if !missing.contains(&version) {
-            continue;
+    let newest = match standing(connection, migrations).await? {
+        Standing::Complete(progress) => {
+            report(&progress);
+            return Ok(());
         }
-        if let Some(step) = migrations.step(version) {
-            apply(connection, migrations, step, patience).await?;
-        }
-        report(&Progress::Applied {
-            version,
-            description: &migration.description,
-        });
-    }
-    Ok(())
+        Standing::Lacking(newest) => newest,
+    };
+    let attempt = async || {
+        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+        migrations.migrator().run(&mut *transaction).await?;
+        transaction.commit().await?;
+        Ok::<_, MigrateError>(())
+    };
+    let applied = migrations.bring_up_to_date(newest, patience, report, is_locked, attempt);
+    applied.await
 }
 
-/// What the database has.
-async fn inspect(
+/// How the database stands to these migrations. One that keeps text in another encoding is refused.
+async fn standing(
     connection: &mut SqliteConnection,
     migrations: &Migrations,
-) -> Result<History, sqlx::Error> {
-    let mut history = History::default();
+) -> Result<Standing, OpenError> {
+    let encoding: String = sqlx::query_scalar("PRAGMA encoding")
+        .fetch_one(&mut *connection)
+        .await?;
+    if encoding != "UTF-8" {
+        return Err(OpenError::Wrong(format!(
+            "the file has the encoding {encoding}, but shunt needs UTF-8; name another file, or a file that does not exist yet"
+        )));
+    }
     let tables: Vec<String> = sqlx::query_scalar(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('_sqlx_migrations', 'shunt_migrations')",
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN ('links', '_sqlx_migrations')",
     )
     .fetch_all(&mut *connection)
     .await?;
+    let mut applied: Vec<Applied> = Vec::new();
     if tables.iter().any(|name| name == "_sqlx_migrations") {
-        let applied = "SELECT version, checksum FROM _sqlx_migrations WHERE success";
-        let applied: Vec<(i64, Vec<u8>)> =
-            sqlx::query_as(applied).fetch_all(&mut *connection).await?;
-        history.applied.extend(applied);
-        history
-            .applied
-            .retain(|version, _| migrations.is_by_sqlx(*version));
+        let noted = "SELECT version, description, checksum FROM _sqlx_migrations";
+        applied = sqlx::query_as(noted).fetch_all(&mut *connection).await?;
     }
-    history.notes_steps = tables.iter().any(|name| name == "shunt_migrations");
-    if history.notes_steps {
-        let steps = "SELECT version, checksum, oldest FROM shunt_migrations";
-        let steps: Vec<(i64, Vec<u8>, i64)> =
-            sqlx::query_as(steps).fetch_all(&mut *connection).await?;
-        for (version, checksum, oldest) in steps {
-            history.applied.insert(version, checksum);
-            history.oldest = history.oldest.max(oldest);
-        }
-    }
-    Ok(history)
-}
-
-async fn apply(
-    connection: &mut SqliteConnection,
-    migrations: &Migrations,
-    step: &Step,
-    patience: Patience,
-) -> Result<(), OpenError> {
-    let mut pauses = patience.pauses();
-    loop {
-        match attempt(connection, migrations, step).await {
-            Ok(true) => return Ok(()),
-            Ok(false) => pauses = patience.pauses(),
-            Err(error) if is_locked(&error) => pause(step, pauses.next(), patience).await?,
-            Err(error) => return Err(MigrateError::ExecuteMigration(error, step.version()).into()),
-        }
-    }
-}
-
-/// The step, or a batch of it; false where there may be a further one.
-async fn attempt(
-    connection: &mut SqliteConnection,
-    migrations: &Migrations,
-    step: &Step,
-) -> Result<bool, sqlx::Error> {
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let changed = sqlx::raw_sql(step.sql())
-        .execute(&mut *transaction)
-        .await?
-        .rows_affected();
-    if *step.way() == Way::InBatches && changed > 0 {
-        transaction.commit().await?;
-        return Ok(false);
-    }
-    sqlx::query(
-        "INSERT INTO shunt_migrations (version, description, checksum, oldest) VALUES (?, ?, ?, ?)",
-    )
-    .bind(step.version())
-    .bind(step.description())
-    .bind(step.checksum())
-    .bind(step.oldest())
-    .execute(&mut *transaction)
-    .await?;
-    if migrations.keeps_out_all_by_sqlx(step) {
-        // Those versions know no mark, and refuse a row of this table that they do not know.
-        sqlx::query(
-            "INSERT OR IGNORE INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-             VALUES (?, ?, true, ?, 0)",
-        )
-        .bind(step.version())
-        .bind(step.description())
-        .bind(step.checksum())
-        .execute(&mut *transaction)
-        .await?;
-    }
-    transaction.commit().await?;
-    Ok(true)
-}
-
-/// Pauses between two tries; fails after the last one.
-async fn pause(step: &Step, pause: Option<Duration>, patience: Patience) -> Result<(), OpenError> {
-    let what = format!("migration {} ({})", step.version(), step.description());
-    let Some(pause) = pause else {
-        return Err(OpenError::Wrong(format!(
-            "{what} waits for another program that writes to the file, and was tried {} times; end that program, then start again",
-            patience.tries
-        )));
-    };
-    tracing::warn!(
-        "{what} waits for another program that writes to the file: trying again in {} ms",
-        pause.as_millis()
-    );
-    sleep(pause).await;
-    Ok(())
+    migrations.standing(&applied, tables.iter().any(|name| name == "links"))
 }
 
 fn is_locked(error: &sqlx::Error) -> bool {

@@ -257,7 +257,7 @@ fn lock(path: &Path) -> Result<File, OpenError> {
 /// The columns of a `TargetRow` of `links`.
 macro_rules! target_columns {
     () => {
-        "id, target_url, is_active, expires_at, max_clicks IS NOT NULL, forward_query, removed_status"
+        "id, target_url, is_active AND removed_status IS NULL, expires_at, max_clicks IS NOT NULL, forward_query, removed_status"
     };
 }
 
@@ -271,7 +271,7 @@ macro_rules! not_of_deleted_user {
 /// The columns of a `LinkRow` of `links`.
 macro_rules! link_columns {
     () => {
-        "links.id, short_code, target_url, coalesce(active_unremoved, is_active), title, tags, forward_query, links.created_at, updated_at, expires_at,
+        "links.id, short_code, target_url, is_active, title, tags, forward_query, links.created_at, updated_at, expires_at,
          max_clicks, removed_status, EXISTS (SELECT 1 FROM click_journal WHERE held)"
     };
 }

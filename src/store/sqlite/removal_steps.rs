@@ -55,10 +55,7 @@ async fn change(
         .execute(&mut *connection)
         .await?;
     sqlx::query(
-        "UPDATE links SET removed_status = state.status,
-             active_unremoved = CASE WHEN state.status IS NOT NULL THEN coalesce(active_unremoved, is_active) END,
-             is_active = state.status IS NULL AND coalesce(active_unremoved, is_active)
-         FROM (
+        "UPDATE links SET removed_status = state.status FROM (
              SELECT value AS id, (SELECT max(status) FROM link_removals WHERE link_id = value) AS status FROM json_each(?1)
          ) AS state
          WHERE links.id = state.id AND removed_status IS NOT state.status",

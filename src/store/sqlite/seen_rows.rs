@@ -65,7 +65,7 @@ impl SqliteStore {
     pub(super) async fn links_as_seen(&self, numbers: &[i64]) -> Result<Vec<SeenLink>, StoreError> {
         let found: Vec<SeenLinkRow> = sqlx::query_as(
             "SELECT links.id, short_code, target_url, owner_id, (SELECT address FROM link_addresses WHERE link_id = links.id), created_at,
-                 coalesce(active_unremoved, is_active), removed_status
+                 is_active, removed_status
              FROM json_each(?1) wanted CROSS JOIN links ON links.id = wanted.value ORDER BY wanted.key",
         )
         .bind(serde_json::Value::from(numbers).to_string())

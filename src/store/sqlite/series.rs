@@ -20,9 +20,7 @@ const SERIES: &str = concat!(
     WHERE link_id IN (SELECT id FROM asked) AND quarter >= ?7 AND quarter < ?8
     UNION ALL
     SELECT 5, at, n FROM (
-        SELECT CASE quarter WHEN 0 THEN max(created_at / 900000000, 1) ELSE quarter END AS at,
-            CASE quarter WHEN 0 THEN links.clicks ELSE in_quarter END AS n
-        FROM links WHERE id IN (SELECT id FROM asked)
+        SELECT quarter AS at, in_quarter AS n FROM links WHERE id IN (SELECT id FROM asked)
         UNION ALL
         SELECT journal.quarter, n FROM journal JOIN links USING (id)
     ) WHERE at >= ?7 AND at < ?8 AND n > 0

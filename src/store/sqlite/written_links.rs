@@ -3,7 +3,7 @@
 use super::SqliteStore;
 use super::clicks::written_clicks;
 use super::links::LINK_OF_OWNER;
-use crate::domain::{Link, Principal, ShortCode, Timestamp};
+use crate::domain::{Interval, Link, Principal, ShortCode, Timestamp};
 use crate::store::links::quota;
 use crate::store::rows::{self, LinkRow, signed, tags_as_json};
 use crate::store::{
@@ -31,8 +31,8 @@ impl SqliteStore {
         // There is one writer at a time, and a trigger adds the link to the owner's total.
         let created: Vec<i64> = sqlx::query_scalar(
             "INSERT INTO links (short_code, target_url, owner_id, created_at,
-                 is_active, title, tags, expires_at, max_clicks, forward_query, clicks)
-             SELECT ?1, ?2, user_id, ?4, ?7, ?8, ?9, ?10, ?11, ?12, ?14
+                 is_active, title, tags, expires_at, max_clicks, forward_query, clicks, quarter, in_quarter)
+             SELECT ?1, ?2, user_id, ?4, ?7, ?8, ?9, ?10, ?11, ?12, ?14, ?15, ?14
              FROM account_keys WHERE user_id = ?3 AND key = ?5
              AND NOT EXISTS (
                  SELECT 1 FROM retired_codes WHERE short_code = ?1 AND NOT (?13 AND owner_id IS ?3))
@@ -53,6 +53,7 @@ impl SqliteStore {
         .bind(properties.forward_query)
         .bind(link.is_chosen)
         .bind(signed(link.clicks))
+        .bind(Interval::of(link.created_at).number())
         .fetch_all(&mut *transaction)
         .await
         .map_err(StoreError::from)?;
@@ -154,19 +155,15 @@ impl SqliteStore {
         if properties == link.properties {
             return done(link, None);
         }
-        // A trigger notes each of the two statements that changes how the link is followed; one number is announced, and the
-        // outbox announces the other.
-        sqlx::query("UPDATE links SET target_url = ?2, is_active = ?3 WHERE id = ?1")
-            .bind(link.id.number())
-            .bind(properties.target.as_str())
-            .bind(properties.is_active)
-            .execute(&mut *transaction)
-            .await?;
+        // A trigger notes the change.
         sqlx::query(
-            "UPDATE links SET title = ?2, tags = ?3, expires_at = ?4, max_clicks = ?5, forward_query = ?6, updated_at = ?7
+            "UPDATE links SET target_url = ?2, is_active = ?3, title = ?4, tags = ?5, expires_at = ?6, max_clicks = ?7,
+                 forward_query = ?8, updated_at = ?9
              WHERE id = ?1",
         )
         .bind(link.id.number())
+        .bind(properties.target.as_str())
+        .bind(properties.is_active)
         .bind(rows::stored_title(&properties))
         .bind(tags_as_json(&properties.tags))
         .bind(properties.expires_at.map(Timestamp::micros))

@@ -235,9 +235,7 @@ impl App {
     async fn clicks_of_all_time(&self, code: &str) -> Option<u64> {
         let path = format!("/urls/{code}/stats/series?interval=month&from=1970-01-01");
         let response = self.get(&path).await;
-        // The version before has no series.
-        let has_none = response.status == 404 && response.detail() == "Not Found";
-        if response.status == 503 || has_none {
+        if response.status == 503 {
             return None;
         }
         assert_eq!(response.status, 200, "{response:?}");

@@ -1,0 +1,950 @@
+-- The schema that 1.0 starts from. Later migrations stand beside this file and only add to it.
+--
+-- Clicks belong to intervals, which are quarters of an hour (UTC), numbered since 1970 began.
+
+-- # The database
+
+-- Names this database among all, so that nobody takes another one's clicks out of a Redis that both were given.
+CREATE TABLE installation (
+    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    id       text NOT NULL
+);
+INSERT INTO installation (id) VALUES (md5(random()::text || random()::text || clock_timestamp()::text));
+
+-- One line of states of this database. A new history begins where the database may have gone back: a standby that lagged took
+-- over, or a backup was restored. Then links that are cached may be gone, and ids that were given out would come again.
+CREATE TABLE database_history (
+    only_one   boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    id         text NOT NULL,
+    -- System identifier and timeline of the server that it was last checked on; empty before the first check.
+    server     text NOT NULL DEFAULT '',
+    -- When that server was started. On a server that was started at another time no id is given out before a check.
+    checked_on timestamptz NOT NULL DEFAULT '-infinity',
+    -- How many ids of links were left out because the database may have gone back. The others are of links that were made.
+    link_ids_left_out bigint NOT NULL DEFAULT 0
+);
+INSERT INTO database_history (id) VALUES (md5(random()::text || random()::text || clock_timestamp()::text));
+
+-- Where this server is. One that does not say is told apart from others by the time of its start.
+CREATE FUNCTION server_position(OUT server text, OUT bytes bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    server := (pg_control_system()).system_identifier || '/' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8);
+    bytes := pg_current_wal_flush_lsn() - '0/0'::pg_lsn;
+EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_function THEN
+    server := 'started at ' || extract(epoch FROM pg_postmaster_start_time());
+    bytes := 0;
+END
+$$;
+
+-- # Accounts
+
+CREATE TABLE users (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    email         text        NOT NULL,
+    -- The address in lower case, made by the service: in this form it is unique.
+    email_key     text        NOT NULL CONSTRAINT users_email_key_unique UNIQUE,
+    password_hash text        NOT NULL,
+    created_at    timestamptz NOT NULL,
+    -- Names an account in its tokens beside the id: an id comes again if the database is restored from a backup, and the
+    -- token of the account that had it must not be the next one's. Another key ends all tokens of an account:
+    -- UPDATE users SET token_key = DEFAULT WHERE id = …
+    -- The service draws the keys of its own accounts; the default serves accounts that are made by hand.
+    token_key     bytea       NOT NULL DEFAULT decode(md5(random()::text || random()::text || clock_timestamp()::text), 'hex')
+);
+
+-- The addresses that logged in to each account, as hashes: failed log-ins of strangers do not lock them out.
+CREATE TABLE known_addresses (
+    user_id   bigint      NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    address   bigint      NOT NULL,
+    last_used timestamptz NOT NULL,
+    PRIMARY KEY (user_id, address)
+);
+
+-- Keys for programs. Only its owner knows the key itself; `hash` is the beginning of its SHA-256.
+CREATE TABLE api_keys (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id      bigint      NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    hash         bytea       NOT NULL,
+    name         text        NOT NULL,
+    may_write    boolean     NOT NULL,
+    created_at   timestamptz NOT NULL,
+    expires_at   timestamptz,
+    last_used_on date,
+    CONSTRAINT api_keys_unique UNIQUE (user_id, hash)
+);
+
+-- What a request may name an account by: the key in its tokens, or a key for programs. Each statement in the name of an
+-- account looks here, so that what has ended is refused without a further query.
+CREATE VIEW account_keys (user_id, key) AS
+    SELECT id, token_key FROM users
+    UNION ALL
+    SELECT user_id, hash FROM api_keys WHERE expires_at IS NULL OR expires_at > now();
+
+-- Sessions of browsers. Only the browser knows the cookie; `hash` is the beginning of its SHA-256. A session is valid for as
+-- long as its account has the key that it had when the session began.
+CREATE TABLE web_sessions (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id    bigint      NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    token_key  bytea       NOT NULL,
+    hash       bytea       NOT NULL,
+    agent      text        NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    CONSTRAINT web_sessions_hash_unique UNIQUE (hash)
+);
+CREATE INDEX web_sessions_by_user ON web_sessions (user_id);
+CREATE INDEX web_sessions_by_end ON web_sessions (expires_at);
+
+-- Accounts that were deleted and whose links are not all removed yet. Their links are unknown from the start; a background job
+-- removes them in batches, and at the end the account's row, which keeps nothing but its id.
+CREATE TABLE deleted_users (
+    user_id    bigint PRIMARY KEY,
+    deleted_at timestamptz NOT NULL
+);
+
+-- # Links
+
+CREATE TABLE links (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    short_code     text        NOT NULL CONSTRAINT links_short_code_unique UNIQUE,
+    target_url     text        NOT NULL,
+    owner_id       bigint      NOT NULL CONSTRAINT links_owner_exists REFERENCES users (id) ON DELETE CASCADE,
+    title          text        NOT NULL DEFAULT '',
+    tags           text[]      NOT NULL DEFAULT '{}',
+    -- Whether a visitor's query is added to that of the target.
+    forward_query  boolean     NOT NULL DEFAULT false,
+    is_active      boolean     NOT NULL DEFAULT true,
+    created_at     timestamptz NOT NULL,
+    -- NULL: since the link was made.
+    updated_at     timestamptz,
+    expires_at     timestamptz,
+    -- Redirects answered in all.
+    max_clicks     bigint,
+    -- 410 or 451 while a removal covers the link: the largest of theirs.
+    removed_status integer
+);
+
+-- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
+CREATE INDEX links_newest_first ON links (owner_id, created_at DESC, id DESC);
+CREATE INDEX inactive_links ON links (owner_id, created_at DESC, id DESC) WHERE NOT is_active;
+CREATE INDEX ending_links ON links (owner_id, created_at DESC, id DESC) WHERE expires_at IS NOT NULL;
+CREATE INDEX limited_links ON links (owner_id, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
+CREATE INDEX removed_links ON links (owner_id, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
+CREATE INDEX links_by_end ON links (owner_id, expires_at, id) WHERE expires_at IS NOT NULL;
+
+-- The tags of links, in the order of an owner's list.
+CREATE TABLE link_tags (
+    link_id    bigint      NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    tag        text        NOT NULL,
+    owner_id   bigint      NOT NULL,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (link_id, tag)
+);
+CREATE INDEX link_tags_newest_first ON link_tags (owner_id, tag, created_at DESC, link_id DESC);
+
+CREATE FUNCTION link_tagged() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        DELETE FROM link_tags WHERE link_id = NEW.id AND tag <> ALL (NEW.tags);
+    END IF;
+    INSERT INTO link_tags (link_id, tag, owner_id, created_at)
+    SELECT NEW.id, tag, NEW.owner_id, NEW.created_at FROM unnest(NEW.tags) AS tag ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER links_made_with_tags AFTER INSERT ON links
+    FOR EACH ROW WHEN (NEW.tags <> '{}') EXECUTE FUNCTION link_tagged();
+CREATE TRIGGER links_tagged AFTER UPDATE OF tags ON links
+    FOR EACH ROW WHEN (NEW.tags <> OLD.tags) EXECUTE FUNCTION link_tagged();
+
+-- Codes of deleted links. The generator never draws them again, and only their former owner may give them to a link again.
+CREATE TABLE retired_codes (
+    short_code text PRIMARY KEY,
+    retired_at timestamptz NOT NULL,
+    owner_id   bigint
+);
+
+-- The outbox: changes of links that instances may not know of yet. Instances without Redis read the changes here, so a
+-- published change stays for a while. Changes are committed in another order than they are numbered: a reader asks for those
+-- of transactions that its last snapshot did not show.
+CREATE TABLE link_changes (
+    number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    short_code   text        NOT NULL,
+    changed_in   bigint      NOT NULL DEFAULT txid_current(),
+    changed_at   timestamptz NOT NULL DEFAULT now(),
+    -- When an instance published it in Redis.
+    published_at timestamptz
+);
+-- Whoever deletes a link takes its change out again once it is published, however many others are still unpublished.
+CREATE INDEX link_changes_short_code ON link_changes (short_code);
+CREATE INDEX link_changes_changed_in ON link_changes (changed_in);
+CREATE INDEX link_changes_unpublished ON link_changes (number) WHERE published_at IS NULL;
+
+-- Deleted links that may have clicks in link_clicks. A background job removes those by rising id, in small batches that wait
+-- for no flush. A flush that saw the link just before may write its row once more, so each link is looked at again a
+-- minute after it was looked at first.
+CREATE TABLE deleted_links (
+    link_id    bigint PRIMARY KEY,
+    recheck_at timestamptz
+);
+
+-- Whoever changes or deletes a link, also by hand, tells every instance through the outbox. The code of a deleted link is
+-- retired, whoever deleted the link or its owner; that of a removed link has no owner any more. The row in link_clicks is left:
+-- taken away in the order of deletion it would lock flushes out, which go by rising id.
+CREATE FUNCTION link_changed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO link_changes (short_code) VALUES (OLD.short_code);
+    IF TG_OP = 'DELETE' THEN
+        INSERT INTO retired_codes (short_code, retired_at, owner_id)
+        VALUES (OLD.short_code, now(), CASE WHEN OLD.removed_status IS NULL THEN OLD.owner_id END)
+        ON CONFLICT (short_code) DO UPDATE SET retired_at = excluded.retired_at, owner_id = excluded.owner_id;
+        INSERT INTO deleted_links (link_id) VALUES (OLD.id) ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER links_changed
+    AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, removed_status OR DELETE ON links
+    FOR EACH ROW EXECUTE FUNCTION link_changed();
+
+-- How many links each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.
+CREATE TABLE link_totals (
+    owner_id bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    links    bigint NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE FUNCTION link_totals_begin() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO link_totals (owner_id, links) VALUES (NEW.id, 0);
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION link_totals_add() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    -- In order, so that two statements for several owners do not wait for each other.
+    PERFORM FROM link_totals WHERE owner_id IN (SELECT owner_id FROM made) ORDER BY owner_id FOR UPDATE;
+    UPDATE link_totals SET links = links + (SELECT count(*) FROM made WHERE made.owner_id = link_totals.owner_id)
+    WHERE owner_id IN (SELECT owner_id FROM made);
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION link_totals_subtract() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    PERFORM FROM link_totals WHERE owner_id IN (SELECT owner_id FROM gone) ORDER BY owner_id FOR UPDATE;
+    UPDATE link_totals SET links = links - (SELECT count(*) FROM gone WHERE gone.owner_id = link_totals.owner_id)
+    WHERE owner_id IN (SELECT owner_id FROM gone);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER link_totals_begin AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION link_totals_begin();
+CREATE TRIGGER link_totals_add AFTER INSERT ON links REFERENCING NEW TABLE AS made
+    FOR EACH STATEMENT EXECUTE FUNCTION link_totals_add();
+CREATE TRIGGER link_totals_subtract AFTER DELETE ON links REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION link_totals_subtract();
+
+-- Which link a request with an Idempotency-Key made, and a digest of what it asked for.
+CREATE TABLE idempotency_keys (
+    owner_id    bigint      NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    key         text        NOT NULL,
+    fingerprint bytea       NOT NULL,
+    link_id     bigint      NOT NULL,
+    short_code  text        NOT NULL,
+    used_at     timestamptz NOT NULL,
+    PRIMARY KEY (owner_id, key)
+);
+CREATE INDEX idempotency_keys_used_at ON idempotency_keys (used_at);
+
+-- Lifts the ids that are given out next above all that may have been given out. With the rights of the owner: an ordinary
+-- role may use the sequences of identity columns, but not set them.
+CREATE FUNCTION lift_ids(link bigint, account bigint, gap bigint) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+    UPDATE database_history SET link_ids_left_out =
+        link_ids_left_out + greatest(link - (SELECT last_value FROM links_id_seq), 0) + gap;
+    SELECT setval('links_id_seq', greatest(link, (SELECT last_value FROM links_id_seq)) + gap),
+           setval('users_id_seq', greatest(account, (SELECT last_value FROM users_id_seq)) + gap),
+           setval('link_changes_number_seq', (SELECT last_value FROM link_changes_number_seq) + gap);
+$$;
+
+-- # Counts
+
+-- Clicks have a narrow table of their own. Writing them back copies some 50 bytes instead of a whole link with its
+-- target, and with half of every page left free it nearly always stays in its page and touches no index.
+-- A link that was never clicked has no row. No foreign key: checking it would lock the link at every first
+-- click; ids of links are never used again, so a row left behind by a deletion counts for nobody.
+CREATE TABLE link_clicks (
+    link_id    bigint  PRIMARY KEY,
+    clicks     bigint  NOT NULL CHECK (clicks >= 0),
+    -- The newest interval, and the clicks in it; older ones are in link_series. A count with which a link was made belongs to
+    -- the interval in which the link was made.
+    quarter    integer NOT NULL,
+    in_quarter bigint  NOT NULL
+)
+-- Counts are updated in their pages, which are cleaned as they are read. What is left grows with the table; a fifth of
+-- millions of rows, the default, would be many pages more to cache.
+WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+
+-- The sums of a link's older intervals. So a flush writes one row of link_clicks, and moves a sum here when an interval ends.
+CREATE TABLE link_series (
+    link_id bigint  NOT NULL,
+    quarter integer NOT NULL,
+    clicks  bigint  NOT NULL CHECK (clicks >= 0),
+    PRIMARY KEY (link_id, quarter)
+)
+WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+
+-- Moves the sum of the interval that ends.
+CREATE FUNCTION link_quarter_ends() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO link_series (link_id, quarter, clicks) VALUES (OLD.link_id, OLD.quarter, OLD.in_quarter)
+    ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER link_quarter_ends BEFORE UPDATE OF quarter ON link_clicks
+    FOR EACH ROW WHEN (NEW.quarter <> OLD.quarter AND OLD.in_quarter > 0) EXECUTE FUNCTION link_quarter_ends();
+
+-- Adds clicks of one interval to links, each named once, and to the sums of their owners. In rising order of ids, so that
+-- compaction and flushes, also those of several instances, do not deadlock. One look at `links` for each row: what is added
+-- for a deleted link is taken back. Returns the number of links.
+CREATE FUNCTION count_clicks(ids bigint[], counts bigint[], of_quarter integer) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    gone bigint[];
+BEGIN
+    WITH added AS (
+        INSERT INTO link_clicks (link_id, clicks, quarter, in_quarter)
+        SELECT id, n, of_quarter, n FROM unnest(ids, counts) AS pair (id, n) ORDER BY id
+        ON CONFLICT (link_id) DO UPDATE SET
+            clicks = link_clicks.clicks + excluded.clicks,
+            quarter = greatest(link_clicks.quarter, excluded.quarter),
+            in_quarter = CASE
+                WHEN link_clicks.quarter = excluded.quarter THEN link_clicks.in_quarter + excluded.clicks
+                WHEN link_clicks.quarter < excluded.quarter THEN excluded.clicks
+                ELSE link_clicks.in_quarter
+            END
+        RETURNING link_id, quarter
+    )
+    INSERT INTO link_series (link_id, quarter, clicks)
+    SELECT link_id, of_quarter, n FROM added JOIN unnest(ids, counts) AS pair (id, n) ON id = link_id
+    WHERE added.quarter > of_quarter
+    ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks;
+    -- A statement of its own: its snapshot is younger than the locks on these rows, for which a deletion of a link waits, too.
+    -- So a link is either seen here, and its deletion sees these clicks, or is deleted, and has no part in the sums.
+    WITH owned AS MATERIALIZED (
+        SELECT id, n, (SELECT owner_id FROM links WHERE links.id = pair.id) AS owner_id FROM unnest(ids, counts) AS pair (id, n)
+    ),
+    logged AS (
+        INSERT INTO owner_series_log (owner_id, quarter, clicks)
+        SELECT owner_id, of_quarter, sum(n) FROM owned WHERE owner_id IS NOT NULL GROUP BY owner_id
+    )
+    SELECT array_agg(id) INTO gone FROM owned WHERE owner_id IS NULL;
+    IF gone IS NOT NULL THEN
+        DELETE FROM link_series WHERE link_id = ANY (gone);
+        DELETE FROM link_clicks WHERE link_id = ANY (gone);
+    END IF;
+    RETURN cardinality(ids) - coalesce(cardinality(gone), 0);
+END
+$$;
+
+-- # The journal
+
+-- Batches of clicks that are not in the counts yet. Parked ones may also be in Redis and do not count.
+--
+-- The journal and its marks are nearly empty at all times, and their dead rows are what a reading has to pass: a share
+-- of their size says nothing, so a thousand dead rows are enough for a vacuum, which does not pause at its work. It never cuts
+-- off empty pages at the end: that takes a lock that appends would wait for, and the next second needs the pages again.
+CREATE TABLE click_journal (
+    recorder bigint   NOT NULL,
+    number   bigint   NOT NULL,
+    held     boolean  NOT NULL,
+    -- The epoch of the Redis data set that a parked batch may be in.
+    epoch    text,
+    quarter  integer  NOT NULL,
+    link_ids bigint[] NOT NULL,
+    clicks   bigint[] NOT NULL,
+    -- Packed classes; NULL if no class of the batch is known.
+    details  bytea,
+    PRIMARY KEY (recorder, number)
+)
+WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+-- Every reading of counts asks whether batches are parked, however long the journal is. Other batches cost nothing.
+CREATE INDEX click_journal_held ON click_journal (recorder, number) WHERE held;
+
+-- The newest number of each recorder that left the journal. The journal itself refuses a batch that it has. A mark is a new
+-- row, found from its upper end, so old rows cost an append nothing and an append leaves no dead row behind: while another
+-- session holds a snapshot (pg_dump), no old version of an updated row could go, and each append would walk all of them.
+CREATE TABLE journal_marks (
+    recorder     bigint      NOT NULL,
+    number       bigint      NOT NULL,
+    compacted_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (recorder, number)
+)
+WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+-- Compaction asks for the newest ones.
+CREATE INDEX journal_marks_compacted_at ON journal_marks (compacted_at);
+
+CREATE FUNCTION journal_left() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO journal_marks (recorder, number) SELECT recorder, max(number) FROM gone GROUP BY recorder
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER journal_left AFTER DELETE ON click_journal REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION journal_left();
+
+-- Appends a batch, once. The primary key of the journal is the lock: a repetition waits at it until the original is committed or
+-- gone. Once it is committed, the batch may be compacted already, too late for the snapshot of the INSERT. The next statement has
+-- a younger one (READ COMMITTED), which shows the mark that compaction left.
+CREATE FUNCTION append_clicks(
+    of_recorder bigint, with_number bigint, parked_in text, ids bigint[], counts bigint[], of_quarter integer, with_details bytea)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO click_journal (recorder, number, held, epoch, link_ids, clicks, quarter, details)
+    SELECT of_recorder, with_number, parked_in IS NOT NULL, parked_in, ids, counts, of_quarter, with_details
+    WHERE NOT EXISTS (SELECT FROM click_journal WHERE recorder = of_recorder AND number >= with_number)
+      AND NOT EXISTS (SELECT FROM journal_marks WHERE recorder = of_recorder AND number >= with_number)
+    ON CONFLICT (recorder, number) DO NOTHING;
+    IF FOUND AND EXISTS (SELECT FROM journal_marks WHERE recorder = of_recorder AND number >= with_number) THEN
+        DELETE FROM click_journal WHERE recorder = of_recorder AND number = with_number;
+    END IF;
+END
+$$;
+
+-- Compacts batches of the journal, interval by interval, and queues their classes. Returns how many batches, links and clicks that were. Both settings
+-- keep the plan from reading the whole journal, whose dead rows are many while another session holds a snapshot.
+CREATE FUNCTION compact_batches(
+    recorders bigint[], numbers bigint[], OUT batch_count bigint, OUT link_count bigint, OUT click_count bigint)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off AS $$
+DECLARE
+    step record;
+BEGIN
+    INSERT INTO click_detail_queue (quarter, details)
+    SELECT quarter, details FROM click_journal
+    WHERE (recorder, number) IN (SELECT * FROM unnest(recorders, numbers)) AND details IS NOT NULL;
+    batch_count := 0;
+    link_count := 0;
+    click_count := 0;
+    FOR step IN
+        WITH taken AS (
+            DELETE FROM click_journal WHERE (recorder, number) IN (SELECT * FROM unnest(recorders, numbers))
+            RETURNING quarter, link_ids, clicks
+        ),
+        sums AS (
+            SELECT quarter, id, sum(n)::bigint AS n FROM taken, unnest(link_ids, clicks) AS pair (id, n) GROUP BY quarter, id
+        )
+        SELECT quarter, array_agg(id ORDER BY id) AS ids, array_agg(n ORDER BY id) AS counts, sum(n)::bigint AS total,
+            (SELECT count(*) FROM taken) AS batches,
+            -- A second interval begins with the first ids again: another writer may wait for one of them with a later one.
+            CASE WHEN (SELECT min(quarter) < max(quarter) FROM taken) THEN (SELECT array_agg(id) FROM sums) END AS all_ids
+        FROM sums GROUP BY quarter ORDER BY quarter
+    LOOP
+        IF batch_count = 0 AND step.all_ids IS NOT NULL THEN
+            PERFORM FROM link_clicks WHERE link_id = ANY (step.all_ids) ORDER BY link_id FOR UPDATE;
+        END IF;
+        batch_count := step.batches;
+        link_count := link_count + count_clicks(step.ids, step.counts, step.quarter);
+        click_count := click_count + step.total;
+    END LOOP;
+END
+$$;
+
+-- # Limits
+
+-- How many clicks links with max_clicks were granted; the lock on a row puts the grants in order. A link that is made with a
+-- limit gets its row with it, any other one when the clicks from before its limit are to be counted. No foreign key: a deletion
+-- would wait for grants, and the deletions of several links in another order than grants go by. The rows of deleted links
+-- are removed with their clicks.
+CREATE TABLE link_limits (
+    link_id       bigint PRIMARY KEY,
+    -- Clicks from before the limit; NULL until they are counted.
+    clicks_before bigint,
+    -- The counting of them that was begun last; NULL if a click came that it may miss.
+    counting      bigint,
+    -- Clicks granted since.
+    granted       bigint NOT NULL DEFAULT 0
+)
+WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+CREATE FUNCTION link_made_with_limit() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO link_limits (link_id, clicks_before) VALUES (NEW.id, 0);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER links_made_with_limit AFTER INSERT ON links
+    FOR EACH ROW WHEN (NEW.max_clicks IS NOT NULL) EXECUTE FUNCTION link_made_with_limit();
+
+-- A limit that comes or goes: clicks from outside of its time are not granted, and have to be counted before it.
+CREATE FUNCTION link_limit_came_or_went() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    DELETE FROM link_limits WHERE link_id = NEW.id;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER links_limit_came_or_went AFTER UPDATE OF max_clicks ON links
+    FOR EACH ROW WHEN ((OLD.max_clicks IS NULL) <> (NEW.max_clicks IS NULL)) EXECUTE FUNCTION link_limit_came_or_went();
+
+-- What was granted to each batch, for the instance that did not get the answer.
+CREATE TABLE click_grants (
+    recorder    bigint      NOT NULL,
+    number      bigint      NOT NULL,
+    link_ids    bigint[]    NOT NULL,
+    clicks      bigint[]    NOT NULL,
+    -- How many are left of each link: below 0 if the limit was lowered, NULL until the clicks before it are counted,
+    -- the largest number if there is no limit any more.
+    clicks_left bigint[]    NOT NULL,
+    granted_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (recorder, number)
+)
+WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+-- Grants as many of the clicks that a batch asks for as are left, and counts them. The locks on the rows of limits, which put
+-- grants in order, are the lock here, too: a repetition asks for the same links, waits for the original, and gets the same
+-- answer. It is refused by the primary key of click_grants in the one case without a common row: no link had a limit at the
+-- original, and one got it meanwhile. Sent once more it gets the answer.
+CREATE FUNCTION grant_clicks(
+    of_recorder bigint, with_number bigint, ids bigint[], counts bigint[], of_quarter integer, with_details bytea)
+RETURNS SETOF click_grants LANGUAGE plpgsql AS $$
+DECLARE
+    granted_ids    bigint[];
+    granted_counts bigint[];
+BEGIN
+    PERFORM FROM link_limits WHERE link_id = ANY (ids) ORDER BY link_id FOR UPDATE;
+    -- Statements of their own: their snapshots are younger than the locks, and show every grant before (READ COMMITTED).
+    IF NOT EXISTS (SELECT FROM click_grants WHERE recorder = of_recorder AND number >= with_number) THEN
+        WITH asked AS (
+            SELECT id, n,
+                (SELECT coalesce(max_clicks, 9223372036854775807) FROM links WHERE links.id = pair.id) AS max_clicks,
+                (SELECT clicks_before + granted FROM link_limits WHERE link_id = pair.id) AS granted_before,
+                (SELECT clicks FROM link_clicks WHERE link_id = pair.id) AS counted_before
+            FROM unnest(ids, counts) AS pair (id, n)
+        ),
+        states AS (
+            SELECT id, n, CASE
+                -- The link is deleted.
+                WHEN max_clicks IS NULL THEN 0
+                WHEN max_clicks = 9223372036854775807 THEN max_clicks
+                WHEN granted_before IS NOT NULL THEN max_clicks - greatest(granted_before, counted_before)
+            END AS clicks_left
+            FROM asked
+        ),
+        answers AS (
+            SELECT id, clicks_left,
+                CASE WHEN clicks_left < 9223372036854775807 THEN greatest(least(n, clicks_left), 0) ELSE 0 END AS n
+            FROM states
+        ),
+        noted AS (
+            -- By key, however the answers are joined.
+            UPDATE link_limits SET granted = granted + n FROM answers
+            WHERE link_id = ANY (ids) AND link_id = id AND n > 0
+        ),
+        kept AS (
+            INSERT INTO click_grants (recorder, number, link_ids, clicks, clicks_left)
+            SELECT of_recorder, with_number, array_agg(id ORDER BY id), array_agg(n ORDER BY id),
+                array_agg(CASE WHEN clicks_left < 9223372036854775807 THEN clicks_left - n ELSE clicks_left END ORDER BY id)
+            FROM answers
+        )
+        SELECT array_agg(id ORDER BY id), array_agg(n ORDER BY id) INTO granted_ids, granted_counts
+        FROM answers WHERE n > 0;
+        IF granted_ids IS NOT NULL THEN
+            PERFORM count_clicks(granted_ids, granted_counts, of_quarter);
+        END IF;
+        IF with_details IS NOT NULL THEN
+            INSERT INTO click_detail_queue (quarter, details, limit_links, limits)
+            SELECT of_quarter, with_details, link_ids, clicks FROM click_grants
+            WHERE recorder = of_recorder AND number = with_number;
+        END IF;
+    END IF;
+    RETURN QUERY SELECT * FROM click_grants WHERE recorder = of_recorder AND number = with_number;
+END
+$$;
+
+-- # Sums by owner
+
+-- Sums over all links of an account: clicks by interval, as in link_series and link_clicks, and those of known bots among
+-- them, as in link_bots. Writers add rows to owner_series_log and so never wait for each other; a job adds those up
+-- in owner_series. A sum is that of both tables. No sum is below 0, but a row may be until the log is added up.
+CREATE TABLE owner_series (
+    owner_id bigint  NOT NULL,
+    quarter  integer NOT NULL,
+    clicks   bigint  NOT NULL,
+    bots     bigint  NOT NULL,
+    PRIMARY KEY (owner_id, quarter)
+)
+WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+
+CREATE TABLE owner_series_log (
+    owner_id bigint  NOT NULL,
+    quarter  integer NOT NULL,
+    clicks   bigint  NOT NULL DEFAULT 0,
+    bots     bigint  NOT NULL DEFAULT 0
+)
+WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+CREATE INDEX owner_series_log_owner ON owner_series_log (owner_id);
+
+-- A link that is deleted leaves the sums with all of its clicks. Its row in link_clicks is locked first, and made if it is
+-- missing: who adds clicks at this moment is waited for, or waits.
+CREATE FUNCTION owner_series_less() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO link_clicks (link_id, clicks, quarter, in_quarter) VALUES (OLD.id, 0, 0, 0) ON CONFLICT (link_id) DO NOTHING;
+    PERFORM FROM link_clicks WHERE link_id = OLD.id FOR UPDATE;
+    INSERT INTO owner_series_log (owner_id, quarter, clicks)
+    SELECT OLD.owner_id, at, -sum(n) FROM (
+        SELECT quarter AS at, clicks AS n FROM link_series WHERE link_id = OLD.id
+        UNION ALL SELECT quarter, in_quarter FROM link_clicks WHERE link_id = OLD.id
+    ) AS points WHERE n > 0 GROUP BY at;
+    RETURN OLD;
+END
+$$;
+CREATE TRIGGER owner_series_less BEFORE DELETE ON links FOR EACH ROW EXECUTE FUNCTION owner_series_less();
+
+CREATE FUNCTION owner_series_end() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    DELETE FROM owner_series WHERE owner_id IN (SELECT id FROM deleted);
+    DELETE FROM owner_series_log WHERE owner_id IN (SELECT id FROM deleted);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER owner_series_end AFTER DELETE ON users REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION owner_series_end();
+
+-- # Classes of clicks
+
+-- What is kept of visitors. Each class is a row once; '' is a value that is not known.
+CREATE TABLE click_classes (
+    id       integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    referrer text NOT NULL,
+    country  text NOT NULL,
+    browser  text NOT NULL,
+    os       text NOT NULL,
+    device   text NOT NULL,
+    bot      text NOT NULL,
+    UNIQUE (referrer, country, browser, os, device, bot)
+);
+-- Those of which nothing is known but whether it was a known bot: clicks for whose class there is no room have them.
+INSERT INTO click_classes (referrer, country, browser, os, device, bot)
+VALUES ('', '', '', '', '', ''), ('', '', '', '', '', 'true'), ('', '', '', '', '', 'false');
+
+-- Packed classes of clicks that were counted, in the transaction that counted them, until a job sums them. If limits are
+-- given, no more clicks of a link were counted than those.
+CREATE TABLE click_detail_queue (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    quarter     integer NOT NULL,
+    details     bytea   NOT NULL,
+    limit_links bigint[],
+    limits      bigint[]
+)
+WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+
+-- Up to which row the queue was summed: it says how many wait, without a look at rows that are gone and not removed yet.
+CREATE TABLE click_detail_state (
+    only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    summed_up_to bigint NOT NULL
+);
+INSERT INTO click_detail_state (summed_up_to) VALUES (1);
+
+-- How many rows the queue had no room for; a sequence, as writers do not wait for each other there.
+CREATE SEQUENCE click_details_dropped;
+
+-- The queue takes no more than 100,000 rows, and large ones only while it is short. The clicks are counted all the same.
+CREATE FUNCTION click_detail_room() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    most    bigint := CASE WHEN octet_length(NEW.details) > 65536 THEN 2000 ELSE 100000 END;
+    waiting bigint := NEW.id - (SELECT summed_up_to FROM click_detail_state);
+BEGIN
+    IF waiting > most THEN
+        -- Rows that were refused have numbers, too.
+        waiting := NEW.id - coalesce((SELECT min(id) FROM click_detail_queue), NEW.id);
+        IF waiting >= most THEN
+            PERFORM nextval('click_details_dropped');
+            RETURN NULL;
+        END IF;
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER click_detail_room BEFORE INSERT ON click_detail_queue FOR EACH ROW EXECUTE FUNCTION click_detail_room();
+
+CREATE FUNCTION click_details_summed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    UPDATE click_detail_state SET summed_up_to = newest
+    FROM (SELECT max(id) AS newest FROM summed) AS part WHERE newest > summed_up_to;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER click_details_summed AFTER DELETE ON click_detail_queue REFERENCING OLD TABLE AS summed
+    FOR EACH STATEMENT EXECUTE FUNCTION click_details_summed();
+
+-- Clicks per link and class: by interval for as long as the settings say, and by day (UTC) for ever. `at` is the first
+-- interval. The rows of days have all clicks, also those by interval. Then the same over all links of an account.
+CREATE TABLE link_details (
+    link_id  bigint  NOT NULL,
+    at       integer NOT NULL,
+    class_id integer NOT NULL,
+    clicks   bigint  NOT NULL,
+    PRIMARY KEY (link_id, at, class_id)
+);
+CREATE TABLE link_detail_days (
+    link_id  bigint  NOT NULL,
+    at       integer NOT NULL,
+    class_id integer NOT NULL,
+    clicks   bigint  NOT NULL,
+    PRIMARY KEY (link_id, at, class_id)
+);
+CREATE TABLE owner_details (
+    owner_id bigint  NOT NULL,
+    at       integer NOT NULL,
+    class_id integer NOT NULL,
+    clicks   bigint  NOT NULL,
+    PRIMARY KEY (owner_id, at, class_id)
+);
+CREATE TABLE owner_detail_days (
+    owner_id bigint  NOT NULL,
+    at       integer NOT NULL,
+    class_id integer NOT NULL,
+    clicks   bigint  NOT NULL,
+    PRIMARY KEY (owner_id, at, class_id)
+);
+-- Rows come in the order of time, and go in it.
+CREATE INDEX link_details_at ON link_details USING brin (at) WITH (pages_per_range = 16, autosummarize = on);
+CREATE INDEX owner_details_at ON owner_details USING brin (at) WITH (pages_per_range = 16, autosummarize = on);
+
+-- How many rows of classes by interval were new on each day (UTC). `at` is its first interval.
+CREATE TABLE click_detail_growth (
+    at       integer PRIMARY KEY,
+    new_rows bigint NOT NULL
+);
+
+-- Clicks of known bots by interval, for ever: what a series is without.
+CREATE TABLE link_bots (
+    link_id bigint  NOT NULL,
+    quarter integer NOT NULL,
+    clicks  bigint  NOT NULL,
+    PRIMARY KEY (link_id, quarter)
+);
+
+-- The bots of a link count for its owner until their rows are removed, also those that are added after its deletion.
+CREATE FUNCTION owner_bots() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    of_link    bigint;
+    of_quarter integer;
+    added      bigint;
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        of_link := OLD.link_id;
+        of_quarter := OLD.quarter;
+        added := -OLD.clicks;
+    ELSE
+        of_link := NEW.link_id;
+        of_quarter := NEW.quarter;
+        added := NEW.clicks;
+        IF TG_OP = 'UPDATE' THEN
+            added := NEW.clicks - OLD.clicks;
+        END IF;
+    END IF;
+    INSERT INTO owner_series_log (owner_id, quarter, bots)
+    SELECT owner_id, of_quarter, added FROM (
+        SELECT coalesce((SELECT owner_id FROM links WHERE id = of_link), (SELECT owner_id FROM deleted_details WHERE link_id = of_link))
+            AS owner_id
+    ) AS owned WHERE owner_id IS NOT NULL;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER owner_bots_begin AFTER INSERT ON link_bots FOR EACH ROW EXECUTE FUNCTION owner_bots();
+CREATE TRIGGER owner_bots_more AFTER UPDATE ON link_bots FOR EACH ROW
+    WHEN (NEW.clicks <> OLD.clicks) EXECUTE FUNCTION owner_bots();
+CREATE TRIGGER owner_bots_end AFTER DELETE ON link_bots FOR EACH ROW EXECUTE FUNCTION owner_bots();
+
+-- Deleted links whose rows in these tables are to be removed, once nothing can be writing them any more.
+CREATE TABLE deleted_details (
+    link_id    bigint PRIMARY KEY,
+    owner_id   bigint NOT NULL,
+    deleted_at timestamptz NOT NULL DEFAULT now()
+);
+-- Bots of deleted links are in the sums by owner until their rows are removed; readers subtract them.
+CREATE INDEX deleted_details_owner ON deleted_details (owner_id);
+
+CREATE FUNCTION link_details_end() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO deleted_details (link_id, owner_id) SELECT id, owner_id FROM deleted ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER link_details_end AFTER DELETE ON links REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION link_details_end();
+
+-- The clicks of a link, and of all links of an account, by class: of whole days, and of the intervals before and after them. If
+-- there are none from the end of the range to the end of its day, the day's sums are those of its intervals, and fewer.
+-- One link's rows lie among those of others, in the order of time at best. A look-up of each by the index took twice as long
+-- as a bitmap, which reads each page once; the planner expects few rows and would not choose it by itself.
+CREATE FUNCTION link_class_sums(
+    of_link bigint, days_from integer, days_to integer, before_from integer, before_to integer, after_from integer, after_to integer)
+RETURNS TABLE (class integer, sum bigint) LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT SET enable_seqscan = off SET enable_indexscan = off AS $$
+DECLARE
+    is_whole boolean := after_from < after_to AND NOT EXISTS (
+        SELECT FROM link_details WHERE link_id = of_link AND at >= after_to AND at < after_from::bigint + 96);
+BEGIN
+    IF is_whole THEN
+        days_to := after_from + 1;
+        after_from := after_to;
+    END IF;
+    RETURN QUERY SELECT parts.class_id, sum(parts.clicks)::bigint FROM (
+        SELECT class_id, clicks FROM link_detail_days WHERE link_id = of_link AND at >= days_from AND at < days_to
+        UNION ALL
+        SELECT class_id, clicks FROM link_details WHERE link_id = of_link AND at >= before_from AND at < before_to
+        UNION ALL
+        SELECT class_id, clicks FROM link_details WHERE link_id = of_link AND at >= after_from AND at < after_to
+    ) AS parts GROUP BY parts.class_id;
+END
+$$;
+
+CREATE FUNCTION owner_class_sums(
+    of_owner bigint, days_from integer, days_to integer, before_from integer, before_to integer, after_from integer, after_to integer)
+RETURNS TABLE (class integer, sum bigint) LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT SET enable_seqscan = off SET enable_indexscan = off AS $$
+DECLARE
+    is_whole boolean := after_from < after_to AND NOT EXISTS (
+        SELECT FROM owner_details WHERE owner_id = of_owner AND at >= after_to AND at < after_from::bigint + 96);
+BEGIN
+    IF is_whole THEN
+        days_to := after_from + 1;
+        after_from := after_to;
+    END IF;
+    RETURN QUERY SELECT parts.class_id, sum(parts.clicks)::bigint FROM (
+        SELECT class_id, clicks FROM owner_detail_days WHERE owner_id = of_owner AND at >= days_from AND at < days_to
+        UNION ALL
+        SELECT class_id, clicks FROM owner_details WHERE owner_id = of_owner AND at >= before_from AND at < before_to
+        UNION ALL
+        SELECT class_id, clicks FROM owner_details WHERE owner_id = of_owner AND at >= after_from AND at < after_to
+    ) AS parts GROUP BY parts.class_id;
+END
+$$;
+
+-- # Redis
+
+-- The ledger: one row for the lifetime of each data set of Redis. A term is a fencing token: it rises when a server is
+-- taken into use, and a flush is written only under the term that is in the row.
+CREATE SEQUENCE terms;
+
+CREATE TABLE data_sets (
+    epoch          text        PRIMARY KEY,
+    -- What the data set's keys begin with. Of all rows with a tag, the one with the highest term is in use.
+    tag            text        NOT NULL,
+    term           bigint      NOT NULL UNIQUE,
+    -- Of the server that the term is for.
+    replication_id text        NOT NULL,
+    -- The newest flush, its unique name, and up to which link it is written. A number comes again if a data set went back
+    -- unnoticed; a name does not.
+    flush          bigint      NOT NULL DEFAULT 0,
+    flush_name     text        NOT NULL DEFAULT '',
+    up_to          bigint      NOT NULL DEFAULT 0,
+    -- The moment up to which all clicks that the data set was given are written back: answers name it while Redis is away.
+    written_up_to  timestamptz,
+    began_at       timestamptz NOT NULL DEFAULT now(),
+    -- Set once another data set has taken its place: until then, its instances may still write its clicks back.
+    drains_until   timestamptz
+)
+-- Room in its page for the updates of every flush.
+WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+CREATE INDEX data_sets_newest ON data_sets (tag, term);
+
+-- Rows to lock: servers that only speak the protocol of Postgres may lack advisory locks. That of a tag puts its terms in order;
+-- the others let one instance at a time do a job.
+CREATE TABLE locks (
+    name text PRIMARY KEY
+);
+INSERT INTO locks (name) VALUES ('owner series');
+
+-- Into how many shards the data sets of a Redis Cluster are divided, for each prefix of keys: all instances have the same
+-- number, and former data sets are written back before the number changes.
+CREATE TABLE redis_shards (
+    prefix text PRIMARY KEY,
+    shards integer NOT NULL
+);
+
+-- # Against abuse
+
+-- Accounts that administer the service.
+CREATE TABLE user_roles (
+    user_id    bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    -- admin
+    role       text        NOT NULL,
+    granted_at timestamptz NOT NULL
+);
+
+-- What administrators did.
+CREATE TABLE audit_log (
+    id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at      timestamptz NOT NULL,
+    -- NULL: an operator on the command line, or the service.
+    user_id bigint,
+    address text        NOT NULL,
+    action  text        NOT NULL,
+    subject text        NOT NULL,
+    detail  text        NOT NULL
+);
+CREATE INDEX audit_log_by_time ON audit_log (at);
+
+-- What the service's administrators take away. A link may be covered by several removals, and is removed while one of them
+-- covers it.
+CREATE TABLE removals (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- link, host, user, address, or blocklist: the service's own, of all that the list covers.
+    kind          text        NOT NULL,
+    value         text        NOT NULL,
+    reason        text        NOT NULL,
+    -- 410 or 451.
+    status        integer     NOT NULL,
+    -- The account whose work it was; NULL: an operator on the command line, or the service.
+    removed_by    bigint,
+    removed_at    timestamptz NOT NULL,
+    taken_back_at timestamptz,
+    -- Links are looked through from after this place on, to be removed or put back; NULL: none any more.
+    looking_after bigint,
+    -- When they are looked through once more, for those that were made meanwhile; NULL: that is not set yet.
+    look_again_at timestamptz,
+    -- Of the blocklist: which one it is.
+    digest        text
+);
+CREATE INDEX removals_under_way ON removals (id) WHERE looking_after IS NOT NULL;
+CREATE UNIQUE INDEX removals_in_force ON removals (kind, value) WHERE taken_back_at IS NULL;
+
+-- Which links each removal covers.
+CREATE TABLE link_removals (
+    link_id    bigint  NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    removal_id bigint  NOT NULL REFERENCES removals (id),
+    status     integer NOT NULL,
+    PRIMARY KEY (link_id, removal_id)
+);
+CREATE INDEX link_removals_by_removal ON link_removals (removal_id, link_id);
+
+-- Banned accounts. Their password is kept here meanwhile: the one in users is no hash, so that nothing logs them in.
+CREATE TABLE banned_users (
+    user_id       bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    password_hash text   NOT NULL,
+    removal_id    bigint NOT NULL REFERENCES removals (id)
+);
+
+-- The addresses that links were made from, for AUDIT_DAYS.
+CREATE TABLE link_addresses (
+    link_id  bigint PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
+    address  text        NOT NULL,
+    noted_at timestamptz NOT NULL
+);
+
+-- Links that visitors reported.
+CREATE TABLE reports (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    link_id     bigint      NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    reason      text        NOT NULL,
+    address     text        NOT NULL,
+    reported_at timestamptz NOT NULL
+);
+CREATE INDEX reports_by_link ON reports (link_id);
+CREATE INDEX reports_by_time ON reports (reported_at);

@@ -1,0 +1,574 @@
+-- The schema that 1.0 starts from. Later migrations stand beside this file and only add to it.
+--
+-- Moments are microseconds since 1970 (UTC). Clicks belong to intervals, which are quarters of an hour (UTC), numbered since
+-- 1970 began.
+
+-- # The database
+
+-- Names this database among all, so that nobody takes another one's clicks out of a Redis that both were given.
+CREATE TABLE installation (
+    only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
+    id       TEXT NOT NULL
+) STRICT;
+INSERT INTO installation (only_one, id) VALUES (1, lower(hex(randomblob(16))));
+
+-- # Accounts
+
+CREATE TABLE users (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    email         TEXT    NOT NULL,
+    -- The address in lower case, made by the service: in this form it is unique.
+    email_key     TEXT    NOT NULL UNIQUE,
+    password_hash TEXT    NOT NULL,
+    created_at    INTEGER NOT NULL,
+    -- Names an account in its tokens beside the id: an id comes again if the file is restored from a copy, and the token of
+    -- the account that had it must not be the next one's. Another key ends all tokens of an account:
+    -- UPDATE users SET token_key = randomblob(16) WHERE id = …
+    token_key     BLOB    NOT NULL DEFAULT x''
+) STRICT;
+
+-- Accounts that are made by hand.
+CREATE TRIGGER user_without_token_key AFTER INSERT ON users WHEN new.token_key = x''
+BEGIN
+    UPDATE users SET token_key = randomblob(16) WHERE id = new.id;
+END;
+
+-- The addresses that logged in to each account, as hashes: failed log-ins of strangers do not lock them out.
+CREATE TABLE known_addresses (
+    user_id   INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    address   INTEGER NOT NULL,
+    last_used INTEGER NOT NULL,
+    PRIMARY KEY (user_id, address)
+) STRICT, WITHOUT ROWID;
+
+-- Keys for programs. Only its owner knows the key itself; `hash` is the beginning of its SHA-256.
+CREATE TABLE api_keys (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_id      INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    hash         BLOB    NOT NULL,
+    name         TEXT    NOT NULL,
+    may_write    INTEGER NOT NULL CHECK (may_write IN (0, 1)),
+    created_at   INTEGER NOT NULL,
+    expires_at   INTEGER,
+    -- As 2027-01-31.
+    last_used_on TEXT,
+    UNIQUE (user_id, hash)
+) STRICT;
+
+-- What a request may name an account by: the key in its tokens, or a key for programs. Each statement in the name of an
+-- account looks here, so that what has ended is refused without a further query.
+CREATE VIEW account_keys (user_id, key) AS
+    SELECT id, token_key FROM users
+    UNION ALL
+    SELECT user_id, hash FROM api_keys WHERE expires_at IS NULL OR expires_at > unixepoch('subsec') * 1000000;
+
+-- Sessions of browsers. Only the browser knows the cookie; `hash` is the beginning of its SHA-256. A session is valid for as
+-- long as its account has the key that it had when the session began.
+CREATE TABLE web_sessions (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_id    INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    token_key  BLOB    NOT NULL,
+    hash       BLOB    NOT NULL UNIQUE,
+    agent      TEXT    NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX web_sessions_by_user ON web_sessions (user_id);
+CREATE INDEX web_sessions_by_end ON web_sessions (expires_at);
+
+-- Accounts that were deleted and whose links are not all removed yet. Their links are unknown from the start; a background job
+-- removes them in batches, and at the end the account's row, which keeps nothing but its id.
+CREATE TABLE deleted_users (
+    user_id    INTEGER PRIMARY KEY,
+    deleted_at INTEGER NOT NULL
+) STRICT;
+
+-- # Links
+
+CREATE TABLE links (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    short_code     TEXT    NOT NULL UNIQUE,
+    target_url     TEXT    NOT NULL,
+    owner_id       INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    title          TEXT    NOT NULL DEFAULT '',
+    -- A JSON array of texts.
+    tags           TEXT    NOT NULL DEFAULT '[]',
+    -- Whether a visitor's query is added to that of the target.
+    forward_query  INTEGER NOT NULL DEFAULT 0,
+    is_active      INTEGER NOT NULL DEFAULT 1 CHECK (is_active IN (0, 1)),
+    created_at     INTEGER NOT NULL,
+    -- NULL: since the link was made.
+    updated_at     INTEGER,
+    expires_at     INTEGER,
+    -- Redirects answered in all.
+    max_clicks     INTEGER,
+    -- 410 or 451 while a removal covers the link: the largest of theirs.
+    removed_status INTEGER,
+    clicks         INTEGER NOT NULL DEFAULT 0 CHECK (clicks >= 0),
+    -- The newest interval with clicks, 0 before the first, and the clicks in it; older ones are in link_series. A count with which
+    -- a link was made belongs to the interval in which the link was made.
+    quarter        INTEGER NOT NULL DEFAULT 0,
+    in_quarter     INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
+CREATE INDEX links_newest_first ON links (owner_id, created_at DESC, id DESC);
+CREATE INDEX inactive_links ON links (owner_id, created_at DESC, id DESC) WHERE NOT is_active;
+CREATE INDEX ending_links ON links (owner_id, created_at DESC, id DESC) WHERE expires_at IS NOT NULL;
+CREATE INDEX limited_links ON links (owner_id, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
+CREATE INDEX removed_links ON links (owner_id, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
+CREATE INDEX links_by_end ON links (owner_id, expires_at, id) WHERE expires_at IS NOT NULL;
+
+-- The tags of links, in the order of an owner's list.
+CREATE TABLE link_tags (
+    link_id    INTEGER NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    tag        TEXT    NOT NULL,
+    owner_id   INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (link_id, tag)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX link_tags_newest_first ON link_tags (owner_id, tag, created_at DESC, link_id DESC);
+
+CREATE TRIGGER link_made_with_tags AFTER INSERT ON links WHEN new.tags <> '[]'
+BEGIN
+    INSERT OR IGNORE INTO link_tags (link_id, tag, owner_id, created_at)
+    SELECT new.id, value, new.owner_id, new.created_at FROM json_each(new.tags);
+END;
+CREATE TRIGGER link_tagged AFTER UPDATE OF tags ON links WHEN new.tags <> old.tags
+BEGIN
+    DELETE FROM link_tags WHERE link_id = new.id;
+    INSERT OR IGNORE INTO link_tags (link_id, tag, owner_id, created_at)
+    SELECT new.id, value, new.owner_id, new.created_at FROM json_each(new.tags);
+END;
+
+-- Codes of deleted links. The generator never draws them again, and only their former owner may give them to a link again.
+CREATE TABLE retired_codes (
+    short_code TEXT PRIMARY KEY,
+    retired_at INTEGER NOT NULL,
+    owner_id   INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- The outbox: changes of links that instances may not know of yet.
+CREATE TABLE link_changes (
+    number     INTEGER PRIMARY KEY AUTOINCREMENT,
+    short_code TEXT NOT NULL
+) STRICT;
+-- Whoever deletes a link takes its change out again once it is published, however many others are still unpublished.
+CREATE INDEX link_changes_short_code ON link_changes (short_code);
+
+-- Whoever changes or deletes a link, also by hand, tells the service through the outbox. The code of a deleted link is
+-- retired, whoever deleted the link or its owner; that of a removed link has no owner any more.
+CREATE TRIGGER link_changed
+AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, removed_status ON links
+BEGIN
+    INSERT INTO link_changes (short_code) VALUES (old.short_code);
+END;
+CREATE TRIGGER link_deleted AFTER DELETE ON links
+BEGIN
+    INSERT INTO link_changes (short_code) VALUES (old.short_code);
+    INSERT INTO retired_codes (short_code, retired_at, owner_id)
+    VALUES (old.short_code, CAST(strftime('%s', 'now') AS INTEGER) * 1000000,
+        CASE WHEN old.removed_status IS NULL THEN old.owner_id END)
+    ON CONFLICT (short_code) DO UPDATE SET retired_at = excluded.retired_at, owner_id = excluded.owner_id;
+END;
+
+-- How many links each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.
+CREATE TABLE link_totals (
+    owner_id INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    links    INTEGER NOT NULL
+) STRICT;
+
+CREATE TRIGGER link_totals_begin AFTER INSERT ON users BEGIN
+    INSERT INTO link_totals (owner_id, links) VALUES (NEW.id, 0);
+END;
+CREATE TRIGGER link_totals_add AFTER INSERT ON links BEGIN
+    UPDATE link_totals SET links = links + 1 WHERE owner_id = NEW.owner_id;
+END;
+CREATE TRIGGER link_totals_subtract AFTER DELETE ON links BEGIN
+    UPDATE link_totals SET links = links - 1 WHERE owner_id = OLD.owner_id;
+END;
+
+-- Which link a request with an Idempotency-Key made, and a digest of what it asked for.
+CREATE TABLE idempotency_keys (
+    owner_id    INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    key         TEXT    NOT NULL,
+    fingerprint BLOB    NOT NULL,
+    link_id     INTEGER NOT NULL,
+    short_code  TEXT    NOT NULL,
+    used_at     INTEGER NOT NULL,
+    PRIMARY KEY (owner_id, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotency_keys_used_at ON idempotency_keys (used_at);
+
+-- # Counts
+
+-- The sums of a link's older intervals. So counting writes one row of links, and moves a sum here when an interval ends.
+CREATE TABLE link_series (
+    link_id INTEGER NOT NULL,
+    quarter INTEGER NOT NULL,
+    clicks  INTEGER NOT NULL CHECK (clicks >= 0),
+    PRIMARY KEY (link_id, quarter)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER link_quarter_ends AFTER UPDATE OF quarter ON links WHEN new.quarter <> old.quarter AND old.in_quarter > 0
+BEGIN
+    INSERT INTO link_series (link_id, quarter, clicks) VALUES (old.id, old.quarter, old.in_quarter)
+    ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks;
+END;
+CREATE TRIGGER link_series_ends AFTER DELETE ON links
+BEGIN
+    DELETE FROM link_series WHERE link_id = old.id;
+END;
+
+-- # The journal
+
+-- Batches of clicks that are not in the counts yet, as a JSON object: link id to clicks. Parked ones may also be in Redis and
+-- do not count. The log gets each changed page whole, and a small batch changes one or two of this tree; with a row id, an index
+-- and a sequence it would be three.
+CREATE TABLE click_journal (
+    recorder INTEGER NOT NULL,
+    number   INTEGER NOT NULL,
+    held     INTEGER NOT NULL,
+    -- The epoch of the Redis data set that a parked batch may be in.
+    epoch    TEXT,
+    quarter  INTEGER NOT NULL,
+    clicks   TEXT    NOT NULL,
+    -- Packed classes; NULL if no class of the batch is known.
+    details  BLOB,
+    PRIMARY KEY (recorder, number)
+) STRICT, WITHOUT ROWID;
+-- Every reading of counts asks whether batches are parked, however long the journal is. Other batches cost nothing.
+CREATE INDEX click_journal_held ON click_journal (recorder, number) WHERE held;
+
+-- The newest batch of every recorder that is no longer in the journal.
+CREATE TABLE click_recorders (
+    recorder   INTEGER PRIMARY KEY,
+    last_batch INTEGER NOT NULL,
+    seen_at    INTEGER NOT NULL
+) STRICT;
+
+-- How far the newest compaction of the journal is: what it covers is in the links up to `up_to`.
+CREATE TABLE folding (
+    only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
+    number   INTEGER NOT NULL,
+    up_to    INTEGER NOT NULL
+) STRICT;
+
+-- What the compaction that is under way covers: each recorder's batches up to one. Empty when none is.
+CREATE TABLE folding_cuts (
+    recorder   INTEGER PRIMARY KEY,
+    last_batch INTEGER NOT NULL
+) STRICT;
+
+-- # Limits
+
+-- How many clicks links with max_clicks were granted. A link that is made with a limit gets its row with it, any other one when
+-- the clicks from before its limit are to be counted.
+CREATE TABLE link_limits (
+    link_id       INTEGER PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
+    -- Clicks from before the limit; NULL until they are counted.
+    clicks_before INTEGER,
+    -- The counting of them that was begun last; NULL if a click came that it may miss.
+    counting      INTEGER,
+    -- Clicks granted since.
+    granted       INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TRIGGER link_made_with_limit AFTER INSERT ON links WHEN new.max_clicks IS NOT NULL
+BEGIN
+    INSERT INTO link_limits (link_id, clicks_before) VALUES (new.id, 0);
+END;
+
+-- A limit that comes or goes: clicks from outside of its time are not granted, and have to be counted before it.
+CREATE TRIGGER link_limit_came_or_went AFTER UPDATE OF max_clicks ON links
+WHEN (old.max_clicks IS NULL) <> (new.max_clicks IS NULL)
+BEGIN
+    DELETE FROM link_limits WHERE link_id = new.id;
+END;
+
+-- What was granted to each batch, for a process that did not get the answer: a JSON array of [link id, clicks, clicks left].
+-- Of the latter there are fewer than 0 if the limit was lowered, NULL until the clicks before it are counted, and the
+-- largest number if there is no limit any more.
+CREATE TABLE click_grants (
+    recorder   INTEGER NOT NULL,
+    number     INTEGER NOT NULL,
+    grants     TEXT    NOT NULL,
+    granted_at INTEGER NOT NULL,
+    PRIMARY KEY (recorder, number)
+) STRICT, WITHOUT ROWID;
+
+-- # Sums by owner
+
+-- Sums over all links of an account: clicks by interval, as in link_series and links, and those of known bots among
+-- them, as in link_bots. The transaction that counts clicks adds to them.
+CREATE TABLE owner_series (
+    owner_id INTEGER NOT NULL,
+    quarter  INTEGER NOT NULL,
+    clicks   INTEGER NOT NULL,
+    bots     INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (owner_id, quarter)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER owner_series_end AFTER DELETE ON users
+BEGIN
+    DELETE FROM owner_series WHERE owner_id = old.id;
+END;
+
+-- Counts with which links are made.
+CREATE TRIGGER owner_series_made AFTER INSERT ON links WHEN new.clicks > 0
+BEGIN
+    INSERT INTO owner_series (owner_id, quarter, clicks) VALUES (new.owner_id, new.quarter, new.clicks)
+    ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks;
+END;
+
+-- A link that is deleted leaves the sums with all of its clicks, before the trigger that removes its series.
+CREATE TRIGGER owner_series_less BEFORE DELETE ON links WHEN old.clicks > 0
+BEGIN
+    INSERT INTO owner_series (owner_id, quarter, clicks)
+    SELECT old.owner_id, quarter, -clicks FROM link_series WHERE link_id = old.id
+    UNION ALL SELECT old.owner_id, old.quarter, -old.in_quarter
+    ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks;
+    INSERT INTO owner_series (owner_id, quarter, clicks, bots)
+    SELECT old.owner_id, quarter, 0, -clicks FROM link_bots WHERE link_id = old.id
+    ON CONFLICT (owner_id, quarter) DO UPDATE SET bots = bots + excluded.bots;
+END;
+
+-- # Classes of clicks
+
+-- What is kept of visitors. Each class is a row once; '' is a value that is not known.
+CREATE TABLE click_classes (
+    id       INTEGER PRIMARY KEY,
+    referrer TEXT NOT NULL,
+    country  TEXT NOT NULL,
+    browser  TEXT NOT NULL,
+    os       TEXT NOT NULL,
+    device   TEXT NOT NULL,
+    bot      TEXT NOT NULL,
+    UNIQUE (referrer, country, browser, os, device, bot)
+) STRICT;
+-- Those of which nothing is known but whether it was a known bot: clicks for whose class there is no room have them.
+INSERT INTO click_classes (referrer, country, browser, os, device, bot)
+VALUES ('', '', '', '', '', ''), ('', '', '', '', '', 'true'), ('', '', '', '', '', 'false');
+
+-- Packed classes of clicks that were counted, in the transaction that counted them, until a job sums them. If limits are
+-- given (JSON), no more clicks of a link were counted than those.
+CREATE TABLE click_detail_queue (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    quarter INTEGER NOT NULL,
+    details BLOB NOT NULL,
+    limits  TEXT
+) STRICT;
+
+-- How many rows the queue had no room for.
+CREATE TABLE click_details_dropped (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    rows     INTEGER NOT NULL
+) STRICT;
+INSERT INTO click_details_dropped (only_row, rows) VALUES (1, 0);
+
+-- The queue takes no more than 100,000 rows, and large ones only while it is short. The clicks are counted all the same.
+CREATE TRIGGER click_detail_room BEFORE INSERT ON click_detail_queue
+WHEN (SELECT max(id) FROM click_detail_queue) - (SELECT min(id) FROM click_detail_queue)
+    >= CASE WHEN length(new.details) > 65536 THEN 2000 ELSE 100000 END
+BEGIN
+    UPDATE click_details_dropped SET rows = rows + 1;
+    SELECT RAISE(IGNORE);
+END;
+
+-- Packed classes of clicks that are summed together: out of the queue, and kept until all of their sums are added.
+CREATE TABLE click_details_taken (
+    id      INTEGER PRIMARY KEY,
+    quarter INTEGER NOT NULL,
+    details BLOB NOT NULL,
+    limits  TEXT
+) STRICT;
+
+-- How many of those sums are added, in their order. NULL while more rows are taken out of the queue.
+CREATE TABLE click_details_summing (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    added    INTEGER
+) STRICT;
+INSERT INTO click_details_summing (only_row, added) VALUES (1, NULL);
+
+-- Clicks per link and class: by interval for as long as the settings say, and by day (UTC) for ever. `at` is the first
+-- interval. The rows of days have all clicks, also those by interval. Then the same over all links of an account.
+CREATE TABLE link_details (
+    link_id  INTEGER NOT NULL,
+    at       INTEGER NOT NULL,
+    class_id INTEGER NOT NULL,
+    clicks   INTEGER NOT NULL,
+    PRIMARY KEY (link_id, at, class_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE link_detail_days (
+    link_id  INTEGER NOT NULL,
+    at       INTEGER NOT NULL,
+    class_id INTEGER NOT NULL,
+    clicks   INTEGER NOT NULL,
+    PRIMARY KEY (link_id, at, class_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE owner_details (
+    owner_id INTEGER NOT NULL,
+    at       INTEGER NOT NULL,
+    class_id INTEGER NOT NULL,
+    clicks   INTEGER NOT NULL,
+    PRIMARY KEY (owner_id, at, class_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE owner_detail_days (
+    owner_id INTEGER NOT NULL,
+    at       INTEGER NOT NULL,
+    class_id INTEGER NOT NULL,
+    clicks   INTEGER NOT NULL,
+    PRIMARY KEY (owner_id, at, class_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX link_details_at ON link_details (at);
+CREATE INDEX owner_details_at ON owner_details (at);
+
+-- How many rows of classes by interval were new on each day (UTC). `at` is its first interval.
+CREATE TABLE click_detail_growth (
+    at       INTEGER PRIMARY KEY,
+    new_rows INTEGER NOT NULL
+) STRICT;
+
+-- Clicks of known bots by interval, for ever: what a series is without.
+CREATE TABLE link_bots (
+    link_id INTEGER NOT NULL,
+    quarter INTEGER NOT NULL,
+    clicks  INTEGER NOT NULL,
+    PRIMARY KEY (link_id, quarter)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER owner_bots_begin AFTER INSERT ON link_bots
+BEGIN
+    INSERT INTO owner_series (owner_id, quarter, clicks, bots)
+    SELECT owner_id, new.quarter, 0, new.clicks FROM links WHERE id = new.link_id
+    ON CONFLICT (owner_id, quarter) DO UPDATE SET bots = bots + excluded.bots;
+END;
+CREATE TRIGGER owner_bots_more AFTER UPDATE OF clicks ON link_bots
+BEGIN
+    INSERT INTO owner_series (owner_id, quarter, clicks, bots)
+    SELECT owner_id, new.quarter, 0, new.clicks - old.clicks FROM links WHERE id = new.link_id
+    ON CONFLICT (owner_id, quarter) DO UPDATE SET bots = bots + excluded.bots;
+END;
+
+-- Deleted links whose rows in these tables are to be removed.
+CREATE TABLE deleted_details (
+    link_id  INTEGER PRIMARY KEY,
+    owner_id INTEGER NOT NULL
+) STRICT;
+
+CREATE TRIGGER link_details_end AFTER DELETE ON links
+BEGIN
+    INSERT OR IGNORE INTO deleted_details (link_id, owner_id) VALUES (old.id, old.owner_id);
+END;
+
+-- # Redis
+
+-- The ledger: one row for the lifetime of each data set of Redis. A term is a fencing token: it rises when a server is
+-- taken into use, and a flush is written only under the term that is in the row.
+CREATE TABLE data_sets (
+    epoch          TEXT    PRIMARY KEY,
+    -- What the data set's keys begin with. Of all rows with a tag, the one with the highest term is in use.
+    tag            TEXT    NOT NULL,
+    term           INTEGER NOT NULL UNIQUE,
+    -- Of the server that the term is for.
+    replication_id TEXT    NOT NULL,
+    -- The newest flush, its unique name, and up to which link it is written. A number comes again if a data set went back
+    -- unnoticed; a name does not.
+    flush          INTEGER NOT NULL DEFAULT 0,
+    flush_name     TEXT    NOT NULL DEFAULT '',
+    up_to          INTEGER NOT NULL DEFAULT 0,
+    -- The moment up to which all clicks that the data set was given are written back: answers name it while Redis is away.
+    written_up_to  INTEGER,
+    began_at       INTEGER NOT NULL,
+    -- Set once another data set has taken its place: until then, its instances may still write its clicks back.
+    drains_until   INTEGER
+) STRICT;
+CREATE INDEX data_sets_newest ON data_sets (tag, term);
+
+-- Into how many shards the data sets of a Redis Cluster are divided, for each prefix of keys: all instances have the same
+-- number, and former data sets are written back before the number changes.
+CREATE TABLE redis_shards (
+    prefix TEXT PRIMARY KEY,
+    shards INTEGER NOT NULL
+) STRICT;
+
+-- # Against abuse
+
+-- Accounts that administer the service.
+CREATE TABLE user_roles (
+    user_id    INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    -- admin
+    role       TEXT    NOT NULL,
+    granted_at INTEGER NOT NULL
+) STRICT;
+
+-- What administrators did.
+CREATE TABLE audit_log (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    at      INTEGER NOT NULL,
+    -- NULL: an operator on the command line, or the service.
+    user_id INTEGER,
+    address TEXT    NOT NULL,
+    action  TEXT    NOT NULL,
+    subject TEXT    NOT NULL,
+    detail  TEXT    NOT NULL
+) STRICT;
+CREATE INDEX audit_log_by_time ON audit_log (at);
+
+-- What the service's administrators take away. A link may be covered by several removals, and is removed while one of them
+-- covers it.
+CREATE TABLE removals (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- link, host, user, address, or blocklist: the service's own, of all that the list covers.
+    kind          TEXT    NOT NULL,
+    value         TEXT    NOT NULL,
+    reason        TEXT    NOT NULL,
+    -- 410 or 451.
+    status        INTEGER NOT NULL,
+    -- The account whose work it was; NULL: an operator on the command line, or the service.
+    removed_by    INTEGER,
+    removed_at    INTEGER NOT NULL,
+    taken_back_at INTEGER,
+    -- Links are looked through from after this place on, to be removed or put back; NULL: none any more.
+    looking_after INTEGER,
+    -- When they are looked through once more, for those that were made meanwhile; NULL: that is not set yet.
+    look_again_at INTEGER,
+    -- Of the blocklist: which one it is.
+    digest        TEXT
+) STRICT;
+CREATE INDEX removals_under_way ON removals (id) WHERE looking_after IS NOT NULL;
+CREATE UNIQUE INDEX removals_in_force ON removals (kind, value) WHERE taken_back_at IS NULL;
+
+-- Which links each removal covers.
+CREATE TABLE link_removals (
+    link_id    INTEGER NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    removal_id INTEGER NOT NULL REFERENCES removals (id),
+    status     INTEGER NOT NULL,
+    PRIMARY KEY (link_id, removal_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX link_removals_by_removal ON link_removals (removal_id, link_id);
+
+-- Banned accounts. Their password is kept here meanwhile: the one in users is no hash, so that nothing logs them in.
+CREATE TABLE banned_users (
+    user_id       INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    password_hash TEXT    NOT NULL,
+    removal_id    INTEGER NOT NULL REFERENCES removals (id)
+) STRICT;
+
+-- The addresses that links were made from, for AUDIT_DAYS.
+CREATE TABLE link_addresses (
+    link_id  INTEGER PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
+    address  TEXT    NOT NULL,
+    noted_at INTEGER NOT NULL
+) STRICT;
+
+-- Links that visitors reported.
+CREATE TABLE reports (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    link_id     INTEGER NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    reason      TEXT    NOT NULL,
+    address     TEXT    NOT NULL,
+    reported_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX reports_by_link ON reports (link_id);
+CREATE INDEX reports_by_time ON reports (reported_at);
