@@ -5,6 +5,7 @@ use std::ops::Add;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tokio::runtime::Handle;
 
@@ -61,7 +62,7 @@ pub(super) async fn run_stores(
     loop {
         ticks.tick().await;
         let shards = redis.iter().flat_map(RedisShards::iter);
-        let shards = join_all(shards.map(measure_shard));
+        let shards = join_all(shards.map(|redis| measure_shard(redis).boxed()));
         tokio::join!(
             measure_database(&*database, publishes, &room, max_bytes),
             shards
