@@ -15,7 +15,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::try_join_all;
 
 use crate::cache::LinkCache;
@@ -122,8 +121,8 @@ impl Counts {
         };
         for _ in 0..TRIES {
             let concerned = self.shards.iter().filter(is_concerned);
-            let settling = concerned
-                .map(|shard| settle_parked(&shard.sink, &*self.clicks, &shard.cache).boxed());
+            let settling =
+                concerned.map(|shard| settle_parked(&shard.sink, &*self.clicks, &shard.cache));
             let settled = try_join_all(settling).await?;
             if settled.iter().sum::<usize>() == 0 {
                 return Ok(());
@@ -266,7 +265,7 @@ impl Counting<'_> {
             counts.settle_for(&links).await?;
         }
         let parts = links.chunk_by(|one, other| one.shard() == other.shard());
-        let counted = try_join_all(parts.map(|part| counts.of_shard(part).boxed())).await?;
+        let counted = try_join_all(parts.map(|part| counts.of_shard(part))).await?;
         Ok(counted.into_iter().flatten().collect())
     }
 

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::try_join_all;
 
 use crate::cache::LinkCache;
@@ -67,7 +66,7 @@ impl Drain<'_> {
         tags: impl Iterator<Item = String>,
     ) -> Result<(), DrainError> {
         let former: Vec<_> = tags.map(|tag| configured.with_tag(&tag)).collect();
-        let exist = try_join_all(former.iter().map(|redis| redis.exists().boxed())).await;
+        let exist = try_join_all(former.iter().map(RedisShard::exists)).await;
         let exist = exist.map_err(RecoveryError::from)?;
         // One after the other: two instances that drain at once do not hold up each other.
         for (redis, exists) in former.iter().zip(exist) {

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
@@ -168,7 +167,7 @@ impl Flusher {
         let readers = Readers::of(&shards);
         let flushes = shards
             .into_iter()
-            .map(|redis| self.flush_shard(redis, &readers).boxed());
+            .map(|redis| self.flush_shard(redis, &readers));
         for (shard, flushed, flush) in join_all(flushes).await {
             outcome.flushed.add(flushed);
             match flush {

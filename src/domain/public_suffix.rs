@@ -53,19 +53,20 @@ pub fn prepare() {
 /// The public suffix of a host in lower case: its last label if no rule covers it.
 #[must_use]
 pub fn public_suffix(host: &str) -> &str {
-    let mut suffix = "";
+    let (mut suffix, mut above) = ("", "");
     // The rule that holds by default is `*`.
     let mut is_below_wildcard = true;
     for end in ends(host) {
         let rule = RULES.get(end).copied();
         if rule.is_some_and(|rule| rule.is_exception) {
-            break;
+            return above;
         }
         if is_below_wildcard || rule.is_some_and(|rule| rule.is_suffix) {
             suffix = end;
         }
         let Some(rule) = rule else { break };
         is_below_wildcard = rule.is_above_suffixes;
+        above = end;
     }
     suffix
 }

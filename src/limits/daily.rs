@@ -10,7 +10,7 @@ use super::{Counter, Limiter, TooMany};
 use crate::redis::scripts;
 use crate::telemetry::metrics::LIMIT_HITS;
 
-const DAY: Duration = Duration::from_hours(24);
+pub(super) const DAY: Duration = Duration::from_hours(24);
 
 /// The part of a limit that an instance gathers.
 const GATHERED_PART: i64 = 64;

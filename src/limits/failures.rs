@@ -13,7 +13,7 @@ use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Counters that one process keeps at once.
-const MAX_COUNTERS: u64 = 200_000;
+const MAX_COUNTERS: usize = 200_000;
 
 /// What failures are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,7 +75,7 @@ impl FailureLimiter {
         hasher: CallerHasher,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let local = Counters::lasting(MAX_COUNTERS, 2 * Scope::Account.window());
+        let local = Counters::new(MAX_COUNTERS, 2 * Scope::Account.window());
         Self {
             limits,
             redis,

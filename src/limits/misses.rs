@@ -30,7 +30,7 @@ impl MissLimiter {
             limits,
             clock,
             hasher: RandomState::new(),
-            misses: Counters::lasting(MAX_CALLERS, 2 * MINUTE),
+            misses: Counters::new(MAX_CALLERS, 2 * MINUTE),
         }
     }
 

@@ -42,7 +42,7 @@ const LARGE: u32 = 1_000;
 const LOCAL_PART: u32 = 8;
 
 /// Callers that one process keeps count of at once.
-const MAX_CALLERS: u64 = 100_000;
+const MAX_CALLERS: usize = 100_000;
 
 /// Reports of links per minute and address: more than a person writes.
 const REPORTS: u32 = 20;
@@ -128,9 +128,9 @@ impl Limiter {
             redis,
             hasher,
             clock,
-            local: Counters::lasting(MAX_CALLERS, 2 * MINUTE),
-            bulk: Counters::new(MAX_CALLERS),
-            daily: Counters::new(MAX_CALLERS),
+            local: Counters::new(MAX_CALLERS, 2 * MINUTE),
+            bulk: Counters::new(MAX_CALLERS, bulk::MAX_WINDOW),
+            daily: Counters::new(MAX_CALLERS, daily::DAY),
         }
     }
 

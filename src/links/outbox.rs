@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use futures_util::FutureExt;
 use futures_util::future::{join_all, try_join_all};
 
 use crate::cache::{CacheError, LinkCache};
@@ -103,7 +102,7 @@ async fn publish_for_all(
 ) -> Result<(), OutboxError> {
     let reached: Vec<_> = cache.all_shards().filter(|shard| wanted(*shard)).collect();
     let is_all = reached.len() == cache.all_shards().count();
-    let terms = try_join_all(reached.into_iter().map(|shard| cache.forget(shard).boxed())).await?;
+    let terms = try_join_all(reached.into_iter().map(|shard| cache.forget(shard))).await?;
     if is_all && publishes(outbox, cache) {
         let terms: Vec<_> = terms.into_iter().flatten().collect();
         if !outbox.changes_published(numbers, &terms).await? {

@@ -6,7 +6,6 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use futures_util::FutureExt;
 use futures_util::future::try_join_all;
 
 use super::form::Form;
@@ -129,7 +128,7 @@ pub(super) async fn delete_selected(
     for codes in codes.chunks(AT_ONCE) {
         let shown = codes
             .iter()
-            .map(|code| links.show(signed_in.principal, code).boxed());
+            .map(|code| links.show(signed_in.principal, code));
         found.extend(try_join_all(shown).await?.into_iter().flatten());
     }
     if found.is_empty() {

@@ -1,6 +1,5 @@
 //! What is done to several links of the list at once.
 
-use futures_util::FutureExt;
 use futures_util::future::{join_all, try_join_all};
 
 use super::form::Form;
@@ -50,17 +49,14 @@ pub(super) async fn act_on_all(
     // What is refused for one link is refused before another one is changed.
     if let Action::Edit(edit) = &action {
         for codes in codes.chunks(AT_ONCE) {
-            let checks = codes
-                .iter()
-                .map(|code| check(links, owner, code, edit).boxed());
-            try_join_all(checks).await?;
+            try_join_all(codes.iter().map(|code| check(links, owner, code, edit))).await?;
         }
     }
     let (mut is_changed, mut failure) = (false, None);
     for codes in codes.chunks(AT_ONCE) {
         let made = codes
             .iter()
-            .map(|code| act(links, owner, address, code, &action).boxed());
+            .map(|code| act(links, owner, address, code, &action));
         for made in join_all(made).await {
             match made {
                 Ok(changed) => is_changed |= changed,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use futures_util::FutureExt;
 use futures_util::future::try_join_all;
 
 use super::waiting::Waiting;
@@ -51,7 +50,7 @@ impl Counts {
             let settling = self
                 .shards
                 .iter()
-                .map(|shard| settle_parked(&shard.sink, &*self.clicks, &shard.cache).boxed());
+                .map(|shard| settle_parked(&shard.sink, &*self.clicks, &shard.cache));
             let settled = try_join_all(settling).await?;
             if settled.iter().sum::<usize>() == 0 {
                 return Ok(());
@@ -67,8 +66,7 @@ impl Counts {
         &self,
         wanted: &OwnerSeries<'_>,
     ) -> Result<Option<BTreeMap<Interval, u64>>, CountError> {
-        let waiting =
-            try_join_all(self.shards.iter().map(|shard| shard.all_waiting().boxed())).await?;
+        let waiting = try_join_all(self.shards.iter().map(ShardCounts::all_waiting)).await?;
         let mut asked: Vec<_> = waiting.iter().flat_map(|waiting| waiting.links()).collect();
         asked.sort_unstable();
         asked.dedup();

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::join_all;
 
 use super::scan::{TIMEOUT, scan_hash};
@@ -32,7 +31,7 @@ impl Flusher {
         let needed = self.parked_recorders().await?;
         let forgetting = self
             .flushable_shards()
-            .map(|redis| forget_recorders(redis, &needed).boxed());
+            .map(|redis| forget_recorders(redis, &needed));
         // A failure of one shard does not stop the others.
         let forgotten: Result<Vec<_>, _> = join_all(forgetting).await.into_iter().collect();
         forgotten.map(drop).map_err(FlushError::from)

@@ -5,7 +5,6 @@ use std::ops::Add;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tokio::runtime::Handle;
 
@@ -62,7 +61,7 @@ pub(super) async fn run_stores(
     loop {
         ticks.tick().await;
         let shards = redis.iter().flat_map(RedisShards::iter);
-        let shards = join_all(shards.map(|redis| measure_shard(redis).boxed()));
+        let shards = join_all(shards.map(measure_shard));
         tokio::join!(
             measure_database(&*database, publishes, &room, max_bytes),
             shards

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::join_all;
 
 use super::runner::every;
@@ -23,7 +22,7 @@ pub(super) async fn run(redis: RedisShards, clicks: Arc<dyn Clicks>, cache: Link
         }
         let sinks_up = sinks.iter().filter(|sink| sink.is_up());
         // A shard that hangs does not delay the others.
-        let settling = sinks_up.map(|sink| settle_parked(sink, &*clicks, &cache).boxed());
+        let settling = sinks_up.map(|sink| settle_parked(sink, &*clicks, &cache));
         let settled: Result<Vec<_>, _> = join_all(settling).await.into_iter().collect();
         settled.map(drop)
     })
